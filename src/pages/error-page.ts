@@ -1,0 +1,134 @@
+import { html } from './html.js'
+import { renderPage } from './page.js'
+
+export interface ErrorDetails {
+  readonly status: number
+  /** The code of the JSON body, such as `access_denied`. */
+  readonly error: string
+  readonly description: string
+  readonly requestId: string
+  /** Where signing in starts, for instance `/api/auth/login`; a base path before it if the deployment has one. */
+  readonly signInPath: string
+  readonly homePath: string
+}
+
+/** What a person sees in place of the JSON error: what happened, what to do, a way forward, and what to quote to support. */
+export function errorPage({ status, error, description, requestId, signInPath, homePath }: ErrorDetails): string {
+  const { title, happened, next, way } = explain(status, error)
+  const signIn = html`<a class="button" href="${signInPath}">Sign in again</a>`
+  const home = (look: string) => html`<a class="${look}" href="${homePath}">Go to the start page</a>`
+  return renderPage({
+    title,
+    body: html`<p>${happened}</p>
+<p>${next}</p>
+<p class="actions">${way === 'sign-in' ? [signIn, home('button second')] : home('button')}</p>
+<div class="small">
+<p>If you ask for help, quote this:</p>
+<p>Error <code>${status} ${error}</code>: ${description}</p>
+<p>Request <code>${requestId}</code></p>
+</div>`
+  })
+}
+
+interface Explanation {
+  readonly title: string
+  readonly happened: string
+  readonly next: string
+  readonly way: 'sign-in' | 'home'
+}
+
+// By the error where it tells people more than its status does, then by the status, then by whose side the fault is on.
+function explain(status: number, error: string): Explanation {
+  return byError[error] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
+}
+
+const anyRequest: Explanation = {
+  title: 'That did not work',
+  happened: 'The server could not make sense of this request.',
+  next: 'Check the address for a typing mistake, or begin again from the start page.',
+  way: 'home'
+}
+
+const anyFault: Explanation = {
+  title: 'Something went wrong on our side',
+  happened: 'The server ran into an error it did not expect. Nothing you did caused it.',
+  next: 'Try again. If it keeps happening, tell the people who run this application.',
+  way: 'sign-in'
+}
+
+const byError: Readonly<Record<string, Explanation | undefined>> = {
+  access_denied: {
+    title: 'Access was not granted',
+    happened:
+      'You are not signed in: the sign-in page reported that access was refused or that signing in was cancelled.',
+    next: 'If that was a mistake, sign in again and allow access. If you were never asked, this account may lack access to the application; the people who run it can tell.',
+    way: 'sign-in'
+  },
+  session_too_large: {
+    title: 'Your session does not fit into the browser',
+    happened:
+      'Signing in worked, but your account brings more data than cookies can hold, so this browser could not have kept it.',
+    next: 'Trying again will not change that. Please tell the people who run this application: it has to ask for less access, or for fewer items at a time.',
+    way: 'home'
+  },
+  bad_request: anyRequest
+}
+
+const byStatus: Readonly<Record<number, Explanation | undefined>> = {
+  400: {
+    title: 'This sign-in could not be completed',
+    happened:
+      'The way back from the sign-in page was too old, had been used before, or belongs to another browser or a private window.',
+    next: 'Sign in again. If you are brought here every time, allow cookies for this site and close older tabs of it.',
+    way: 'sign-in'
+  },
+  401: {
+    title: 'You are not signed in',
+    happened: 'This needs a session, and there is none, or it has ended.',
+    next: 'Sign in, and you can go on.',
+    way: 'sign-in'
+  },
+  403: {
+    title: 'This request came from another site',
+    happened: 'Another website tried to use your session here. The request was refused and nothing was changed.',
+    next: 'If this was your own doing, open the application itself and do it there.',
+    way: 'home'
+  },
+  404: {
+    title: 'There is no page here',
+    happened: 'Nothing was found at this address.',
+    next: 'Check it for a typing mistake, or begin at the start page.',
+    way: 'home'
+  },
+  405: {
+    title: 'This address cannot be used that way',
+    happened: 'It answers to being opened, and to nothing else: a form or a program sent something here.',
+    next: 'Begin again from the start page.',
+    way: 'home'
+  },
+  413: {
+    title: 'Too much was sent',
+    happened: 'The request carried more than this server accepts.',
+    next: 'Begin again from the start page. If that leads here too, clear the cookies of this site.',
+    way: 'home'
+  },
+  502: {
+    title: 'The sign-in service gave no usable answer',
+    happened:
+      'The service that knows your account answered this server with an error or with something it could not use.',
+    next: 'Sign in again. If it fails once more, tell the people who run this application.',
+    way: 'sign-in'
+  },
+  503: {
+    title: 'Please try again in a moment',
+    happened: 'The sign-in service is not available just now. If you were signed in, you still are.',
+    next: 'Wait a few seconds, then try again.',
+    way: 'sign-in'
+  },
+  504: {
+    title: 'The sign-in service is taking too long',
+    happened: 'The service that knows your account did not answer in time. If you were signed in, you still are.',
+    next: 'Wait a moment, then sign in again.',
+    way: 'sign-in'
+  }
+}

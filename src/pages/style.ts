@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * The one look of everything a person sees from us: colours by the system's light or dark setting, system fonts, one quiet
+ * card. `wwwroot/starter.css` opens with exactly this text, and a test keeps it so.
+ */
+export const pageStyle = `:root {
+  color-scheme: light dark;
+  --page: #f4f5f7;
+  --card: #ffffff;
+  --text: #1d2127;
+  --quiet: #59626e;
+  --line: #dcdfe4;
+  --accent: #1d5fc2;
+  --accent-hover: #174c9c;
+  --on-accent: #ffffff;
+}
+
+@media (prefers-color-scheme: dark) {
+  :root {
+    --page: #14161a;
+    --card: #1d2025;
+    --text: #e7e9ec;
+    --quiet: #a3abb6;
+    --line: #353a42;
+    --accent: #8db7ff;
+    --accent-hover: #b3cfff;
+    --on-accent: #10151d;
+  }
+}
+
+*,
+::before,
+::after {
+  box-sizing: border-box;
+}
+
+body {
+  display: grid;
+  place-items: start center;
+  min-height: 100vh;
+  margin: 0;
+  padding: clamp(1rem, 12vh, 8rem) 1rem 2rem;
+  background: var(--page);
+  color: var(--text);
+  font: 1rem / 1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif;
+  overflow-wrap: anywhere;
+}
+
+main {
+  width: 100%;
+  max-width: 34rem;
+  padding: clamp(1.25rem, 5vw, 2.5rem);
+  border: 1px solid var(--line);
+  border-radius: 12px;
+  background: var(--card);
+}
+
+h1 {
+  margin: 0 0 0.75rem;
+  font-size: 1.5rem;
+  font-weight: 650;
+  line-height: 1.25;
+  overflow-wrap: break-word;
+}
+
+h2 {
+  margin: 1.75rem 0 0.5rem;
+  font-size: 1.0625rem;
+  font-weight: 650;
+}
+
+p,
+ul,
+ol {
+  margin: 0 0 0.75rem;
+}
+
+ul,
+ol {
+  padding-left: 1.25rem;
+}
+
+li {
+  margin-bottom: 0.5rem;
+}
+
+a {
+  color: var(--accent);
+  text-underline-offset: 0.2em;
+}
+
+a:hover {
+  color: var(--accent-hover);
+}
+
+code {
+  font: 0.9375em ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
+}
+
+:focus-visible {
+  outline: 3px solid var(--accent);
+  outline-offset: 3px;
+}
+
+[hidden] {
+  display: none !important;
+}
+
+.actions {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 0.75rem;
+  margin: 1.5rem 0 0;
+}
+
+.button {
+  display: inline-block;
+  min-height: 2.75rem;
+  padding: 0.5625rem 1.25rem;
+  border: 1px solid var(--accent);
+  border-radius: 8px;
+  background: var(--accent);
+  color: var(--on-accent);
+  font: inherit;
+  font-weight: 600;
+  text-align: center;
+  text-decoration: none;
+  cursor: pointer;
+}
+
+.button:hover {
+  border-color: var(--accent-hover);
+  background: var(--accent-hover);
+  color: var(--on-accent);
+}
+
+.button.second {
+  border-color: var(--line);
+  background: transparent;
+  color: var(--text);
+}
+
+.button.second:hover {
+  border-color: var(--accent);
+}
+
+.small {
+  margin-top: 1.75rem;
+  padding-top: 1rem;
+  border-top: 1px solid var(--line);
+  color: var(--quiet);
+  font-size: 0.875rem;
+}
+
+.small p {
+  margin: 0 0 0.25rem;
+}
+
+label {
+  display: block;
+  margin: 1rem 0 0.375rem;
+  font-weight: 600;
+}
+
+input {
+  width: 100%;
+  min-height: 2.75rem;
+  padding: 0.5rem 0.75rem;
+  border: 1px solid var(--quiet);
+  border-radius: 8px;
+  background: var(--page);
+  color: var(--text);
+  font: inherit;
+}
+
+@media (max-width: 26rem) {
+  .actions .button {
+    flex: 1 1 100%;
+  }
+}
+
+@media (forced-colors: active) {
+  .button {
+    border-color: ButtonText;
+  }
+}
+`
+
+/** A keyhole, as a data: address. */
+export const pageIcon =
+  'data:image/svg+xml,' +
+  '%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 32 32%27%3E' +
+  '%3Crect width=%2732%27 height=%2732%27 rx=%278%27 fill=%27%231d5fc2%27/%3E' +
+  '%3Cpath d=%27M16 8a5 5 0 0 0-2.5 9.3L12 24h8l-1.5-6.7A5 5 0 0 0 16 8z%27 fill=%27%23fff%27/%3E%3C/svg%3E'
+
+const pageStyleSource = `'sha256-${createHash('sha256').update(pageStyle).digest('base64')}'`
+
+/**
+ * The Content-Security-Policy of our own pages: their inline style, the icon inside the page, and nothing else.
+ * A page with a form names where it may be sent. Browsers hold the whole chain of redirects behind a form to that list, so it
+ * must hold every origin the answer may lead to.
+ */
+export function securityPolicyFor(formTargets: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    `style-src ${pageStyleSource}`,
+    'img-src data:',
+    `form-action ${formTargets.length === 0 ? "'none'" : formTargets.join(' ')}`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'"
+  ].join('; ')
+}
+
+/** For the pages that have no form: every error page. */
+export const pageSecurityPolicy = securityPolicyFor([])

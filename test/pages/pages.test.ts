@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import test from 'ava'
+import fc from 'fast-check'
+import {
+  errorPage,
+  html,
+  type LoginLoopReason,
+  loginLoopPage,
+  pageSecurityPolicy,
+  pageStyle,
+  renderPage,
+  securityPolicyFor
+} from '#src/pages/index.js'
+
+const details = {
+  status: 400,
+  error: 'invalid_request',
+  description: 'The state is not known.',
+  requestId: 'req-1',
+  signInPath: '/base/api/auth/login',
+  homePath: '/base/'
+}
+const loop = {
+  reasons: ['cookies_blocked'] as readonly LoginLoopReason[],
+  applicationUrl: 'https://app.example/base/',
+  requestId: 'req-1',
+  signInPath: '/base/api/auth/login',
+  homePath: '/base/'
+}
+
+test('the policy names the hash of the style that the page carries', t => {
+  const pages = [errorPage(details), loginLoopPage(loop), renderPage({ title: 'A', body: html`<p>B</p>` })]
+  for (const page of pages) {
+    const styles = [...page.matchAll(/<style>([\s\S]*?)<\/style>/g)].map(match => match[1])
+    t.deepEqual(styles, [pageStyle])
+    const hash = createHash('sha256').update(pageStyle).digest('base64')
+    t.true(pageSecurityPolicy.includes(`style-src 'sha256-${hash}';`))
+    t.false(page.includes('style="'))
+  }
+})
+
+test('the policy lets our pages load nothing, be framed by nobody and send forms nowhere', t => {
+  const directives = new Map(pageSecurityPolicy.split('; ').map(directive => [directive.split(' ')[0], directive]))
+  t.is(directives.get('default-src'), "default-src 'none'")
+  t.is(directives.get('frame-ancestors'), "frame-ancestors 'none'")
+  t.is(directives.get('base-uri'), "base-uri 'none'")
+  t.is(directives.get('form-action'), "form-action 'none'")
+  t.is(directives.get('script-src'), undefined)
+})
+
+test('a page with a form names where the form may lead', t => {
+  const policy = securityPolicyFor(["'self'", 'http://localhost:8080'])
+  t.true(policy.includes("form-action 'self' http://localhost:8080;"))
+})
+
+test('our pages refer to nothing outside themselves, and run no script', t => {
+  for (const page of [errorPage(details), loginLoopPage(loop)]) {
+    t.notRegex(page, /<script|<link(?! rel="icon" href="data:)|<img|@import|url\(|srcset| on[a-z]+=/i)
+  }
+})
+
+const kinds = [
+  { status: 400, error: 'invalid_request', says: /sign-in could not be completed/i, way: 'sign-in' },
+  { status: 400, error: 'invalid_grant', says: /too old/i, way: 'sign-in' },
+  { status: 400, error: 'bad_request', says: /could not make sense/i, way: 'home' },
+  { status: 401, error: 'unauthorized', says: /not signed in/i, way: 'sign-in' },
+  { status: 403, error: 'access_denied', says: /refused or that signing in was cancelled/i, way: 'sign-in' },
+  { status: 403, error: 'cross_site_request', says: /another site/i, way: 'home' },
+  { status: 404, error: 'not_found', says: /no page here/i, way: 'home' },
+  { status: 405, error: 'method_not_allowed', says: /cannot be used that way/i, way: 'home' },
+  { status: 413, error: 'payload_too_large', says: /too much/i, way: 'home' },
+  { status: 418, error: 'teapot', says: /did not work/i, way: 'home' },
+  { status: 500, error: 'session_too_large', says: /more data than cookies can hold/i, way: 'home' },
+  { status: 500, error: 'server_error', says: /nothing you did caused it/i, way: 'sign-in' },
+  { status: 502, error: 'bad_gateway', says: /no usable answer/i, way: 'sign-in' },
+  { status: 503, error: 'temporarily_unavailable', says: /try again in a moment/i, way: 'sign-in' },
+  { status: 504, error: 'gateway_timeout', says: /did not answer in time/i, way: 'sign-in' }
+]
+
+for (const { status, error, says, way } of kinds) {
+  test(`the page for ${status} ${error} says what happened, what to do, and what to quote`, t => {
+    const page = errorPage({ ...details, status, error })
+    t.regex(page, says)
+    t.true(page.includes('href="/base/"'))
+    t.is(page.includes('href="/base/api/auth/login"'), way === 'sign-in')
+    t.true(page.includes(`<code>${status} ${error}</code>`))
+    t.true(page.includes('<code>req-1</code>'))
+    t.true(page.includes('The state is not known.'))
+    t.is([...page.matchAll(/<h1>/g)].length, 1)
+    t.is([...page.matchAll(/class="button"/g)].length, 1, 'one way forward stands out')
+  })
+}
+
+test('nothing that an error carries breaks out of the page', t => {
+  const bare = tags(errorPage(details))
+  fc.assert(
+    fc.property(fc.string(), fc.constantFrom('<script>', '"', "'", '</p>', '-->', '&'), (text, weapon) => {
+      const hostile = `${weapon}${text}${weapon}`
+      const page = errorPage({ ...details, error: hostile, description: hostile, requestId: hostile })
+      t.deepEqual(tags(page), bare)
+      const diagnosis = loginLoopPage({ ...loop, reasons: ['other_host'], requestId: hostile, applicationUrl: hostile })
+      t.is(tags(diagnosis).filter(tag => tag === '<script').length, 0)
+    })
+  )
+})
+
+test('the diagnosis of a login loop names the likely reasons in order, and where to open the application', t => {
+  const page = loginLoopPage({ ...loop, reasons: ['secure_cookie_on_http', 'other_host', 'cookies_blocked'] })
+  t.regex(page, /likely reasons[\s\S]*plain http[\s\S]*another host name[\s\S]*blocks cookies/)
+  t.true(page.includes('<a href="https://app.example/base/">https://app.example/base/</a>'))
+  t.true(page.includes('href="/base/api/auth/login"'))
+  t.notRegex(page, /ask for less/)
+  t.regex(loginLoopPage({ ...loop, reasons: ['cookie_too_large'] }), /likely reason<[\s\S]*ask for less/)
+})
+
+function tags(page: string): string[] {
+  return page.match(/<\/?[a-z0-9!]+/gi) ?? []
+}
