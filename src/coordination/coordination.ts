@@ -1,0 +1,31 @@
+/**
+ * Doing a thing once although many ask for it at the same time, and remembering for a while that it was done.
+ * Refresh tokens and authorization codes are single use: whoever sends one twice loses the login.
+ */
+export interface Coordination {
+  /**
+   * Runs `work` unless somebody is already at it, whom it then waits for, or its result is still kept.
+   * When `work` throws, those waiting see the same error and nothing is kept.
+   * @param accept looks at a kept result; when it says no, the work is done again and the result replaced.
+   */
+  once<T>(key: string, work: () => Promise<Settled<T>>, accept?: (kept: T) => boolean): Promise<Once<T>>
+  /** The result for `key`, awaited when its work is under way; undefined when there is none or the work failed. */
+  result<T>(key: string): Promise<T | undefined>
+  /** Remembers `key` for `ttlMs` milliseconds. */
+  mark(key: string, ttlMs: number): Promise<void>
+  isMarked(key: string): Promise<boolean>
+  close(): Promise<void>
+}
+
+export interface Settled<T> {
+  /** Plain JSON data, since it may have to travel to another process. */
+  readonly value: T
+  /** How long later askers are given the same value, in milliseconds; 0 for only those who are waiting now. */
+  readonly keepMs: number
+}
+
+export interface Once<T> {
+  readonly value: T
+  /** `ran`: by this call; `joined`: by another that was under way; `kept`: before. */
+  readonly how: 'ran' | 'joined' | 'kept'
+}

@@ -1,0 +1,28 @@
+import type { ProviderMetadata } from './metadata.js'
+
+export interface AuthorizationRequest {
+  readonly clientId: string
+  readonly redirectUri: string
+  readonly scope: string
+  readonly state: string
+  readonly nonce: string | undefined
+  readonly prompt: string | undefined
+  /** S256; undefined where PKCE is switched off. */
+  readonly codeChallenge: string | undefined
+}
+
+/** The address that starts a login (RFC 6749 section 4.1.1), its parameters in the order of the platform's own SDK. */
+export function authorizationUrl(metadata: ProviderMetadata, request: AuthorizationRequest): string {
+  const url = new URL(metadata.authorizationEndpoint)
+  const add = (name: string, value: string | undefined) => value !== undefined && url.searchParams.append(name, value)
+  add('client_id', request.clientId)
+  add('response_type', 'code')
+  add('redirect_uri', request.redirectUri)
+  add('nonce', request.nonce)
+  add('state', request.state)
+  add('scope', request.scope)
+  add('prompt', request.prompt)
+  add('code_challenge', request.codeChallenge)
+  add('code_challenge_method', request.codeChallenge && 'S256')
+  return url.href
+}

@@ -1,0 +1,119 @@
+/** The identity provider as the rest of the server sees it: a handful of requests, checked answers, two kinds of error. */
+import type { Config } from '../config/settings.js'
+import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
+import { type Endpoint, OAuthError, UpstreamError } from './errors.js'
+import { createMetadata, type ProviderMetadata } from './metadata.js'
+import { parseTokenSet, type TokenSet } from './token-set.js'
+import type { Transport, TransportResponse } from './transport.js'
+
+/** The members of the user info answer that a display name is made of; the rest is not looked at. */
+export interface UserInfo {
+  readonly name?: unknown
+  readonly firstName?: unknown
+  readonly lastName?: unknown
+  readonly given_name?: unknown
+  readonly family_name?: unknown
+  readonly [member: string]: unknown
+}
+
+export interface IdentityProvider {
+  metadata(): Promise<ProviderMetadata>
+  /** Where to send a browser that wants to log in. */
+  authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'prompt'>): Promise<string>
+  /** RFC 6749 section 4.1.3. Throws OAuthError or UpstreamError, as all below. */
+  authorizationCodeGrant(request: { code: string; codeVerifier: string | undefined }): Promise<TokenSet>
+  /** RFC 6749 section 6. */
+  refreshTokenGrant(request: { refreshToken: string; scope: string }): Promise<TokenSet>
+  /** OpenID Connect Core section 5.3. */
+  userInfo(accessToken: string): Promise<UserInfo>
+  /** RFC 7009 section 2.1; nothing happens where the provider has no revocation endpoint. */
+  revokeRefreshToken(refreshToken: string): Promise<void>
+  /** For a secret that is rotated while the server runs. */
+  replaceClientSecret(clientSecret: string): void
+}
+
+const REVOCATION_TIMEOUT_MS = 2000
+const REVOCATION_PAUSE_MS = 200
+
+export function createIdentityProvider(platform: Config['platform'], transport: Transport): IdentityProvider {
+  const { clientId, callbackUrl: redirectUri, prompt } = platform
+  let { clientSecret } = platform
+  const metadata = createMetadata(platform, transport)
+
+  function authenticated(form: Record<string, string>) {
+    if (platform.clientAuthentication === 'client_secret_post') {
+      return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
+    }
+    // Built by hand from id and secret as they are: APS does not decode them as RFC 6749 section 2.3.1 would have it.
+    const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
+    return { form, headers: { authorization: `Basic ${credentials}` } }
+  }
+
+  async function tokenRequest(form: Record<string, string>): Promise<TokenSet> {
+    const { tokenEndpoint: url } = await metadata()
+    const response = await transport.call({ endpoint: 'token', url, ...authenticated(form) })
+    if (response.status !== 200) throw failure('token', response)
+    return parseTokenSet(response.json)
+  }
+
+  async function requestRevocation(refreshToken: string, timeoutMs: number): Promise<TransportResponse | undefined> {
+    const { revocationEndpoint: url } = await metadata()
+    const form = { token: refreshToken, token_type_hint: 'refresh_token' }
+    return url ? transport.call({ endpoint: 'revocation', url, timeoutMs, ...authenticated(form) }) : undefined
+  }
+
+  return {
+    metadata,
+    async authorizationUrl(request) {
+      return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt })
+    },
+    authorizationCodeGrant({ code, codeVerifier }) {
+      return tokenRequest({
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: redirectUri,
+        ...(codeVerifier !== undefined && { code_verifier: codeVerifier })
+      })
+    },
+    refreshTokenGrant({ refreshToken, scope }) {
+      return tokenRequest({ grant_type: 'refresh_token', refresh_token: refreshToken, scope })
+    },
+    async userInfo(accessToken) {
+      const { userinfoEndpoint: url } = await metadata()
+      const headers = { authorization: `Bearer ${accessToken}` }
+      const response = await transport.call({ endpoint: 'userinfo', url, headers })
+      if (response.status !== 200) throw failure('userinfo', response)
+      if (typeof response.json !== 'object' || response.json === null) {
+        throw new UpstreamError('userinfo', 'unusable', 'the answer is not a JSON object')
+      }
+      return response.json as UserInfo
+    },
+    async revokeRefreshToken(refreshToken) {
+      const started = performance.now()
+      let response = await requestRevocation(refreshToken, REVOCATION_TIMEOUT_MS)
+      // RFC 7009 section 2.2.1: 503 means the token still stands and one may come back; once, and within the same bound.
+      if (response?.status === 503) {
+        await new Promise(resolve => setTimeout(resolve, REVOCATION_PAUSE_MS))
+        const left = REVOCATION_TIMEOUT_MS - (performance.now() - started)
+        response = await requestRevocation(refreshToken, Math.max(1, Math.round(left)))
+      }
+      if (response && response.status !== 200) throw failure('revocation', response)
+    },
+    replaceClientSecret(secret) {
+      clientSecret = secret
+    }
+  }
+}
+
+// Two shapes of error answer exist: RFC 6749 section 5.2, and that of the gateway in front of APS.
+const GATEWAY_CLIENT_ERRORS = new Set(['AUTH-001', 'AUTH-003'])
+
+function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
+  const isRefusal = status >= 400 && status < 500 && status !== 429
+  const answer = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>
+  const error = GATEWAY_CLIENT_ERRORS.has(String(answer.errorCode)) ? 'invalid_client' : answer.error
+  if (isRefusal && typeof error === 'string' && /^[\w-]{1,64}$/.test(error)) {
+    return new OAuthError({ error, status, endpoint, retryAfterSeconds })
+  }
+  return new UpstreamError(endpoint, 'unusable', `it answered ${status}`, { status, durationMs, retryAfterSeconds })
+}

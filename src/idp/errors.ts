@@ -1,0 +1,53 @@
+/** The endpoints of an identity provider that this server calls. */
+export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation'
+
+/** The provider answered with an error of the protocol (RFC 6749 section 5.2). Its own text is dropped: nobody knows what it quotes. */
+export class OAuthError extends Error {
+  /** A registered code such as `invalid_grant`; decide by this, never by the message. */
+  readonly error: string
+  readonly status: number
+  readonly endpoint: Endpoint
+  /** From `Retry-After`, when it was given in seconds. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(parts: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'>) {
+    super(`the identity provider's ${parts.endpoint} endpoint answered ${parts.status} ${parts.error}`)
+    this.name = 'OAuthError'
+    this.error = parts.error
+    this.status = parts.status
+    this.endpoint = parts.endpoint
+    this.retryAfterSeconds = parts.retryAfterSeconds
+  }
+}
+
+/**
+ * - `timeout`: no whole answer within the time allowed
+ * - `unreachable`: no connection, or it broke before the answer was whole
+ * - `unusable`: an answer that is not what the protocol promises, server errors included
+ */
+export type UpstreamProblem = 'timeout' | 'unreachable' | 'unusable'
+
+/** The provider could not be reached, or what it said made no sense. */
+export class UpstreamError extends Error {
+  readonly endpoint: Endpoint
+  readonly problem: UpstreamProblem
+  readonly durationMs: number
+  readonly status: number | undefined
+  readonly retryAfterSeconds: number | undefined
+
+  /** @param detail what was wrong, in words that hold nothing of the request or the answer's content. */
+  constructor(
+    endpoint: Endpoint,
+    problem: UpstreamProblem,
+    detail: string,
+    parts: { durationMs?: number; status?: number; retryAfterSeconds?: number | undefined } = {}
+  ) {
+    super(`the identity provider's ${endpoint} endpoint: ${detail}`)
+    this.name = 'UpstreamError'
+    this.endpoint = endpoint
+    this.problem = problem
+    this.durationMs = parts.durationMs ?? 0
+    this.status = parts.status
+    this.retryAfterSeconds = parts.retryAfterSeconds
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * HTTP towards the identity provider; the only file that knows got. Errors of got carry the request, credentials and
+ * all, so that none leaves here: each becomes an UpstreamError that names the endpoint and nothing secret.
+ */
+import http from 'node:http'
+import https from 'node:https'
+import type { Got, Method } from 'got'
+import { type Endpoint, UpstreamError } from './errors.js'
+
+export interface TransportRequest {
+  readonly endpoint: Endpoint
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as application/x-www-form-urlencoded by POST; without it the request is a GET. */
+  readonly form?: Readonly<Record<string, string>>
+  /** When less than the usual time is allowed. */
+  readonly timeoutMs?: number
+}
+
+export interface TransportResponse {
+  readonly status: number
+  /** The parsed JSON, or undefined when the body was not JSON. */
+  readonly json: unknown
+  readonly retryAfterSeconds: number | undefined
+  readonly durationMs: number
+}
+
+export interface Transport {
+  /** Any whole answer, whatever its status. Throws UpstreamError. */
+  call(request: TransportRequest): Promise<TransportResponse>
+  /** Loads what the first call would otherwise have to wait for. */
+  warmUp(): Promise<void>
+  close(): void
+}
+
+const LONGEST_ANSWER = 1024 * 1024
+// Shorter than any provider's own patience: a socket that it closes just as we send costs a single-use token.
+const IDLE_SOCKET_MS = 4000
+const GET_ATTEMPTS = 2
+
+export function createTransport(timeoutMs: number): Transport {
+  const agents = {
+    http: new http.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
+    https: new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS })
+  }
+  let loading: Promise<Got> | undefined
+  const client = () => {
+    // Loaded late: the server listens, and serves its static files, without it.
+    loading ??= import('got').then(({ got }) =>
+      got.extend({
+        agent: agents,
+        retry: { limit: 0 },
+        followRedirect: false,
+        throwHttpErrors: false,
+        decompress: false,
+        responseType: 'text',
+        headers: { accept: 'application/json', 'user-agent': 'platform-auth-server' }
+      })
+    )
+    return loading
+  }
+
+  async function attempt(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
+    const started = performance.now()
+    const elapsed = () => Math.round(performance.now() - started)
+    const got = await client()
+    const tooLarge = new AbortController()
+    const method: Method = request.form ? 'POST' : 'GET'
+    try {
+      const call = got(request.url, {
+        method,
+        signal: AbortSignal.any([deadline, tooLarge.signal]),
+        ...(request.headers && { headers: { ...request.headers } }),
+        ...(request.form && { form: { ...request.form } })
+      })
+      call.on('downloadProgress', ({ transferred }) => transferred > LONGEST_ANSWER && tooLarge.abort())
+      const { statusCode, body, headers } = await call
+      const retryAfterSeconds = secondsOf(headers['retry-after'])
+      return { status: statusCode, json: parse(body), retryAfterSeconds, durationMs: elapsed() }
+    } catch (error) {
+      const durationMs = elapsed()
+      if (tooLarge.signal.aborted) {
+        throw new UpstreamError(request.endpoint, 'unusable', 'the answer was larger than 1 MiB', { durationMs })
+      }
+      if (deadline.aborted) {
+        throw new UpstreamError(request.endpoint, 'timeout', 'no whole answer in time', { durationMs })
+      }
+      throw new UpstreamError(request.endpoint, 'unreachable', `connection failed (${codeOf(error)})`, { durationMs })
+    }
+  }
+
+  return {
+    async call(request) {
+      const deadline = AbortSignal.timeout(request.timeoutMs ?? timeoutMs)
+      // A token request is never sent twice: the first may have arrived, and what it carries is single use.
+      let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
+      for (;;) {
+        attemptsLeft--
+        try {
+          const response = await attempt(request, deadline)
+          if (attemptsLeft === 0 || response.status < 500) return response
+        } catch (error) {
+          if (attemptsLeft === 0 || !(error instanceof UpstreamError) || error.problem !== 'unreachable') throw error
+        }
+      }
+    },
+    async warmUp() {
+      await client()
+    },
+    close() {
+      agents.http.destroy()
+      agents.https.destroy()
+    }
+  }
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+function secondsOf(retryAfter: string | undefined): number | undefined {
+  return retryAfter && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined
+}
+
+// Node's code (ECONNREFUSED, CERT_HAS_EXPIRED, …) says what an operator needs; the message may quote the request.
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown }).code
+  return typeof code === 'string' ? code : 'unknown reason'
+}

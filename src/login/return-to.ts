@@ -1,0 +1,19 @@
+/**
+ * Where a browser may be sent after login: a path on this site, and nothing that any browser could read as more
+ * (RFC 9700 section 4.11.1). Doubt means the start page.
+ */
+const LONGEST = 2048
+// Printable ASCII without the backslash, which browsers read as a slash; a space or a control character is dropped by them.
+const PLAIN_PATH = /^\/[!-[\]-~]*$/
+// What a proxy or a page might decode once more into a slash, a backslash, a dot or a control character.
+const DOUBTFUL_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
+
+/** @param value the `return_to` parameter as parsed from the query: a string, or a list when it was repeated. */
+export function safeReturnTo(value: string | readonly string[] | undefined): string {
+  if (typeof value !== 'string' || value.length > LONGEST || !PLAIN_PATH.test(value)) return '/'
+  const path = value.split(/[?#]/, 1)[0] as string
+  if (path.includes('//') || DOUBTFUL_ESCAPE.test(path) || path.split('/').includes('..')) return '/'
+  // The last word has the parser that browsers share (WHATWG URL): it must stay on the made-up host, unchanged.
+  const url = URL.canParse(value, 'http://host.invalid') ? new URL(value, 'http://host.invalid') : undefined
+  return url?.origin === 'http://host.invalid' && url.pathname === path ? value : '/'
+}

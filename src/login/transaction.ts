@@ -1,0 +1,91 @@
+/**
+ * What must survive from login to callback, without a store: `state` carries it sealed, and one small random cookie
+ * says which browser it belongs to. Any number of tabs share the cookie; each has its own state.
+ */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Sealer } from '../sealing/keyring.js'
+import { codeChallengeOf } from './pkce.js'
+
+export const LOGIN_MAX_AGE_SECONDS = 600
+
+export interface LoginTransaction {
+  /** Names this login and no other; safe to use as a key. */
+  readonly id: string
+  readonly returnTo: string
+  /** RFC 7636 section 4.1. */
+  readonly codeVerifier: string
+  /** OpenID Connect Core section 3.1.2.1; also names the login where `openid` was not asked for. */
+  readonly nonce: string
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+}
+
+export interface StartedLogin {
+  readonly state: string
+  readonly codeChallenge: string
+  readonly nonce: string
+}
+
+/** `foreign`: not sealed by us, or begun in another browser. `expired`: ours, and too old. */
+export type OpenedState =
+  | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'foreign' }
+
+export interface LoginTransactions {
+  /** The browser's login cookie if it is usable, else a new value for it. */
+  loginCookie(sent: string | undefined): string
+  begin(loginCookie: string, returnTo: string): StartedLogin
+  open(state: string, loginCookie: string | undefined): OpenedState
+}
+
+interface SealedState {
+  readonly seed: string
+  readonly browser: string
+  readonly returnTo: string
+  readonly exp: number
+}
+
+const CONTEXT = 'state'
+const RANDOM_BYTES = 32
+const LOGIN_COOKIE = /^[A-Za-z0-9_-]{43}$/
+
+export function createLoginTransactions(sealer: Sealer, now: () => number): LoginTransactions {
+  return {
+    loginCookie(sent) {
+      return sent && LOGIN_COOKIE.test(sent) ? sent : randomBytes(RANDOM_BYTES).toString('base64url')
+    },
+    begin(loginCookie, returnTo) {
+      const seed = randomBytes(RANDOM_BYTES).toString('base64url')
+      const exp = now() + LOGIN_MAX_AGE_SECONDS * 1000
+      const content: SealedState = { seed, browser: fingerprintOf(loginCookie), returnTo, exp }
+      const state = sealer.seal(Buffer.from(JSON.stringify(content)), CONTEXT)
+      const { codeVerifier, nonce } = derive(seed, loginCookie)
+      return { state, nonce, codeChallenge: codeChallengeOf(codeVerifier) }
+    },
+    open(state, loginCookie) {
+      const plaintext = sealer.open(state, CONTEXT)
+      if (!plaintext) return { kind: 'foreign' }
+      const { seed, browser, returnTo, exp } = JSON.parse(plaintext.toString()) as SealedState
+      const isOurs = loginCookie !== undefined && isSame(fingerprintOf(loginCookie), browser)
+      // An old state outlives its cookie by nature; one with somebody else's cookie is somebody else's at any age.
+      if (exp < now()) return { kind: isOurs || loginCookie === undefined ? 'expired' : 'foreign' }
+      if (!isOurs) return { kind: 'foreign' }
+      return { kind: 'valid', transaction: { ...derive(seed, loginCookie), returnTo, expiresAt: exp } }
+    }
+  }
+}
+
+// The verifier is never stored: it takes the seed, which only we can read, and the cookie, which only this browser has.
+function derive(seed: string, loginCookie: string): Pick<LoginTransaction, 'id' | 'codeVerifier' | 'nonce'> {
+  const from = (purpose: string) => createHmac('sha256', seed).update(`${purpose}:${loginCookie}`).digest('base64url')
+  return { id: from('id'), codeVerifier: from('code_verifier'), nonce: from('nonce') }
+}
+
+function fingerprintOf(loginCookie: string): string {
+  return createHash('sha256').update(loginCookie).digest('base64url')
+}
+
+function isSame(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+}

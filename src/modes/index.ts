@@ -1,0 +1,12 @@
+/** The one place that reads which mode was configured. */
+import type { Config } from '../config/settings.js'
+import type { IdentityProvider } from '../idp/client.js'
+import { createDualMode } from './dual.js'
+import type { Mode } from './mode.js'
+import { createSingleMode } from './single.js'
+
+export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
+  const { platform } = config
+  const parts = { idp, now, clientId: platform.clientId, pkce: platform.pkce }
+  return config.mode === 'dual' ? createDualMode(platform, parts) : createSingleMode(platform, parts)
+}

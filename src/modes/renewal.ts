@@ -1,0 +1,188 @@
+/**
+ * The refresh step of the contract (section 5.1, step 3.2), made safe for single-use refresh tokens: one renewal per
+ * refresh token at a time, its result kept for requests that left the browser before the new cookie reached it.
+ */
+import { createHash } from 'node:crypto'
+import type { Coordination, Once } from '../coordination/coordination.js'
+import type { IdentityProvider } from '../idp/client.js'
+import { OAuthError, UpstreamError } from '../idp/errors.js'
+import type { SessionFields, SessionRecord } from '../session/record.js'
+import type { Log } from './log.js'
+import { hasEnded } from './logouts.js'
+import type { Mode } from './mode.js'
+
+export interface RenewalParts {
+  readonly mode: Mode
+  readonly idp: IdentityProvider
+  readonly coordination: Coordination
+  readonly now: () => number
+  readonly marginSeconds: number
+  readonly keepSeconds: number
+}
+
+/**
+ * - `live`: `record` holds tokens that are good now
+ * - `ended`: there is no login any more
+ * - `unavailable`: the login stands, but the provider could not renew it now; `record` is what to keep meanwhile
+ */
+export type CurrentSession =
+  | { readonly kind: 'live'; readonly record: SessionRecord }
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'unavailable'; readonly record: SessionRecord; readonly retryAfterSeconds: number }
+
+export interface Renewals {
+  /** The session with tokens that have not expired, renewed if it must be. The record is the same object if nothing changed. */
+  current(record: SessionRecord, log: Log): Promise<CurrentSession>
+  /** The session that renewals under way or just done have made of `record`. */
+  newest(record: SessionRecord): Promise<SessionRecord>
+}
+
+// What is kept for, and handed to, everyone who asks for the same renewal; plain JSON.
+type Renewal =
+  | { readonly outcome: 'renewed'; readonly record: SessionRecord }
+  | { readonly outcome: 'partial'; readonly record: SessionRecord; readonly retryAt: number }
+  | { readonly outcome: 'failed'; readonly retryAt: number }
+  | { readonly outcome: 'rejected' }
+
+// A failure is remembered this long, so that a thousand waiting pages do not become a thousand calls.
+const FAILURE_PAUSE_SECONDS = 1
+const LONGEST_PAUSE_SECONDS = 60
+
+export function createRenewals(parts: RenewalParts): Renewals {
+  const { mode, idp, coordination, now, marginSeconds, keepSeconds } = parts
+  const keepMs = keepSeconds * 1000
+
+  function hasExpired({ expires_at = 0 }: SessionFields): boolean {
+    return expires_at < now()
+  }
+
+  function isDue({ fields, issuedAt }: SessionRecord): boolean {
+    const { expires_at = 0 } = fields
+    // A margin longer than half the lifetime would renew at every request.
+    const marginMs = Math.min(marginSeconds * 1000, Math.max(0, (expires_at - issuedAt) / 2))
+    return expires_at - marginMs < now()
+  }
+
+  // A provider that does not rotate gives the same key again; then an old result is no answer but must be replaced.
+  function leadsOn(kept: Renewal, from: SessionRecord): boolean {
+    if (kept.outcome === 'rejected') return true
+    if (kept.outcome === 'failed') return now() < kept.retryAt
+    if (kept.record.fields.refresh_token !== from.fields.refresh_token) return true
+    return kept.outcome === 'renewed' ? !hasExpired(kept.record.fields) : now() < kept.retryAt
+  }
+
+  async function renewOnce(record: SessionRecord, log: Log): Promise<Once<Renewal>> {
+    const started = performance.now()
+    let calls = 0
+    const once = await coordination.once<Renewal>(
+      renewalKey(record),
+      async () => {
+        const refreshed = await mode.refresh(record.fields)
+        calls = refreshed.calls
+        const value = await settle(record, refreshed, log)
+        return { value, keepMs: value.outcome === 'failed' ? value.retryAt - now() : keepMs }
+      },
+      kept => leadsOn(kept, record)
+    )
+    logRenewal(log, { mode: mode.name, once, calls, durationMs: performance.now() - started, record, now: now() })
+    return once
+  }
+
+  async function settle(
+    before: SessionRecord,
+    refreshed: Awaited<ReturnType<Mode['refresh']>>,
+    log: Log
+  ): Promise<Renewal> {
+    const record =
+      refreshed.outcome === 'failed' ? before : { id: before.id, issuedAt: now(), fields: refreshed.fields }
+    // A logout that came meanwhile wins: the token that arrives late is not for anyone.
+    if (refreshed.outcome !== 'failed' && (await hasEnded(coordination, before.id))) {
+      idp.revokeRefreshToken(record.fields.refresh_token as string).catch(() => {})
+      return { outcome: 'rejected' }
+    }
+    if (refreshed.outcome === 'complete') return { outcome: 'renewed', record }
+    const { error } = refreshed
+    if (error instanceof OAuthError && error.error === 'invalid_grant') return { outcome: 'rejected' }
+    const isOurFault = error instanceof OAuthError || !(error instanceof UpstreamError)
+    log[isOurFault ? 'error' : 'warn']({ event: 'refresh_failed', err: error }, 'the provider did not renew a session')
+    const retryAt = now() + pauseSeconds(error) * 1000
+    return refreshed.outcome === 'partial' ? { outcome: 'partial', record, retryAt } : { outcome: 'failed', retryAt }
+  }
+
+  return {
+    async current(record, log) {
+      if (await hasEnded(coordination, record.id)) return { kind: 'ended' }
+      let latest = record
+      let due = isDue(latest)
+      while (due) {
+        const { value, how } = await renewOnce(latest, log)
+        if (value.outcome === 'rejected') return { kind: 'ended' }
+        if (value.outcome !== 'failed') latest = value.record
+        if (value.outcome === 'renewed') {
+          // A kept result may itself have expired since; then the chain goes on from there.
+          due = how === 'kept' && hasExpired(latest.fields)
+        } else if (!hasExpired(latest.fields)) {
+          due = false
+        } else if (value.outcome === 'failed' || how !== 'kept' || now() < value.retryAt) {
+          const retryAfterSeconds = Math.max(1, Math.ceil((value.retryAt - now()) / 1000))
+          return { kind: 'unavailable', record: latest, retryAfterSeconds }
+        }
+      }
+      if (latest !== record && (await hasEnded(coordination, latest.id))) return { kind: 'ended' }
+      return { kind: 'live', record: latest }
+    },
+    async newest(record) {
+      let latest = record
+      for (;;) {
+        const renewal = await coordination.result<Renewal>(renewalKey(latest))
+        const next = renewal?.outcome === 'renewed' || renewal?.outcome === 'partial' ? renewal.record : undefined
+        if (!next || next.fields.refresh_token === latest.fields.refresh_token) return latest
+        latest = next
+      }
+    }
+  }
+}
+
+/** Keyed by the token's hash (SHA-256), so that the token itself is in no key. */
+function renewalKey({ fields }: SessionRecord): string {
+  return `refresh:${shortHash(fields.refresh_token ?? '', 43)}`
+}
+
+function pauseSeconds(error: unknown): number {
+  const asked = error instanceof OAuthError || error instanceof UpstreamError ? error.retryAfterSeconds : undefined
+  return Math.min(LONGEST_PAUSE_SECONDS, Math.max(FAILURE_PAUSE_SECONDS, asked ?? FAILURE_PAUSE_SECONDS))
+}
+
+interface LoggedRenewal {
+  readonly mode: string
+  readonly once: Once<Renewal>
+  readonly calls: number
+  readonly durationMs: number
+  readonly record: SessionRecord
+  readonly now: number
+}
+
+function logRenewal(log: Log, { mode, once: { value, how }, calls, durationMs, record, now }: LoggedRenewal): void {
+  const outcome =
+    value.outcome === 'renewed'
+      ? ({ ran: 'refreshed', joined: 'coalesced', kept: 'kept' } as const)[how]
+      : value.outcome
+  const expiresAt = value.outcome === 'renewed' ? value.record.fields.expires_at : undefined
+  log.info(
+    {
+      event: 'refresh',
+      mode,
+      outcome,
+      how,
+      duration_ms: Math.round(durationMs),
+      provider_calls: calls,
+      ...(expiresAt !== undefined && { lifetime_seconds: Math.round((expiresAt - now) / 1000) }),
+      session: shortHash(record.id, 8)
+    },
+    'session refresh'
+  )
+}
+
+function shortHash(text: string, length: number): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, length)
+}

@@ -1,0 +1,47 @@
+import type { Config } from '../config/settings.js'
+import { firstName, fullName } from './display-name.js'
+import { expiresAt, type ModeParts, redeemCode, tokenObject } from './grants.js'
+import type { Mode } from './mode.js'
+
+/** One access token per session, kept on the server. */
+export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, parts: ModeParts): Mode {
+  const { idp, now } = parts
+  const scope = scopes.join(' ')
+  return {
+    name: 'single',
+    loginScope: scope,
+    offersPublicToken: false,
+    async redeem(grant) {
+      const tokenSet = await redeemCode(parts, grant, scopes)
+      return {
+        token: tokenSet.accessToken,
+        refresh_token: tokenSet.refreshToken,
+        expires_at: expiresAt(tokenSet, now())
+      }
+    },
+    async refresh(fields) {
+      const refreshToken = fields.refresh_token as string
+      try {
+        const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope })
+        return {
+          outcome: 'complete',
+          calls: 1,
+          fields: {
+            token: tokenSet.accessToken,
+            refresh_token: tokenSet.refreshToken ?? refreshToken,
+            expires_at: expiresAt(tokenSet, now())
+          }
+        }
+      } catch (error) {
+        return { outcome: 'failed', calls: 1, error }
+      }
+    },
+    tokens(fields, now) {
+      const only = tokenObject(fields.token, fields.expires_at, now)
+      return { internal: only, public: only }
+    },
+    displayName(userInfo) {
+      return firstName(userInfo.name, fullName(userInfo), userInfo.preferred_username, userInfo.userName)
+    }
+  }
+}

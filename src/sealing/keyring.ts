@@ -1,0 +1,99 @@
+/**
+ * Authenticated encryption for everything this server hands out and takes back: session cookies, the login `state`,
+ * results shared between replicas. One secret gives one key per purpose, so that a value sealed for one place never
+ * opens in another (RFC 5869 section 3.2); the list of secrets lets an operator rotate without logging anyone out.
+ */
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
+
+export interface Sealer {
+  /** Encrypts `plaintext` with the newest secret; `context` must be the same when it is opened. Gives base64url text. */
+  seal(plaintext: Buffer, context: string): string
+  /** The plaintext, or undefined for anything that this deployment did not seal for this purpose and context. */
+  open(sealed: string, context: string): Buffer | undefined
+}
+
+export interface Keyring {
+  sealer(purpose: string): Sealer
+  /** From now on `secrets[0]` seals and all of them open, in every sealer already handed out. */
+  replace(secrets: readonly string[]): void
+}
+
+interface Key {
+  readonly id: Buffer
+  readonly key: KeyObject
+}
+
+// version (1) | key id (4) | IV (12) | ciphertext | tag (16)
+const VERSION = 1
+const KEY_ID_END = 5
+const IV_LENGTH = 12
+const IV_END = KEY_ID_END + IV_LENGTH
+const TAG_LENGTH = 16
+const SHORTEST = IV_END + TAG_LENGTH
+
+/** @param secrets newest first; each long and random (the settings refuse others). */
+export function createKeyring(secrets: readonly string[]): Keyring {
+  let current = secrets
+  const rekeyings: ((secrets: readonly string[]) => void)[] = []
+  return {
+    sealer(purpose) {
+      const { sealer, rekey } = createSealer(purpose, current)
+      rekeyings.push(rekey)
+      return sealer
+    },
+    replace(secrets) {
+      current = secrets
+      for (const rekey of rekeyings) rekey(secrets)
+    }
+  }
+}
+
+function createSealer(purpose: string, secrets: readonly string[]) {
+  let keys = deriveKeys(purpose, secrets)
+  const sealer: Sealer = {
+    seal(plaintext, context) {
+      const { id, key } = keys.newest
+      // 96 random bits for each message keep one key safe for 2^32 messages (NIST SP 800-38D section 8.3).
+      const iv = randomBytes(IV_LENGTH)
+      const head = Buffer.concat([Buffer.of(VERSION), id, iv])
+      const cipher = createCipheriv('aes-256-gcm', key, iv)
+      cipher.setAAD(Buffer.from(context))
+      return Buffer.concat([head, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+    },
+    open(sealed, context) {
+      const bytes = Buffer.from(sealed, 'base64url')
+      if (bytes.length < SHORTEST || bytes[0] !== VERSION) return undefined
+      const key = keys.byId.get(bytes.readUInt32BE(1))
+      // Node's decoder passes over foreign characters and stray bits; only the one spelling we wrote is ours.
+      if (!key || bytes.toString('base64url') !== sealed) return undefined
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(KEY_ID_END, IV_END), {
+        authTagLength: TAG_LENGTH
+      })
+      decipher.setAAD(Buffer.from(context))
+      decipher.setAuthTag(bytes.subarray(-TAG_LENGTH))
+      try {
+        return Buffer.concat([decipher.update(bytes.subarray(IV_END, -TAG_LENGTH)), decipher.final()])
+      } catch {
+        return undefined
+      }
+    }
+  }
+  return {
+    sealer,
+    rekey(secrets: readonly string[]) {
+      keys = deriveKeys(purpose, secrets)
+    }
+  }
+}
+
+function deriveKeys(purpose: string, secrets: readonly string[]) {
+  const all = secrets.map(secret => deriveKey(purpose, secret))
+  const newest = all[0]
+  if (!newest) throw new TypeError('a keyring needs at least one secret')
+  return { newest, byId: new Map(all.map(({ id, key }) => [id.readUInt32BE(0), key])) }
+}
+
+function deriveKey(purpose: string, secret: string): Key {
+  const bytes = Buffer.from(hkdfSync('sha256', secret, 'platform-auth-server', `${purpose} v${VERSION}`, 36))
+  return { key: createSecretKey(bytes.subarray(0, 32)), id: bytes.subarray(32) }
+}
