@@ -8,9 +8,9 @@ const PLAIN_PATH = /^\/[!-[\]-~]*$/
 // What a proxy or a page might decode once more into a slash, a backslash, a dot or a control character.
 const DOUBTFUL_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
 
-/** @param value the `return_to` parameter as parsed from the query: a string, or a list when it was repeated. */
-export function safeReturnTo(value: string | readonly string[] | undefined): string {
-  if (typeof value !== 'string' || value.length > LONGEST || !PLAIN_PATH.test(value)) return '/'
+/** `value` when it is such a path, else `/`. */
+export function safeReturnTo(value: string | undefined): string {
+  if (value === undefined || value.length > LONGEST || !PLAIN_PATH.test(value)) return '/'
   const path = value.split(/[?#]/, 1)[0] as string
   if (path.includes('//') || DOUBTFUL_ESCAPE.test(path) || path.split('/').includes('..')) return '/'
   // The last word has the parser that browsers share (WHATWG URL): it must stay on the made-up host, unchanged.

@@ -32,7 +32,7 @@ export type CurrentSession =
 
 export interface Renewals {
   /** The session with tokens that have not expired, renewed if it must be. The record is the same object if nothing changed. */
-  current(record: SessionRecord, log: Log): Promise<CurrentSession>
+  current(record: SessionRecord, log: () => Log): Promise<CurrentSession>
   /** The session that renewals under way or just done have made of `record`. */
   newest(record: SessionRecord): Promise<SessionRecord>
 }
@@ -71,7 +71,7 @@ export function createRenewals(parts: RenewalParts): Renewals {
     return kept.outcome === 'renewed' ? !hasExpired(kept.record.fields) : now() < kept.retryAt
   }
 
-  async function renewOnce(record: SessionRecord, log: Log): Promise<Once<Renewal>> {
+  async function renewOnce(record: SessionRecord, log: () => Log): Promise<Once<Renewal>> {
     const started = performance.now()
     let calls = 0
     const once = await coordination.once<Renewal>(
@@ -84,14 +84,14 @@ export function createRenewals(parts: RenewalParts): Renewals {
       },
       kept => leadsOn(kept, record)
     )
-    logRenewal(log, { mode: mode.name, once, calls, durationMs: performance.now() - started, record, now: now() })
+    logRenewal(log(), { mode: mode.name, once, calls, durationMs: performance.now() - started, record, now: now() })
     return once
   }
 
   async function settle(
     before: SessionRecord,
     refreshed: Awaited<ReturnType<Mode['refresh']>>,
-    log: Log
+    log: () => Log
   ): Promise<Renewal> {
     const record =
       refreshed.outcome === 'failed' ? before : { id: before.id, issuedAt: now(), fields: refreshed.fields }
@@ -104,7 +104,10 @@ export function createRenewals(parts: RenewalParts): Renewals {
     const { error } = refreshed
     if (error instanceof OAuthError && error.error === 'invalid_grant') return { outcome: 'rejected' }
     const isOurFault = error instanceof OAuthError || !(error instanceof UpstreamError)
-    log[isOurFault ? 'error' : 'warn']({ event: 'refresh_failed', err: error }, 'the provider did not renew a session')
+    log()[isOurFault ? 'error' : 'warn'](
+      { event: 'refresh_failed', err: error },
+      'the provider did not renew a session'
+    )
     const retryAt = now() + pauseSeconds(error) * 1000
     return refreshed.outcome === 'partial' ? { outcome: 'partial', record, retryAt } : { outcome: 'failed', retryAt }
   }

@@ -1,0 +1,62 @@
+/** The whole program at a glance: the layers every request passes, outermost first. */
+import Koa, { type Middleware } from 'koa'
+import type { Config } from './config/settings.js'
+import { STARTER_PAGE } from './config/wwwroot.js'
+import { authRoutes } from './http/auth-routes.js'
+import { callback } from './http/callback.js'
+import { errors } from './http/errors.js'
+import { health } from './http/health.js'
+import { refuseBodies } from './http/limits.js'
+import { login } from './http/login.js'
+import { logout } from './http/logout.js'
+import { profile } from './http/profile.js'
+import { requireTokens as requireTokensOf } from './http/require-tokens.js'
+import { session } from './http/session.js'
+import { staticFiles } from './http/static-files.js'
+import { type AppParts, createServices, type Services } from './services.js'
+
+/**
+ * The server as a Koa application, for `app.listen()` or for routes of your own after it (`app.use`).
+ * @param parts a clock, a logger or a coordination store of your own instead of the usual ones
+ */
+export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {
+  return assemble(createServices(config, parts), () => false)
+}
+
+export function assemble(services: Services, isDraining: () => boolean): Koa {
+  const { config } = services
+  const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
+  const sessionLayer = session(app, services)
+  const tokensLayer = requireTokensOf(services)
+  gates.set(app, (ctx, next) => sessionLayer(ctx, () => tokensLayer(ctx, next)))
+
+  app.use(errors(services))
+  app.use(refuseBodies)
+  app.use(health({ isDraining }))
+  app.use(staticFiles(config.wwwroot ?? STARTER_PAGE))
+  app.use(
+    authRoutes({
+      session: sessionLayer,
+      requireTokens: tokensLayer,
+      login: login(services),
+      callback: callback(services),
+      logout: logout(services),
+      profile: profile(services),
+      offersPublicToken: services.offersPublicToken
+    })
+  )
+  return app
+}
+
+const gates = new WeakMap<Koa, Middleware>()
+
+/**
+ * The refresh step for routes of your own: behind it `ctx.state.tokens` is `{ internal, public }`, each
+ * `{ access_token, expires_in }` (seconds left). Without a login it answers 401 with an empty body and your handler does
+ * not run; 503 when the identity provider cannot renew the session now.
+ */
+export const requireTokens: Middleware = async function requireTokens(ctx, next) {
+  const gate = gates.get(ctx.app)
+  if (!gate) throw new TypeError('requireTokens works in an application made by createApp')
+  await gate(ctx, next)
+}

@@ -1,0 +1,50 @@
+/** Everything under `/api/auth`: what all of it shares, and which layers each route stands behind. */
+import Router from '@koa/router'
+import type { Middleware } from 'koa'
+import { methodNotAllowed } from './errors.js'
+import { navigationOnly, noForeignSubresource, sameOriginOnly } from './fetch-metadata.js'
+import { token } from './token.js'
+
+export const AUTH_PATH = '/api/auth'
+
+export interface AuthLayers {
+  readonly session: Middleware
+  readonly requireTokens: Middleware
+  readonly login: Middleware
+  readonly callback: Middleware
+  readonly logout: Middleware
+  readonly profile: Middleware
+  /** Dual mode only (contract section 4). */
+  readonly offersPublicToken: boolean
+}
+
+export function authRoutes(layers: AuthLayers): Middleware {
+  const { session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
+  const router = new Router({ prefix: AUTH_PATH })
+  router.get('/login', navigationOnly, login)
+  router.get('/callback', session, callback)
+  router.get('/logout', noForeignSubresource, session, logout)
+  router.get('/profile', sameOriginOnly, session, requireTokens, profile)
+  if (offersPublicToken) router.get('/token', sameOriginOnly, session, requireTokens, token)
+  // The router fills in the `params` its own type asks for.
+  const routes = router.routes() as unknown as Middleware
+
+  return async function authRoutes(ctx, next) {
+    if (!isAuthPath(ctx.path)) return next()
+    ctx.set(SHARED_HEADERS)
+    if (ctx.method !== 'GET') throw methodNotAllowed('GET')
+    await routes(ctx, next)
+  }
+}
+
+export function isAuthPath(path: string): boolean {
+  return path.startsWith(AUTH_PATH) && (path.length === AUTH_PATH.length || path[AUTH_PATH.length] === '/')
+}
+
+const SHARED_HEADERS = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  Vary: 'Cookie, Sec-Fetch-Site'
+}

@@ -1,0 +1,96 @@
+import type { Context, Middleware } from 'koa'
+import type { Coordination } from '../coordination/coordination.js'
+import type { IdentityProvider } from '../idp/client.js'
+import { OAuthError } from '../idp/errors.js'
+import type { LoginTransaction, LoginTransactions } from '../login/transaction.js'
+import { hasEnded } from '../modes/logouts.js'
+import type { Redemptions } from '../modes/redemption.js'
+import { readCookie } from '../session/cookie-header.js'
+import { type AuthorizationResponse, parseAuthorizationResponse } from './authorization-response.js'
+import type { CookieNames } from './cookies.js'
+import { HttpError } from './errors.js'
+import { redirect } from './redirect.js'
+import type { RequestLog } from './request.js'
+import { sessionRecord, writeSession } from './session.js'
+
+export interface CallbackParts {
+  readonly idp: IdentityProvider
+  readonly transactions: LoginTransactions
+  readonly redemptions: Redemptions
+  readonly coordination: Coordination
+  readonly cookies: CookieNames
+  readonly homePath: string
+  readonly requestLog: RequestLog
+}
+
+/** `GET /api/auth/callback`: the browser comes back from the identity provider (contract section 5.1, step 2). */
+export function callback(parts: CallbackParts): Middleware {
+  const { idp, transactions, redemptions, coordination, cookies, homePath, requestLog } = parts
+
+  return async function callback(ctx) {
+    try {
+      const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
+      // RFC 9700 section 4.7: whose login this is comes first; a code must not reach the provider before that is known.
+      const opened = transactions.open(response.state, readCookie(ctx.get('Cookie'), cookies.login))
+      if (opened.kind === 'foreign') throw badLogin('This login was not started in this browser.')
+      if (opened.kind === 'expired') {
+        if (await hasLiveSession(ctx)) return redirect(ctx, homePath)
+        throw badLogin('This login took too long.')
+      }
+      await checkIssuer(response)
+      if (response.kind === 'error') throw refusedLogin(response.error)
+      await complete(ctx, opened.transaction, response.code)
+    } catch (error) {
+      const reason = error instanceof HttpError ? error.error : (error as Error).name
+      requestLog(ctx).warn({ event: 'login_failed', reason }, 'login failed')
+      throw error
+    }
+  }
+
+  async function complete(ctx: Context, transaction: LoginTransaction, code: string) {
+    const redemption = await redemptions.redeem(transaction, code).catch((error: unknown) => {
+      const isRefusedCode = error instanceof OAuthError && error.error === 'invalid_grant'
+      throw isRefusedCode ? badLogin('The identity provider did not accept this login any more.') : error
+    })
+    // The kept answer may hold a refresh token that has been spent since; a session that lives is newer.
+    if (redemption.kind === 'fresh' || !(await hasLiveSession(ctx))) {
+      if (redemption.kind === 'spent') throw badLogin('This login has been used already.')
+      await writeSession(ctx, redemption.record)
+      requestLog(ctx).info({ event: 'login_succeeded' }, 'login succeeded')
+    }
+    redirect(ctx, transaction.returnTo === '/' ? homePath : transaction.returnTo)
+  }
+
+  async function hasLiveSession(ctx: Context): Promise<boolean> {
+    const record = sessionRecord(ctx)
+    return record?.fields.refresh_token !== undefined && !(await hasEnded(coordination, record.id))
+  }
+
+  // RFC 9207 section 2.4: an answer of another provider must not be taken for this one's.
+  async function checkIssuer({ iss }: AuthorizationResponse) {
+    const { issuer, issParameterSupported } = await idp.metadata()
+    const isMissing = iss === undefined && issParameterSupported
+    if (isMissing || (iss !== undefined && issuer !== undefined && iss !== issuer)) {
+      throw badLogin('This answer did not come from the configured identity provider.')
+    }
+  }
+}
+
+function badLogin(description: string): HttpError {
+  return new HttpError(400, 'invalid_request', `${description} Please sign in again.`)
+}
+
+// RFC 6749 section 4.1.2.1. The provider's own words are not repeated: anyone can write them into this address.
+function refusedLogin(error: string): HttpError {
+  switch (error) {
+    case 'access_denied':
+      return new HttpError(403, 'access_denied', 'The login was cancelled, or access was not granted.')
+    case 'temporarily_unavailable':
+    case 'server_error':
+      return new HttpError(503, error, 'The identity provider cannot sign anyone in at the moment.', {
+        'Retry-After': '5'
+      })
+    default:
+      return new HttpError(400, error, 'The identity provider did not accept the login request.')
+  }
+}

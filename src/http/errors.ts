@@ -1,0 +1,103 @@
+import type { Context, Middleware } from 'koa'
+import { OAuthError, UpstreamError } from '../idp/errors.js'
+import { errorPage, pageSecurityPolicy } from '../pages/index.js'
+import { SessionTooLargeError } from '../session/session-cookie.js'
+import { type RequestLog, requestId } from './request.js'
+
+/** An answer other than the one asked for: what the client is told, and nothing beyond it. */
+export class HttpError extends Error {
+  readonly status: number
+  /** A registered OAuth error code where one fits. */
+  readonly error: string
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, error: string, description: string, headers: Readonly<Record<string, string>> = {}) {
+    super(description)
+    this.name = 'HttpError'
+    this.status = status
+    this.error = error
+    this.headers = headers
+  }
+}
+
+export interface ErrorParts {
+  readonly requestLog: RequestLog
+  /** Public path of the site's start page, and of the login route. */
+  readonly homePath: string
+  readonly signInPath: string
+}
+
+/**
+ * The outermost layer: alone turns errors into responses, and logs them once. It writes the response itself, because
+ * Koa's own handler would drop the Set-Cookie of a session that was renewed before something else failed.
+ */
+export function errors({ requestLog, homePath, signInPath }: ErrorParts): Middleware {
+  return async function errors(ctx, next) {
+    try {
+      await next()
+      if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) throw notFound(ctx)
+    } catch (error) {
+      const answer = answerTo(error, ctx)
+      if (answer.status >= 500) logFault(error, answer, ctx)
+      send(ctx, answer)
+    }
+  }
+
+  function logFault(error: unknown, answer: HttpError, ctx: Context) {
+    const log = requestLog(ctx)
+    const fields = { event: 'request_failed', status: answer.status, error: answer.error, err: error }
+    // The provider's bad minute is no fault of this server; being refused as a client is for the operator to mend.
+    if (error instanceof UpstreamError || error instanceof HttpError) log.warn(fields, 'request failed')
+    else log.error(fields, 'request failed')
+  }
+
+  function send(ctx: Context, { status, error, message: description, headers }: HttpError) {
+    const id = requestId(ctx)
+    ctx.status = status
+    ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id, ...headers })
+    ctx.vary('Accept')
+    ctx.remove('Content-Type')
+    if (ctx.accepts('json', 'html') === 'html') {
+      ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
+      ctx.type = 'html'
+      ctx.body = errorPage({ status, error, description, requestId: id, homePath, signInPath })
+    } else {
+      ctx.body = { error, error_description: description, request_id: id }
+    }
+    ctx.status = status
+  }
+}
+
+function notFound(ctx: Context): HttpError {
+  return ctx.method === 'GET' || ctx.method === 'HEAD'
+    ? new HttpError(404, 'not_found', 'There is nothing at this address.')
+    : methodNotAllowed('GET, HEAD')
+}
+
+export function methodNotAllowed(allow: string): HttpError {
+  return new HttpError(405, 'method_not_allowed', `This address answers ${allow} only.`, { Allow: allow })
+}
+
+function answerTo(error: unknown, ctx: Context): HttpError {
+  if (error instanceof HttpError) return error
+  if (error instanceof UpstreamError || error instanceof OAuthError) return providerFailure(error)
+  if (error instanceof SessionTooLargeError) {
+    const description = 'The tokens of this login do not fit the cookies a browser keeps.'
+    return new HttpError(500, 'session_too_large', description)
+  }
+  // What Koa's own parts refuse (a path that is not UTF-8, one that leads out of the root) they mark with a status.
+  const status = (error as { status?: unknown } | undefined)?.status
+  if (status === 404 || status === 403) return notFound(ctx)
+  if (status === 400) return new HttpError(400, 'invalid_request', 'The address of this request is malformed.')
+  return new HttpError(500, 'server_error', 'Something went wrong on this server.')
+}
+
+/** How a provider's trouble looks from outside: a gateway that answered wrongly, or not in time. */
+export function providerFailure(error: OAuthError | UpstreamError): HttpError {
+  if (error instanceof OAuthError) {
+    return new HttpError(502, 'server_error', 'The identity provider refused a request of this server.')
+  }
+  return error.problem === 'unusable'
+    ? new HttpError(502, 'server_error', 'The identity provider gave an answer that could not be used.')
+    : new HttpError(504, 'temporarily_unavailable', 'The identity provider could not be reached in time.')
+}

@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto'
+import type { Context } from 'koa'
+import type { Logger } from 'pino'
+
+/** A logger whose lines carry the request's id; made only for requests that have something to say. */
+export type RequestLog = (ctx: Context) => Logger
+
+// What proxies send: letters, digits and a few marks. Anything else could break a log line or a header.
+const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
+
+const ids = new WeakMap<Context, string>()
+const logs = new WeakMap<Context, Logger>()
+
+/** The id the request came with, if it is well-formed, else a new one. */
+export function requestId(ctx: Context): string {
+  let id = ids.get(ctx)
+  if (!id) {
+    const sent = ctx.get('X-Request-Id')
+    id = WELL_FORMED_ID.test(sent) ? sent : randomUUID()
+    ids.set(ctx, id)
+  }
+  return id
+}
+
+export function createRequestLog(log: Logger): RequestLog {
+  return function requestLog(ctx) {
+    let child = logs.get(ctx)
+    if (!child) {
+      child = log.child({ request_id: requestId(ctx) })
+      logs.set(ctx, child)
+    }
+    return child
+  }
+}

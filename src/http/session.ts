@@ -1,0 +1,102 @@
+/**
+ * The session as koa-session's ContextStore, its storage being the browser. Handlers see `ctx.session` with the
+ * contract's fields; it is written when tokens changed and at no other time, so nothing can put an old one back.
+ */
+import { randomBytes } from 'node:crypto'
+import type Koa from 'koa'
+import type { Context, Middleware } from 'koa'
+import createKoaSession from 'koa-session'
+import type { SessionFields, SessionRecord } from '../session/record.js'
+import type { SessionCookie } from '../session/session-cookie.js'
+import { type CookieNames, clearCookie, setCookie } from './cookies.js'
+
+export interface SessionParts {
+  readonly sessionCookie: SessionCookie
+  readonly cookies: CookieNames
+  readonly maxAgeSeconds: number
+  readonly now: () => number
+}
+
+const records = new WeakMap<Context, SessionRecord>()
+// koa-session wants an id for an external store; ours is the request itself, so that any constant will do.
+const STORE_KEY = 'browser'
+
+/** Opens the session of a request; without this layer a request has none. */
+export function session(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now }: SessionParts): Middleware {
+  class BrowserStore {
+    readonly #ctx: Context
+
+    constructor(ctx: Context) {
+      this.#ctx = ctx
+    }
+
+    async get(): Promise<SessionFields | undefined> {
+      const record = sessionCookie.open(this.#ctx.get('Cookie'))
+      if (record) records.set(this.#ctx, record)
+      return record?.fields
+    }
+
+    // koa-session's own `_expire` and `_maxAge` are left out: the age is sealed by our clock, and the setting decides it.
+    async set(_key: string, { _expire, _maxAge, ...fields }: Record<string, unknown>): Promise<void> {
+      const ctx = this.#ctx
+      const before = sessionRecord(ctx)
+      const record = before ?? { id: randomBytes(16).toString('base64url'), issuedAt: now(), fields }
+      const chunks = sessionCookie.seal({ ...record, fields })
+      const sent = sessionCookie.sentNames(ctx.get('Cookie'))
+      for (const [index, name] of sessionCookie.names.entries()) {
+        const chunk = chunks[index]
+        if (chunk !== undefined) setCookie(ctx, name, chunk, maxAgeSeconds, cookies.secure)
+        else if (sent.includes(name)) clearCookie(ctx, name, cookies.secure)
+      }
+    }
+
+    async destroy(): Promise<void> {
+      const ctx = this.#ctx
+      for (const name of sessionCookie.sentNames(ctx.get('Cookie'))) clearCookie(ctx, name, cookies.secure)
+      // koa-session clears the first name itself, through Koa's cookies; those look at the connection, which behind a
+      // proxy is plain http, and would refuse to say Secure.
+      ctx.cookies.secure = cookies.secure
+    }
+  }
+
+  return createKoaSession(app, {
+    key: cookies.session,
+    maxAge: maxAgeSeconds * 1000,
+    ContextStore: BrowserStore,
+    externalKey: {
+      get: (ctx: Context) => (hasCookie(ctx) ? STORE_KEY : ''),
+      set: () => undefined
+    },
+    genid: () => STORE_KEY,
+    autoCommit: false,
+    signed: false,
+    httpOnly: true,
+    overwrite: true,
+    sameSite: 'lax',
+    secure: cookies.secure
+  })
+
+  function hasCookie(ctx: Context): boolean {
+    return ctx.get('Cookie').includes(cookies.session)
+  }
+}
+
+/** The session this request came with or was given since, or undefined. */
+export function sessionRecord(ctx: Context): SessionRecord | undefined {
+  return records.get(ctx)
+}
+
+/** Sends `record` to the browser with this response, whatever becomes of the rest of it. Throws SessionTooLargeError. */
+export async function writeSession(ctx: Context, record: SessionRecord): Promise<void> {
+  records.set(ctx, record)
+  ctx.session = { ...record.fields }
+  await ctx.session.save()
+}
+
+/** Takes the session's cookies back from the browser, readable or not. */
+export async function removeSession(ctx: Context): Promise<void> {
+  const { session } = ctx
+  records.delete(ctx)
+  ctx.session = null
+  await session?.manuallyCommit()
+}

@@ -1,0 +1,70 @@
+/** The parts of the server, made from the configuration in the order they need each other. */
+import { type Logger, pino } from 'pino'
+import type { Config } from './config/settings.js'
+import type { Coordination } from './coordination/coordination.js'
+import { createMemoryCoordination } from './coordination/memory.js'
+import { AUTH_PATH } from './http/auth-routes.js'
+import { cookieNames } from './http/cookies.js'
+import { createRequestLog } from './http/request.js'
+import { createIdentityProvider } from './idp/client.js'
+import { createTransport } from './idp/transport.js'
+import { createLoginTransactions } from './login/transaction.js'
+import { createMode } from './modes/index.js'
+import { createRedemptions } from './modes/redemption.js'
+import { createRenewals } from './modes/renewal.js'
+import { createKeyring } from './sealing/keyring.js'
+import { createSessionCookie } from './session/session-cookie.js'
+
+/** What comes from outside the configuration. */
+export interface AppParts {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly log: Logger
+  readonly coordination: Coordination
+}
+
+export type Services = ReturnType<typeof createServices>
+
+export function createServices(config: Config, given: Partial<AppParts> = {}) {
+  const {
+    now = Date.now,
+    log = pino({ level: config.log.level }),
+    coordination = createMemoryCoordination(now)
+  } = given
+  const { session, platform, refresh } = config
+  const maxAgeSeconds = session.maxAgeSeconds
+  const cookies = cookieNames(session.cookieName, platform.callbackUrl)
+  const basePath = new URL(platform.callbackUrl).pathname.slice(0, -`${AUTH_PATH}/callback`.length)
+
+  const transport = createTransport(platform.timeoutSeconds * 1000)
+  const idp = createIdentityProvider(platform, transport)
+  const mode = createMode(config, idp, now)
+
+  const keyring = createKeyring([session.secret, ...session.previousSecrets])
+  // A cookie of the other mode holds the wrong tokens; sealed for its own purpose, it is simply no session here.
+  const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
+  const sessionCookie = createSessionCookie({ sealer, name: cookies.session, maxAgeMs: maxAgeSeconds * 1000, now })
+  const transactions = createLoginTransactions(keyring.sealer('login state'), now)
+
+  return {
+    config,
+    now,
+    log,
+    requestLog: createRequestLog(log),
+    cookies,
+    maxAgeSeconds,
+    homePath: `${basePath}/`,
+    signInPath: `${basePath}${AUTH_PATH}/login`,
+    transport,
+    idp,
+    mode,
+    offersPublicToken: mode.offersPublicToken,
+    pkce: platform.pkce,
+    keyring,
+    sessionCookie,
+    transactions,
+    coordination,
+    redemptions: createRedemptions({ mode, coordination, now, ...refresh }),
+    renewals: createRenewals({ mode, idp, coordination, now, ...refresh })
+  }
+}
