@@ -1,0 +1,135 @@
+/**
+ * The demo identity provider: what `--demo` puts in the platform's place, so that the server can be tried without an account,
+ * and what the tests of the whole server sign in at. It speaks the platform's dialect (paths, scopes, token format, single-use
+ * refresh tokens) through oidc-provider, keeps everything in memory and is reachable from this machine only.
+ *
+ * Nothing else imports this folder: the command line loads it when it was asked for, and so an ordinary start never does.
+ */
+import { generateKeyPair, randomBytes } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import type Koa from 'koa'
+import { createAccessTokenReader } from './access-token.js'
+import { countCalls, type DemoCalls, noCalls } from './calls.js'
+import { createPages } from './pages.js'
+import { createPeople } from './people.js'
+import { createProvider } from './provider.js'
+import { signIn } from './sign-in.js'
+import { signOutOfNothing } from './sign-out.js'
+import { userInfo } from './user-info.js'
+
+export type { DemoCalls } from './calls.js'
+export { offeredPeople } from './people.js'
+
+export interface DemoOptions {
+  /** The application's callback URL, the only one registered. */
+  callbackUrl: string
+  /** The port on 127.0.0.1; any free one if left out or 0. */
+  port?: number
+  /** How long access tokens live; 3599 as on the platform if left out. */
+  tokenLifetimeSeconds?: number
+  /**
+   * The clock, in milliseconds. It may be ahead of the system's and be moved forward; what oidc-provider checks against the
+   * system clock by itself would already be over if this one lagged behind.
+   */
+  now?: () => number
+  /** Told about faults of the demo itself; refused requests are not among them. */
+  log?: { error(details: { err: unknown }, message: string): void }
+}
+
+export interface Demo {
+  /** What `platform.issuer` is set to; everything else is in the discovery document. */
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Where the end-session endpoint may lead back to. */
+  readonly postLogoutUrl: string
+  readonly port: number
+  readonly calls: Readonly<DemoCalls>
+  /** Stops at once, open connections included. */
+  close(): Promise<void>
+}
+
+/** Rejects with Node's error if the port cannot be had. */
+export async function startDemo(options: DemoOptions): Promise<Demo> {
+  const { callbackUrl, port = 0, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
+  const postLogoutUrl = applicationUrl(callbackUrl)
+  // Letters and digits of the platform's lengths, safe in a Basic header with or without form-encoding.
+  const clientId = `demo-${randomBytes(33).toString('base64url').slice(0, 43)}`
+  const clientSecret = randomBytes(48).toString('base64url')
+  const signingKey = await createSigningKey()
+
+  const server = createServer({ keepAliveTimeout: 75_000 })
+  await listen(server, port)
+  const address = server.address() as AddressInfo
+  const issuer = `http://127.0.0.1:${address.port}`
+
+  const calls = noCalls()
+  const people = createPeople()
+  const pages = createPages({ callbackUrl, homeUrl: postLogoutUrl })
+  const provider = createProvider({
+    issuer,
+    client: { clientId, clientSecret, callbackUrl, postLogoutUrl },
+    signingKey,
+    tokenLifetimeSeconds,
+    people,
+    pages,
+    now
+  })
+  provider.use(countCalls(calls))
+  provider.use(userInfo({ tokens: createAccessTokenReader(issuer, signingKey, now), people }))
+  provider.use(signIn({ provider, people, pages }))
+  provider.use(signOutOfNothing())
+  const report = (err: unknown) => log?.error({ err }, 'the demo identity provider failed')
+  provider.on('server_error', (_ctx, err) => report(err))
+  const app: Koa = provider
+  app.on('error', err => !isRefusal(err) && report(err))
+  server.on('request', app.callback())
+
+  return {
+    issuer,
+    clientId,
+    clientSecret,
+    postLogoutUrl,
+    port: address.port,
+    calls,
+    close: () => close(server)
+  }
+}
+
+async function createSigningKey() {
+  const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
+  const kid = randomBytes(32).toString('base64url')
+  return { ...privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' }
+}
+
+// The application's start page: the callback URL without the path of the callback.
+function applicationUrl(callbackUrl: string): string {
+  const { origin, pathname } = new URL(callbackUrl)
+  const path = '/api/auth/callback'
+  return `${origin}${pathname.endsWith(path) ? pathname.slice(0, -path.length) : ''}/`
+}
+
+// Koa reports every thrown status and every browser that went away in the middle of a request.
+function isRefusal(error: { expose?: boolean; code?: string }): boolean {
+  return error.expose === true || ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? '')
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    // The backlog takes a thousand connections at once; the default of 511 would drop some and delay them by a second.
+    server.listen({ host: '127.0.0.1', port, backlog: 2048 }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise(resolve => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

@@ -1,0 +1,113 @@
+import type Koa from 'koa'
+import type { ErrorOut } from 'oidc-provider'
+import { type Html, html, renderPage, securityPolicyFor } from '../pages/index.js'
+import { offeredPeople } from './people.js'
+
+export interface SignInPage {
+  action: string
+  scopes: readonly string[]
+  /** Why the last attempt did not work, with what had been typed. */
+  problem?: string
+  typed?: string
+}
+
+export interface SignOutPage {
+  action: string
+  xsrf: string
+}
+
+export interface DemoPages {
+  signIn(ctx: Koa.Context, page: SignInPage): void
+  signInExpired(ctx: Koa.Context): void
+  signOut(ctx: Koa.Context, page: SignOutPage): void
+  signedOut(ctx: Koa.Context): void
+  failed(ctx: Koa.Context, error: ErrorOut): void
+}
+
+/** What a person sees of the demo identity provider. Every page works without a script and leads back to the application. */
+export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }): DemoPages {
+  // Signing in and out ends with a redirect to the application, and browsers hold redirects after a form to `form-action`.
+  const formPolicy = securityPolicyFor(["'self'", new URL(callbackUrl).origin])
+  const plainPolicy = securityPolicyFor([])
+  const wayBack = html`<p class="actions"><a class="button" href="${homeUrl}">Back to the application</a></p>`
+
+  function send(ctx: Koa.Context, status: number, policy: string, page: { title: string; body: Html }) {
+    ctx.status = status
+    ctx.type = 'html'
+    ctx.set({
+      'Cache-Control': 'no-store',
+      'Content-Security-Policy': policy,
+      'Referrer-Policy': 'no-referrer',
+      'X-Content-Type-Options': 'nosniff'
+    })
+    ctx.body = renderPage(page)
+  }
+
+  return {
+    signIn(ctx, page) {
+      send(ctx, page.problem === undefined ? 200 : 422, formPolicy, { title: 'Demo sign-in', body: signInForm(page) })
+    },
+    signInExpired(ctx) {
+      send(ctx, 400, plainPolicy, {
+        title: 'This sign-in is over',
+        body: html`<p>It was finished or given up in another tab, took longer than an hour, or this browser keeps no cookies for this
+address. Begin again from the application.</p>
+${wayBack}`
+      })
+    },
+    signOut(ctx, { action, xsrf }) {
+      send(ctx, 200, formPolicy, {
+        title: 'Sign out of the demo?',
+        body: html`<p>You are also signed in here, at the demo identity provider. If you stay, the next sign-in goes through without
+asking who you are.</p>
+<form method="post" action="${action}">
+<input type="hidden" name="xsrf" value="${xsrf}">
+<p class="actions"><button class="button" name="logout" value="yes">Sign out</button><button class="button second">Stay signed in</button></p>
+</form>`
+      })
+    },
+    signedOut(ctx) {
+      send(ctx, 200, plainPolicy, {
+        title: 'You are signed out',
+        body: html`<p>The demo has forgotten who you are.</p>\n${wayBack}`
+      })
+    },
+    failed(ctx, { error, error_description: description }) {
+      send(ctx, ctx.status, plainPolicy, {
+        title: 'The demo refuses this request',
+        body: html`<p>The application sent something that an identity provider must not accept, so nobody was signed in.</p>
+<p>Error <code>${error}</code>${description === undefined ? undefined : html`: ${description}`}</p>
+${error === 'invalid_redirect_uri' ? registeredCallback(callbackUrl) : undefined}
+${wayBack}`
+      })
+    }
+  }
+}
+
+function registeredCallback(callbackUrl: string): Html {
+  return html`<p>The callback URL registered here, which the application has to send letter for letter:</p>
+<p><code>${callbackUrl}</code></p>`
+}
+
+// Three forms, so that Enter in the name field sends the name and not the first button of the page.
+function signInForm({ action, scopes, problem, typed }: SignInPage): Html {
+  return html`<p>This identity provider comes with the server, for trying things out. Any name signs in; there is no password.</p>
+<form method="post" action="${action}">
+<label for="user">User name</label>
+${problem === undefined ? undefined : html`<p id="problem" role="alert">${problem}</p>`}
+<input id="user" name="user" value="${typed}" autocomplete="username" autocapitalize="words" spellcheck="false" maxlength="100" required autofocus${
+    problem === undefined ? undefined : html` aria-invalid="true" aria-describedby="problem"`
+  }>
+<p class="actions"><button class="button">Sign in</button></p>
+</form>
+<form method="post" action="${action}">
+<h2 id="offered">Or go on as</h2>
+<p class="actions" role="group" aria-labelledby="offered">${offeredPeople.map(
+    name => html`<button class="button second" name="user" value="${name}">${name}</button>`
+  )}</p>
+</form>
+<form class="small" method="post" action="${action}">
+<p>The application asks for <code>${scopes.join(' ')}</code>. Signing in grants it.</p>
+<p class="actions"><button class="button second" name="deny" value="yes">Deny</button></p>
+</form>`
+}

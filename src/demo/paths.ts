@@ -1,0 +1,10 @@
+/** The paths the platform has; its user info lives on a host of its own. */
+export const paths = {
+  authorization: '/authentication/v2/authorize',
+  token: '/authentication/v2/token',
+  revocation: '/authentication/v2/revoke',
+  endSession: '/authentication/v2/logout',
+  jwks: '/authentication/v2/keys',
+  userInfo: '/userinfo',
+  signIn: '/sign-in'
+} as const

@@ -1,0 +1,159 @@
+import { type JsonWebKey, randomBytes } from 'node:crypto'
+import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import { InvalidScope } from 'oidc-provider/lib/helpers/errors.js'
+import { Provider } from 'oidc-provider/lib/provider.js'
+import { audience, platformClaims } from './access-token.js'
+import type { DemoPages } from './pages.js'
+import { paths } from './paths.js'
+import type { People } from './people.js'
+import { isKnownScope, platformScopes, splitScope } from './scopes.js'
+import { createStore } from './store.js'
+
+export interface DemoClient {
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly callbackUrl: string
+  readonly postLogoutUrl: string
+}
+
+export interface ProviderParts {
+  issuer: string
+  client: DemoClient
+  signingKey: JsonWebKey
+  tokenLifetimeSeconds: number
+  people: People
+  pages: DemoPages
+  now: () => number
+}
+
+const minute = 60
+const day = 24 * 60 * minute
+
+export function createProvider(parts: ProviderParts): Provider {
+  return new Provider(parts.issuer, configurationOf(parts))
+}
+
+function configurationOf({
+  client,
+  signingKey,
+  tokenLifetimeSeconds,
+  people,
+  pages,
+  now
+}: ProviderParts): Configuration {
+  // oidc-provider reads the system clock. Ours may have been moved ahead of it; ID tokens then live longer by as much,
+  // so that a server whose clock was moved along still finds them valid.
+  const aheadSeconds = () => Math.max(0, Math.ceil((now() - Date.now()) / 1000))
+
+  return {
+    adapter: createStore({ now }),
+    clients: [
+      {
+        client_id: client.clientId,
+        client_secret: client.clientSecret,
+        redirect_uris: [client.callbackUrl],
+        post_logout_redirect_uris: [client.postLogoutUrl],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code']
+      }
+    ],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
+    clientBasedCORS: () => false,
+    cookies: {
+      names: { session: 'demo_session', interaction: 'demo_sign_in', resume: 'demo_resume' },
+      keys: [randomBytes(32).toString('base64url')]
+    },
+    features: {
+      devInteractions: { enabled: false },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => audience,
+        useGrantedResource: () => true,
+        getResourceServerInfo: ctx => ({
+          scope: knownScopes(ctx).join(' '),
+          audience,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: tokenLifetimeSeconds,
+          jwt: { sign: { alg: 'RS256' } }
+        })
+      },
+      revocation: { enabled: true, allowedPolicy: (_ctx, caller, token) => token.clientId === caller.clientId },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: ctx => pages.signOut(ctx, signOutForm(ctx)),
+        postLogoutSuccessSource: ctx => pages.signedOut(ctx)
+      }
+    },
+    formats: {
+      // 42 characters of six bits for a refresh token, as on the platform.
+      bitsOfOpaqueRandomness: (_ctx, token) => (token.kind === 'RefreshToken' ? 252 : 256),
+      customizers: { jwt: (_ctx, token, jwt) => platformClaims(token, jwt, now) }
+    },
+    interactions: { url: (_ctx, interaction) => `${paths.signIn}/${interaction.uid}` },
+    jwks: { keys: [signingKey] },
+    pkce: { required: () => false },
+    renderError: (ctx, out) => pages.failed(ctx, out),
+    responseTypes: ['code'],
+    routes: {
+      authorization: paths.authorization,
+      end_session: paths.endSession,
+      jwks: paths.jwks,
+      revocation: paths.revocation,
+      token: paths.token,
+      userinfo: paths.userInfo
+    },
+    scopes: [...platformScopes],
+    ttl: {
+      AccessToken: tokenLifetimeSeconds,
+      AuthorizationCode: 5 * minute,
+      Grant: 15 * day,
+      IdToken: () => 60 * minute + aheadSeconds(),
+      Interaction: 60 * minute,
+      RefreshToken: 15 * day,
+      Session: day
+    },
+
+    // As on the platform: no `offline_access`, every code exchange brings a refresh token, each is good for one refresh,
+    // and none ends with the user's session here.
+    issueRefreshToken: () => true,
+    rotateRefreshToken: true,
+    expiresWithSession: () => false,
+
+    loadExistingGrant: grantEverything,
+    findAccount(_ctx, id) {
+      const person = people.find(id)
+      return person && { accountId: person.id, claims: () => ({ sub: person.id }) }
+    }
+  }
+}
+
+// Asked at the authorization endpoint about the scopes of the request, and at the token endpoint, where it is the code or the
+// refresh token that has them. A scope that does not exist is an error, as on the platform.
+function knownScopes(ctx: KoaContextWithOIDC): string[] {
+  const { params, entities } = ctx.oidc
+  const sources = [params, entities.AuthorizationCode, entities.RefreshToken]
+  const asked = sources.flatMap(source => splitScope(source?.scope))
+  const unknown = asked.filter(scope => !isKnownScope(scope))
+  if (unknown.length > 0) throw new InvalidScope('unknown scope', unknown.join(' '))
+  return [...new Set([...platformScopes, ...asked])]
+}
+
+// Signing in is consent enough here, so there is no second page. Each login gets a grant of its own: a refresh token
+// used twice ends the login it came from and no other of the same browser.
+async function grantEverything(ctx: KoaContextWithOIDC) {
+  const { account, client, provider } = ctx.oidc
+  if (!account || !client) return undefined
+  const scope = splitScope(ctx.oidc.params?.scope).join(' ')
+  const grant = new provider.Grant({ accountId: account.accountId, clientId: client.clientId })
+  grant.addOIDCScope(scope)
+  grant.addResourceScope(audience, scope)
+  await grant.save()
+  return grant
+}
+
+// What oidc-provider's ready-made form holds, for a form of our own look.
+function signOutForm({ oidc }: KoaContextWithOIDC) {
+  return { action: oidc.urlFor('end_session_confirm'), xsrf: String(oidc.session?.state?.secret) }
+}

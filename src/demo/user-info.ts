@@ -1,0 +1,32 @@
+import type Koa from 'koa'
+import type { AccessTokenReader } from './access-token.js'
+import { paths } from './paths.js'
+import type { People } from './people.js'
+
+/**
+ * User info for any access token, whatever its scopes, as on the platform. oidc-provider's own accepts only tokens that it
+ * remembers; ours are remembered by nobody, and like the platform's they are good until they expire.
+ */
+export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people: People }): Koa.Middleware {
+  return async function userInfo(ctx, next) {
+    if (ctx.path !== paths.userInfo || (ctx.method !== 'GET' && ctx.method !== 'POST')) return next()
+    ctx.set('Cache-Control', 'no-store')
+    const [, accessToken] = /^bearer ([\w.-]+)$/i.exec(ctx.get('Authorization')) ?? []
+    const id = accessToken === undefined ? undefined : tokens.userIdOf(accessToken)
+    const person = id === undefined ? undefined : people.find(id)
+    if (!person) {
+      ctx.status = 401
+      ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
+      ctx.body = { error: 'invalid_token', error_description: 'The access token is missing, expired or not from here.' }
+      return
+    }
+    ctx.body = {
+      sub: person.id,
+      name: person.name,
+      given_name: person.givenName,
+      family_name: person.familyName,
+      preferred_username: person.userName,
+      email: person.email
+    }
+  }
+}
