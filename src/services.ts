@@ -46,6 +46,8 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
   const sessionCookie = createSessionCookie({ sealer, name: cookies.session, maxAgeMs: maxAgeSeconds * 1000, now })
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
 
+  const homePath = `${basePath}/`
+
   return {
     config,
     now,
@@ -53,7 +55,8 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     requestLog: createRequestLog(log),
     cookies,
     maxAgeSeconds,
-    homePath: `${basePath}/`,
+    homePath,
+    homeUrl: new URL(homePath, platform.callbackUrl).href,
     signInPath: `${basePath}${AUTH_PATH}/login`,
     transport,
     idp,

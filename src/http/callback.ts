@@ -5,10 +5,11 @@ import { OAuthError } from '../idp/errors.js'
 import type { LoginTransaction, LoginTransactions } from '../login/transaction.js'
 import { hasEnded } from '../modes/logouts.js'
 import type { Redemptions } from '../modes/redemption.js'
-import { readCookie } from '../session/cookie-header.js'
 import { type AuthorizationResponse, parseAuthorizationResponse } from './authorization-response.js'
 import type { CookieNames } from './cookies.js'
 import { HttpError } from './errors.js'
+import { type LoginCookie, readLoginCookie, writeLoginCookie } from './login-cookie.js'
+import { cookieMissing } from './login-loop.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'
 import { sessionRecord, writeSession } from './session.js'
@@ -20,26 +21,31 @@ export interface CallbackParts {
   readonly coordination: Coordination
   readonly cookies: CookieNames
   readonly homePath: string
+  readonly now: () => number
   readonly requestLog: RequestLog
 }
 
 /** `GET /api/auth/callback`: the browser comes back from the identity provider (contract section 5.1, step 2). */
 export function callback(parts: CallbackParts): Middleware {
-  const { idp, transactions, redemptions, coordination, cookies, homePath, requestLog } = parts
+  const { idp, transactions, redemptions, coordination, cookies, homePath, now, requestLog } = parts
 
   return async function callback(ctx) {
     try {
       const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
       // RFC 9700 section 4.7: whose login this is comes first; a code must not reach the provider before that is known.
-      const opened = transactions.open(response.state, readCookie(ctx.get('Cookie'), cookies.login))
+      const loginCookie = readLoginCookie(ctx, cookies)
+      const opened = transactions.open(response.state, loginCookie?.browser)
       if (opened.kind === 'foreign') throw badLogin('This login was not started in this browser.')
+      if (opened.kind === 'unbound') {
+        throw cookieMissing('The login cookie did not come back.', cookies, 'unknown')
+      }
       if (opened.kind === 'expired') {
         if (await hasLiveSession(ctx)) return redirect(ctx, homePath)
         throw badLogin('This login took too long.')
       }
       await checkIssuer(response)
       if (response.kind === 'error') throw refusedLogin(response.error)
-      await complete(ctx, opened.transaction, response.code)
+      await complete(ctx, opened.transaction, response.code, loginCookie as LoginCookie)
     } catch (error) {
       const reason = error instanceof HttpError ? error.error : (error as Error).name
       requestLog(ctx).warn({ event: 'login_failed', reason }, 'login failed')
@@ -47,7 +53,7 @@ export function callback(parts: CallbackParts): Middleware {
     }
   }
 
-  async function complete(ctx: Context, transaction: LoginTransaction, code: string) {
+  async function complete(ctx: Context, transaction: LoginTransaction, code: string, loginCookie: LoginCookie) {
     const redemption = await redemptions.redeem(transaction, code).catch((error: unknown) => {
       const isRefusedCode = error instanceof OAuthError && error.error === 'invalid_grant'
       throw isRefusedCode ? badLogin('The identity provider did not accept this login any more.') : error
@@ -56,6 +62,7 @@ export function callback(parts: CallbackParts): Middleware {
     if (redemption.kind === 'fresh' || !(await hasLiveSession(ctx))) {
       if (redemption.kind === 'spent') throw badLogin('This login has been used already.')
       await writeSession(ctx, redemption.record)
+      writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: now() })
       requestLog(ctx).info({ event: 'login_succeeded' }, 'login succeeded')
     }
     redirect(ctx, transaction.returnTo === '/' ? homePath : transaction.returnTo)

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
-import { errorPage, pageSecurityPolicy } from '../pages/index.js'
+import { errorPage, type LoginLoopReason, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
 import { SessionTooLargeError } from '../session/session-cookie.js'
 import { type RequestLog, requestId } from './request.js'
 
@@ -10,13 +10,22 @@ export class HttpError extends Error {
   /** A registered OAuth error code where one fits. */
   readonly error: string
   readonly headers: Readonly<Record<string, string>>
+  /** Where a cookie did not come back: why that may be, the likeliest first. */
+  readonly reasons: readonly LoginLoopReason[]
 
-  constructor(status: number, error: string, description: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    error: string,
+    description: string,
+    headers: Readonly<Record<string, string>> = {},
+    reasons: readonly LoginLoopReason[] = []
+  ) {
     super(description)
     this.name = 'HttpError'
     this.status = status
     this.error = error
     this.headers = headers
+    this.reasons = reasons
   }
 }
 
@@ -25,13 +34,15 @@ export interface ErrorParts {
   /** Public path of the site's start page, and of the login route. */
   readonly homePath: string
   readonly signInPath: string
+  /** The start page's whole address, as the callback URL has it. */
+  readonly homeUrl: string
 }
 
 /**
  * The outermost layer: alone turns errors into responses, and logs them once. It writes the response itself, because
  * Koa's own handler would drop the Set-Cookie of a session that was renewed before something else failed.
  */
-export function errors({ requestLog, homePath, signInPath }: ErrorParts): Middleware {
+export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts): Middleware {
   return async function errors(ctx, next) {
     try {
       await next()
@@ -51,7 +62,7 @@ export function errors({ requestLog, homePath, signInPath }: ErrorParts): Middle
     else log.error(fields, 'request failed')
   }
 
-  function send(ctx: Context, { status, error, message: description, headers }: HttpError) {
+  function send(ctx: Context, { status, error, message: description, headers, reasons }: HttpError) {
     const id = requestId(ctx)
     ctx.status = status
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id, ...headers })
@@ -60,7 +71,10 @@ export function errors({ requestLog, homePath, signInPath }: ErrorParts): Middle
     if (ctx.accepts('json', 'html') === 'html') {
       ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
       ctx.type = 'html'
-      ctx.body = errorPage({ status, error, description, requestId: id, homePath, signInPath })
+      ctx.body =
+        reasons.length > 0
+          ? loginLoopPage({ reasons, applicationUrl: homeUrl, requestId: id, homePath, signInPath })
+          : errorPage({ status, error, description, requestId: id, homePath, signInPath })
     } else {
       ctx.body = { error, error_description: description, request_id: id }
     }

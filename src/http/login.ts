@@ -1,10 +1,11 @@
 import type { Middleware } from 'koa'
 import type { IdentityProvider } from '../idp/client.js'
 import { safeReturnTo } from '../login/return-to.js'
-import { LOGIN_MAX_AGE_SECONDS, type LoginTransactions } from '../login/transaction.js'
+import { type LoginTransactions, newLoginCookie } from '../login/transaction.js'
 import type { Mode } from '../modes/mode.js'
-import { readCookie } from '../session/cookie-header.js'
-import { type CookieNames, setCookie } from './cookies.js'
+import type { CookieNames } from './cookies.js'
+import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
+import { cookieMissing, isLoginLoop } from './login-loop.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'
 
@@ -14,17 +15,27 @@ export interface LoginParts {
   readonly transactions: LoginTransactions
   readonly cookies: CookieNames
   readonly pkce: boolean
+  readonly homeUrl: string
+  readonly now: () => number
   readonly requestLog: RequestLog
 }
 
 /** `GET /api/auth/login`: off to the identity provider (contract section 5.1, step 1). The session is not touched. */
-export function login({ mode, idp, transactions, cookies, pkce, requestLog }: LoginParts): Middleware {
+export function login({ mode, idp, transactions, cookies, pkce, homeUrl, now, requestLog }: LoginParts): Middleware {
   const wantsIdToken = mode.loginScope.split(' ').includes('openid')
+  const { host: callbackHost } = new URL(homeUrl)
   return async function login(ctx) {
-    const loginCookie = transactions.loginCookie(readCookie(ctx.get('Cookie'), cookies.login))
+    const sent = readLoginCookie(ctx, cookies)
+    const browser = sent?.browser ?? newLoginCookie()
+    writeLoginCookie(ctx, cookies, { browser, succeededAt: undefined })
+    if (sent && isLoginLoop(ctx, cookies, sent, now())) {
+      requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie just set did not come back')
+      const description = 'The session cookie of a login that has just succeeded did not come back.'
+      throw cookieMissing(description, cookies, ctx.host === callbackHost ? 'same' : 'other')
+    }
     const [returnTo, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
     const { state, nonce, codeChallenge } = transactions.begin(
-      loginCookie,
+      browser,
       safeReturnTo(more.length === 0 ? returnTo : undefined)
     )
     const location = await idp.authorizationUrl({
@@ -33,7 +44,6 @@ export function login({ mode, idp, transactions, cookies, pkce, requestLog }: Lo
       nonce: wantsIdToken ? nonce : undefined,
       codeChallenge: pkce ? codeChallenge : undefined
     })
-    setCookie(ctx, cookies.login, loginCookie, LOGIN_MAX_AGE_SECONDS, cookies.secure)
     requestLog(ctx).debug({ event: 'login_started' }, 'login started')
     redirect(ctx, location)
   }

@@ -5,7 +5,8 @@ import type { IdentityProvider } from '../idp/client.js'
 import { endSession } from '../modes/logouts.js'
 import type { Renewals } from '../modes/renewal.js'
 import type { SessionRecord } from '../session/record.js'
-import { type CookieNames, clearCookie } from './cookies.js'
+import type { CookieNames } from './cookies.js'
+import { clearLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'
 import { removeSession, sessionRecord } from './session.js'
@@ -17,14 +18,14 @@ export interface LogoutParts {
   readonly coordination: Coordination
   readonly cookies: CookieNames
   readonly homePath: string
+  readonly homeUrl: string
   readonly requestLog: RequestLog
 }
 
 /** `GET /api/auth/logout`: ends the session here, and as configured at the provider. Works whatever the provider does. */
 export function logout(parts: LogoutParts): Middleware {
-  const { config, idp, renewals, coordination, cookies, homePath, requestLog } = parts
-  const { callbackUrl, clientId } = config.platform
-  const homeUrl = new URL(homePath, callbackUrl).href
+  const { config, idp, renewals, coordination, cookies, homePath, homeUrl, requestLog } = parts
+  const { clientId } = config.platform
 
   return async function logout(ctx) {
     const record = sessionRecord(ctx)
@@ -33,7 +34,7 @@ export function logout(parts: LogoutParts): Middleware {
       if (config.logout === 'revoke') void revoke(ctx, record)
     }
     await removeSession(ctx)
-    clearCookie(ctx, cookies.login, cookies.secure)
+    clearLoginCookie(ctx, cookies)
     requestLog(ctx).info({ event: 'logout', had_session: record !== undefined }, 'logout')
     redirect(ctx, config.logout === 'idp' ? await endSessionUrl(ctx) : homePath)
   }

@@ -1,13 +1,16 @@
 import type { Context, Middleware } from 'koa'
 import type { Mode, Tokens } from '../modes/mode.js'
 import type { Renewals } from '../modes/renewal.js'
+import type { CookieNames } from './cookies.js'
 import { HttpError } from './errors.js'
+import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import type { RequestLog } from './request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
 
 export interface RequireTokensParts {
   readonly mode: Mode
   readonly renewals: Renewals
+  readonly cookies: CookieNames
   readonly requestLog: RequestLog
   readonly now: () => number
 }
@@ -16,13 +19,16 @@ export interface RequireTokensParts {
  * The refresh step (contract section 5.1, step 3): leaves `ctx.state.tokens`, or answers 401 with an empty body when
  * nobody is logged in, or 503 when the provider could not renew the session now.
  */
-export function requireTokens({ mode, renewals, requestLog, now }: RequireTokensParts): Middleware {
+export function requireTokens({ mode, renewals, cookies, requestLog, now }: RequireTokensParts): Middleware {
   return async function requireTokens(ctx, next) {
     const record = sessionRecord(ctx)
     if (!record?.fields.refresh_token) return unauthorized(ctx)
     const current = await renewals.current(record, () => requestLog(ctx))
     if (current.kind === 'ended') {
       await removeSession(ctx)
+      // Its cookie is gone because we took it back, which is no sign of a browser that keeps none.
+      const loginCookie = readLoginCookie(ctx, cookies)
+      if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
       return unauthorized(ctx)
     }
     if (current.record !== record) await writeSession(ctx, current.record)

@@ -26,15 +26,19 @@ export interface StartedLogin {
   readonly nonce: string
 }
 
-/** `foreign`: not sealed by us, or begun in another browser. `expired`: ours, and too old. */
+/**
+ * - `foreign`: not sealed by us, or begun in another browser
+ * - `expired`: ours, and too old
+ * - `unbound`: ours and in date, but its browser did not bring the login cookie along
+ */
 export type OpenedState =
   | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
   | { readonly kind: 'expired' }
+  | { readonly kind: 'unbound' }
   | { readonly kind: 'foreign' }
 
 export interface LoginTransactions {
-  /** The browser's login cookie if it is usable, else a new value for it. */
-  loginCookie(sent: string | undefined): string
+  /** @param loginCookie what this browser is known by until its logins are complete, from newLoginCookie(). */
   begin(loginCookie: string, returnTo: string): StartedLogin
   open(state: string, loginCookie: string | undefined): OpenedState
 }
@@ -48,13 +52,14 @@ interface SealedState {
 
 const CONTEXT = 'state'
 const RANDOM_BYTES = 32
-const LOGIN_COOKIE = /^[A-Za-z0-9_-]{43}$/
+
+/** 256 random bits in base64url. */
+export function newLoginCookie(): string {
+  return randomBytes(RANDOM_BYTES).toString('base64url')
+}
 
 export function createLoginTransactions(sealer: Sealer, now: () => number): LoginTransactions {
   return {
-    loginCookie(sent) {
-      return sent && LOGIN_COOKIE.test(sent) ? sent : randomBytes(RANDOM_BYTES).toString('base64url')
-    },
     begin(loginCookie, returnTo) {
       const seed = randomBytes(RANDOM_BYTES).toString('base64url')
       const exp = now() + LOGIN_MAX_AGE_SECONDS * 1000
@@ -70,7 +75,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
       const isOurs = loginCookie !== undefined && isSame(fingerprintOf(loginCookie), browser)
       // An old state outlives its cookie by nature; one with somebody else's cookie is somebody else's at any age.
       if (exp < now()) return { kind: isOurs || loginCookie === undefined ? 'expired' : 'foreign' }
-      if (!isOurs) return { kind: 'foreign' }
+      if (!isOurs) return { kind: loginCookie === undefined ? 'unbound' : 'foreign' }
       return { kind: 'valid', transaction: { ...derive(seed, loginCookie), returnTo, expiresAt: exp } }
     }
   }
