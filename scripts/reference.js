@@ -1,0 +1,10 @@
+// Writes what is made from the settings table: the reference in README.md and the schema that editors use. Run after a build.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { withReference } from '../dist/config/reference.js'
+import { jsonSchema } from '../dist/config/schema.js'
+
+const root = new URL('../', import.meta.url)
+const readme = new URL('README.md', root)
+
+writeFileSync(readme, withReference(readFileSync(readme, 'utf8')))
+writeFileSync(new URL('config/schema.json', root), `${JSON.stringify(jsonSchema(), undefined, 2)}\n`)

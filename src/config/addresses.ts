@@ -1,0 +1,101 @@
+import { asText, type ValueType } from './types.js'
+
+// The addresses among the settings. They keep the spelling they were given: a callback URL is compared letter by letter by the provider.
+
+export const callbackPath = '/api/auth/callback'
+
+/** Where the provider sends the browser back to. */
+export const callbackAddress: ValueType<string> = {
+  allowed: `an absolute http or https address whose path ends in ${callbackPath}`,
+  json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
+  fromText: asText,
+  schema: v =>
+    v.pipe(
+      v.string(),
+      v.check(isWebAddress, 'it is not an absolute http or https address'),
+      v.check(address => !hasUser(address), 'it holds a user name'),
+      // RFC 6749 section 3.1.2.
+      v.check(address => !address.includes('#'), 'it holds a fragment'),
+      v.check(address => pathOf(address).endsWith(callbackPath), `its path does not end in ${callbackPath}`),
+      // What precedes the callback path is where our own redirects go; `//host` there would lead to another site.
+      v.check(address => !pathOf(address).includes('//'), 'its path has an empty segment')
+    )
+}
+
+/** An endpoint or the issuer of the identity provider: secrets travel there, so it is https, or http that stays on this machine. */
+export const providerAddress: ValueType<string> = {
+  allowed: 'an https address (plain http on this machine only)',
+  json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
+  fromText: asText,
+  schema: v => v.pipe(v.string(), ...providerChecks(v))
+}
+
+/** An endpoint that can be done without. */
+export const optionalProviderAddress: ValueType<string> = {
+  allowed: `${providerAddress.allowed}, or the word none`,
+  json: { type: 'string', pattern: '^(none|https?://[^\\s#]+)$' },
+  fromText: asText,
+  schema: v => v.union([v.literal('none'), providerAddress.schema(v)])
+}
+
+/** RFC 8414 section 2: an issuer has neither query nor fragment. */
+export const issuerAddress: ValueType<string> = {
+  allowed: `${providerAddress.allowed} without query`,
+  json: { type: 'string', pattern: '^https?://[^\\s?#]+$' },
+  fromText: asText,
+  schema: v =>
+    v.pipe(
+      v.string(),
+      ...providerChecks(v),
+      v.check(address => !address.includes('?'), 'it holds a query')
+    )
+}
+
+export const redisAddress: ValueType<string> = {
+  allowed: 'an address such as redis://host:6379/0 (rediss:// for TLS)',
+  json: { type: 'string', pattern: '^rediss?://\\S+$' },
+  fromText: asText,
+  schema: v =>
+    v.pipe(
+      v.string(),
+      v.check(address => /^rediss?:\/\/\S+$/.test(address) && URL.canParse(address), 'it is no redis address')
+    ),
+  mask: withoutUser
+}
+
+/** True for a host that only this machine can answer for. */
+export function isLoopback(address: string): boolean {
+  const { hostname } = new URL(address)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}
+
+/** The address without user name and password, fit to be shown. */
+export function withoutUser(address: string): string {
+  return address.replace(/\/\/[^/?#]*@/, '//***@')
+}
+
+function providerChecks(v: Parameters<ValueType<string>['schema']>[0]) {
+  return [
+    v.check<string, string>(isWebAddress, 'it is not an absolute http or https address'),
+    v.check<string, string>(address => !hasUser(address), 'it holds a user name'),
+    v.check<string, string>(address => !address.includes('#'), 'it holds a fragment'),
+    v.check<string, string>(
+      address => address.toLowerCase().startsWith('https:') || isLoopback(address),
+      'plain http would carry secrets over the network'
+    )
+  ] as const
+}
+
+// URL drops white space and turns backslashes round; an address that needs that was not meant the way it would be read.
+function isWebAddress(address: string): boolean {
+  return /^https?:\/\/[^\s\\]+$/i.test(address) && URL.canParse(address)
+}
+
+function hasUser(address: string): boolean {
+  const { username, password } = new URL(address)
+  return username !== '' || password !== ''
+}
+
+function pathOf(address: string): string {
+  return new URL(address).pathname
+}

@@ -1,0 +1,41 @@
+import * as v from 'valibot'
+import { withoutUser } from './addresses.js'
+import { type Setting, type SettingKey, settingOf } from './settings.js'
+
+export type Checked = { readonly value: unknown } | { readonly refused: string }
+
+/** Holds one value against the type of its setting. */
+export function checkValue(key: SettingKey, value: unknown): Checked {
+  const setting = settingOf(key)
+  // Early, because later checks of an address rely on the first one, that it is an address.
+  const result = v.safeParse(setting.type.schema(v), value, { abortPipeEarly: true })
+  if (result.success) return { value: result.output }
+  const [issue] = result.issues
+  const reason = issue.type === 'check' || issue.type === 'check_items' ? issue.message : undefined
+  return { refused: `${whatIsWrong(setting, value, reason)}; allowed: ${setting.type.allowed}` }
+}
+
+function whatIsWrong({ secret }: Setting, value: unknown, reason: string | undefined): string {
+  if (secret) return reason ?? `found ${kindOf(value)}`
+  return `found ${describe(value)}${reason ? `, but ${reason}` : ''}`
+}
+
+function describe(value: unknown): string {
+  if (typeof value === 'string') return `the text ${quote(withoutUser(value))}`
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (Array.isArray(value) && value.every(item => typeof item === 'string')) return `the list ${quote(value.join(' '))}`
+  return kindOf(value)
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a mapping'
+  if (typeof value === 'string') return 'a text'
+  return `a ${typeof value}`
+}
+
+/** In quotation marks, at a bearable length, and without characters a terminal would act on. */
+export function quote(text: string): string {
+  const clipped = text.length > 120 ? `${text.slice(0, 120)}…` : text
+  return JSON.stringify(clipped).replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?')
+}

@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { Problem } from './errors.js'
+import type { Given, Layer } from './layer.js'
+import { nearest } from './nearest.js'
+import { errorCode, readSecretFile, whyUnreadable } from './read-file.js'
+import { type SettingKey, settingKeys, settingOf } from './settings.js'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+interface Variable {
+  readonly name: string
+  readonly text: string
+  readonly origin: string
+}
+
+/** The settings among the variables of the process and of a `.env` file in the working directory, which fills gaps only. */
+export async function layerOfEnvironment(env: Environment, cwd: string): Promise<Layer> {
+  const { fromDotEnv, problems } = await readDotEnv(cwd)
+  const variables = new Map<string, Variable>()
+  const add = (source: Environment, note: string) => {
+    for (const [name, text] of Object.entries(source)) {
+      if (text !== undefined) variables.set(name, { name, text, origin: `variable ${name}${note}` })
+    }
+  }
+  add(fromDotEnv, ' in .env')
+  add(env, '')
+
+  const given = new Map<SettingKey, Given>()
+  const warnings: Problem[] = unknownVariables([...variables.values()])
+  for (const key of settingKeys) {
+    const { env: name, tutorialEnv } = settingOf(key)
+    const found = await givenByVariable(key, name, variables, cwd)
+    if (found && !isBlank(found)) given.set(key, found)
+    else {
+      const fallback = tutorialEnv && (await givenByVariable(key, tutorialEnv, variables, cwd))
+      if (fallback && !isBlank(fallback)) {
+        given.set(key, fallback)
+        warnings.push({ key, origin: fallback.origin, message: `is taken for want of ${name}; give it that name` })
+      } else if (found) given.set(key, found)
+    }
+  }
+  return { given, problems, warnings }
+}
+
+async function givenByVariable(
+  key: SettingKey,
+  name: string,
+  variables: ReadonlyMap<string, Variable>,
+  cwd: string
+): Promise<Given | undefined> {
+  const { secret, type } = settingOf(key)
+  const direct = variables.get(name)
+  const file = secret ? variables.get(`${name}_FILE`) : undefined
+  if (direct?.text && file?.text) {
+    return { origin: direct.origin, refused: `is given beside ${file.name} (${file.origin}); keep one of the two` }
+  }
+  if (file?.text) return readSecretFile(file.text, cwd, file.origin)
+  if (direct) return { origin: direct.origin, value: secret ? direct.text : type.fromText(direct.text.trim()) }
+  return undefined
+}
+
+/** An empty variable counts as not given: compose files and CI systems set those for what they do not know. */
+function isBlank(given: Given): boolean {
+  return 'value' in given && typeof given.value === 'string' && given.value.trim() === ''
+}
+
+async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {
+  try {
+    return { fromDotEnv: parseEnv(await readFile(join(cwd, '.env'), 'utf8')), problems: [] }
+  } catch (error) {
+    // A folder of that name is somebody's Python environment.
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '')) return { fromDotEnv: {}, problems: [] }
+    const problem = { key: '.env', origin: 'working directory', message: `cannot be read: ${whyUnreadable(error)}` }
+    return { fromDotEnv: {}, problems: [problem] }
+  }
+}
+
+const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/
+
+// Kubernetes puts such variables into every container for a service that is called "platform" or "platform-auth".
+const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
+const serviceAddress = /^(tcp|udp|sctp):\/\//
+
+const knownVariables = settingKeys.flatMap(key => {
+  const { env, tutorialEnv, secret } = settingOf(key)
+  const names = tutorialEnv ? [env, tutorialEnv] : [env]
+  return secret ? names.flatMap(name => [name, `${name}_FILE`]) : names
+})
+
+function unknownVariables(variables: readonly Variable[]): Problem[] {
+  const known = new Set(knownVariables)
+  return variables
+    .filter(
+      ({ name, text }) =>
+        ourPrefix.test(name) && !known.has(name) && !serviceLink.test(name) && !serviceAddress.test(text)
+    )
+    .map(({ name, origin }) => {
+      const guess = nearest(name, knownVariables)
+      return { key: name, origin, message: `is no setting of this server${guess ? `; did you mean ${guess}?` : ''}` }
+    })
+}

@@ -1,0 +1,24 @@
+/** Something the operator should mend, or at least know of. `message` never holds the value of a secret. */
+export interface Problem {
+  /** The setting, variable or flag meant. */
+  readonly key: string
+  /** Where the value came from: `flag --port`, `variable PORT`, `file x.yaml`, `default`, or `not given`. */
+  readonly origin: string
+  readonly message: string
+}
+
+/** The settings cannot be used. Carries every problem at once, so that nobody mends them one start at a time. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly Problem[]
+
+  constructor(problems: readonly Problem[]) {
+    super(['The settings cannot be used:', ...problems.map(problem => `  ${describeProblem(problem)}`)].join('\n'))
+    this.problems = problems
+  }
+}
+
+/** One problem on one line. */
+export function describeProblem({ key, origin, message }: Problem): string {
+  return `${key} (${origin}): ${message}`
+}

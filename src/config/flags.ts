@@ -1,0 +1,32 @@
+import type { Given, Layer } from './layer.js'
+import { readSecretFile } from './read-file.js'
+import { isSettingKey, type SettingKey, settingOf } from './settings.js'
+
+/** Values as the command line gave them: text, or yes and no for flags without a value. */
+export type Flags = { readonly [Key in SettingKey]?: string | boolean }
+
+export async function layerOfFlags(flags: Flags, cwd: string): Promise<Layer> {
+  const given = new Map<SettingKey, Given>()
+  for (const [key, value] of Object.entries(flags)) {
+    if (isSettingKey(key) && value !== undefined) given.set(key, await givenByFlag(key, value, cwd))
+  }
+  return { given, problems: [], warnings: [] }
+}
+
+async function givenByFlag(key: SettingKey, value: string | boolean, cwd: string): Promise<Given> {
+  const { flag, type } = settingOf(key)
+  const origin = `flag ${flagName(flag ?? key)}`
+  if (typeof value === 'boolean') return { origin, value }
+  if (namesFile(flag)) return readSecretFile(value, cwd, origin)
+  return { origin, value: type.fromText(value.trim()) }
+}
+
+/** `--port` of `--port <port>`. */
+export function flagName(flag: string): string {
+  return flag.split(' ', 1).join('')
+}
+
+/** A secret on the command line would be in the process list for all to see, so its flag names a file. */
+export function namesFile(flag: string | undefined): boolean {
+  return flag?.endsWith('-file <file>') ?? false
+}

@@ -1,0 +1,35 @@
+import { ConfigError, type Problem } from './errors.js'
+import { type Resolution, resolveSettings, type Sources } from './resolve.js'
+import type { Config, SettingKey } from './settings.js'
+
+export interface LoadedConfig {
+  readonly config: Config
+  /** Where each value came from: `flag --port`, `variable PORT`, `file x.yaml`, `default`. */
+  readonly origins: Readonly<Record<SettingKey, string>>
+  /** What works, but probably not as meant. */
+  readonly warnings: readonly Problem[]
+  /** Absolute path of the settings file, if one was read. */
+  readonly file: string | undefined
+}
+
+/**
+ * Collects the settings (a program's own ones, the environment, `.env` and a settings file, in this order), checks them, and
+ * throws one `ConfigError` with everything that is wrong.
+ */
+export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {
+  const resolution = await resolveSettings(sources)
+  if (resolution.problems.length > 0) throw new ConfigError(resolution.problems)
+  const { origins, warnings, file } = resolution
+  return { config: configOf(resolution), origins, warnings, file }
+}
+
+/** Puts the values into their groups. Only called without problems, when no value is missing. */
+function configOf({ values }: Resolution): Config {
+  const config: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(values)) {
+    const [group, member] = key.split('.')
+    if (group === undefined || member === undefined) config[key] = value
+    else config[group] = { ...(config[group] as object | undefined), [member]: value }
+  }
+  return config as Config
+}

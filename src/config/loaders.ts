@@ -1,0 +1,72 @@
+import { pathToFileURL } from 'node:url'
+import { errorCode, whyUnreadable } from './read-file.js'
+
+// How a settings file becomes an object (YAML is left to cosmiconfig), and what is said when it does not: where the file is wrong,
+// never what stands there, for parsers quote the line, and the line may hold a secret.
+
+export const loaders = {
+  '.json': loadJson,
+  // cosmiconfig's own loader runs a script that throws a second time, to find out whether it is CommonJS; Node knows by itself.
+  '.js': loadScript,
+  '.mjs': loadScript,
+  '.cjs': loadScript,
+  '.ts': refuseKind,
+  default: refuseKind
+}
+
+/** The reason a file gave no settings, fit to be shown. */
+export function whyUnusable(error: unknown, path: string): string {
+  if (error instanceof Unusable) return error.message
+  if (isYamlError(error)) {
+    // From a quotation mark, a colon or a tag on, js-yaml's reasons repeat the text of the file.
+    const reason = error.reason.replace(/\s*["'!<:].*$/s, '')
+    return `is not valid YAML: ${reason} at line ${error.mark.line + 1}, column ${error.mark.column + 1}`
+  }
+  const code = errorCode(error)
+  if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read: ${whyUnreadable(error)}`
+  return `cannot be run: ${error instanceof Error ? `${error.name}${lineThrown(error, path)}` : 'it threw what is no error'}`
+}
+
+class Unusable extends Error {}
+
+function loadJson(_path: string, text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch (error) {
+    throw new Unusable(`is not valid JSON${jsonErrorLine(error, text)}`)
+  }
+}
+
+/** V8 names a position, or else quotes some characters around it. */
+function jsonErrorLine(error: unknown, text: string): string {
+  const message = error instanceof Error ? error.message : ''
+  const position = / at position (\d+)/.exec(message)?.[1]
+  if (position !== undefined) return ` at line ${lineAt(text, Number(position))}`
+  const quoted = /, (?:\.\.\.)?"(.*)"(?:\.\.\.)? is not valid JSON$/s.exec(message)?.[1]
+  const start = quoted === undefined ? -1 : text.indexOf(quoted)
+  return start < 0 ? '' : ` near line ${lineAt(text, start + Math.min(10, (quoted ?? '').length))}`
+}
+
+function lineAt(text: string, position: number): number {
+  return text.slice(0, position).split('\n').length
+}
+
+async function loadScript(path: string): Promise<unknown> {
+  const { default: settings } = (await import(pathToFileURL(path).href)) as { default?: unknown }
+  if (settings === undefined) throw new Unusable('has no default export')
+  return settings
+}
+
+function refuseKind(): never {
+  throw new Unusable('is of a kind that is not read; allowed: .yaml, .json, .js, .mjs and .cjs')
+}
+
+function isYamlError(error: unknown): error is Error & { reason: string; mark: { line: number; column: number } } {
+  return error instanceof Error && 'reason' in error && 'mark' in error && typeof error.mark === 'object'
+}
+
+function lineThrown(error: Error, path: string): string {
+  const places = (error.stack ?? '').split(path).slice(1)
+  const line = places.map(place => /^:(\d+)/.exec(place)?.[1]).find(found => found !== undefined)
+  return line === undefined ? '' : ` at line ${line}`
+}

@@ -1,0 +1,103 @@
+import { type Checked, checkValue } from './check-value.js'
+import { type Environment, layerOfEnvironment } from './environment.js'
+import type { Problem } from './errors.js'
+import { layerOfFile } from './file.js'
+import { type Flags, flagName, layerOfFlags } from './flags.js'
+import { emptyLayer, type Given, type Layer, layerOfObject } from './layer.js'
+import { findings } from './rules.js'
+import { type Overrides, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
+import { checkFolder, ownFolder } from './wwwroot.js'
+
+/** Where settings are taken from, strongest first; what is not given is that of the process. */
+export interface Sources {
+  readonly flags?: Flags
+  /** Settings that a program gives. */
+  readonly overrides?: Overrides
+  /** What messages call them. */
+  readonly overridesOrigin?: string
+  readonly env?: Environment
+  /** Exactly this file; otherwise one is looked for in the working directory. */
+  readonly configFile?: string
+  readonly cwd?: string
+}
+
+/** The outcome of looking everywhere, problems and all. */
+export interface Resolution {
+  readonly values: Values
+  /** Where each value came from. */
+  readonly origins: Readonly<Record<SettingKey, string>>
+  readonly problems: readonly Problem[]
+  readonly warnings: readonly Problem[]
+  /** Absolute path of the settings file, if one was read. */
+  readonly file: string | undefined
+}
+
+export async function resolveSettings(sources: Sources = {}): Promise<Resolution> {
+  const { flags = {}, overrides, overridesOrigin = 'this program', env = process.env, cwd = process.cwd() } = sources
+  const file = await layerOfFile(cwd, sources.configFile)
+  const layers: readonly Layer[] = [
+    await layerOfFlags(flags, cwd),
+    overrides ? layerOfObject(overrides, overridesOrigin, { nullIsDefault: true }) : emptyLayer,
+    await layerOfEnvironment(env, cwd),
+    file
+  ]
+  const problems: Problem[] = layers.flatMap(layer => layer.problems)
+  const warnings: Problem[] = layers.flatMap(layer => layer.warnings)
+
+  const values: Partial<Record<SettingKey, unknown>> = {}
+  const origins = {} as Record<SettingKey, string>
+  for (const key of settingKeys) {
+    const { origin, ...outcome } = await settle(key, pick(key, layers), cwd)
+    origins[key] = origin
+    if ('value' in outcome) values[key] = outcome.value
+    // A file that could not be read may well have held what now seems to be missing.
+    else if ('refused' in outcome || file.isRead) problems.push({ key, origin, message: sayWhy(key, outcome) })
+  }
+
+  for (const { key, message, isWarning } of findings(values as Values, key => origins[key] !== atDefault)) {
+    const list = isWarning ? warnings : problems
+    list.push({ key, origin: origins[key], message })
+  }
+  return { values: values as Values, origins, problems, warnings, file: file.file }
+}
+
+const atDefault = 'default'
+
+interface Picked {
+  readonly given: Given | undefined
+  /** Where it was given, but empty. */
+  readonly emptyAt: string | undefined
+}
+
+/** What the strongest source says that says anything. */
+function pick(key: SettingKey, layers: readonly Layer[]): Picked {
+  const all = layers.flatMap(layer => layer.given.get(key) ?? [])
+  return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.origin }
+}
+
+function isEmpty(given: Given): boolean {
+  if (!('value' in given)) return false
+  return given.value === undefined || (typeof given.value === 'string' && given.value.trim() === '')
+}
+
+type Settled = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })
+
+async function settle(key: SettingKey, { given, emptyAt }: Picked, cwd: string): Promise<Settled> {
+  if (given && 'refused' in given) return given
+  if (given && 'value' in given) {
+    const checked = checkValue(key, given.value)
+    const settled = key === 'wwwroot' && 'value' in checked ? await checkFolder(String(checked.value), cwd) : checked
+    return { origin: given.origin, ...settled }
+  }
+  const value = key === 'wwwroot' ? await ownFolder(cwd) : settingOf(key).default
+  if (value !== required) return { origin: atDefault, value }
+  return emptyAt ? { origin: emptyAt, missing: 'empty' } : { origin: 'not given', missing: 'absent' }
+}
+
+function sayWhy(key: SettingKey, why: { refused: string } | { missing: 'empty' | 'absent' }): string {
+  if ('refused' in why) return why.refused
+  const { env, flag, secret } = settingOf(key)
+  const ways = [`the variable ${env}${secret ? ` or ${env}_FILE` : ''}`, flag && `the flag ${flagName(flag)}`]
+  const list = ways.filter(way => way !== undefined).join(', ')
+  return `${why.missing === 'empty' ? 'is empty' : 'is required'}; give ${list}, or ${key} in a settings file`
+}

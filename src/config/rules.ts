@@ -1,0 +1,81 @@
+import { isLoopback } from './addresses.js'
+import type { SettingKey, Values } from './settings.js'
+
+// What settings must be to each other. A rule sees only values that passed by themselves, so it says nothing about a missing one.
+
+export interface Finding {
+  readonly key: SettingKey
+  readonly message: string
+  readonly isWarning?: true
+}
+
+/** True when somebody set it, false when the default holds. */
+export type IsGiven = (key: SettingKey) => boolean
+type Rule = (values: Values, isGiven: IsGiven) => Finding | readonly Finding[] | undefined
+
+export function findings(values: Values, isGiven: IsGiven): Finding[] {
+  return rules.flatMap(rule => rule(values, isGiven) ?? [])
+}
+
+const rules: readonly Rule[] = [
+  publicScopesAreInternalToo,
+  scopesOfTheOtherMode,
+  callbackOverPlainHttp,
+  logoutNeedsItsEndpoint,
+  metricsHaveTheirOwnPort
+]
+
+function publicScopesAreInternalToo(values: Values): Finding | undefined {
+  const { mode, 'platform.publicScopes': publicScopes, 'platform.internalScopes': internalScopes } = values
+  if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
+  const key = 'platform.publicScopes'
+  const extra = publicScopes.filter(scope => !internalScopes.includes(scope))
+  // The public token is a refresh of the internal one, and a refresh may only narrow (RFC 6749 section 6).
+  if (extra.length > 0) {
+    const allowed = `allowed: some of platform.internalScopes (${internalScopes.join(' ')})`
+    return { key, message: `found ${extra.join(' ')}, which the internal token lacks; ${allowed}` }
+  }
+  if (internalScopes.every(scope => publicScopes.includes(scope))) {
+    return {
+      key,
+      isWarning: true,
+      message: 'are the same as the internal ones, so pages can do all that the server can'
+    }
+  }
+  return undefined
+}
+
+function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): Finding[] {
+  const ofOtherMode: Record<string, readonly SettingKey[]> = {
+    single: ['platform.internalScopes', 'platform.publicScopes'],
+    dual: ['platform.scopes']
+  }
+  const unused = (ofOtherMode[mode ?? ''] ?? []).filter(isGiven)
+  return unused.map(key => ({ key, isWarning: true, message: `has no effect, for mode is ${mode}` }))
+}
+
+function callbackOverPlainHttp({ 'platform.callbackUrl': address }: Values): Finding | undefined {
+  if (!address || new URL(address).protocol === 'https:') return undefined
+  if (isLoopback(address) || new URL(address).hostname.endsWith('.localhost')) return undefined
+  const message =
+    'is plain http on another machine: codes and cookies can be read on the way, and browsers keep no __Host- cookie'
+  return { key: 'platform.callbackUrl', isWarning: true, message }
+}
+
+function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | undefined {
+  const { logout, 'platform.endSessionEndpoint': endSession, 'platform.revocationEndpoint': revocation } = values
+  if (logout === 'idp' && endSession === 'none') {
+    return { key: 'logout', message: 'found idp, but platform.endSessionEndpoint is none; allowed: local or revoke' }
+  }
+  if (logout === 'revoke' && isGiven('logout') && revocation === 'none') {
+    return { key: 'logout', isWarning: true, message: 'revokes nothing, for platform.revocationEndpoint is none' }
+  }
+  return undefined
+}
+
+function metricsHaveTheirOwnPort(values: Values): Finding | undefined {
+  const { port, host, 'metrics.port': metricsPort, 'metrics.host': metricsHost } = values
+  const overlaps = host === undefined || host === metricsHost
+  if (!port || port !== metricsPort || !overlaps) return undefined
+  return { key: 'metrics.port', message: `found ${port}, which the server itself listens on; allowed: any other port` }
+}
