@@ -1,6 +1,8 @@
-// Writes what is made from the settings table: the reference in README.md and the schema that editors use. Run after a build.
+// Writes what is made from the settings table: the reference in README.md, the schema that editors use, and the sample that
+// explains every setting. Run after a build.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { withReference } from '../dist/config/reference.js'
+import { fullSample } from '../dist/config/sample.js'
 import { jsonSchema } from '../dist/config/schema.js'
 
 const root = new URL('../', import.meta.url)
@@ -8,3 +10,4 @@ const readme = new URL('README.md', root)
 
 writeFileSync(readme, withReference(readFileSync(readme, 'utf8')))
 writeFileSync(new URL('config/schema.json', root), `${JSON.stringify(jsonSchema(), undefined, 2)}\n`)
+writeFileSync(new URL('config/full.yaml', root), fullSample())

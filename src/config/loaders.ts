@@ -24,7 +24,7 @@ export function whyUnusable(error: unknown, path: string): string {
   }
   const code = errorCode(error)
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read: ${whyUnreadable(error)}`
-  return `cannot be run: ${error instanceof Error ? `${error.name}${lineThrown(error, path)}` : 'it threw what is no error'}`
+  return error instanceof Error ? `cannot be run: ${error.name}${lineThrown(error, path)}` : 'cannot be run'
 }
 
 class Unusable extends Error {}
@@ -52,9 +52,18 @@ function lineAt(text: string, position: number): number {
 }
 
 async function loadScript(path: string): Promise<unknown> {
-  const { default: settings } = (await import(pathToFileURL(path).href)) as { default?: unknown }
+  const { default: settings } = await importScript(path)
   if (settings === undefined) throw new Unusable('has no default export')
   return settings
+}
+
+async function importScript(path: string): Promise<{ default?: unknown }> {
+  try {
+    return await import(pathToFileURL(path).href)
+  } catch (error) {
+    // cosmiconfig notes the path on what is thrown, so it has to be an object.
+    throw error instanceof Error ? error : new Unusable('cannot be run: it throws something that is no error')
+  }
 }
 
 function refuseKind(): never {

@@ -1,0 +1,53 @@
+import { flagName } from './flags.js'
+import { defaultText, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
+
+/** A settings file in YAML that explains every setting; the chosen ones are set, the others commented out. */
+export function sampleFile(chosen: Values): string {
+  const lines = [
+    '# Settings of platform-auth-server, each with what is allowed, its default, its variable and its flag.',
+    '# A flag outranks a variable, a variable this file, this file the default.'
+  ]
+  let openGroup: string | undefined
+  for (const key of settingKeys) {
+    const [first, member] = key.split('.')
+    const group = member === undefined ? undefined : first
+    lines.push('')
+    if (group !== undefined && group !== openGroup) lines.push(`${group}:`)
+    openGroup = group
+    const indent = group === undefined ? '' : '  '
+    lines.push(...entry(key, member ?? key, chosen[key]).map(line => indent + line))
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** `config/full.yaml`: everything that has a default set to it, in dual mode. */
+export function fullSample(): string {
+  const defaults = settingKeys.map(key => [key, settingOf(key).default] as const)
+  const shown = defaults.filter(
+    ([key, value]) => value !== required && !settingOf(key).secret && key !== 'platform.scopes'
+  )
+  const values: Values = {
+    ...Object.fromEntries(shown),
+    mode: 'dual',
+    'platform.clientId': 'replace-with-your-client-id',
+    'platform.callbackUrl': 'https://app.example.com/api/auth/callback'
+  }
+  return `# yaml-language-server: $schema=./schema.json\n${sampleFile(values)}`
+}
+
+function entry(key: SettingKey, name: string, value: unknown): string[] {
+  const { env, flag, type, secret, summary, default: otherwise } = settingOf(key)
+  const isRequired = otherwise === required
+  const names = [env, ...(flag ? [flagName(flag)] : [])].join(', ')
+  const facts = secret
+    ? `Keep it out of this file: ${names} or ${env}_FILE.`
+    : `Allowed: ${type.allowed}. ${isRequired ? 'Required' : `Default: ${defaultText(key)}`}. ${names}`
+  return [`# ${summary}`, `# ${facts}`, value === undefined ? `# ${name}:` : `${name}: ${yamlOf(value)}`]
+}
+
+function yamlOf(value: unknown): string {
+  if (Array.isArray(value)) return yamlOf(value.join(' '))
+  if (typeof value !== 'string') return String(value)
+  const isPlain = /^[A-Za-z][\w./@-]*(:\S[\w./@-]*)*( [A-Za-z][\w./@-]*(:\S[\w./@-]*)*)*$/.test(value)
+  return isPlain && !/^(true|false|yes|no|on|off|null)$/i.test(value) ? value : JSON.stringify(value)
+}

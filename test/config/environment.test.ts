@@ -1,0 +1,153 @@
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { loadConfig } from '#src/config/load.js'
+import { folder } from '../helpers/folder.js'
+import { clientSecret, enough, load, problemsOf, sessionSecret } from './given.js'
+
+test('a secret comes from the file its variable names, without the newline at the end', async t => {
+  for (const newline of ['', '\n', '\r\n']) {
+    const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secret.txt' }
+    const { config, origins } = await load(t, { env, files: { 'secret.txt': `${sessionSecret}${newline}` } })
+    t.is(config.session.secret, sessionSecret)
+    t.is(origins['session.secret'], 'variable SERVER_SESSION_SECRET_FILE')
+  }
+})
+
+test('only one newline is dropped from the end of a secret', async t => {
+  const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
+  const [problem] = await problemsOf(t, { env, files: { 'secret.txt': `${clientSecret}\n\n` } })
+  t.is(problem?.key, 'platform.clientSecret')
+})
+
+test('a secret given both ways is refused, naming both', async t => {
+  const env = { SERVER_SESSION_SECRET_FILE: 'secret.txt' }
+  const problems = await problemsOf(t, { env, files: { 'secret.txt': sessionSecret } })
+  t.is(problems.length, 1)
+  t.is(problems[0]?.origin, 'variable SERVER_SESSION_SECRET')
+  t.regex(problems[0]?.message ?? '', /SERVER_SESSION_SECRET_FILE/)
+})
+
+test('a secret file that cannot be read is named with the reason', async t => {
+  const missing = await problemsOf(t, {
+    env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'no.txt' }
+  })
+  t.deepEqual(missing, [
+    {
+      key: 'platform.clientSecret',
+      origin: 'variable PLATFORM_CLIENT_SECRET_FILE',
+      message: 'the file no.txt cannot be read: there is no such file'
+    }
+  ])
+  const isFolder = await problemsOf(t, { env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: '.' } })
+  t.regex(isFolder[0]?.message ?? '', /it is a folder/)
+})
+
+test('earlier secrets are separated by white space, also in their file', async t => {
+  const earlier = ['hT2kPz7WqXn4Vb9LsYc5JgRd8mMfA3eU', 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j']
+  const env = { SERVER_SESSION_PREVIOUS_SECRETS_FILE: 'earlier.txt' }
+  const { config } = await load(t, { env, files: { 'earlier.txt': `${earlier.join('\n')}\n` } })
+  t.deepEqual(config.session.previousSecrets, earlier)
+})
+
+test('a .env file fills gaps of the environment and overrides nothing', async t => {
+  const files = { '.env': 'PORT=9000\nLOG_LEVEL="debug"\n# a comment\n' }
+  const { config, origins } = await load(t, { env: { PORT: '9001' }, files })
+  t.is(config.port, 9001)
+  t.is(config.log.level, 'debug')
+  t.is(origins['log.level'], 'variable LOG_LEVEL in .env')
+})
+
+test('a folder called .env is left alone', async t => {
+  const { config } = await load(t, { files: { '.env/bin/python': '' } })
+  t.is(config.port, 8080)
+})
+
+test('a .env file that cannot be read is a problem, for something was meant by it', async t => {
+  const cwd = await folder(t)
+  await symlink('.env', join(cwd, '.env'))
+  const error = await t.throwsAsync(loadConfig({ cwd, env: enough }))
+  t.regex(error?.message ?? '', /\.env \(working directory\): cannot be read: ELOOP/)
+})
+
+test('the environment and the working directory of the process serve unless others are given', async t => {
+  const error = await t.throwsAsync(loadConfig({ flags: { port: 'x' } }))
+  t.regex(error?.message ?? '', /port \(flag --port\)/)
+})
+
+test('an unknown variable of ours gets a warning with the nearest name', async t => {
+  const env = {
+    PLATFORM_AUTH_MOD: 'dual',
+    PLATFORM_CALLBACK_URI: 'x',
+    INTERNAL_TOKEN_SCOPE: 'data:read',
+    SERVER_SESION_SECRET: 'not ours to judge',
+    PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ: 'x'
+  }
+  const { warnings } = await load(t, { env, files: { '.env': 'PLATFORM_CLIENT_IDD=x' } })
+  t.deepEqual(
+    warnings.map(({ key, origin, message }) => `${key}|${origin}|${message}`),
+    [
+      'PLATFORM_CLIENT_IDD|variable PLATFORM_CLIENT_IDD in .env|is no setting of this server; did you mean PLATFORM_CLIENT_ID?',
+      'PLATFORM_AUTH_MOD|variable PLATFORM_AUTH_MOD|is no setting of this server; did you mean PLATFORM_AUTH_MODE?',
+      'PLATFORM_CALLBACK_URI|variable PLATFORM_CALLBACK_URI|is no setting of this server; did you mean PLATFORM_CALLBACK_URL?',
+      'INTERNAL_TOKEN_SCOPE|variable INTERNAL_TOKEN_SCOPE|is no setting of this server; did you mean INTERNAL_TOKEN_SCOPES?',
+      'PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|variable PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|is no setting of this server'
+    ]
+  )
+})
+
+test('the variables Kubernetes makes for a service called platform-auth are passed over', async t => {
+  const env = {
+    PLATFORM_AUTH_SERVICE_HOST: '10.0.0.1',
+    PLATFORM_AUTH_SERVICE_PORT: '80',
+    PLATFORM_AUTH_SERVICE_PORT_HTTP: '80',
+    PLATFORM_AUTH_PORT: 'tcp://10.0.0.1:80',
+    PLATFORM_AUTH_PORT_80_TCP: 'tcp://10.0.0.1:80',
+    PLATFORM_AUTH_PORT_80_TCP_PROTO: 'tcp'
+  }
+  t.deepEqual((await load(t, { env })).warnings, [])
+  t.is((await load(t, { env: { PLATFORM_AUTH_PORT: '80' } })).warnings.length, 1)
+})
+
+test("the tutorials' names serve where ours are missing, with a hint", async t => {
+  const env = {
+    PLATFORM_CLIENT_ID: '',
+    PLATFORM_CLIENT_SECRET: undefined,
+    PLATFORM_CALLBACK_URL: undefined,
+    APS_CLIENT_ID: 'tutorial',
+    APS_CLIENT_SECRET: clientSecret,
+    APS_CALLBACK_URL: 'http://localhost:9090/api/auth/callback'
+  }
+  const { config, origins, warnings } = await load(t, { env })
+  t.is(config.platform.clientId, 'tutorial')
+  t.is(config.platform.clientSecret, clientSecret)
+  t.is(config.platform.callbackUrl, 'http://localhost:9090/api/auth/callback')
+  t.is(origins['platform.clientId'], 'variable APS_CLIENT_ID')
+  t.deepEqual(
+    warnings.map(warning => warning.key),
+    ['platform.clientId', 'platform.clientSecret', 'platform.callbackUrl']
+  )
+  t.regex(warnings[0]?.message ?? '', /PLATFORM_CLIENT_ID/)
+})
+
+test("the tutorials' names do nothing beside ours", async t => {
+  const { config, warnings } = await load(t, { env: { APS_CLIENT_ID: 'tutorial' } })
+  t.is(config.platform.clientId, enough.PLATFORM_CLIENT_ID)
+  t.deepEqual(warnings, [])
+})
+
+test('a flag names the file of a secret', async t => {
+  const { config, origins } = await load(t, {
+    flags: { 'session.secret': 'secret.txt' },
+    files: { 'secret.txt': 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j\n' }
+  })
+  t.is(config.session.secret, 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j')
+  t.is(origins['session.secret'], 'flag --session-secret-file')
+})
+
+test('relative files are found from the working directory', async t => {
+  const cwd = await folder(t, { 'run/secrets/session': sessionSecret })
+  const env = { ...enough, SERVER_SESSION_SECRET: '', SERVER_SESSION_SECRET_FILE: join('run', 'secrets', 'session') }
+  const { config } = await loadConfig({ cwd, env })
+  t.is(config.session.secret, sessionSecret)
+})

@@ -1,0 +1,178 @@
+import { basename, join } from 'node:path'
+import test from 'ava'
+import { searchPlaces } from '#src/config/file.js'
+import { loadConfig } from '#src/config/load.js'
+import { folder } from '../helpers/folder.js'
+import { enough, load, problemsOf } from './given.js'
+
+/** The same two settings in the language of the file's name. */
+function textFor(place: string): string {
+  if (place === 'package.json') return '{"name":"x","platform-auth-server":{"port":9000,"log":{"level":"debug"}}}'
+  if (place.endsWith('.json')) return '{"port":9000,"log":{"level":"debug"}}'
+  if (place.endsWith('.mjs')) return 'export default { port: 9000, log: { level: "debug" } }'
+  if (/\.c?js$/.test(place)) return 'module.exports = { port: 9000, log: { level: "debug" } }'
+  return 'port: 9000\nlog:\n  level: debug\n'
+}
+
+for (const place of searchPlaces) {
+  test(`settings are found in ${place}`, async t => {
+    const cwd = await folder(t, { [place]: textFor(place) })
+    const { config, origins, file } = await loadConfig({ cwd, env: enough })
+    t.is(config.port, 9000)
+    t.is(config.log.level, 'debug')
+    t.is(origins['log.level'], `file ${place}${place === 'package.json' ? ', key platform-auth-server' : ''}`)
+    t.is(file, join(cwd, place))
+  })
+}
+
+test('the documented names are all among the places', t => {
+  const documented = [
+    '.platform-auth-serverrc',
+    '.platform-auth-serverrc.json',
+    '.platform-auth-serverrc.yaml',
+    '.platform-auth-serverrc.js',
+    'platform-auth-server.config.js',
+    'platform-auth-server.config.mjs',
+    'platform-auth-server.config.cjs',
+    'platform-auth-server.config.yaml',
+    'platform-auth-server.config.json'
+  ]
+  for (const place of ['package.json', ...documented.flatMap(name => [name, `config/${name}`, `.config/${name}`])]) {
+    t.true(searchPlaces.includes(place), place)
+  }
+})
+
+test('an ES module may be called .js', async t => {
+  const files = {
+    'package.json': '{"type":"module"}',
+    'platform-auth-server.config.js': 'export default { port: 9000 }'
+  }
+  t.is((await load(t, { files })).config.port, 9000)
+})
+
+test('files outside the working directory are not looked for', async t => {
+  const above = await folder(t, { '.platform-auth-serverrc.json': '{"port":9000}', 'inner/keep': '' })
+  const { config } = await loadConfig({ cwd: join(above, 'inner'), env: enough })
+  t.is(config.port, 8080)
+})
+
+test('a file that is named is the only one read', async t => {
+  const files = { 'own.yaml': 'port: 9001', '.platform-auth-serverrc.json': '{"port":9000,"log":{"level":"debug"}}' }
+  const { config, origins } = await load(t, { files, configFile: 'own.yaml' })
+  t.is(config.port, 9001)
+  t.is(config.log.level, 'info')
+  t.is(origins.port, 'file own.yaml')
+})
+
+test('the second of two files gets a warning, for it is not read', async t => {
+  const files = { '.platform-auth-serverrc.json': '{"port":9000}', 'platform-auth-server.config.yaml': 'port: 9001' }
+  const { config, warnings } = await load(t, { files })
+  t.is(config.port, 9000)
+  t.deepEqual(
+    warnings.map(warning => warning.key),
+    ['platform-auth-server.config.yaml']
+  )
+})
+
+test('a package.json without our key, or one that is broken, is none of our business', async t => {
+  for (const text of ['{"name":"platform-auth-server"}', '{"platform-auth-server":', '[]', 'null']) {
+    const { file, warnings } = await load(t, { files: { 'package.json': text } })
+    t.is(file, undefined, text)
+    t.deepEqual(warnings, [], text)
+  }
+})
+
+test('an empty file sets nothing', async t => {
+  for (const text of ['', '\n', '# port: 9000\n', 'session:\n  # secret:\n']) {
+    const { config } = await load(t, { files: { '.platform-auth-serverrc.yaml': text } })
+    t.is(config.port, 8080)
+  }
+})
+
+test('a JSON file may begin with a byte order mark and name its schema', async t => {
+  const files = { '.platform-auth-serverrc.json': '\uFEFF{"$schema":"./schema.json","port":9000}' }
+  t.is((await load(t, { files })).config.port, 9000)
+})
+
+test('lists may be arrays or text', async t => {
+  for (const scopes of ['[a:b, "c"]', 'a:b  c', '"a:b\\n c"']) {
+    const { config } = await load(t, { files: { '.platform-auth-serverrc': `platform: { scopes: ${scopes} }` } })
+    t.deepEqual(config.platform.scopes, ['a:b', 'c'], scopes)
+  }
+})
+
+const misnamed = [
+  { text: 'prot: 1', key: 'prot', message: 'is no setting; did you mean port?' },
+  { text: 'clientId: x', key: 'clientId', message: 'is no setting; did you mean platform.clientId?' },
+  { text: 'sesion: { secret: x }', key: 'sesion', message: 'is no setting; did you mean session?' },
+  { text: 'session: { secrt: x }', key: 'session.secrt', message: 'is no setting; did you mean session.secret?' },
+  { text: 'session.secret: x', key: 'session.secret', message: 'must be nested: secret under session' },
+  { text: '{"__proto__": {"port": 1}}', key: '__proto__', message: 'is no setting' },
+  { text: 'constructor: 1', key: 'constructor', message: 'is no setting' },
+  { text: 'log: hunter2', key: 'log', message: 'is a group of settings: level, pretty, requests' },
+  { text: 'log: [hunter2]', key: 'log', message: 'is a group of settings: level, pretty, requests' },
+  { text: 'hunter2', key: 'settings', message: 'must be a mapping of settings to values' },
+  { text: '- hunter2', key: 'settings', message: 'must be a mapping of settings to values' }
+]
+
+for (const { text, key, message } of misnamed) {
+  test(`a file is refused that says ${text}`, async t => {
+    const problems = await problemsOf(t, { files: { '.platform-auth-serverrc': text } })
+    t.deepEqual(problems, [{ key, origin: 'file .platform-auth-serverrc', message }])
+  })
+}
+
+const broken = [
+  {
+    name: 'a.yaml',
+    text: 'port: 1\nsession: { secret: "hunter2',
+    says: /YAML: unexpected end of the stream .* at line \d, column 1$/
+  },
+  { name: 'b.yaml', text: 'session: { secret: *hunter2 }', says: /YAML: unidentified alias at line 1, column \d+$/ },
+  { name: 'c.yaml', text: 'secret: !hunter2 x', says: /YAML: unknown tag at line 1, column \d+$/ },
+  { name: 'd.yaml', text: 'secret: hunter2: hunter2', says: /YAML: .* at line 1/ },
+  { name: 'noExtension', text: 'secret: "hunter2', says: /YAML/ },
+  { name: 'e.json', text: '{\n"secret": hunter2 }', says: /^is not valid JSON near line 2$/ },
+  { name: 'f.json', text: '{"secret": "hunter2",}', says: /^is not valid JSON at line 1$/ },
+  { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON/ },
+  { name: 'h.mjs', text: '\nexport default { secret: hunter2 }', says: /^cannot be run: ReferenceError at line 2$/ },
+  {
+    name: 'i.cjs',
+    text: '\nmodule.exports = { secret: hunter2 hunter2 }',
+    says: /^cannot be run: SyntaxError at line 2$/
+  },
+  { name: 'j.mjs', text: 'throw "hunter2"', says: /^cannot be run: it throws something that is no error$/ },
+  { name: 'k.mjs', text: 'export const port = 1', says: /^has no default export$/ },
+  { name: 'l.ts', text: 'export default { port: 1 }', says: /^is of a kind that is not read; allowed: \.yaml/ },
+  { name: 'm.toml', text: 'port = 1', says: /^is of a kind that is not read/ }
+]
+
+for (const { name, text, says } of broken) {
+  test(`a file that cannot be used is named without a word of what stands in it: ${name}`, async t => {
+    const problems = await problemsOf(t, { files: { [name]: text }, configFile: name, env: { PLATFORM_CLIENT_ID: '' } })
+    // The missing client id is not complained of: it may well stand in the file.
+    t.is(problems.length, 1)
+    t.is(problems[0]?.key, name)
+    t.regex(problems[0]?.message ?? '', says)
+    t.notRegex(problems[0]?.message ?? '', /hunter2/)
+  })
+}
+
+test('a named file that is not there or is a folder is refused', async t => {
+  const [missing] = await problemsOf(t, { configFile: 'no.yaml' })
+  t.deepEqual(missing, { key: 'no.yaml', origin: 'flag --config', message: 'cannot be read: there is no such file' })
+  const [isFolder] = await problemsOf(t, { configFile: '.' })
+  t.is(isFolder?.message, 'cannot be read: it is a folder')
+})
+
+test("cosmiconfig's own settings in the same folder change nothing", async t => {
+  const place = 'platform-auth-server.config.yaml'
+  const files = {
+    [place]: 'port: 9000',
+    'package.json': '{"cosmiconfig":{"searchPlaces":["other.json"]}}',
+    'other.json': '{"port":1}'
+  }
+  const { config, file } = await load(t, { files })
+  t.is(config.port, 9000)
+  t.is(basename(file ?? ''), place)
+})

@@ -1,0 +1,32 @@
+import type { ExecutionContext } from 'ava'
+import { ConfigError, type Problem } from '#src/config/errors.js'
+import { type LoadedConfig, loadConfig } from '#src/config/load.js'
+import type { Sources } from '#src/config/resolve.js'
+import { folder } from '../helpers/folder.js'
+
+export const sessionSecret = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
+export const clientSecret = 'Rk81mZqPw0'
+
+/** The least that is needed, as variables. */
+export const enough = {
+  SERVER_SESSION_SECRET: sessionSecret,
+  PLATFORM_CLIENT_ID: 'client',
+  PLATFORM_CLIENT_SECRET: clientSecret,
+  PLATFORM_CALLBACK_URL: 'http://localhost:8080/api/auth/callback'
+}
+
+export interface Situation extends Omit<Sources, 'cwd'> {
+  /** Files in the working directory. */
+  readonly files?: Readonly<Record<string, string>>
+}
+
+/** Loads the settings in a folder of their own, with nothing of this process's environment. */
+export async function load(t: ExecutionContext, { files, env, ...sources }: Situation = {}): Promise<LoadedConfig> {
+  return loadConfig({ ...sources, env: { ...enough, ...env }, cwd: await folder(t, files) })
+}
+
+/** The problems of settings that must be refused. */
+export async function problemsOf(t: ExecutionContext, situation: Situation): Promise<readonly Problem[]> {
+  const error = await t.throwsAsync(load(t, situation), { instanceOf: ConfigError })
+  return error?.problems ?? []
+}

@@ -1,0 +1,30 @@
+import test from 'ava'
+import { nearest } from '#src/config/nearest.js'
+
+const names = ['port', 'mode', 'session.secret', 'session.maxAgeSeconds', 'platform.clientId', '--session-secret-file']
+
+const guesses: readonly (readonly [string, string | undefined])[] = [
+  ['port', 'port'],
+  ['prot', 'port'],
+  ['pory', 'port'],
+  ['PORT', 'port'],
+  ['mod', 'mode'],
+  ['session.secrets', 'session.secret'],
+  ['session.maxAge', 'session.maxAgeSeconds'],
+  ['platform.clientid', 'platform.clientId'],
+  ['--session-secret', '--session-secret-file'],
+  ['x', undefined],
+  ['', undefined],
+  ['somethingelse', undefined]
+]
+
+for (const [word, guess] of guesses) {
+  test(`${word || 'nothing'} is taken for ${guess ?? 'none of them'}`, t => t.is(nearest(word, names), guess))
+}
+
+test('a candidate can be recognised by another form of it', t => {
+  t.is(
+    nearest('clientIdd', names, name => [name, name.split('.').at(-1) ?? name]),
+    'platform.clientId'
+  )
+})

@@ -1,0 +1,93 @@
+import test from 'ava'
+import { enough, load } from './given.js'
+
+const sources = [
+  { origin: 'flag --port', port: 1001, given: { flags: { port: '1001' } } },
+  { origin: 'this program', port: 1002, given: { overrides: { port: 1002 } } },
+  { origin: 'variable PORT', port: 1003, given: { env: { PORT: '1003' } } },
+  { origin: 'variable PORT in .env', port: 1004, given: { files: { '.env': 'PORT=1004' } } },
+  {
+    origin: 'file .platform-auth-serverrc.json',
+    port: 1005,
+    given: { files: { '.platform-auth-serverrc.json': '{"port":1005}' } }
+  },
+  { origin: 'default', port: 8080, given: {} }
+] as const
+
+for (const [index, strongest] of sources.entries()) {
+  test(`${strongest.origin} outranks everything after it`, async t => {
+    const given = sources.slice(index).map(source => source.given)
+    const files = Object.assign({}, ...given.map(source => ('files' in source ? source.files : {})))
+    const { config, origins } = await load(t, { ...Object.assign({}, ...given), files })
+    t.is(config.port, strongest.port)
+    t.is(origins.port, strongest.origin)
+  })
+}
+
+test('a program can ask for the default whatever the environment says', async t => {
+  const env = { PLATFORM_TOKEN_ENDPOINT: 'https://other.example/token', LOG_LEVEL: 'trace' }
+  const { config, origins } = await load(t, {
+    env,
+    overrides: { platform: { tokenEndpoint: null }, log: { level: null } }
+  })
+  t.is(config.platform.tokenEndpoint, undefined)
+  t.is(config.log.level, 'info')
+  t.is(origins['log.level'], 'default')
+})
+
+test('a program that says undefined says nothing', async t => {
+  const { config } = await load(t, { env: { PORT: '9000' }, overrides: { port: undefined } })
+  t.is(config.port, 9000)
+})
+
+test('a wrong value that something stronger outranks is no problem', async t => {
+  const { config } = await load(t, { env: { PORT: 'many' }, flags: { port: '9000' } })
+  t.is(config.port, 9000)
+})
+
+test('an empty variable counts as not given', async t => {
+  const files = { '.platform-auth-serverrc.json': '{"port":1005}' }
+  const { config } = await load(t, { env: { PORT: ' ' }, files })
+  t.is(config.port, 1005)
+})
+
+test('the configuration has every setting, each in its group', async t => {
+  const { config } = await load(t)
+  t.deepEqual(config, {
+    mode: 'single',
+    port: 8080,
+    host: undefined,
+    wwwroot: undefined,
+    session: {
+      secret: enough.SERVER_SESSION_SECRET,
+      previousSecrets: [],
+      maxAgeSeconds: 86_400,
+      cookieName: 'platform_session'
+    },
+    platform: {
+      clientId: 'client',
+      clientSecret: enough.PLATFORM_CLIENT_SECRET,
+      callbackUrl: 'http://localhost:8080/api/auth/callback',
+      scopes: ['data:read', 'account:read', 'account:write'],
+      internalScopes: ['data:read', 'viewables:read'],
+      publicScopes: ['viewables:read'],
+      issuer: undefined,
+      authorizationEndpoint: undefined,
+      tokenEndpoint: undefined,
+      userinfoEndpoint: undefined,
+      revocationEndpoint: undefined,
+      endSessionEndpoint: undefined,
+      clientAuthentication: 'client_secret_basic',
+      pkce: true,
+      prompt: undefined,
+      timeoutSeconds: 10
+    },
+    refresh: { marginSeconds: 0, keepSeconds: 60 },
+    logout: 'revoke',
+    redisUrl: undefined,
+    log: { level: 'info', pretty: undefined, requests: false },
+    trustProxy: false,
+    metrics: { port: undefined, host: '127.0.0.1' },
+    shutdown: { delaySeconds: 0, graceSeconds: 10 }
+  })
+})

@@ -1,0 +1,79 @@
+import test from 'ava'
+import { load, problemsOf } from './given.js'
+
+const dual = { PLATFORM_AUTH_MODE: 'dual' }
+
+test('in dual mode public scopes that the internal token lacks are refused', async t => {
+  const env = { ...dual, INTERNAL_TOKEN_SCOPES: 'data:read', PUBLIC_TOKEN_SCOPES: 'data:read viewables:read' }
+  const problems = await problemsOf(t, { env })
+  t.is(problems.length, 1)
+  t.is(problems[0]?.key, 'platform.publicScopes')
+  t.is(problems[0]?.origin, 'variable PUBLIC_TOKEN_SCOPES')
+  t.regex(problems[0]?.message ?? '', /^found viewables:read, .*\(data:read\)$/)
+})
+
+test('in dual mode the default public scopes are held against internal ones that were given', async t => {
+  const [problem] = await problemsOf(t, { env: { ...dual, INTERNAL_TOKEN_SCOPES: 'data:read' } })
+  t.is(problem?.origin, 'default')
+})
+
+test('equal scope sets get a warning in dual mode, in whatever order', async t => {
+  const env = { ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b a' }
+  const { warnings } = await load(t, { env })
+  t.deepEqual(
+    warnings.map(warning => warning.key),
+    ['platform.publicScopes']
+  )
+})
+
+test('narrower public scopes are fine', async t => {
+  const { warnings } = await load(t, { env: { ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' } })
+  t.deepEqual(warnings, [])
+})
+
+test('single mode does not hold the scope lists of the other mode against each other, but says they do nothing', async t => {
+  const { warnings } = await load(t, { env: { INTERNAL_TOKEN_SCOPES: 'a', PUBLIC_TOKEN_SCOPES: 'b' } })
+  t.deepEqual(
+    warnings.map(warning => `${warning.key} ${warning.message}`),
+    [
+      'platform.internalScopes has no effect, for mode is single',
+      'platform.publicScopes has no effect, for mode is single'
+    ]
+  )
+  const inDual = await load(t, { env: { ...dual, PLATFORM_SCOPES: 'a' } })
+  t.deepEqual(
+    inDual.warnings.map(warning => warning.key),
+    ['platform.scopes']
+  )
+})
+
+test('a plain http callback URL gets a warning unless it stays on this machine', async t => {
+  const warned = await load(t, { env: { PLATFORM_CALLBACK_URL: 'http://app.example.com/api/auth/callback' } })
+  t.deepEqual(
+    warned.warnings.map(warning => warning.key),
+    ['platform.callbackUrl']
+  )
+  for (const host of ['localhost', '127.0.0.1:80', '[::1]', 'app.localhost']) {
+    const { warnings } = await load(t, { env: { PLATFORM_CALLBACK_URL: `http://${host}/api/auth/callback` } })
+    t.deepEqual(warnings, [], host)
+  }
+})
+
+test('logout at the provider needs its end-session endpoint', async t => {
+  const [problem] = await problemsOf(t, { env: { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_END_SESSION_ENDPOINT: 'none' } })
+  t.is(problem?.key, 'logout')
+})
+
+test('asking for revocation without an endpoint for it gets a warning, the default does not', async t => {
+  const env = { PLATFORM_REVOCATION_ENDPOINT: 'none' }
+  t.deepEqual((await load(t, { env })).warnings, [])
+  t.is((await load(t, { env: { ...env, PLATFORM_AUTH_LOGOUT: 'revoke' } })).warnings[0]?.key, 'logout')
+})
+
+test('metrics cannot share the port of the server', async t => {
+  const [problem] = await problemsOf(t, { env: { PLATFORM_AUTH_METRICS_PORT: '8080' } })
+  t.is(problem?.key, 'metrics.port')
+  const env = { PLATFORM_AUTH_METRICS_PORT: '8080', PLATFORM_AUTH_HOST: '10.0.0.1' }
+  t.is((await load(t, { env })).config.metrics.port, 8080)
+  t.is((await load(t, { env: { PORT: '0', PLATFORM_AUTH_METRICS_PORT: '0' } })).config.metrics.port, 0)
+})

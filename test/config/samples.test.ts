@@ -1,0 +1,91 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import test from 'ava'
+import { ConfigError } from '#src/config/errors.js'
+import { loadConfig } from '#src/config/load.js'
+import { referenceTable, withReference } from '#src/config/reference.js'
+import { fullSample, sampleFile } from '#src/config/sample.js'
+import { jsonSchema } from '#src/config/schema.js'
+import { settingKeys, settingOf } from '#src/config/settings.js'
+import { folder } from '../helpers/folder.js'
+import { enough } from './given.js'
+
+const root = new URL('../../', import.meta.url)
+const textOf = (path: string) => readFile(new URL(path, root), 'utf8')
+const samples = (await readdir(new URL('config/', root))).filter(name => name !== 'schema.json')
+
+const regenerate = 'stale: run `npm run build && node scripts/reference.js`'
+
+test('the reference in the README says what the table says', async t => {
+  const readme = await textOf('README.md')
+  t.is(withReference(readme), readme, regenerate)
+})
+
+test('the schema for editors says what the table says', async t => {
+  t.deepEqual(JSON.parse(await textOf('config/schema.json')), JSON.parse(JSON.stringify(jsonSchema())), regenerate)
+})
+
+test('the full sample says what the table says', async t => {
+  t.is(await textOf('config/full.yaml'), fullSample(), regenerate)
+})
+
+test('the reference has a row for every setting', t => {
+  for (const key of settingKeys) t.true(referenceTable().includes(`| \`${key}\` | \`${settingOf(key).env}\``), key)
+})
+
+test('a Markdown text without the markers is not taken for the README', t => {
+  t.throws(() => withReference('# Something else'), { message: /markers/ })
+})
+
+test('there is a sample for every situation', t => {
+  t.deepEqual(samples.toSorted(), ['dual.yaml', 'full.yaml', 'minimal.yaml', 'single.yaml'])
+})
+
+for (const sample of samples) {
+  const configFile = fileURLToPath(new URL(`config/${sample}`, root))
+
+  test(`the sample ${sample} works once the application's own values are given`, async t => {
+    const { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID } = enough
+    const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID }
+    const { config, warnings } = await loadConfig({ configFile, env, cwd: await folder(t) })
+    t.deepEqual(warnings, [])
+    if (sample !== 'full.yaml' && sample !== 'minimal.yaml') t.is(`${config.mode}.yaml`, sample)
+  })
+
+  test(`the sample ${sample} is refused while its placeholder stands`, async t => {
+    const { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET } = enough
+    const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET }
+    const error = await t.throwsAsync(loadConfig({ configFile, env, cwd: await folder(t) }), {
+      instanceOf: ConfigError
+    })
+    t.deepEqual(
+      error?.problems.map(problem => problem.key),
+      ['platform.clientId']
+    )
+  })
+}
+
+test('a settings file written from values is read back as those values', async t => {
+  const text = sampleFile({
+    mode: 'dual',
+    port: 80,
+    host: '::',
+    'session.cookieName': 'yes',
+    'platform.clientId': '#a"b',
+    'platform.prompt': 'login consent',
+    'platform.publicScopes': ['viewables:read'],
+    'platform.pkce': false,
+    'platform.revocationEndpoint': 'none'
+  })
+  const cwd = await folder(t, { 'platform-auth-server.config.yaml': text })
+  const { config } = await loadConfig({ cwd, env: { ...enough, PLATFORM_CLIENT_ID: undefined } })
+  t.is(config.mode, 'dual')
+  t.is(config.port, 80)
+  t.is(config.host, '::')
+  t.is(config.session.cookieName, 'yes')
+  t.is(config.platform.clientId, '#a"b')
+  t.is(config.platform.prompt, 'login consent')
+  t.deepEqual(config.platform.publicScopes, ['viewables:read'])
+  t.is(config.platform.pkce, false)
+  t.is(config.platform.revocationEndpoint, 'none')
+})

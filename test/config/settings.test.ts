@@ -1,0 +1,33 @@
+import test from 'ava'
+import { checkValue } from '#src/config/check-value.js'
+import { namesFile } from '#src/config/flags.js'
+import { required, settingKeys, settingOf } from '#src/config/settings.js'
+
+for (const name of ['env', 'flag'] as const) {
+  test(`no two settings share a name: ${name}`, t => {
+    const names = settingKeys.flatMap(key => settingOf(key)[name] ?? [])
+    t.deepEqual(names, [...new Set(names)])
+  })
+}
+
+test('every default is a value its own setting allows', t => {
+  for (const key of settingKeys) {
+    const { default: value } = settingOf(key)
+    if (value !== required && value !== undefined) t.deepEqual(checkValue(key, value), { value }, key)
+  }
+})
+
+test('a secret is never the value of a flag, except the Redis address, which most often holds none', t => {
+  const secretFlags = settingKeys.filter(key => settingOf(key).secret && settingOf(key).flag)
+  t.deepEqual(
+    secretFlags.filter(key => !namesFile(settingOf(key).flag)),
+    ['redisUrl']
+  )
+})
+
+test('every setting is explained in one sentence', t => {
+  for (const key of settingKeys) {
+    t.regex(settingOf(key).summary, /^[A-Z].*\.$/, key)
+    t.notRegex(settingOf(key).summary, /\. [A-Z]/, key)
+  }
+})

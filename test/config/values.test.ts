@@ -1,0 +1,199 @@
+import test from 'ava'
+import { checkValue } from '#src/config/check-value.js'
+import type { SettingKey } from '#src/config/settings.js'
+import { settingOf } from '#src/config/settings.js'
+import { load, problemsOf } from './given.js'
+
+const varied = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
+
+const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
+  ['mode', 'single', 'dual'],
+  ['port', 0, 80, 65535],
+  ['host', '0.0.0.0', '::', '::1', 'localhost', 'fe80::1%eth0', 'host_a.example'],
+  ['session.maxAgeSeconds', 1, 34_560_000],
+  ['session.cookieName', 'sid', 'a.b_c-1', 'Http-sid'],
+  ['session.secret', varied, `${varied} with spaces`, 'ünïcödé-ßecret-öf-ënough-lëngth-1'],
+  ['session.previousSecrets', [], [varied, varied]],
+  ['platform.clientId', 'abc', 'Your+Id/1=', 'x'.repeat(200)],
+  ['platform.clientSecret', 'short', 'with space'],
+  [
+    'platform.callbackUrl',
+    'https://app.example.com/api/auth/callback',
+    'https://app.example.com:8443/tools/viewer/api/auth/callback',
+    'http://localhost:8080/api/auth/callback',
+    'http://[::1]:8080/api/auth/callback',
+    'HTTPS://APP.example.com/api/auth/callback',
+    'https://app.example.com/api/auth/callback?tenant=a'
+  ],
+  ['platform.scopes', ['data:read'], ['data:read:urn:adsk/x!']],
+  [
+    'platform.issuer',
+    'https://id.example',
+    'https://id.example/tenant/',
+    'http://127.0.0.1:9000',
+    'http://localhost:1'
+  ],
+  ['platform.tokenEndpoint', 'https://id.example/token?x=1', 'http://[::1]:80/token'],
+  ['platform.revocationEndpoint', 'none', 'https://id.example/revoke'],
+  ['platform.endSessionEndpoint', 'none', 'https://id.example/logout'],
+  ['platform.clientAuthentication', 'client_secret_basic', 'client_secret_post'],
+  ['platform.pkce', true, false],
+  ['platform.prompt', 'login', 'login consent', 'select_account'],
+  ['platform.timeoutSeconds', 1, 300],
+  ['refresh.marginSeconds', 0, 3600],
+  ['logout', 'local', 'revoke', 'idp'],
+  ['redisUrl', 'redis://localhost', 'rediss://user:pass@host:6380/2'],
+  ['log.level', 'silent', 'trace'],
+  ['metrics.port', 9090]
+]
+
+for (const [key, ...values] of accepted) {
+  test(`${key} accepts what it should`, t => {
+    for (const value of values) t.deepEqual(checkValue(key, value), { value }, String(value))
+  })
+}
+
+const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
+  ['mode', 'both', 'Single', 1, true, null, ['single']],
+  ['port', -1, 65536, 80.5, '80', Number.NaN, Number.POSITIVE_INFINITY, true],
+  ['host', 'a b', '[::1]', 'http://x', 5],
+  ['session.maxAgeSeconds', 0, -1, 34_560_001, '1h', 1.5],
+  ['session.cookieName', 'a b', 'a;b', 'a=b', 'ä', 'x'.repeat(65), '__Secure-sid', 5],
+  [
+    'session.secret',
+    'x'.repeat(31),
+    varied.slice(1),
+    'a'.repeat(64),
+    'abcdefgh'.repeat(8),
+    '0123456789012345678901234567890123',
+    'abcdefghijklmnopqrstuvwxyz0123456789',
+    'aabbccddaabbccddabcdabcdabcddcba',
+    'change-me-to-32-random-characters',
+    'a-string-secret-at-least-256-bits-long',
+    'your_session_secret_goes_here_please',
+    '<SERVER_SESSION_SECRET replace this one>',
+    123,
+    [varied]
+  ],
+  ['session.previousSecrets', ['short'], [varied, 'a'.repeat(40)], `${varied} password-password-password-pass`, 5, [5]],
+  ['platform.clientId', 'a:b', 'a b', 'ä', 'replace-with-your-client-id', 5],
+  ['platform.clientSecret', 'a\nb', 'ä', 'replace-me', '<your client secret>', 5],
+  [
+    'platform.callbackUrl',
+    '/api/auth/callback',
+    'app.example.com/api/auth/callback',
+    'ftp://app.example.com/api/auth/callback',
+    'https://app.example.com/',
+    'https://app.example.com/api/auth/callback/',
+    'https://app.example.com/API/auth/callback',
+    'https://app.example.com/callback?x=/api/auth/callback',
+    'https://app.example.com/api/auth/callback#x',
+    'https://user:pass@app.example.com/api/auth/callback',
+    'https://app.example.com//evil.example/api/auth/callback',
+    'https://app.example.com\\x/api/auth/callback',
+    'https://app. example.com/api/auth/callback',
+    'https://app.example.com/a\n/api/auth/callback',
+    'https:///api/auth/callback',
+    'https://app.example.com:99999/api/auth/callback',
+    5
+  ],
+  ['platform.scopes', [], ' ', ['a b'], ['ä'], ['a"'], 'a\\b', 5, [5], { a: 1 }],
+  [
+    'platform.issuer',
+    'none',
+    'http://id.example',
+    'http://127.evil.example',
+    'http://localhost.evil.example',
+    'http://10.0.0.1',
+    'https://id.example?x',
+    'https://id.example#x',
+    'https://u:p@id.example',
+    'id.example',
+    'ftp://localhost',
+    5
+  ],
+  ['platform.tokenEndpoint', 'none', 'http://id.example/token', 'https://id.example/token#x', ''],
+  ['platform.revocationEndpoint', 'off', 'http://id.example/revoke', 5],
+  ['platform.pkce', 'true', 1],
+  ['platform.prompt', 'Login', 'a&b', ' login'],
+  ['platform.timeoutSeconds', 0, 301, '10s'],
+  ['refresh.keepSeconds', 0, 3601],
+  ['logout', 'none', false],
+  ['redisUrl', 'localhost:6379', 'http://localhost', 'redis://', 'redis://a b', 5],
+  ['log.level', 'verbose', 'INFO'],
+  ['shutdown.graceSeconds', -1, 301]
+]
+
+for (const [key, ...values] of refused) {
+  test(`${key} refuses what it should, and says what is allowed`, t => {
+    for (const value of values) {
+      const result = checkValue(key, value)
+      t.true('refused' in result, `${String(value)} was accepted`)
+      if ('refused' in result)
+        t.true(result.refused.endsWith(`allowed: ${settingOf(key).type.allowed}`), result.refused)
+    }
+  })
+}
+
+test('a cookie name that has the __Host- prefix already means the same cookie', t => {
+  t.deepEqual(checkValue('session.cookieName', '__Host-Http-sid'), { value: 'Http-sid' })
+})
+
+const fromText: readonly (readonly [SettingKey, string, unknown])[] = [
+  ['port', '80', 80],
+  ['port', ' 80 ', 80],
+  ['platform.pkce', 'false', false],
+  ['platform.pkce', 'No', false],
+  ['platform.pkce', '0', false],
+  ['platform.pkce', 'off', false],
+  ['trustProxy', 'TRUE', true],
+  ['trustProxy', 'yes', true],
+  ['trustProxy', '1', true],
+  ['trustProxy', 'on', true],
+  ['platform.scopes', ' a:b\tc ', ['a:b', 'c']]
+]
+
+for (const [key, text, value] of fromText) {
+  test(`the variable of ${key} understands ${JSON.stringify(text)}`, async t => {
+    const { config } = await load(t, { env: { [settingOf(key).env]: text } })
+    const [group = '', member] = key.split('.')
+    const found = (config as unknown as Record<string, Record<string, unknown>>)[group]
+    t.deepEqual(member === undefined ? found : found?.[member], value)
+  })
+}
+
+for (const text of ['0x50', '8e1', '80.0', '+80', '8 0', '-1', 'http']) {
+  test(`a port is not written ${text}`, async t => {
+    const [problem] = await problemsOf(t, { env: { PORT: text } })
+    const found = text === '-1' ? '-1' : `the text "${text}"`
+    t.deepEqual(problem, {
+      key: 'port',
+      origin: 'variable PORT',
+      message: `found ${found}; allowed: a port number from 0 to 65535`
+    })
+  })
+}
+
+test('what was found is shown at a bearable length, without control characters and passwords', async t => {
+  const [long] = await problemsOf(t, { env: { PLATFORM_AUTH_MODE: 'x'.repeat(500) } })
+  t.true((long?.message.length ?? 999) < 200)
+  const [control] = await problemsOf(t, { env: { PLATFORM_AUTH_MODE: 'a\u001b[31m\u009bb' } })
+  for (const character of ['\u001b', '\u009b']) t.false(control?.message.includes(character))
+  const [password] = await problemsOf(t, { env: { PLATFORM_ISSUER: 'https://u:hunter2@id.example' } })
+  t.notRegex(password?.message ?? 'hunter2', /hunter2/)
+})
+
+test('a folder of static files must be there, and becomes absolute', async t => {
+  const { config } = await load(t, { flags: { wwwroot: 'pages' }, files: { 'pages/index.html': '' } })
+  t.regex(config.wwwroot ?? '', /^\/.*\/pages$/)
+  const [missing] = await problemsOf(t, { flags: { wwwroot: 'pages' } })
+  t.is(missing?.message, 'found the text "pages", but there is no such folder; allowed: a folder')
+  const [isFile] = await problemsOf(t, { flags: { wwwroot: 'pages' }, files: { pages: '' } })
+  t.is(isFile?.key, 'wwwroot')
+})
+
+test('a wwwroot in the working directory is served unasked', async t => {
+  const { config, origins } = await load(t, { files: { 'wwwroot/index.html': '' } })
+  t.regex(config.wwwroot ?? '', /^\/.*\/wwwroot$/)
+  t.is(origins.wwwroot, 'default')
+})
