@@ -22,7 +22,26 @@ const records = new WeakMap<Context, SessionRecord>()
 const STORE_KEY = 'browser'
 
 /** Opens the session of a request; without this layer a request has none. */
-export function session(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now }: SessionParts): Middleware {
+export function session(app: Koa, parts: SessionParts): Middleware {
+  const { sessionCookie } = parts
+  const attach = koaSession(app, parts)
+  return function session(ctx, next) {
+    const record = sessionCookie.open(ctx.req.headers.cookie ?? '')
+    return attach(ctx, () => {
+      if (record) {
+        records.set(ctx, record)
+        ctx.session = record.fields
+      }
+      return next()
+    })
+  }
+}
+
+/**
+ * koa-session told that every request begins without a session: one that it read from a store itself it would hash
+ * twice per request to see whether to write it back, which takes longer than all else it does (version 7).
+ */
+function koaSession(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now }: SessionParts): Middleware {
   class BrowserStore {
     readonly #ctx: Context
 
@@ -31,17 +50,14 @@ export function session(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now }
     }
 
     async get(): Promise<SessionFields | undefined> {
-      const record = sessionCookie.open(this.#ctx.get('Cookie'))
-      if (record) records.set(this.#ctx, record)
-      return record?.fields
+      return sessionRecord(this.#ctx)?.fields
     }
 
     // koa-session's own `_expire` and `_maxAge` are left out: the age is sealed by our clock, and the setting decides it.
     async set(_key: string, { _expire, _maxAge, ...fields }: Record<string, unknown>): Promise<void> {
       const ctx = this.#ctx
-      const before = sessionRecord(ctx)
-      const record = before ?? { id: randomBytes(16).toString('base64url'), issuedAt: now(), fields }
-      const chunks = sessionCookie.seal({ ...record, fields })
+      const before = sessionRecord(ctx) ?? { id: randomBytes(16).toString('base64url'), issuedAt: now() }
+      const chunks = sessionCookie.seal({ ...before, fields })
       const sent = sessionCookie.sentNames(ctx.get('Cookie'))
       for (const [index, name] of sessionCookie.names.entries()) {
         const chunk = chunks[index]
@@ -63,10 +79,7 @@ export function session(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now }
     key: cookies.session,
     maxAge: maxAgeSeconds * 1000,
     ContextStore: BrowserStore,
-    externalKey: {
-      get: (ctx: Context) => (hasCookie(ctx) ? STORE_KEY : ''),
-      set: () => undefined
-    },
+    externalKey: { get: () => '', set: () => undefined },
     genid: () => STORE_KEY,
     autoCommit: false,
     signed: false,
@@ -75,10 +88,6 @@ export function session(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now }
     sameSite: 'lax',
     secure: cookies.secure
   })
-
-  function hasCookie(ctx: Context): boolean {
-    return ctx.get('Cookie').includes(cookies.session)
-  }
 }
 
 /** The session this request came with or was given since, or undefined. */

@@ -17,5 +17,5 @@ export interface SessionRecord {
   readonly id: string
   /** When the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
-  readonly fields: SessionFields
+  readonly fields: Readonly<SessionFields>
 }

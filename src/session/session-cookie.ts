@@ -25,6 +25,8 @@ export interface SessionCookie {
   seal(record: SessionRecord): string[]
   /** The names of our chunks that the browser sent, readable or not. */
   sentNames(cookieHeader: string): string[]
+  /** To be called when the secrets change: what was opened with a removed one must not open again. */
+  forgetOpened(): void
 }
 
 /** The tokens do not fit the cookies a browser keeps. The sizes may be logged; they tell nothing secret. */
@@ -50,17 +52,49 @@ const LONGEST_INFLATED = 64 * 1024
 // zlib's header byte (RFC 1950 section 2.2); JSON here always begins with a brace.
 const ZLIB_HEADER = 0x78
 
+// Opening a cookie costs as much as the rest of a request, and a page sends the same one many times.
+const MOST_REMEMBERED = 1000
+
+interface Opened {
+  readonly sealed: string
+  readonly record: SessionRecord
+  readonly expire: number
+}
+
+// The end of a sealed value is the tag, which differs for each; hashing it alone is much quicker than all of the value.
+const TAG_CHARACTERS = 20
+
 export function createSessionCookie({ sealer, name, maxAgeMs, now }: SessionCookieParts): SessionCookie {
   const names = chunkNames(name)
+  const remembered = new Map<string, Opened>()
+
+  function unseal(sealed: string): Opened | undefined {
+    const plaintext = sealer.open(sealed, name)
+    const json = plaintext && parse(plaintext)
+    if (!json) return undefined
+    const { _id, _issued, _expire, ...fields } = json
+    return { sealed, record: { id: _id, issuedAt: _issued, fields }, expire: _expire }
+  }
+
+  function openOnce(sealed: string): Opened | undefined {
+    const tag = sealed.slice(-TAG_CHARACTERS)
+    const known = remembered.get(tag)
+    if (known?.sealed === sealed) return known
+    const opened = unseal(sealed)
+    if (opened) {
+      if (remembered.size >= MOST_REMEMBERED) remembered.delete(remembered.keys().next().value as string)
+      remembered.set(tag, opened)
+    }
+    return opened
+  }
+
   return {
     names,
     open(cookieHeader) {
       const sealed = joinChunks(cookieHeader, names)
-      const plaintext = sealed && sealer.open(sealed, name)
-      const json = plaintext && parse(plaintext)
-      if (!json || json._expire < now()) return undefined
-      const { _id, _issued, _expire, ...fields } = json
-      return { id: _id, issuedAt: _issued, fields }
+      const opened = sealed && openOnce(sealed)
+      // Only the opening is remembered; whether the session is still in date is asked every time.
+      return opened && opened.expire >= now() ? opened.record : undefined
     },
     seal({ id, issuedAt, fields }) {
       const content: SealedJson = { ...fields, _id: id, _issued: issuedAt, _expire: now() + maxAgeMs }
@@ -72,6 +106,9 @@ export function createSessionCookie({ sealer, name, maxAgeMs, now }: SessionCook
     },
     sentNames(cookieHeader) {
       return names.filter(name => readCookie(cookieHeader, name) !== undefined)
+    },
+    forgetOpened() {
+      remembered.clear()
     }
   }
 }
