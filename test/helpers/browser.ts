@@ -1,0 +1,277 @@
+// A browser as far as a server can tell: a cookie jar with a browser's rules, redirects only when asked, and the Sec-Fetch-* headers
+// that a page, a link or a foreign site would cause. No help beyond that.
+import http from 'node:http'
+import https from 'node:https'
+import type { ExecutionContext } from 'ava'
+import { type CookieJar, createCookieJar, parseSetCookie, type SetCookie } from './cookie-jar.js'
+
+export interface BrowserOptions {
+  /** Where paths without a host go: the public address of the server under test. */
+  readonly origin?: string
+  /**
+   * Which address really answers for an origin, as a DNS entry or a TLS-terminating proxy would arrange it. The address bar, the Host
+   * header and the cookies stay with the public origin, so a server on a free port can be known as https://app.example.
+   */
+  readonly connectTo?: Readonly<Record<string, string>>
+  /** A path that the proxy before `origin` takes away, as one does that serves several applications: `/app`. */
+  readonly strippedPath?: string
+  readonly now?: () => number
+  readonly cookies?: CookieJar
+  /** For a test over real TLS: the certificate authority to trust. */
+  readonly ca?: string
+}
+
+export interface RequestOptions {
+  /** Sent as they are; an array sends the header more than once; undefined takes a header away. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Follow redirects, over hosts too, like a navigation does. */
+  readonly follow?: boolean
+  readonly body?: string | Buffer
+  readonly form?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+export interface NavigateOptions extends RequestOptions {
+  /** The origin of the page with the link, or `address-bar` (the default). */
+  readonly from?: string
+  readonly dest?: 'document' | 'iframe'
+}
+
+export interface FetchOptions extends RequestOptions {
+  readonly method?: string
+  /** The origin of the page whose script asks; the browser's own origin when left out. */
+  readonly from?: string
+  /** `empty` is fetch(); the others are an element of the page. */
+  readonly dest?: 'empty' | 'image' | 'script' | 'style'
+}
+
+export interface BrowserResponse {
+  readonly url: URL
+  readonly statusCode: number
+  readonly headers: http.IncomingHttpHeaders
+  readonly rawHeaders: readonly string[]
+  readonly setCookies: readonly SetCookie[]
+  readonly body: Buffer
+  /** The answers that led here, first one first, when redirects were followed; this one is the last of them. */
+  readonly hops: readonly BrowserResponse[]
+  text(): string
+  json<T = Record<string, unknown>>(): T
+}
+
+export interface Browser {
+  readonly origin: string | undefined
+  readonly cookies: CookieJar
+  /** No Sec-Fetch headers, all cookies: what curl with a cookie jar does. */
+  get(url: string, options?: RequestOptions): Promise<BrowserResponse>
+  request(method: string, url: string, options?: RequestOptions): Promise<BrowserResponse>
+  /** A person opens an address or follows a link. */
+  navigate(url: string, options?: NavigateOptions): Promise<BrowserResponse>
+  /** A script or an element of a page asks. */
+  fetch(url: string, options?: FetchOptions): Promise<BrowserResponse>
+  /** From now on `origin` is answered by `address`. */
+  connectTo(origin: string, address: string): void
+  /** A copy with its own jar: what an old tab, a back-up or a thief still holds. */
+  clone(): Browser
+  close(): void
+}
+
+const maxRedirects = 10
+
+export function createBrowser(t: Pick<ExecutionContext, 'teardown'>, options: BrowserOptions = {}): Browser {
+  const { origin, now = Date.now, ca, strippedPath = '' } = options
+  const cookies = options.cookies ?? createCookieJar(now)
+  const addresses = new Map(Object.entries(options.connectTo ?? {}))
+  const agents = {
+    'http:': new http.Agent({ keepAlive: true }),
+    'https:': new https.Agent({ keepAlive: true, ...(ca ? { ca } : {}) })
+  }
+  const close = () => {
+    agents['http:'].destroy()
+    agents['https:'].destroy()
+  }
+  t.teardown(close)
+
+  const ownOrigin = origin === undefined ? undefined : new URL(origin).origin
+  const strip = (path: string) => (path.startsWith(`${strippedPath}/`) ? path.slice(strippedPath.length) : path)
+
+  const absolute = (url: string) => {
+    if (/^https?:/i.test(url)) return new URL(url)
+    if (!origin) throw new Error(`This browser has no origin to open ${url} at.`)
+    // Joined as text: new URL() would tidy up `//host` and dot segments before the server ever sees them.
+    return new URL(origin + url)
+  }
+
+  async function run(method: string, target: string, options: RequestOptions, page?: Page): Promise<BrowserResponse> {
+    const hops: BrowserResponse[] = []
+    const visited: URL[] = []
+    let url = absolute(target)
+    // The exact path as given, for the first request: a test of odd paths needs it unchanged.
+    let path = /^https?:/i.test(target) ? undefined : (target.split('#', 1)[0] ?? '')
+    let verb = method
+    for (;;) {
+      visited.push(url)
+      const site = page && siteOf(page, visited)
+      const cookie = cookies.header(url, page ? { sameSite: sameSiteContext(page, verb, visited) } : {})
+      const response = await send({
+        method: verb,
+        url,
+        path: url.origin === ownOrigin ? strip(path ?? url.pathname + url.search) : url.pathname + url.search,
+        address: new URL(addresses.get(url.origin) ?? url.origin),
+        agents,
+        headers: { ...(page && pageHeaders(page, site ?? 'none', url)), ...(cookie && { cookie }), ...options.headers },
+        body: verb === method ? bodyOf(options) : undefined,
+        signal: options.signal,
+        hops
+      })
+      hops.push(response)
+      cookies.receive(
+        url,
+        response.setCookies.map(({ line }) => line)
+      )
+      const location = response.headers.location
+      if (!options.follow || location === undefined || ![301, 302, 303, 307, 308].includes(response.statusCode)) {
+        return response
+      }
+      if (hops.length > maxRedirects)
+        throw new Error(`More than ${maxRedirects} redirects, the last one to ${location}`)
+      url = new URL(location, url)
+      path = undefined
+      if (response.statusCode < 307 && verb !== 'HEAD') verb = 'GET'
+    }
+  }
+
+  return {
+    origin,
+    cookies,
+    get: (url, options = {}) => run('GET', url, options),
+    request: (method, url, options = {}) => run(method, url, options),
+    navigate: (url, { from = 'address-bar', dest = 'document', ...options } = {}) =>
+      run('GET', url, options, { mode: 'navigate', from, dest }),
+    fetch: (url, { from = origin ?? '', dest = 'empty', method = 'GET', ...options } = {}) =>
+      run(method, url, options, { mode: dest === 'empty' ? 'cors' : 'no-cors', from, dest }),
+    connectTo: (publicOrigin, address) => {
+      addresses.set(new URL(publicOrigin).origin, address)
+    },
+    clone: () => createBrowser(t, { ...options, connectTo: Object.fromEntries(addresses), cookies: cookies.clone() }),
+    close
+  }
+}
+
+/** Who asks, and as what: from this follow the Sec-Fetch-* headers and which SameSite cookies go along. */
+interface Page {
+  readonly mode: 'navigate' | 'cors' | 'no-cors'
+  readonly dest: string
+  readonly from: string
+}
+
+type Site = 'none' | 'same-origin' | 'same-site' | 'cross-site'
+
+/** Fetch Metadata, "set the Sec-Fetch-Site header": every address on the way counts, so a detour over a foreign host stays visible. */
+function siteOf(page: Page, visited: readonly URL[]): Site {
+  if (page.from === 'address-bar') return 'none'
+  const from = new URL(page.from)
+  let site: Site = 'same-origin'
+  for (const url of visited) {
+    if (url.origin === from.origin) continue
+    if (!isSameSite(url, from)) return 'cross-site'
+    site = 'same-site'
+  }
+  return site
+}
+
+/** Section 5.2 of RFC 6265bis, with the redirect chain left out of account as browsers do today. */
+function sameSiteContext(page: Page, method: string, visited: readonly URL[]): 'strict' | 'lax' | 'none' {
+  const target = visited.at(-1)
+  if (page.from === 'address-bar' || (target && isSameSite(target, new URL(page.from)))) return 'strict'
+  return page.mode === 'navigate' && page.dest === 'document' && method === 'GET' ? 'lax' : 'none'
+}
+
+/** Schemeful; the registrable domain is taken to be the last two labels, which holds for every host that a test uses. */
+function isSameSite(a: URL, b: URL): boolean {
+  const site = (host: string) => (/^[\d.]+$|^\[/.test(host) ? host : host.split('.').slice(-2).join('.'))
+  return a.protocol === b.protocol && site(a.hostname) === site(b.hostname)
+}
+
+function pageHeaders(page: Page, site: Site, url: URL): Record<string, string> {
+  const isNavigation = page.mode === 'navigate'
+  // Browsers keep Sec-Fetch-* for addresses they trust: https and the machine itself.
+  const isTrustworthy = url.protocol === 'https:' || /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname)
+  return {
+    accept: isNavigation ? 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' : '*/*',
+    'accept-language': 'en-US,en;q=0.5',
+    'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    ...(isNavigation && { 'upgrade-insecure-requests': '1' }),
+    ...(isTrustworthy && {
+      'sec-fetch-site': site,
+      'sec-fetch-mode': page.mode,
+      'sec-fetch-dest': page.dest,
+      ...(isNavigation && page.dest === 'document' && { 'sec-fetch-user': '?1' })
+    }),
+    ...(page.mode === 'cors' && site !== 'same-origin' && { origin: page.from })
+  }
+}
+
+interface Outgoing {
+  readonly method: string
+  readonly url: URL
+  readonly path: string
+  readonly address: URL
+  readonly agents: { readonly 'http:': http.Agent; readonly 'https:': https.Agent }
+  readonly headers: RequestOptions['headers']
+  readonly body: { readonly content: string | Buffer; readonly type: string | undefined } | undefined
+  readonly signal: AbortSignal | undefined
+  readonly hops: readonly BrowserResponse[]
+}
+
+function send({ method, url, path, address, agents, headers = {}, body, signal, hops }: Outgoing) {
+  const isTls = address.protocol === 'https:'
+  const outgoing: http.OutgoingHttpHeaders = { host: url.host }
+  if (body?.type) outgoing['content-type'] = body.type
+  if (body) outgoing['content-length'] = Buffer.byteLength(body.content)
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined) delete outgoing[name.toLowerCase()]
+    else outgoing[name.toLowerCase()] = typeof value === 'string' ? value : [...value]
+  }
+  return new Promise<BrowserResponse>((resolve, reject) => {
+    const request = (isTls ? https : http).request({
+      method,
+      host: address.hostname.replace(/^\[|\]$/g, ''),
+      port: address.port,
+      path,
+      headers: outgoing,
+      setHost: false,
+      agent: isTls ? agents['https:'] : agents['http:'],
+      ...(isTls && { servername: url.hostname }),
+      ...(signal && { signal })
+    })
+    request.on('error', reject)
+    request.on('response', response => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => resolve(received(url, response, Buffer.concat(chunks), hops)))
+    })
+    request.end(body?.content)
+  })
+}
+
+function received(url: URL, response: http.IncomingMessage, body: Buffer, hops: readonly BrowserResponse[]) {
+  const lines = response.headers['set-cookie'] ?? []
+  const result: BrowserResponse = {
+    url,
+    statusCode: response.statusCode ?? 0,
+    headers: response.headers,
+    rawHeaders: response.rawHeaders,
+    setCookies: lines.map(line => parseSetCookie(line) ?? { name: '', value: '', attributes: {}, line }),
+    body,
+    hops,
+    text: () => body.toString('utf8'),
+    json: <T>() => JSON.parse(body.toString('utf8')) as T
+  }
+  return result
+}
+
+function bodyOf({ body, form }: RequestOptions): Outgoing['body'] {
+  if (form) return { content: new URLSearchParams({ ...form }).toString(), type: 'application/x-www-form-urlencoded' }
+  return body === undefined ? undefined : { content: body, type: undefined }
+}

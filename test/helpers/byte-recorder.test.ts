@@ -1,0 +1,64 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test from 'ava'
+import { createBrowser } from './browser.js'
+import { findSecrets, recordBytes } from './byte-recorder.js'
+import { sendRaw } from './raw.js'
+
+const secret = 'jK8-s_ecret+with/odd characters=42'
+const bytes = Buffer.from(secret)
+
+const hidings: readonly (readonly [form: string, text: string])[] = [
+  ['plain', `x${secret}y`],
+  ['percent-encoded', encodeURIComponent(secret)],
+  ['form-encoded', new URLSearchParams({ a: secret }).toString()],
+  ['JSON', JSON.stringify({ a: secret })],
+  ['hex', bytes.toString('hex')],
+  ['upper-case hex', bytes.toString('hex').toUpperCase()],
+  ['base64', bytes.toString('base64')],
+  ['base64 of a longer text, shifted by one', Buffer.from(`x${secret}yz`).toString('base64')],
+  ['base64url of a longer text, shifted by two', Buffer.from(`xx${secret}y`).toString('base64url')],
+  ['cut by the border of a chunk', `5\r\n${secret.slice(0, 5)}\r\n1d\r\n${secret.slice(5)}\r\n0\r\n\r\n`]
+]
+
+for (const [form, text] of hidings) {
+  test(`the search finds a secret that is ${form}`, t => {
+    t.is(findSecrets([Buffer.from('nothing here'), Buffer.from(text)], [secret]).length, 1)
+  })
+}
+
+test('the search finds the end of a long secret that was cut', t => {
+  const long = Array.from({ length: 40 }, (_, i) => `${i * 7919}`).join('')
+  t.is(findSecrets([Buffer.from(`…${long.slice(20)}`)], [long]).length, 1)
+})
+
+test('the search finds nothing where nothing is', t => {
+  t.deepEqual(findSecrets([Buffer.from('jK8-s_ecret without the rest')], [secret]), [])
+})
+
+test('the recorder passes everything on and keeps every byte, of raw requests too', async t => {
+  const server = createServer((request, response) => response.end(`you asked ${request.url}`))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const recorder = await recordBytes(t, (server.address() as AddressInfo).port)
+  t.is((await createBrowser(t, { origin: recorder.url }).get('/page-one')).text(), 'you asked /page-one')
+  const raw = await sendRaw(recorder.port, ['GET /page-two HTTP/1.1\r\n', 'Host: a\r\n\r\n'], { answers: 1 })
+  t.is(raw.answers[0]?.body.toString(), 'you asked /page-two')
+  const broken = await sendRaw(recorder.port, 'BROKEN\r\n\r\n')
+  t.is(broken.answers[0]?.statusCode, 400)
+  t.true(broken.closedByServer)
+  const all = Buffer.concat(recorder.sent()).toString()
+  for (const part of ['you asked /page-one', 'you asked /page-two', '400 Bad Request']) t.true(all.includes(part))
+  recorder.assertNone(t, ['page-three'], ['a log line'])
+  t.is(findSecrets(recorder.sent(), ['/page-two']).length, 1)
+})
+
+test('an answer that ends with the connection arrives whole', async t => {
+  const big = 'x'.repeat(3_000_000)
+  const server = createServer((_request, response) => response.writeHead(200, { connection: 'close' }).end(big))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const recorder = await recordBytes(t, (server.address() as AddressInfo).port)
+  t.is((await createBrowser(t, { origin: recorder.url }).get('/')).body.length, big.length)
+  t.true(recorder.byteCount > big.length)
+})

@@ -1,0 +1,81 @@
+import type { Config } from '#src/config/settings.js'
+import type { HostileIdp } from './hostile-idp/index.js'
+
+export type DeepPartial<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { [K in keyof T]?: DeepPartial<T[K]> }
+    : T
+
+/**
+ * The address by which browsers know the server under test. The server listens on a free port; the browser helper knows which one
+ * (`connectTo`), as a proxy in front would. So the callback address can be settled before anything listens, and it may be https.
+ */
+export const publicOrigin = 'http://localhost:8080'
+
+export type KnownIdp = Pick<
+  HostileIdp,
+  | 'clientId'
+  | 'clientSecret'
+  | 'authorizationEndpoint'
+  | 'tokenEndpoint'
+  | 'userinfoEndpoint'
+  | 'revocationEndpoint'
+  | 'endSessionEndpoint'
+>
+
+/** Complete, valid settings for a server that logs in at `idp`. */
+export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): Config {
+  const base: Config = {
+    mode: 'single',
+    port: 0,
+    host: '127.0.0.1',
+    wwwroot: undefined,
+    session: {
+      secret: 'session-secret-for-tests-qL3vX9pTz7RmYw2K',
+      previousSecrets: [],
+      maxAgeSeconds: 86_400,
+      cookieName: 'platform_session'
+    },
+    platform: {
+      clientId: idp.clientId,
+      clientSecret: idp.clientSecret,
+      callbackUrl: `${publicOrigin}/api/auth/callback`,
+      scopes: ['data:read', 'account:read', 'account:write'],
+      internalScopes: ['data:read', 'viewables:read'],
+      publicScopes: ['viewables:read'],
+      issuer: undefined,
+      authorizationEndpoint: idp.authorizationEndpoint,
+      tokenEndpoint: idp.tokenEndpoint,
+      userinfoEndpoint: idp.userinfoEndpoint,
+      revocationEndpoint: idp.revocationEndpoint,
+      endSessionEndpoint: idp.endSessionEndpoint,
+      clientAuthentication: 'client_secret_basic',
+      pkce: true,
+      prompt: undefined,
+      timeoutSeconds: 10
+    },
+    refresh: { marginSeconds: 0, keepSeconds: 60 },
+    logout: 'revoke',
+    redisUrl: undefined,
+    log: { level: 'trace', pretty: false, requests: true },
+    trustProxy: false,
+    metrics: { port: undefined, host: '127.0.0.1' },
+    shutdown: { delaySeconds: 0, graceSeconds: 10 }
+  }
+  return merge(base, overrides) as Config
+}
+
+/** undefined in the overrides is a value: it switches an optional setting off. Lists are replaced as a whole. */
+function merge(base: unknown, overrides: unknown): unknown {
+  if (!isPlain(base) || !isPlain(overrides)) return overrides
+  const merged: Record<string, unknown> = { ...base }
+  for (const [key, value] of Object.entries(overrides)) {
+    merged[key] = isPlain(merged[key]) && isPlain(value) ? merge(merged[key], value) : value
+  }
+  return merged
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

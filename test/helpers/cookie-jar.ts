@@ -1,0 +1,241 @@
+// A browser's cookie jar after RFC 6265bis (draft 20): what a browser drops without a word is dropped here too, because that silence
+// is how real sessions get lost. Public suffixes are reduced to one rule: a domain without a dot cannot be shared.
+
+export interface Cookie {
+  readonly name: string
+  value: string
+  readonly domain: string
+  readonly hostOnly: boolean
+  readonly path: string
+  readonly secure: boolean
+  readonly httpOnly: boolean
+  readonly sameSite: 'Strict' | 'Lax' | 'None' | undefined
+  /** Milliseconds since the epoch; undefined: until the browser closes. */
+  readonly expiresAt: number | undefined
+  readonly createdAt: number
+}
+
+export interface CookieQuery {
+  /** What `sameSite` allows: `strict` for a request of our own site, `lax` for a foreign link to us, `none` for a foreign subresource. */
+  readonly sameSite?: 'strict' | 'lax' | 'none'
+}
+
+export interface CookieJar {
+  /** Stores what a browser would store of the Set-Cookie lines that `url` answered. */
+  receive(url: URL, setCookieLines: readonly string[]): void
+  /** The Cookie header for a request to `url`, or undefined. */
+  header(url: URL, query?: CookieQuery): string | undefined
+  all(): readonly Cookie[]
+  get(name: string): Cookie | undefined
+  value(name: string): string | undefined
+  /** Changes a stored cookie's value (tampering), or puts a new host cookie for `url` without any of the rules. */
+  set(name: string, value: string, url?: URL): void
+  delete(name: string): void
+  clear(): void
+  clone(): CookieJar
+}
+
+const maxPairBytes = 4096
+const maxAttributeBytes = 1024
+const maxLifetimeMs = 400 * 24 * 3600 * 1000
+
+export function createCookieJar(now: () => number = Date.now, initial: readonly Cookie[] = []): CookieJar {
+  let cookies: Cookie[] = initial.map(cookie => ({ ...cookie }))
+  let order = Math.max(0, ...cookies.map(cookie => cookie.createdAt)) + 1
+
+  const living = () => {
+    cookies = cookies.filter(cookie => cookie.expiresAt === undefined || cookie.expiresAt > now())
+    return cookies
+  }
+
+  function receiveOne(url: URL, line: string): void {
+    const parsed = parseSetCookie(line)
+    if (!parsed) return
+    const cookie = acceptCookie(parsed, url, now(), order++)
+    if (!cookie) return
+    // Section 5.7: plain http may not overlay a cookie that came over https.
+    if (!isSecure(url) && living().some(other => other.secure && overlays(cookie, other))) return
+    const old = cookies.findIndex(other => isSameCookie(other, cookie))
+    if (old === -1) cookies.push(cookie)
+    else cookies[old] = { ...cookie, createdAt: cookies[old]?.createdAt ?? cookie.createdAt }
+  }
+
+  return {
+    receive(url, lines) {
+      for (const line of lines) receiveOne(url, line)
+      living()
+    },
+    header(url, { sameSite = 'strict' } = {}) {
+      const sent = living()
+        .filter(cookie => goesTo(cookie, url) && isAllowed(cookie, sameSite))
+        .sort((a, b) => b.path.length - a.path.length || a.createdAt - b.createdAt)
+      if (sent.length === 0) return undefined
+      return sent.map(({ name, value }) => (name === '' ? value : `${name}=${value}`)).join('; ')
+    },
+    all: () => living().map(cookie => ({ ...cookie })),
+    get: name => living().find(cookie => cookie.name === name),
+    value: name => living().find(cookie => cookie.name === name)?.value,
+    set(name, value, url) {
+      const existing = living().find(cookie => cookie.name === name)
+      if (existing) {
+        existing.value = value
+        return
+      }
+      if (!url) throw new Error(`There is no cookie ${name}; say for which url it is to be made.`)
+      cookies.push({
+        name,
+        value,
+        domain: url.hostname,
+        hostOnly: true,
+        path: '/',
+        secure: isSecure(url),
+        httpOnly: true,
+        sameSite: 'Lax',
+        expiresAt: undefined,
+        createdAt: order++
+      })
+    },
+    delete(name) {
+      cookies = cookies.filter(cookie => cookie.name !== name)
+    },
+    clear() {
+      cookies = []
+    },
+    clone: () => createCookieJar(now, living())
+  }
+}
+
+export interface SetCookie {
+  readonly name: string
+  readonly value: string
+  /** Attribute names in lower case; an attribute without a value is an empty string. The last of a name wins. */
+  readonly attributes: Readonly<Record<string, string>>
+  readonly line: string
+}
+
+/** Section 5.6: undefined is a line that a browser ignores altogether. */
+export function parseSetCookie(line: string): SetCookie | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the standard names these very characters
+  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(line)) return undefined
+  const [pair = '', ...rest] = line.split(';')
+  const equals = pair.indexOf('=')
+  const name = equals === -1 ? '' : trim(pair.slice(0, equals))
+  const value = trim(pair.slice(equals + 1))
+  if (name === '' && value === '') return undefined
+  if (Buffer.byteLength(name) + Buffer.byteLength(value) > maxPairBytes) return undefined
+  const attributes: Record<string, string> = {}
+  for (const part of rest) {
+    const at = part.indexOf('=')
+    const key = trim(at === -1 ? part : part.slice(0, at)).toLowerCase()
+    const text = at === -1 ? '' : trim(part.slice(at + 1))
+    if (Buffer.byteLength(text) <= maxAttributeBytes) attributes[key] = text
+  }
+  return { name, value, attributes, line }
+}
+
+/** Section 5.7: the cookie to store, or undefined when a browser would refuse it. */
+function acceptCookie(parsed: SetCookie, url: URL, now: number, createdAt: number): Cookie | undefined {
+  const { name, value, attributes } = parsed
+  const has = (attribute: string) => Object.hasOwn(attributes, attribute)
+
+  const wanted = (attributes.domain ?? '').replace(/^\./, '').toLowerCase()
+  const shared = wanted !== '' && (wanted.includes('.') || wanted === url.hostname)
+  if (wanted !== '' && (!shared || !domainMatches(url.hostname, wanted))) return undefined
+  const hostOnly = wanted === '' || !wanted.includes('.')
+
+  const secure = has('secure')
+  if (secure && !isSecure(url)) return undefined
+  const sameSite = sameSiteOf(attributes.samesite)
+  if (sameSite === 'None' && !secure) return undefined
+
+  const givenPath = attributes.path
+  const path = givenPath?.startsWith('/') ? givenPath : defaultPath(url)
+  const cookie: Cookie = {
+    name,
+    value,
+    domain: hostOnly ? url.hostname : wanted,
+    hostOnly,
+    path,
+    secure,
+    httpOnly: has('httponly'),
+    sameSite,
+    expiresAt: expiryOf(attributes, now),
+    createdAt
+  }
+  return keepsPrefixPromise(cookie, givenPath === '/') ? cookie : undefined
+}
+
+function keepsPrefixPromise(cookie: Cookie, rootPathGiven: boolean): boolean {
+  const name = (cookie.name === '' ? cookie.value : cookie.name).toLowerCase()
+  const isHost = name.startsWith('__host-')
+  const isHttp = name.startsWith('__http-') || name.startsWith('__host-http-')
+  const isPrefixed = isHost || isHttp || name.startsWith('__secure-')
+  if (isPrefixed && (!cookie.secure || cookie.name === '')) return false
+  if (isHost && !(cookie.hostOnly && rootPathGiven)) return false
+  return !isHttp || cookie.httpOnly
+}
+
+/** Max-Age wins over Expires; what cannot be read is as if it were not there. */
+function expiryOf(attributes: Readonly<Record<string, string>>, now: number): number | undefined {
+  const maxAge = attributes['max-age']
+  if (maxAge !== undefined && /^-?\d+$/.test(maxAge)) {
+    const ms = Number(maxAge) * 1000
+    return ms <= 0 ? Number.NEGATIVE_INFINITY : now + Math.min(ms, maxLifetimeMs)
+  }
+  const expires = Date.parse(attributes.expires ?? '')
+  return Number.isNaN(expires) ? undefined : Math.min(expires, now + maxLifetimeMs)
+}
+
+function goesTo(cookie: Cookie, url: URL): boolean {
+  // No port here: a browser shares cookies between all ports of a host (section 8.5).
+  const hostMatches = cookie.hostOnly ? url.hostname === cookie.domain : domainMatches(url.hostname, cookie.domain)
+  return hostMatches && pathMatches(url.pathname, cookie.path) && (!cookie.secure || isSecure(url))
+}
+
+/** A cookie without SameSite is Lax, as in today's browsers. */
+function isAllowed(cookie: Cookie, context: 'strict' | 'lax' | 'none'): boolean {
+  if (context === 'strict' || cookie.sameSite === 'None') return true
+  return context === 'lax' && cookie.sameSite !== 'Strict'
+}
+
+function overlays(cookie: Cookie, secureOne: Cookie): boolean {
+  return (
+    cookie.name === secureOne.name &&
+    (domainMatches(cookie.domain, secureOne.domain) || domainMatches(secureOne.domain, cookie.domain)) &&
+    pathMatches(cookie.path, secureOne.path)
+  )
+}
+
+function isSameCookie(a: Cookie, b: Cookie): boolean {
+  return a.name === b.name && a.domain === b.domain && a.hostOnly === b.hostOnly && a.path === b.path
+}
+
+function domainMatches(host: string, domain: string): boolean {
+  if (host === domain) return true
+  return host.endsWith(`.${domain}`) && !/^[\d.]+$|^\[/.test(host)
+}
+
+function pathMatches(requestPath: string, cookiePath: string): boolean {
+  if (requestPath === cookiePath) return true
+  return requestPath.startsWith(cookiePath) && (cookiePath.endsWith('/') || requestPath[cookiePath.length] === '/')
+}
+
+function defaultPath(url: URL): string {
+  const lastSlash = url.pathname.lastIndexOf('/')
+  return lastSlash <= 0 ? '/' : url.pathname.slice(0, lastSlash)
+}
+
+function sameSiteOf(text: string | undefined): Cookie['sameSite'] {
+  const known = { strict: 'Strict', lax: 'Lax', none: 'None' } as const
+  const key = text?.toLowerCase()
+  return key === 'strict' || key === 'lax' || key === 'none' ? known[key] : undefined
+}
+
+// Plain http to localhost counts as plain http: browsers differ here, and the strict reading is the one that finds mistakes.
+function isSecure(url: URL): boolean {
+  return url.protocol === 'https:'
+}
+
+function trim(text: string): string {
+  return text.replace(/^[ \t]+|[ \t]+$/g, '')
+}

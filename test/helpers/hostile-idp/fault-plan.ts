@@ -1,0 +1,108 @@
+// Which fault meets which request: a queue for each endpoint, then a rule, then a hold; otherwise none.
+import { createRandom } from '../random.js'
+import { type Exchange, type Fault, faults } from './faults.js'
+import type { Endpoint, IdpRequest } from './requests.js'
+
+export interface Hold {
+  /** Lets everything held go on, and what comes later pass. */
+  release(): void
+  /** Settles when that many requests are waiting. */
+  arrived(count?: number): Promise<void>
+  readonly waiting: number
+}
+
+export interface Chaos {
+  readonly seed: number
+  /** The share of requests that go wrong, from 0 to 1. */
+  readonly rate: number
+  readonly faults: readonly Fault[]
+}
+
+export interface FaultPlan {
+  /** The next requests to an endpoint meet these, one each, in order. `faults.none` leaves one in peace. */
+  fail(endpoint: Endpoint, ...next: readonly Fault[]): void
+  /** Every request to an endpoint is judged by a rule, until `heal`. */
+  failWhen(endpoint: Endpoint, rule: (request: IdpRequest) => Fault | undefined): void
+  /** Random faults from a seed, the same at every run with the same order of requests. */
+  chaos(endpoint: Endpoint, chaos: Chaos): void
+  /** Keeps requests waiting; by default they wait before the work is done, so nothing is spent yet. */
+  hold(endpoint: Endpoint, when?: 'before' | 'after'): Hold
+  /** Back to correct behaviour, for one endpoint or all. Holds are released. */
+  heal(endpoint?: Endpoint): void
+  faultFor(request: IdpRequest): Fault
+}
+
+export function createFaultPlan(): FaultPlan {
+  const queues = new Map<Endpoint, Fault[]>()
+  const rules = new Map<Endpoint, (request: IdpRequest) => Fault | undefined>()
+  const holds = new Map<Endpoint, { readonly fault: Fault; readonly release: () => void }>()
+
+  function heal(endpoint?: Endpoint): void {
+    for (const [held, hold] of holds) if (endpoint === undefined || held === endpoint) hold.release()
+    for (const plan of [queues, rules]) endpoint === undefined ? plan.clear() : plan.delete(endpoint)
+  }
+
+  return {
+    fail: (endpoint, ...next) => {
+      queues.set(endpoint, [...(queues.get(endpoint) ?? []), ...next])
+    },
+    failWhen: (endpoint, rule) => {
+      rules.set(endpoint, rule)
+    },
+    chaos: (endpoint, { seed, rate, faults: choices }) => {
+      const random = createRandom(seed)
+      rules.set(endpoint, () => (random() < rate ? choices[Math.floor(random() * choices.length)] : undefined))
+    },
+    hold: (endpoint, when = 'before') => {
+      const { fault, hold } = createHold(when, () => holds.delete(endpoint))
+      holds.get(endpoint)?.release()
+      holds.set(endpoint, { fault, release: hold.release })
+      return hold
+    },
+    heal,
+    faultFor: request => {
+      if (!request.endpoint) return faults.none
+      return (
+        queues.get(request.endpoint)?.shift() ??
+        rules.get(request.endpoint)?.(request) ??
+        holds.get(request.endpoint)?.fault ??
+        faults.none
+      )
+    }
+  }
+}
+
+function createHold(when: 'before' | 'after', onRelease: () => void): { fault: Fault; hold: Hold } {
+  let waiting = 0
+  let open: () => void = () => {}
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  const watchers: { readonly count: number; readonly resolve: () => void }[] = []
+  const notify = () => {
+    for (const { count, resolve } of watchers) if (waiting >= count) resolve()
+  }
+
+  const fault = async (exchange: Exchange): Promise<void> => {
+    const early = when === 'after' ? exchange.process() : undefined
+    waiting += 1
+    notify()
+    await opened
+    exchange.send(early ?? exchange.process())
+  }
+  const hold: Hold = {
+    release: () => {
+      onRelease()
+      open()
+    },
+    arrived: (count = 1) =>
+      new Promise(resolve => {
+        watchers.push({ count, resolve })
+        notify()
+      }),
+    get waiting() {
+      return waiting
+    }
+  }
+  return { fault, hold }
+}

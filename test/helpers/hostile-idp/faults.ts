@@ -1,0 +1,130 @@
+// The ways in which an identity provider goes wrong. A fault takes one exchange in its hands: it may let the provider do its work
+// (`process`), before or instead of answering, and it has the socket.
+import type { ServerResponse } from 'node:http'
+import { type Answer, html, type IdpRequest, oauthError } from './requests.js'
+
+export interface Exchange {
+  readonly request: IdpRequest
+  /** Does the work: a code is spent, a refresh token rotates. Gives the right answer without sending it. */
+  process(): Answer
+  send(answer: Answer): void
+  readonly response: ServerResponse
+}
+
+export type Fault = (exchange: Exchange) => void | Promise<void>
+
+/** Answers the request correctly: the gap in a queue of faults. */
+const none: Fault = exchange => exchange.send(exchange.process())
+
+/** Never answers. The connection stays open until the caller gives up or the test ends. */
+const hang = (when: 'before' | 'after' = 'before'): Fault => {
+  return exchange => {
+    if (when === 'after') exchange.process()
+  }
+}
+
+/** Cuts the connection. `after`: the grant was used up, and nobody will ever see the answer. */
+const reset = (when: 'before' | 'after' = 'before'): Fault => {
+  return exchange => {
+    if (when === 'after') exchange.process()
+    exchange.response.socket?.resetAndDestroy()
+  }
+}
+
+/** Announces the whole answer, sends half of it and hangs up. */
+const half = (): Fault => exchange => {
+  const { status, body = '' } = exchange.process()
+  const bytes = bytesOf(body)
+  exchange.response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length })
+  exchange.response.write(bytes.subarray(0, Math.ceil(bytes.length / 2)), () => exchange.response.socket?.destroy())
+}
+
+/** Something else instead of the work: the grant is not touched. */
+const answer = (instead: Answer): Fault => {
+  return exchange => exchange.send(instead)
+}
+
+const status = (code: number): Fault => answer({ status: code, body: { error: 'server_error' } })
+const tooManyRequests = (retryAfterSeconds = 7): Fault =>
+  answer({
+    status: 429,
+    headers: { 'retry-after': String(retryAfterSeconds) },
+    body: { error: 'temporarily_unavailable' }
+  })
+const htmlPage = (code = 200): Fault => answer(html('Scheduled maintenance', code))
+const redirect = (location: string): Fault => answer({ status: 302, headers: { location } })
+const empty = (code = 200): Fault => answer({ status: code })
+const notJson = (code = 200, body = '{"access_token":'): Fault =>
+  answer({ status: code, headers: { 'content-type': 'application/json' }, body })
+const error = (name: string, code = 400): Fault => answer(oauthError(name, `A fault: ${name}`, code))
+
+/** The shape of the gateway that stands before the provider: no `error` in it. */
+const gateway = (errorCode = 'AUTH-001', code = 403): Fault =>
+  answer({
+    status: code,
+    body: {
+      developerMessage: 'The client_id specified does not have access to the api product',
+      userMessage: '',
+      errorCode,
+      'more info': 'https://developer.example/errors'
+    }
+  })
+
+/** Valid JSON without an end in sight, in pieces, so that a limit must work while it streams. */
+const giant = (bytes = 16 * 1024 * 1024): Fault => {
+  return ({ response }) => {
+    const piece = Buffer.alloc(64 * 1024, 'x')
+    let left = bytes
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.write('{"access_token":"')
+    const more = () => {
+      while (left > 0 && !response.destroyed) {
+        left -= piece.length
+        if (!response.write(piece)) {
+          response.once('drain', more)
+          return
+        }
+      }
+      if (!response.destroyed) response.end('"}')
+    }
+    more()
+  }
+}
+
+/**
+ * The work is done, the answer is altered: given members replace the right ones, undefined removes one; or a function of the right
+ * answer. NaN and Infinity cannot be written in JSON: use `notJson` with the text for those.
+ */
+const change = (
+  alter: Readonly<Record<string, unknown>> | ((body: Record<string, unknown>) => Record<string, unknown>)
+): Fault => {
+  return exchange => {
+    const right = exchange.process()
+    if (typeof right.body !== 'object' || Buffer.isBuffer(right.body)) return exchange.send(right)
+    const body = { ...right.body } as Record<string, unknown>
+    exchange.send({ ...right, body: typeof alter === 'function' ? alter(body) : { ...body, ...alter } })
+  }
+}
+
+export const faults = {
+  none,
+  hang,
+  reset,
+  half,
+  answer,
+  status,
+  tooManyRequests,
+  html: htmlPage,
+  redirect,
+  empty,
+  notJson,
+  error,
+  gateway,
+  giant,
+  change
+} as const
+
+export function bytesOf(body: NonNullable<Answer['body']>): Buffer {
+  if (Buffer.isBuffer(body)) return body
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+}

@@ -1,0 +1,268 @@
+// The correct behaviour: what a strict provider with single-use, rotating refresh tokens does when nothing is made to go wrong.
+import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { type Answer, html, type IdpRequest, oauthError } from './requests.js'
+
+export interface GrantSettings {
+  readonly clientId: string
+  readonly clientSecret: string
+  /** When given, the one registered address; any other gets the provider's own error page and no redirect. */
+  readonly callbackUrl: string | undefined
+  readonly now: () => number
+  accessTokenLength: number
+  accessTokenLifetimeSeconds: number
+  /** What user info answers. */
+  profile: Record<string, unknown>
+  /** How the next logins end: with a code, or with this error; and whether `iss` comes along. */
+  login: { error?: string; errorDescription?: string; iss?: string | undefined }
+  /** Alters an ID token's claims before it is signed. */
+  idTokenClaims: (claims: Record<string, unknown>) => Record<string, unknown>
+}
+
+export interface IssuedToken {
+  readonly value: string
+  readonly scope: string
+  readonly grant: number
+}
+
+export interface Issued {
+  readonly codes: readonly string[]
+  readonly accessTokens: readonly IssuedToken[]
+  readonly refreshTokens: readonly IssuedToken[]
+  readonly idTokens: readonly string[]
+  /** Not issued but seen: the client's secrets in the flow. */
+  readonly codeVerifiers: readonly string[]
+}
+
+/** One login: all its tokens live and die together. */
+interface Grant {
+  readonly id: number
+  readonly scope: string
+  readonly nonce: string | undefined
+  refreshToken: string | undefined
+  ended: boolean
+}
+
+interface Code {
+  readonly grant: Grant
+  readonly redirectUri: string
+  readonly codeChallenge: string | undefined
+  readonly expiresAt: number
+  spent: boolean
+}
+
+const codeLifetimeMs = 5 * 60 * 1000
+let grantCount = 0
+
+export interface Grants {
+  readonly issued: Issued
+  /** Refresh tokens that were shown again after they had been used; each ended its grant. */
+  readonly reuses: readonly string[]
+  readonly revoked: readonly string[]
+  readonly jwks: Record<string, unknown>
+  authorize(request: IdpRequest): Answer
+  token(request: IdpRequest): Answer
+  userinfo(request: IdpRequest): Answer
+  revoke(request: IdpRequest): Answer
+  /** Whether this refresh token would be accepted now. */
+  isAlive(refreshToken: string): boolean
+  /** Ends every grant, as an administrator would: each later refresh is an invalid_grant. */
+  endAllGrants(): void
+}
+
+export function createGrants(settings: GrantSettings, issuer: () => string): Grants {
+  const codes = new Map<string, Code>()
+  const refreshTokens = new Map<string, Grant>()
+  const accessTokens = new Map<string, { readonly grant: Grant; readonly expiresAt: number }>()
+  const issued = {
+    codes: [] as string[],
+    accessTokens: [] as IssuedToken[],
+    refreshTokens: [] as IssuedToken[],
+    idTokens: [] as string[],
+    codeVerifiers: [] as string[]
+  }
+  const reuses: string[] = []
+  const revoked: string[] = []
+  const signer = createIdTokenSigner()
+
+  function authorize({ query }: IdpRequest): Answer {
+    const { client_id, redirect_uri, response_type, scope = '', state, nonce, code_challenge } = query
+    if (client_id !== settings.clientId) return html('Unknown client', 400)
+    if (!redirect_uri || (settings.callbackUrl && redirect_uri !== settings.callbackUrl)) {
+      return html('Callback address mismatch', 400)
+    }
+    const back = (parameters: Record<string, string | undefined>): Answer => {
+      const location = new URL(redirect_uri)
+      for (const [name, value] of Object.entries({ ...parameters, state, iss: settings.login.iss })) {
+        if (value !== undefined) location.searchParams.set(name, value)
+      }
+      return { status: 302, headers: { location: location.href } }
+    }
+    if (settings.login.error) {
+      return back({ error: settings.login.error, error_description: settings.login.errorDescription })
+    }
+    if (response_type !== 'code') return back({ error: 'unsupported_response_type' })
+    if (code_challenge && query.code_challenge_method !== 'S256') return back({ error: 'invalid_request' })
+    if (scope.trim() === '') return back({ error: 'invalid_scope' })
+
+    grantCount += 1
+    const grant: Grant = { id: grantCount, scope, nonce, refreshToken: undefined, ended: false }
+    const code = randomBytes(24).toString('base64url')
+    const expiresAt = settings.now() + codeLifetimeMs
+    codes.set(code, { grant, redirectUri: redirect_uri, codeChallenge: code_challenge, expiresAt, spent: false })
+    issued.codes.push(code)
+    return back({ code })
+  }
+
+  function token(request: IdpRequest): Answer {
+    const refusal = refuseClient(request, settings)
+    if (refusal) return refusal
+    if (request.form.grant_type === 'authorization_code') return redeemCode(request.form)
+    if (request.form.grant_type === 'refresh_token') return rotate(request.form)
+    return oauthError('unsupported_grant_type', 'Neither a code nor a refresh token.')
+  }
+
+  function redeemCode(form: IdpRequest['form']): Answer {
+    const code = codes.get(form.code ?? '')
+    if (form.code_verifier !== undefined) issued.codeVerifiers.push(form.code_verifier)
+    if (!code) return oauthError('invalid_grant', 'This code was never issued.')
+    if (code.spent) {
+      code.grant.ended = true
+      return oauthError('invalid_grant', 'This code was used before.')
+    }
+    if (code.expiresAt < settings.now()) return oauthError('invalid_grant', 'This code has expired.')
+    if (form.redirect_uri !== code.redirectUri) return oauthError('invalid_grant', 'Another redirect_uri.')
+    if (!verifies(form.code_verifier, code.codeChallenge))
+      return oauthError('invalid_grant', 'The code_verifier is wrong.')
+    code.spent = true
+    return issue(code.grant, code.grant.scope, true)
+  }
+
+  function rotate(form: IdpRequest['form']): Answer {
+    const presented = form.refresh_token ?? ''
+    const grant = refreshTokens.get(presented)
+    if (!grant) return oauthError('invalid_grant', 'This refresh token was never issued.')
+    if (grant.refreshToken !== presented) {
+      reuses.push(presented)
+      grant.ended = true
+    }
+    if (grant.ended) return oauthError('invalid_grant', 'The grant has ended.')
+    const scope = form.scope ?? grant.scope
+    const granted = new Set(grant.scope.split(' '))
+    if (!scope.split(' ').every(name => granted.has(name))) {
+      return oauthError('invalid_scope', 'More than was granted at the login.')
+    }
+    return issue(grant, scope, false)
+  }
+
+  function issue(grant: Grant, scope: string, isLogin: boolean): Answer {
+    // Random through and through, so that any piece of it found elsewhere is a leak and no coincidence.
+    const accessToken = randomText(settings.accessTokenLength)
+    const refreshToken = randomText(42)
+    const expiresAt = settings.now() + settings.accessTokenLifetimeSeconds * 1000
+    accessTokens.set(accessToken, { grant, expiresAt })
+    refreshTokens.set(refreshToken, grant)
+    grant.refreshToken = refreshToken
+    issued.accessTokens.push({ value: accessToken, scope, grant: grant.id })
+    issued.refreshTokens.push({ value: refreshToken, scope, grant: grant.id })
+    const body: Record<string, unknown> = {
+      token_type: 'Bearer',
+      expires_in: settings.accessTokenLifetimeSeconds,
+      access_token: accessToken,
+      refresh_token: refreshToken,
+      scope
+    }
+    if (isLogin && scope.split(' ').includes('openid')) {
+      const seconds = Math.floor(settings.now() / 1000)
+      const claims = settings.idTokenClaims({
+        iss: issuer(),
+        sub: String(settings.profile.sub ?? 'user'),
+        aud: settings.clientId,
+        iat: seconds,
+        exp: seconds + settings.accessTokenLifetimeSeconds,
+        ...(grant.nonce !== undefined && { nonce: grant.nonce })
+      })
+      body.id_token = signer.sign(claims)
+      issued.idTokens.push(String(body.id_token))
+    }
+    return { status: 200, headers: { 'cache-control': 'no-store' }, body }
+  }
+
+  function userinfo({ headers }: IdpRequest): Answer {
+    const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
+    const known = bearer === undefined ? undefined : accessTokens.get(bearer)
+    if (!known || known.grant.ended || known.expiresAt < settings.now()) {
+      return {
+        status: 401,
+        headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+        body: { error: 'invalid_token' }
+      }
+    }
+    return { status: 200, body: settings.profile }
+  }
+
+  function revoke(request: IdpRequest): Answer {
+    const refusal = refuseClient(request, settings)
+    if (refusal) return refusal
+    const { token: presented, token_type_hint } = request.form
+    if (!presented || !token_type_hint) return oauthError('invalid_request', 'token and token_type_hint are required.')
+    revoked.push(presented)
+    const grant = refreshTokens.get(presented) ?? accessTokens.get(presented)?.grant
+    if (grant) grant.ended = true
+    return { status: 200 }
+  }
+
+  return {
+    issued,
+    reuses,
+    revoked,
+    jwks: signer.jwks,
+    authorize,
+    token,
+    userinfo,
+    revoke,
+    isAlive: refreshToken => {
+      const grant = refreshTokens.get(refreshToken)
+      return grant !== undefined && !grant.ended && grant.refreshToken === refreshToken
+    },
+    endAllGrants: () => {
+      for (const grant of refreshTokens.values()) grant.ended = true
+    }
+  }
+}
+
+/** RFC 6749 section 2.3: exactly one way of authenticating in a request. */
+function refuseClient({ headers, form }: IdpRequest, { clientId, clientSecret }: GrantSettings): Answer | undefined {
+  const basic = /^Basic (.+)$/.exec(headers.authorization ?? '')?.[1]
+  if (basic !== undefined && form.client_secret !== undefined) {
+    return oauthError('invalid_request', 'The client authenticated twice.')
+  }
+  const isRight =
+    basic === undefined
+      ? form.client_id === clientId && form.client_secret === clientSecret
+      : Buffer.from(basic, 'base64').toString() === `${clientId}:${clientSecret}`
+  return isRight ? undefined : oauthError('invalid_client', 'Unknown client or wrong secret.', 401)
+}
+
+function verifies(codeVerifier: string | undefined, codeChallenge: string | undefined): boolean {
+  if (codeChallenge === undefined) return codeVerifier === undefined
+  if (codeVerifier === undefined || !/^[A-Za-z0-9._~-]{43,128}$/.test(codeVerifier)) return false
+  return createHash('sha256').update(codeVerifier).digest('base64url') === codeChallenge
+}
+
+function createIdTokenSigner() {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = createPublicKey(privateKey).export({ format: 'jwk' })
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return {
+    jwks: { keys: [{ ...jwk, kid: 'test', use: 'sig', alg: 'ES256' }] },
+    sign: (claims: Record<string, unknown>) => {
+      const unsigned = `${part({ alg: 'ES256', kid: 'test', typ: 'JWT' })}.${part(claims)}`
+      const signature = sign('sha256', Buffer.from(unsigned), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+      return `${unsigned}.${signature.toString('base64url')}`
+    }
+  }
+}
+
+function randomText(length: number): string {
+  return randomBytes(length).toString('base64url').slice(0, length)
+}

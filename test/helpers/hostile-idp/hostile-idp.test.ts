@@ -1,0 +1,278 @@
+import { createHash } from 'node:crypto'
+import test, { type ExecutionContext } from 'ava'
+import { type Browser, createBrowser } from '../browser.js'
+import { createClock } from '../clock.js'
+import { createHostileIdp, type Fault, faults, type HostileIdp, type HostileIdpOptions } from './index.js'
+
+const callbackUrl = 'http://localhost:8080/api/auth/callback'
+const verifier = 'v'.repeat(43)
+const challenge = createHash('sha256').update(verifier).digest('base64url')
+
+interface Setup {
+  readonly idp: HostileIdp
+  readonly browser: Browser
+  login(extra?: Record<string, string>): Promise<string>
+  token(form: Record<string, string>, headers?: Record<string, string>): ReturnType<Browser['request']>
+  redeem(code: string): Promise<Record<string, string>>
+}
+
+async function setUp(t: ExecutionContext, options: HostileIdpOptions = {}): Promise<Setup> {
+  const idp = await createHostileIdp(t, { callbackUrl, ...options })
+  const browser = createBrowser(t)
+  const basic = { authorization: `Basic ${btoa(`${idp.clientId}:${idp.clientSecret}`)}` }
+  const token: Setup['token'] = (form, headers = basic) => browser.request('POST', idp.tokenEndpoint, { form, headers })
+  return {
+    idp,
+    browser,
+    token,
+    login: async (extra = {}) => {
+      const query = new URLSearchParams({
+        client_id: idp.clientId,
+        response_type: 'code',
+        redirect_uri: callbackUrl,
+        scope: 'data:read viewables:read',
+        state: 's',
+        code_challenge: challenge,
+        code_challenge_method: 'S256',
+        ...extra
+      })
+      const { headers, statusCode } = await browser.get(`${idp.authorizationEndpoint}?${query}`)
+      return headers.location ?? String(statusCode)
+    },
+    redeem: async location => (await token(codeForm(location))).json()
+  }
+}
+
+function codeForm(location: string, changes: Record<string, string> = {}): Record<string, string> {
+  const code = new URL(location).searchParams.get('code') ?? ''
+  return { grant_type: 'authorization_code', code, redirect_uri: callbackUrl, code_verifier: verifier, ...changes }
+}
+
+const refreshForm = (refreshToken: string | undefined, scope?: string) => ({
+  grant_type: 'refresh_token',
+  refresh_token: refreshToken ?? '',
+  ...(scope !== undefined && { scope })
+})
+
+test('a code is redeemed once, and using it again ends what it began', async t => {
+  const { login, token, redeem } = await setUp(t)
+  const location = await login()
+  const tokens = await redeem(location)
+  t.is(tokens.token_type, 'Bearer')
+  t.is(tokens.access_token?.length, 1000)
+  t.is((await token(codeForm(location))).json().error, 'invalid_grant')
+  t.is((await token(refreshForm(tokens.refresh_token))).json().error, 'invalid_grant')
+})
+
+test('a code needs its verifier, its redirect_uri and its five minutes', async t => {
+  const clock = createClock()
+  const { login, token } = await setUp(t, { now: clock.now })
+  const wrong: readonly Record<string, string>[] = [
+    { code_verifier: 'w'.repeat(43) },
+    { redirect_uri: `${callbackUrl}/` },
+    { code: 'unknown' }
+  ]
+  for (const changes of wrong) t.is((await token(codeForm(await login(), changes))).json().error, 'invalid_grant')
+  const late = await login()
+  clock.advanceSeconds(301)
+  t.is((await token(codeForm(late))).json().error, 'invalid_grant')
+})
+
+test('an unregistered callback address gets a page and no redirect', async t => {
+  const { login } = await setUp(t)
+  t.is(await login({ redirect_uri: 'http://localhost:8080/other' }), '400')
+})
+
+test('the client authenticates in exactly one place', async t => {
+  const { idp, login, token } = await setUp(t)
+  const inBody = { client_id: idp.clientId, client_secret: idp.clientSecret }
+  const location = await login()
+  t.is((await token(codeForm(location), {})).statusCode, 401)
+  t.is((await token(codeForm(location, inBody))).json().error, 'invalid_request')
+  t.is(
+    (await token(codeForm(location, { ...inBody, client_secret: 'wrong-secret' }), {})).json().error,
+    'invalid_client'
+  )
+  t.is((await token(codeForm(location, inBody), {})).statusCode, 200)
+})
+
+test('refresh tokens rotate; one used twice is counted and ends the grant, the newest token included', async t => {
+  const { idp, login, token, redeem } = await setUp(t)
+  const first = await redeem(await login())
+  const second = (await token(refreshForm(first.refresh_token))).json<Record<string, string>>()
+  t.true(idp.isAlive(second.refresh_token ?? ''))
+  t.is((await token(refreshForm(first.refresh_token))).json().error, 'invalid_grant')
+  t.deepEqual(idp.reuses, [first.refresh_token])
+  t.false(idp.isAlive(second.refresh_token ?? ''))
+})
+
+test('a refresh may narrow the scope and widen it again up to the grant, never beyond', async t => {
+  const { login, token, redeem } = await setUp(t)
+  let refreshToken: string | undefined = (await redeem(await login())).refresh_token
+  const refresh = async (scope?: string) => {
+    const answer = (await token(refreshForm(refreshToken, scope))).json<Record<string, string>>()
+    refreshToken = answer.refresh_token ?? refreshToken
+    return answer.scope ?? answer.error
+  }
+  t.is(await refresh('viewables:read'), 'viewables:read')
+  t.is(await refresh(), 'data:read viewables:read')
+  t.is(await refresh('data:read data:write'), 'invalid_scope')
+  t.is(await refresh('data:read'), 'data:read')
+})
+
+test('openid brings a signed ID token with the nonce', async t => {
+  const { idp, login, redeem } = await setUp(t)
+  const tokens = await redeem(await login({ scope: 'openid', nonce: 'n-1' }))
+  const claims = JSON.parse(Buffer.from(tokens.id_token?.split('.')[1] ?? '', 'base64url').toString())
+  t.is(claims.nonce, 'n-1')
+  t.is(claims.iss, idp.issuer)
+  t.is(claims.aud, idp.clientId)
+})
+
+test('a login can be denied', async t => {
+  const { idp, login } = await setUp(t)
+  idp.settings.login = { error: 'access_denied', errorDescription: 'No.', iss: idp.issuer }
+  const { searchParams } = new URL(await login())
+  t.is(searchParams.get('error'), 'access_denied')
+  t.is(searchParams.get('state'), 's')
+  t.is(searchParams.get('iss'), idp.issuer)
+  t.false(searchParams.has('code'))
+})
+
+test('user info wants a living access token, and revocation takes its life', async t => {
+  const { idp, browser, login, redeem } = await setUp(t)
+  const tokens = await redeem(await login())
+  const profile = () =>
+    browser.get(idp.userinfoEndpoint, { headers: { authorization: `Bearer ${tokens.access_token}` } })
+  t.is((await profile()).json().name, 'Ada Lovelace')
+  const headers = { authorization: `Basic ${btoa(`${idp.clientId}:${idp.clientSecret}`)}` }
+  const form = { token: tokens.refresh_token ?? '', token_type_hint: 'refresh_token' }
+  t.is((await browser.request('POST', idp.revocationEndpoint, { form, headers })).statusCode, 200)
+  t.deepEqual(idp.revoked, [tokens.refresh_token])
+  t.is((await profile()).statusCode, 401)
+})
+
+test('the discovery document can be altered or left out', async t => {
+  const { idp, browser } = await setUp(t)
+  const discover = () => browser.get(`${idp.issuer}/.well-known/openid-configuration`)
+  t.is((await discover()).json().token_endpoint, idp.tokenEndpoint)
+  idp.discovery = document => ({ ...document, revocation_endpoint: undefined })
+  t.false('revocation_endpoint' in (await discover()).json())
+  idp.discovery = undefined
+  t.is((await discover()).statusCode, 404)
+})
+
+test('faults queue up for an endpoint, one a request, and then all is well', async t => {
+  const { idp, login, token, redeem } = await setUp(t)
+  idp.fail('token', faults.status(500), faults.none, faults.tooManyRequests(3), faults.gateway())
+  const location = await login()
+  t.is((await token(codeForm(location))).statusCode, 500)
+  const { refresh_token } = await redeem(location)
+  const limited = await token(refreshForm(refresh_token))
+  t.is(limited.statusCode, 429)
+  t.is(limited.headers['retry-after'], '3')
+  t.is((await token(refreshForm(refresh_token))).json().errorCode, 'AUTH-001')
+  t.is((await token(refreshForm(refresh_token))).statusCode, 200)
+  t.is(idp.tokenRequests.length, 5)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('a connection cut before the work leaves the grant alone, one cut after it has spent it', async t => {
+  const { idp, login, token, redeem } = await setUp(t)
+  const { refresh_token = '' } = await redeem(await login())
+  idp.fail('token', faults.reset('before'), faults.half(), faults.reset('after'))
+  await t.throwsAsync(token(refreshForm(refresh_token)))
+  t.true(idp.isAlive(refresh_token))
+  await t.throwsAsync(token(refreshForm(refresh_token)), { code: 'ECONNRESET' })
+  t.false(idp.isAlive(refresh_token))
+  const newest = idp.issued.refreshTokens.at(-1)?.value ?? ''
+  await t.throwsAsync(token(refreshForm(newest)), { code: 'ECONNRESET' })
+  t.false(idp.isAlive(newest))
+})
+
+const bodies: readonly (readonly [what: string, fault: Fault, check: (t: ExecutionContext, body: string) => void])[] = [
+  ['expires_in as text', faults.change({ expires_in: 'soon' }), (t, body) => t.is(JSON.parse(body).expires_in, 'soon')],
+  [
+    'no refresh_token',
+    faults.change({ refresh_token: undefined }),
+    (t, body) => {
+      t.false('refresh_token' in JSON.parse(body))
+      t.true('access_token' in JSON.parse(body))
+    }
+  ],
+  ['an HTML page', faults.html(), (t, body) => t.regex(body, /^<!doctype html>/)],
+  ['nothing', faults.empty(), (t, body) => t.is(body, '')],
+  ['broken JSON', faults.notJson(), (t, body) => t.throws(() => JSON.parse(body), { instanceOf: SyntaxError })],
+  ['megabytes', faults.giant(4 * 1024 * 1024), (t, body) => t.true(body.length > 4 * 1024 * 1024)]
+]
+
+for (const [what, fault, check] of bodies) {
+  test(`the provider can answer ${what}`, async t => {
+    const { idp, login, token } = await setUp(t)
+    idp.fail('token', fault)
+    check(t, (await token(codeForm(await login()))).text())
+  })
+}
+
+test('a held request waits, is seen to wait, and goes on when released', async t => {
+  const { idp, login, token } = await setUp(t)
+  const hold = idp.hold('token')
+  const answer = token(codeForm(await login()))
+  await hold.arrived()
+  t.is(hold.waiting, 1)
+  t.is(idp.issued.accessTokens.length, 0)
+  hold.release()
+  t.is((await answer).statusCode, 200)
+})
+
+test('a hanging provider never answers', async t => {
+  const { idp, browser } = await setUp(t)
+  idp.fail('userinfo', faults.hang())
+  const giveUp = new AbortController()
+  const answer = browser.get(idp.userinfoEndpoint, { signal: giveUp.signal })
+  while (idp.requestsTo('userinfo').length === 0) await new Promise(setImmediate)
+  giveUp.abort()
+  await t.throwsAsync(answer, { name: 'AbortError' })
+})
+
+test('a provider goes offline and comes back on the same port with its memory', async t => {
+  const { idp, login, redeem } = await setUp(t)
+  const location = await login()
+  await idp.offline()
+  await t.throwsAsync(createBrowser(t).get(idp.userinfoEndpoint), { code: 'ECONNREFUSED' })
+  await idp.online()
+  t.truthy((await redeem(location)).access_token)
+})
+
+test('chaos from one seed goes wrong in the same places every time', async t => {
+  const run = async () => {
+    const { idp, browser } = await setUp(t)
+    idp.chaos('userinfo', { seed: 42, rate: 0.5, faults: [faults.status(500), faults.status(503)] })
+    const codes: number[] = []
+    for (let i = 0; i < 30; i += 1) codes.push((await browser.get(idp.userinfoEndpoint)).statusCode)
+    return codes
+  }
+  const first = await run()
+  t.deepEqual(await run(), first)
+  t.deepEqual([...new Set(first)].sort(), [401, 500, 503])
+})
+
+test('everything secret that was issued is remembered, the token that may be shown apart', async t => {
+  const { idp, login, token, redeem } = await setUp(t)
+  const location = await login()
+  const wide = await redeem(location)
+  const narrow = (await token(refreshForm(wide.refresh_token, 'viewables:read'))).json<Record<string, string>>()
+  const secrets = new Set(idp.secrets({ except: 'viewables:read' }))
+  const code = new URL(location).searchParams.get('code') ?? ''
+  for (const secret of [
+    code,
+    verifier,
+    wide.access_token,
+    wide.refresh_token,
+    narrow.refresh_token,
+    idp.clientSecret
+  ]) {
+    t.true(secrets.has(secret ?? ''))
+  }
+  t.false(secrets.has(narrow.access_token ?? ''))
+})

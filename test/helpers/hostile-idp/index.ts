@@ -1,0 +1,257 @@
+// An identity provider wholly under a test's control, on loopback: strict and correct until it is told to go wrong, and remembering
+// everything that was asked of it.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { ExecutionContext } from 'ava'
+import { createFaultPlan, type FaultPlan } from './fault-plan.js'
+import { bytesOf } from './faults.js'
+import { createGrants, type GrantSettings, type Grants, type Issued, type IssuedToken } from './grants.js'
+import { type Answer, type Endpoint, endpoints, html, type IdpRequest, paths } from './requests.js'
+
+export { type Exchange, type Fault, faults } from './faults.js'
+export type { Answer, Chaos, Endpoint, Hold, IdpRequest, Issued, IssuedToken }
+
+import type { Chaos, Hold } from './fault-plan.js'
+
+export interface HostileIdpOptions {
+  readonly clientId?: string
+  readonly clientSecret?: string
+  readonly callbackUrl?: string
+  readonly now?: () => number
+  readonly accessTokenLength?: number
+  readonly accessTokenLifetimeSeconds?: number
+  /** How long an idle connection is kept; short values make the idle-close race likely. */
+  readonly keepAliveTimeoutMs?: number
+}
+
+export interface HostileIdp
+  extends Omit<FaultPlan, 'faultFor'>,
+    Pick<Grants, 'issued' | 'reuses' | 'revoked' | 'isAlive' | 'endAllGrants'> {
+  readonly issuer: string
+  readonly port: number
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  readonly userinfoEndpoint: string
+  readonly revocationEndpoint: string
+  readonly endSessionEndpoint: string
+  /** May be changed at any time; holds for what is issued or answered afterwards. */
+  readonly settings: Pick<
+    GrantSettings,
+    'accessTokenLength' | 'accessTokenLifetimeSeconds' | 'profile' | 'login' | 'idTokenClaims'
+  >
+  /** Alters the discovery document (undefined removes a member); undefined in the place of the function: there is none, 404. */
+  discovery: ((document: Record<string, unknown>) => Record<string, unknown>) | undefined
+  readonly requests: readonly IdpRequest[]
+  requestsTo(endpoint: Endpoint): readonly IdpRequest[]
+  readonly tokenRequests: readonly IdpRequest[]
+  /** Everything that must never be seen outside: codes, refresh and ID tokens, verifiers, the client secret, and the access tokens
+   *  except those with exactly the scope that may be shown. */
+  secrets(options?: { readonly except?: string }): readonly string[]
+  /** Connections accepted so far. */
+  readonly connections: number
+  readonly openConnections: number
+  /** Closes the port and cuts every connection: from here on ECONNREFUSED. */
+  offline(): Promise<void>
+  online(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function createHostileIdp(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: HostileIdpOptions = {}
+): Promise<HostileIdp> {
+  const settings: GrantSettings = {
+    clientId: options.clientId ?? 'test-client',
+    clientSecret: options.clientSecret ?? `client-secret-${Math.random().toString(36).slice(2)}`,
+    callbackUrl: options.callbackUrl,
+    now: options.now ?? Date.now,
+    accessTokenLength: options.accessTokenLength ?? 1000,
+    accessTokenLifetimeSeconds: options.accessTokenLifetimeSeconds ?? 3599,
+    profile: { sub: 'user-1', name: 'Ada Lovelace', given_name: 'Ada', family_name: 'Lovelace' },
+    login: {},
+    idTokenClaims: claims => claims
+  }
+  const requests: IdpRequest[] = []
+  const sockets = new Set<Socket>()
+  let connections = 0
+  let port = 0
+  const address = (endpoint: Endpoint) => `http://127.0.0.1:${port}${paths[endpoint]}`
+  const issuer = () => `http://127.0.0.1:${port}`
+  const grants = createGrants(settings, issuer)
+  const { faultFor, ...plan } = createFaultPlan()
+
+  function handle(request: IdpRequest): Answer {
+    switch (request.endpoint) {
+      case 'discovery':
+        return idp.discovery ? { status: 200, body: idp.discovery(discoveryDocument()) } : html('Not found', 404)
+      case 'jwks':
+        return { status: 200, body: grants.jwks }
+      case 'authorize':
+        return grants.authorize(request)
+      case 'token':
+        return request.method === 'POST' ? grants.token(request) : html('Method not allowed', 405)
+      case 'userinfo':
+        return grants.userinfo(request)
+      case 'revoke':
+        return request.method === 'POST' ? grants.revoke(request) : html('Method not allowed', 405)
+      case 'endSession': {
+        const location = request.query.post_logout_redirect_uri
+        return location ? { status: 302, headers: { location } } : html('Signed out')
+      }
+      default:
+        return html('Not found', 404)
+    }
+  }
+
+  async function exchange(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await readRequest(incoming)
+    requests.push(request)
+    await faultFor(request)({
+      request,
+      process: () => handle(request),
+      send: answer => sendAnswer(response, answer),
+      response
+    })
+  }
+
+  function discoveryDocument(): Record<string, unknown> {
+    return {
+      issuer: issuer(),
+      authorization_endpoint: address('authorize'),
+      token_endpoint: address('token'),
+      userinfo_endpoint: address('userinfo'),
+      revocation_endpoint: address('revoke'),
+      end_session_endpoint: address('endSession'),
+      jwks_uri: address('jwks'),
+      response_types_supported: ['code'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['ES256']
+    }
+  }
+
+  function open(): Server {
+    const opened = createServer({ keepAliveTimeout: options.keepAliveTimeoutMs ?? 60_000 }, (incoming, response) => {
+      // A client that hangs up in the middle is what these tests are about; there is nobody left to answer.
+      exchange(incoming, response).catch(() => response.destroy())
+    })
+    opened.on('connection', socket => {
+      connections += 1
+      sockets.add(socket)
+      socket.on('close', () => sockets.delete(socket))
+    })
+    return opened
+  }
+
+  let server = open()
+  port = await listenAnywhere(server)
+
+  async function offline(): Promise<void> {
+    if (!server.listening) return
+    await new Promise<void>(resolve => {
+      server.close(() => resolve())
+      for (const socket of sockets) socket.destroy()
+    })
+    // A client in this process learns of the cut in its next turns of the event loop; until then it would try a dead connection.
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate)
+  }
+
+  const idp: HostileIdp = {
+    ...plan,
+    issued: grants.issued,
+    reuses: grants.reuses,
+    revoked: grants.revoked,
+    isAlive: grants.isAlive,
+    endAllGrants: grants.endAllGrants,
+    issuer: issuer(),
+    port,
+    clientId: settings.clientId,
+    clientSecret: settings.clientSecret,
+    authorizationEndpoint: address('authorize'),
+    tokenEndpoint: address('token'),
+    userinfoEndpoint: address('userinfo'),
+    revocationEndpoint: address('revoke'),
+    endSessionEndpoint: address('endSession'),
+    settings,
+    discovery: document => document,
+    requests,
+    requestsTo: endpoint => requests.filter(request => request.endpoint === endpoint),
+    get tokenRequests() {
+      return requests.filter(request => request.endpoint === 'token')
+    },
+    secrets: ({ except } = {}) => {
+      const { codes, accessTokens, refreshTokens, idTokens, codeVerifiers } = grants.issued
+      const hidden = accessTokens.filter(({ scope }) => scope !== except).map(({ value }) => value)
+      const rest = refreshTokens.map(({ value }) => value)
+      return [...codes, ...hidden, ...rest, ...idTokens, ...codeVerifiers, settings.clientSecret]
+    },
+    get connections() {
+      return connections
+    },
+    get openConnections() {
+      return sockets.size
+    },
+    offline,
+    online: async () => {
+      if (server.listening) return
+      server = open()
+      await listen(server, port)
+    },
+    close: offline
+  }
+  t.teardown(async () => {
+    plan.heal()
+    await idp.close()
+  })
+  return idp
+}
+
+// Below the range from which systems pick free ports, so nobody who listens on port 0 takes ours while the provider is offline.
+async function listenAnywhere(server: Server): Promise<number> {
+  for (let attempts = 0; attempts < 50; attempts += 1) {
+    try {
+      return await listen(server, 20_000 + Math.floor(Math.random() * 12_000))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    }
+  }
+  throw new Error('No free port for the identity provider in fifty tries.')
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => {
+      server.off('error', reject)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
+}
+
+async function readRequest(incoming: IncomingMessage): Promise<IdpRequest> {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  const body = Buffer.concat(chunks).toString('utf8')
+  const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://idp')
+  return {
+    endpoint: endpoints.find(endpoint => paths[endpoint] === pathname),
+    method: incoming.method ?? '',
+    path: incoming.url ?? '',
+    query: Object.fromEntries(searchParams),
+    headers: incoming.headers,
+    form: Object.fromEntries(new URLSearchParams(body)),
+    body
+  }
+}
+
+function sendAnswer(response: ServerResponse, { status, headers = {}, body = '' }: Answer): void {
+  if (response.destroyed) return
+  const type = typeof body === 'string' ? {} : { 'content-type': 'application/json' }
+  const bytes = bytesOf(body)
+  response.writeHead(status, { ...type, 'content-length': bytes.length, ...headers })
+  response.end(bytes)
+}

@@ -1,0 +1,25 @@
+import type { Logger } from 'pino'
+import type { Config } from '#src/config/settings.js'
+import { createLog } from '#src/log.js'
+
+export type LogEntry = Readonly<Record<string, unknown>>
+
+export interface CollectedLogs {
+  readonly log: Logger
+  /** Each line as it was written. */
+  readonly lines: readonly string[]
+  readonly entries: readonly LogEntry[]
+  find(matches: (entry: LogEntry) => boolean): LogEntry | undefined
+}
+
+/** The server's own logger, its lines kept for tests to read and to search for secrets: all of them, down to trace. */
+export async function collectLogs(level: Config['log']['level'] = 'trace'): Promise<CollectedLogs> {
+  const lines: string[] = []
+  const entries: LogEntry[] = []
+  const write = (line: string) => {
+    lines.push(line)
+    entries.push(JSON.parse(line) as LogEntry)
+  }
+  const log = await createLog({ level, pretty: false, requests: true }, { write })
+  return { log, lines, entries, find: matches => entries.find(matches) }
+}

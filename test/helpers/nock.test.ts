@@ -1,0 +1,35 @@
+import https from 'node:https'
+import test from 'ava'
+import { mockHost } from './nock.js'
+
+function statusOf(url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    https
+      .get(url, response => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      .on('error', reject)
+  })
+}
+
+test('an expected request that never came is reported', async t => {
+  const { origin, scope, assertAllCame } = mockHost({ teardown: () => {} })
+  scope.get('/came').reply(204).get('/never').reply(204)
+  t.is(await statusOf(`${origin}/came`), 204)
+  const error = t.throws(assertAllCame)
+  t.regex(error.message, /GET https:\/\/idp-\d+\.example:443\/never/)
+  t.notRegex(error.message, /\/came/)
+})
+
+test('each test has a host of its own', async t => {
+  const [one, two] = [mockHost(t), mockHost(t)]
+  one.scope.get('/').reply(201)
+  two.scope.get('/').reply(202)
+  t.is(await statusOf(two.origin), 202)
+  t.is(await statusOf(one.origin), 201)
+})
+
+test('the network is closed', async t => {
+  await t.throwsAsync(statusOf('https://unexpected.example/'), { any: true, code: 'ENETUNREACH' })
+})

@@ -1,0 +1,94 @@
+// Bytes as they are: for requests that no well-behaved client would send.
+import { connect, type Socket } from 'node:net'
+
+export interface RawAnswer {
+  readonly statusCode: number
+  /** The status line and the headers, as they came. */
+  readonly head: string
+  readonly body: Buffer
+}
+
+export interface RawResult {
+  readonly bytes: Buffer
+  readonly answers: readonly RawAnswer[]
+  /** False when the time ran out first. */
+  readonly closedByServer: boolean
+}
+
+export interface RawOptions {
+  /** Stop after this many whole answers; by default only when the server hangs up or the time is over. */
+  readonly answers?: number
+  readonly timeoutMs?: number
+  /** Send our FIN after the last byte. */
+  readonly end?: boolean
+}
+
+/** Sends pieces one after the other on one connection and gives back whatever came. A cut connection is a result, not an error. */
+export function sendRaw(
+  port: number,
+  pieces: string | Buffer | readonly (string | Buffer)[],
+  options: RawOptions = {}
+) {
+  const { answers: wanted, timeoutMs = 10_000, end = false } = options
+  const list = typeof pieces === 'string' || Buffer.isBuffer(pieces) ? [pieces] : pieces
+  return new Promise<RawResult>((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connect({ port, host: '127.0.0.1' })
+    const finish = (closedByServer: boolean) => {
+      clearTimeout(timer)
+      socket.destroy()
+      const bytes = Buffer.concat(chunks)
+      resolve({ bytes, answers: parseAnswers(bytes), closedByServer })
+    }
+    const timer = setTimeout(() => finish(false), timeoutMs)
+    socket.on('connect', () => writeAll(socket, list, end))
+    socket.on('data', chunk => {
+      chunks.push(chunk)
+      if (wanted !== undefined && parseAnswers(Buffer.concat(chunks)).length >= wanted) finish(false)
+    })
+    socket.on('close', () => finish(true))
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ECONNREFUSED') return
+      clearTimeout(timer)
+      reject(error)
+    })
+  })
+}
+
+function writeAll(socket: Socket, pieces: readonly (string | Buffer)[], end: boolean): void {
+  const [first, ...rest] = pieces
+  if (first === undefined) {
+    if (end) socket.end()
+    return
+  }
+  // latin1: a test writes a byte as \xff and means that byte.
+  socket.write(typeof first === 'string' ? Buffer.from(first, 'latin1') : first, () => writeAll(socket, rest, end))
+}
+
+/** The whole answers in what came; Content-Length and chunked bodies are understood. */
+function parseAnswers(bytes: Buffer): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  let rest = bytes
+  for (;;) {
+    const headEnd = rest.indexOf('\r\n\r\n')
+    if (headEnd === -1) return answers
+    const head = rest.subarray(0, headEnd).toString('latin1')
+    const statusCode = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1])
+    if (Number.isNaN(statusCode)) return answers
+    const after = rest.subarray(headEnd + 4)
+    const length = bodyLength(head, statusCode, after)
+    if (length === undefined || after.length < length) return answers
+    answers.push({ statusCode, head, body: after.subarray(0, length) })
+    rest = after.subarray(length)
+  }
+}
+
+function bodyLength(head: string, statusCode: number, after: Buffer): number | undefined {
+  if (statusCode < 200 || statusCode === 204 || statusCode === 304) return 0
+  if (/^transfer-encoding:.*chunked/im.test(head)) {
+    const end = after.indexOf('0\r\n\r\n')
+    return end === -1 ? undefined : end + 5
+  }
+  const length = /^content-length: *(\d+)/im.exec(head)?.[1]
+  return length === undefined ? after.length : Number(length)
+}

@@ -1,0 +1,33 @@
+import test from 'ava'
+import { signIn, startTestServer } from './server.js'
+
+for (const mode of ['single', 'dual'] as const) {
+  test(`a browser signs in at a ${mode} server that listens on a free port`, async t => {
+    const { browser, idp, recorder, logs } = await startTestServer(t, { mode })
+    const callback = await signIn(browser, { returnTo: '/page' })
+    t.is(callback.headers.location, '/page')
+    t.is(idp.tokenRequests.length, mode === 'single' ? 1 : 2)
+    t.is((await browser.fetch('/api/auth/profile')).json().name, 'Ada Lovelace')
+    t.true(recorder.byteCount > 0)
+    t.true(logs.entries.length > 0)
+  })
+}
+
+test('the callback address may be https, and the clock may move', async t => {
+  const callbackUrl = 'https://app.example/base/api/auth/callback'
+  const { browser, clock, idp } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
+  await signIn(browser)
+  t.true(browser.cookies.all().every(({ name, secure }) => name.startsWith('__Host-') && secure))
+  clock.advanceSeconds(3600)
+  t.is((await browser.fetch('/base/api/auth/profile')).statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('two servers at one provider are replicas, and the browser can be led from one to the other', async t => {
+  const first = await startTestServer(t)
+  const second = await startTestServer(t, { idp: first.idp, clock: first.clock })
+  await signIn(first.browser)
+  second.connect(first.browser)
+  t.is((await first.browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.true(second.recorder.byteCount > 0)
+})

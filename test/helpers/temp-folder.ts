@@ -1,0 +1,18 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+
+/** An empty folder for one test, gone with it. `files` are written into it: path inside the folder, then content. */
+export async function tempFolder(
+  t: Pick<ExecutionContext, 'teardown'>,
+  files: Readonly<Record<string, string | Buffer>> = {}
+): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'platform-auth-server-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), content)
+  }
+  return folder
+}
