@@ -14,6 +14,8 @@ export const pageStyle = `:root {
   --accent: #1d5fc2;
   --accent-hover: #174c9c;
   --on-accent: #ffffff;
+  --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif;
+  --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
 }
 
 @media (prefers-color-scheme: dark) {
@@ -43,7 +45,7 @@ body {
   padding: clamp(1rem, 12vh, 8rem) 1rem 2rem;
   background: var(--page);
   color: var(--text);
-  font: 1rem / 1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif;
+  font: 1rem / 1.55 var(--sans);
   overflow-wrap: anywhere;
 }
 
@@ -62,6 +64,7 @@ h1 {
   font-weight: 650;
   line-height: 1.25;
   overflow-wrap: break-word;
+  text-wrap: balance;
 }
 
 h2 {
@@ -95,16 +98,12 @@ a:hover {
 }
 
 code {
-  font: 0.9375em ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
+  font: 0.9375em var(--mono);
 }
 
 :focus-visible {
   outline: 3px solid var(--accent);
   outline-offset: 3px;
-}
-
-[hidden] {
-  display: none !important;
 }
 
 .actions {
@@ -172,6 +171,10 @@ input {
   background: var(--page);
   color: var(--text);
   font: inherit;
+}
+
+[hidden] {
+  display: none;
 }
 
 @media (max-width: 26rem) {
