@@ -2,6 +2,7 @@
 import Koa, { type Middleware } from 'koa'
 import type { Config } from './config/settings.js'
 import { STARTER_PAGE } from './config/wwwroot.js'
+import { accessLog } from './http/access-log.js'
 import { authRoutes } from './http/auth-routes.js'
 import { callback } from './http/callback.js'
 import { errors } from './http/errors.js'
@@ -30,6 +31,7 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   const tokensLayer = requireTokensOf(services)
   gates.set(app, (ctx, next) => sessionLayer(ctx, () => tokensLayer(ctx, next)))
 
+  if (config.log.requests) app.use(accessLog(services.requestLog))
   app.use(errors(services))
   app.use(refuseBodies)
   app.use(health({ isDraining }))

@@ -21,6 +21,8 @@ export function cookieNames(cookieName: string, callbackUrl: string): CookieName
 export function setCookie(ctx: Context, name: string, value: string, maxAgeSeconds: number, secure: boolean): void {
   const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
   ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`)
+  // Whichever route it is: an answer with somebody's cookie in it belongs in no cache (RFC 9111 section 7.3).
+  ctx.set('Cache-Control', 'no-store')
 }
 
 export function clearCookie(ctx: Context, name: string, secure: boolean): void {

@@ -8,6 +8,9 @@ export type RequestLog = (ctx: Context) => Logger
 // What proxies send: letters, digits and a few marks. Anything else could break a log line or a header.
 const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 
+// W3C Trace Context section 3.2: version, trace id, parent id, flags.
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
+
 const ids = new WeakMap<Context, string>()
 const logs = new WeakMap<Context, Logger>()
 
@@ -26,7 +29,8 @@ export function createRequestLog(log: Logger): RequestLog {
   return function requestLog(ctx) {
     let child = logs.get(ctx)
     if (!child) {
-      child = log.child({ request_id: requestId(ctx) })
+      const trace = TRACEPARENT.exec(ctx.get('traceparent'))
+      child = log.child({ request_id: requestId(ctx), ...(trace && { trace_id: trace[1] }) })
       logs.set(ctx, child)
     }
     return child

@@ -1,0 +1,12 @@
+// Runs the tests on every Node version we support. The registry has each as a package, so nothing has to be installed by hand.
+import { spawnSync } from 'node:child_process'
+
+const versions = process.argv.length > 2 ? process.argv.slice(2) : ['20', '22', '24', '26']
+const outcomes = versions.map(version => {
+  process.stdout.write(`\n== Node ${version}\n`)
+  const command = 'node --version && ava'
+  const { status } = spawnSync('npx', ['-y', '-p', `node@${version}`, '-c', command], { stdio: 'inherit' })
+  return { version, passed: status === 0 }
+})
+for (const { version, passed } of outcomes) process.stdout.write(`Node ${version}: ${passed ? 'passed' : 'FAILED'}\n`)
+process.exitCode = outcomes.every(({ passed }) => passed) ? 0 : 1
