@@ -78,13 +78,17 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     now
   })
   provider.use(countCalls(calls))
-  provider.use(userInfo({ tokens: createAccessTokenReader(issuer, signingKey, now), people }))
+  provider.use(userInfo({ tokens: createAccessTokenReader(signingKey, now), people }))
   provider.use(signIn({ provider, people, pages }))
   provider.use(signOutOfNothing())
   const report = (err: unknown) => log?.error({ err }, 'the demo identity provider failed')
   provider.on('server_error', (_ctx, err) => report(err))
   const app: Koa = provider
-  app.on('error', err => !isRefusal(err) && report(err))
+  app.on('error', (err, ctx?: Koa.Context) => {
+    // Koa also reports every status that was thrown on purpose, and every request that its sender broke off.
+    const isOurs = err?.expose !== true && ctx?.req.complete !== false && ctx?.writable !== false
+    if (isOurs) report(err)
+  })
   server.on('request', app.callback())
 
   return {
@@ -109,11 +113,6 @@ function applicationUrl(callbackUrl: string): string {
   const { origin, pathname } = new URL(callbackUrl)
   const path = '/api/auth/callback'
   return `${origin}${pathname.endsWith(path) ? pathname.slice(0, -path.length) : ''}/`
-}
-
-// Koa reports every thrown status and every browser that went away in the middle of a request.
-function isRefusal(error: { expose?: boolean; code?: string }): boolean {
-  return error.expose === true || ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? '')
 }
 
 function listen(server: Server, port: number): Promise<void> {

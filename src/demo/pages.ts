@@ -75,7 +75,7 @@ asking who you are.</p>
     failed(ctx, { error, error_description: description }) {
       send(ctx, ctx.status, plainPolicy, {
         title: 'The demo refuses this request',
-        body: html`<p>The application sent something that an identity provider must not accept, so nobody was signed in.</p>
+        body: html`<p>The application sent something that an identity provider must not accept, so nothing was done.</p>
 <p>Error <code>${error}</code>${description === undefined ? undefined : html`: ${description}`}</p>
 ${error === 'invalid_redirect_uri' ? registeredCallback(callbackUrl) : undefined}
 ${wayBack}`
@@ -102,12 +102,12 @@ ${problem === undefined ? undefined : html`<p id="problem" role="alert">${proble
 </form>
 <form method="post" action="${action}">
 <h2 id="offered">Or go on as</h2>
-<p class="actions" role="group" aria-labelledby="offered">${offeredPeople.map(
+<div class="actions" role="group" aria-labelledby="offered">${offeredPeople.map(
     name => html`<button class="button second" name="user" value="${name}">${name}</button>`
-  )}</p>
+  )}</div>
 </form>
 <form class="small" method="post" action="${action}">
 <p>The application asks for <code>${scopes.join(' ')}</code>. Signing in grants it.</p>
-<p class="actions"><button class="button second" name="deny" value="yes">Deny</button></p>
+<div class="actions"><button class="button second" name="deny" value="yes">Deny</button></div>
 </form>`
 }

@@ -1,0 +1,183 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import net from 'node:net'
+import os from 'node:os'
+import { promisify } from 'node:util'
+import test from 'ava'
+import { startDemo } from '#src/demo/index.js'
+import { authorizationUrl, basic, callbackUrl, logIn, refresh, start, userInfo } from './setup.js'
+
+test('the discovery document names only endpoints of its own, and that there are no others than offered', async t => {
+  const demo = await start(t)
+  const response = await fetch(`${demo.issuer}/.well-known/openid-configuration`)
+  const metadata = (await response.json()) as Record<string, unknown>
+  t.like(metadata, {
+    issuer: demo.issuer,
+    authorization_endpoint: `${demo.issuer}/authentication/v2/authorize`,
+    token_endpoint: `${demo.issuer}/authentication/v2/token`,
+    revocation_endpoint: `${demo.issuer}/authentication/v2/revoke`,
+    end_session_endpoint: `${demo.issuer}/authentication/v2/logout`,
+    userinfo_endpoint: `${demo.issuer}/userinfo`,
+    jwks_uri: `${demo.issuer}/authentication/v2/keys`,
+    code_challenge_methods_supported: ['S256'],
+    response_types_supported: ['code'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post']
+  })
+  const endpoints = Object.keys(metadata).filter(key => /_(endpoint|uri)$/.test(key))
+  t.is(endpoints.length, 6, endpoints.join())
+})
+
+test('it listens on 127.0.0.1 and nowhere else', async t => {
+  const demo = await start(t)
+  const others = Object.values(os.networkInterfaces())
+    .flatMap(addresses => addresses ?? [])
+    .map(({ address, scopeid }) => (scopeid ? `${address}%${scopeid}` : address))
+    .filter(address => address !== '127.0.0.1')
+  for (const host of new Set(['::1', ...others])) {
+    const isOpen = await new Promise<boolean>(resolve => {
+      const socket = net.connect({ host, port: demo.port, timeout: 5000 })
+      const settle = (open: boolean) => {
+        socket.destroy()
+        resolve(open)
+      }
+      socket
+        .on('connect', () => settle(true))
+        .on('error', () => settle(false))
+        .on('timeout', () => settle(false))
+    })
+    t.false(isOpen, host)
+  }
+})
+
+test('two demos share neither port nor client nor keys', async t => {
+  const [one, other] = [await start(t), await start(t)]
+  t.not(one.port, other.port)
+  t.not(one.clientId, other.clientId)
+  t.not(one.clientSecret, other.clientSecret)
+  t.regex(one.clientSecret, /^[\w-]{64}$/)
+  const keys = await Promise.all(
+    [one, other].map(async ({ issuer }) => (await fetch(`${issuer}/authentication/v2/keys`)).text())
+  )
+  t.not(keys[0], keys[1])
+})
+
+test('a port that is taken is Node’s error', async t => {
+  const demo = await start(t)
+  await t.throwsAsync(startDemo({ callbackUrl, port: demo.port }), { code: 'EADDRINUSE' })
+})
+
+test('closing stops at once in spite of open connections, gives the port back, and may be repeated', async t => {
+  const demo = await start(t)
+  const socket = net.connect(demo.port, '127.0.0.1')
+  await new Promise(resolve => socket.on('connect', resolve))
+  const gone = new Promise(resolve => socket.on('error', resolve).on('close', resolve))
+  await demo.close()
+  await gone
+  await demo.close()
+  const again = await start(t, { port: demo.port })
+  t.is(again.port, demo.port)
+  t.is(again.issuer, demo.issuer)
+})
+
+test('a thousand requests at once are all answered', async t => {
+  const demo = await start(t)
+  const { access_token: accessToken } = await logIn(t, demo)
+  const answers = await Promise.all(
+    Array.from({ length: 1000 }, async () => {
+      const response = await userInfo(demo, accessToken)
+      await response.arrayBuffer()
+      return response.status
+    })
+  )
+  t.deepEqual(new Set(answers), new Set([200]))
+  t.is(demo.calls.userInfo, 1000)
+})
+
+test('a fault of the demo itself is 500 and reaches the log', async t => {
+  let isBroken = false
+  const faults: unknown[] = []
+  const demo = await start(t, {
+    now() {
+      if (isBroken) throw new Error('the clock is broken')
+      return Date.now()
+    },
+    log: { error: ({ err }, message) => faults.push(`${message}: ${err}`) }
+  })
+  const tokens = await logIn(t, demo)
+  isBroken = true
+  t.is((await userInfo(demo, tokens.access_token)).status, 500)
+  t.like(await refresh(demo, tokens.refresh_token), { status: 500, body: { error: 'server_error' } })
+  t.deepEqual(faults, Array(2).fill('the demo identity provider failed: Error: the clock is broken'))
+})
+
+// oidc-provider prints a notice for each function left to its default when it is first called, and at import on Node
+// releases that are not its favourites. A process of its own, because each notice comes once.
+test('it prints nothing, from the start to the end of a session', async t => {
+  const script = `
+    const { startDemo } = await import(${JSON.stringify(import.meta.resolve('#src/demo/index.js'))})
+    const callbackUrl = ${JSON.stringify(callbackUrl)}
+    const demo = await startDemo({ callbackUrl })
+    const cookies = new Map()
+    const ask = async (status, path, form) => {
+      const response = await fetch(new URL(path, demo.issuer), {
+        method: form ? 'POST' : 'GET',
+        redirect: 'manual',
+        headers: {
+          accept: 'text/html',
+          ...(form?.origin && { origin: form.origin }),
+          cookie: [...cookies].map(pair => pair.join('=')).join('; '),
+          ...(form?.client && { authorization: 'Basic ' + btoa(demo.clientId + ':' + demo.clientSecret) })
+        },
+        ...(form && { body: new URLSearchParams(form) })
+      })
+      for (const line of response.headers.getSetCookie()) cookies.set(...line.split(';')[0].split('='))
+      if (response.status !== status) throw new Error(path + ': ' + response.status + ' ' + (await response.text()))
+      return response
+    }
+    const base = '/authentication/v2'
+    const query = new URLSearchParams({
+      client_id: demo.clientId, response_type: 'code', scope: 'openid data:read', redirect_uri: callbackUrl
+    })
+    const signIn = await ask(303, base + '/authorize?' + query)
+    const signedIn = await ask(303, signIn.headers.get('location'), { user: 'Ada' })
+    const back = await ask(303, signedIn.headers.get('location'))
+    const code = new URL(back.headers.get('location')).searchParams.get('code')
+    const token = form => ask(200, base + '/token', { client: 1, ...form }).then(response => response.json())
+    const first = await token({ grant_type: 'authorization_code', code, redirect_uri: callbackUrl })
+    const second = await token({ grant_type: 'refresh_token', refresh_token: first.refresh_token })
+    await ask(200, base + '/revoke', { client: 1, token: second.refresh_token })
+    await ask(400, base + '/token', { client: 1, origin: 'http://elsewhere.example', grant_type: 'refresh_token', refresh_token: second.refresh_token })
+    await ask(200, base + '/logout')
+    await ask(200, base + '/logout/success')
+    await ask(400, base + '/authorize?client_id=unknown')
+    await demo.close()`
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
+  t.is(stdout, '')
+  t.is(stderr, '')
+})
+
+test('no other part of the source imports the demo, except when it is asked for', async t => {
+  const files = await readdir('src', { recursive: true })
+  const others = files.filter(file => file.endsWith('.ts') && !file.startsWith('demo'))
+  t.true(others.length > 0)
+  for (const file of others) {
+    t.notRegex(await readFile(`src/${file}`, 'utf8'), /from '[^']*\/demo\/|from 'oidc-provider/, file)
+  }
+})
+
+test('wrong credentials at the token endpoint are told apart from a wrong grant', async t => {
+  const demo = await start(t)
+  const ask = async (id: string, secret: string) => {
+    const response = await fetch(`${demo.issuer}/authentication/v2/token`, {
+      method: 'POST',
+      headers: { authorization: basic(id, secret) },
+      body: new URLSearchParams({ grant_type: 'authorization_code', code: 'wrong', redirect_uri: callbackUrl })
+    })
+    return `${response.status} ${((await response.json()) as { error: string }).error}`
+  }
+  t.is(await ask('unknown', demo.clientSecret), '401 invalid_client')
+  t.is(await ask(demo.clientId, 'wrong'), '401 invalid_client')
+  t.is(await ask(demo.clientId, demo.clientSecret), '400 invalid_grant')
+  t.is((await fetch(authorizationUrl(demo, { client_id: 'unknown' }))).status, 400)
+})

@@ -1,0 +1,265 @@
+import { once } from 'node:events'
+import net from 'node:net'
+import test from 'ava'
+import { offeredPeople } from '#src/demo/index.js'
+import { createBrowser } from '../helpers/browser.js'
+import { denyAtDemo, signInAtDemo } from '../helpers/sign-in.js'
+import { authorizationUrl, callbackUrl, redeem, start, userInfo } from './setup.js'
+
+const follow = { follow: true } as const
+
+function parametersOf(url: string): Record<string, string> {
+  return Object.fromEntries(new URL(url).searchParams)
+}
+
+test('the sign-in page works without a script and loads nothing', async t => {
+  const demo = await start(t)
+  const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
+  t.is(page.statusCode, 200)
+  t.is(page.url.origin, demo.issuer)
+  const policy = String(page.headers['content-security-policy'])
+  t.regex(policy, /^default-src 'none'; style-src 'sha256-/)
+  t.true(policy.includes("form-action 'self' http://localhost:8080;"), policy)
+  t.true(policy.includes("frame-ancestors 'none'"), policy)
+  t.like(page.headers, {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff'
+  })
+  t.notRegex(page.text(), /<script|https?:\/\/(?!www\.w3\.org)|style="|onclick/)
+  t.regex(page.text(), /<label for="user">/)
+  t.true(page.text().includes('<code>data:read viewables:read</code>'), 'it says what is asked for')
+})
+
+test('any name signs in, and user info knows it', async t => {
+  const demo = await start(t)
+  const names = {
+    'Ada Lovelace': {
+      name: 'Ada Lovelace',
+      given_name: 'Ada',
+      family_name: 'Lovelace',
+      preferred_username: 'ada.lovelace'
+    },
+    ada: { name: 'ada', given_name: 'ada', family_name: undefined, preferred_username: 'ada' },
+    '  Juan   Carlos\tde Borbón ': {
+      name: 'Juan Carlos de Borbón',
+      given_name: 'Juan',
+      family_name: 'Carlos de Borbón'
+    },
+    王小明: { name: '王小明', given_name: '王小明' },
+    '<b>"O\'Brien" & Söhne</b>': { name: '<b>"O\'Brien" & Söhne</b>', preferred_username: 'b.o.brien.sohne.b' },
+    ['x'.repeat(100)]: { name: 'x'.repeat(100) }
+  }
+  for (const [typed, expected] of Object.entries(names)) {
+    const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), typed)
+    const { body } = await redeem(demo, parametersOf(callback).code ?? '')
+    t.like(await (await userInfo(demo, body.access_token)).json(), expected, typed)
+  }
+})
+
+test('the people on offer sign in with one click', async t => {
+  const demo = await start(t)
+  const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
+  const offered = [...page.text().matchAll(/<button[^>]* name="user" value="([^"]*)"/g)].map(([, name]) => name)
+  t.deepEqual(offered, [...offeredPeople])
+  for (const name of offeredPeople) {
+    const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), name)
+    const { body } = await redeem(demo, parametersOf(callback).code ?? '')
+    t.like(await (await userInfo(demo, body.access_token)).json(), { name })
+  }
+})
+
+test('the same name is the same person, in any case and spacing', async t => {
+  const demo = await start(t)
+  const subjects = []
+  for (const name of ['Grace Hopper', ' grace  HOPPER', 'Grace Hoppers']) {
+    const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), name)
+    const { body } = await redeem(demo, parametersOf(callback).code ?? '')
+    subjects.push(((await (await userInfo(demo, body.access_token)).json()) as { sub: string }).sub)
+  }
+  t.is(subjects[0], subjects[1])
+  t.not(subjects[0], subjects[2])
+})
+
+test('the way back carries code, state and issuer', async t => {
+  const demo = await start(t)
+  const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo, { state: 'a.b_c-D' }), 'Ada')
+  t.true(callback.startsWith(`${callbackUrl}?`))
+  const { code, ...others } = parametersOf(callback)
+  t.regex(code ?? '', /^[\w-]{40,}$/)
+  t.deepEqual(others, { state: 'a.b_c-D', iss: demo.issuer })
+})
+
+test('without a usable name the page asks again, says why and keeps what was typed', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const page = await browser.navigate(authorizationUrl(demo), follow)
+  for (const [typed, why] of [
+    ['', 'Type a name'],
+    [' \t\u0000 ', 'Type a name'],
+    [`"><i>${'x'.repeat(100)}`, 'Use 100 characters']
+  ] as const) {
+    const again = await browser.request('POST', page.url.href, { form: { user: typed } })
+    t.is(again.statusCode, 422, why)
+    t.regex(again.text(), new RegExp(`<p id="problem" role="alert">${why}`))
+    t.regex(again.text(), /<input id="user"[^>]* aria-invalid="true" aria-describedby="problem">/)
+    t.false(again.text().includes('<i>'))
+  }
+  const done = await browser.request('POST', page.url.href, { form: { user: 'Ada' } })
+  t.is(done.statusCode, 303)
+})
+
+test('Deny leads back with access_denied', async t => {
+  const demo = await start(t)
+  const callback = await denyAtDemo(createBrowser(t), authorizationUrl(demo))
+  t.like(parametersOf(callback), { error: 'access_denied', state: 'the-state', iss: demo.issuer })
+  t.false('code' in parametersOf(callback))
+})
+
+test('a browser that is known is not asked again, unless with prompt=login', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
+  const silent = await browser.navigate(authorizationUrl(demo))
+  t.is(silent.statusCode, 303)
+  t.true(silent.headers.location?.startsWith(`${callbackUrl}?code=`))
+  const asked = await browser.navigate(authorizationUrl(demo, { prompt: 'login' }), follow)
+  t.is(asked.statusCode, 200)
+  t.regex(asked.text(), /<label for="user">/)
+})
+
+test('with prompt=login somebody else can sign in, without a detour', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  await signInAtDemo(browser, authorizationUrl(demo), 'Ada Lovelace')
+  const callback = await signInAtDemo(browser, authorizationUrl(demo, { prompt: 'login' }), 'Grace Hopper')
+  const { body } = await redeem(demo, parametersOf(callback).code ?? '')
+  t.like(await (await userInfo(demo, body.access_token)).json(), { name: 'Grace Hopper' })
+  const silent = await browser.navigate(authorizationUrl(demo))
+  const after = await redeem(demo, parametersOf(String(silent.headers.location)).code ?? '')
+  t.like(await (await userInfo(demo, after.body.access_token)).json(), { name: 'Grace Hopper' })
+})
+
+test('two tabs finish their logins, even as two people', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const [one, two] = [
+    await browser.navigate(authorizationUrl(demo, { state: 'one' }), follow),
+    await browser.navigate(authorizationUrl(demo, { state: 'two' }), follow)
+  ]
+  for (const [page, user, state] of [
+    [two, 'Ada', 'two'],
+    [one, 'Grace', 'one']
+  ] as const) {
+    const posted = await browser.request('POST', page.url.href, { form: { user } })
+    const back = await browser.navigate(String(posted.headers.location))
+    t.like(parametersOf(String(back.headers.location)), { state })
+    const { body } = await redeem(demo, parametersOf(String(back.headers.location)).code ?? '')
+    t.like(await (await userInfo(demo, body.access_token)).json(), { name: user })
+  }
+})
+
+test('a form sent twice in a hurry still signs in', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const page = await browser.navigate(authorizationUrl(demo), follow)
+  await browser.request('POST', page.url.href, { form: { user: 'Ada' } })
+  const second = await browser.request('POST', page.url.href, { form: { user: 'Ada' } })
+  const back = await browser.navigate(String(second.headers.location))
+  t.true(back.headers.location?.startsWith(`${callbackUrl}?code=`))
+})
+
+test('a sign-in page that is over, or another browser’s, says so and leads back to the application', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const page = await browser.navigate(authorizationUrl(demo), follow)
+  const other = await createBrowser(t).navigate(page.url.href)
+  await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
+  const posted = await browser.request('POST', page.url.href, { form: { deny: 'yes' } })
+  await browser.navigate(String(posted.headers.location))
+  const over = await browser.navigate(page.url.href)
+  const resumed = await browser.navigate(String(posted.headers.location))
+  for (const response of [other, over, resumed]) {
+    t.is(response.statusCode, 400)
+    t.regex(response.text(), /<a class="button" href="http:\/\/localhost:8080\/">/)
+    t.is(response.headers.location, undefined)
+  }
+})
+
+test('a sign-in that the cookie does not belong to is refused', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const page = await browser.navigate(authorizationUrl(demo), follow)
+  const cookie = String(browser.cookies.header(page.url))
+  const { statusCode } = await createBrowser(t).get(`${demo.issuer}/sign-in/another`, { headers: { cookie } })
+  t.is(statusCode, 400)
+})
+
+test('a wrong redirect_uri shows the registered one and never redirects', async t => {
+  const demo = await start(t)
+  for (const redirectUri of [
+    'http://localhost:8080/api/auth/callback/',
+    'http://localhost:8080/api/auth/callback?x=1',
+    'http://localhost:8081/api/auth/callback',
+    'http://127.0.0.1:8080/api/auth/callback',
+    'https://evil.example/'
+  ]) {
+    const page = await createBrowser(t).navigate(authorizationUrl(demo, { redirect_uri: redirectUri }))
+    t.is(page.statusCode, 400, redirectUri)
+    t.is(page.headers.location, undefined, redirectUri)
+    t.true(page.text().includes(`<code>${callbackUrl}</code>`), redirectUri)
+    t.regex(String(page.headers['content-security-policy']), /^default-src 'none'/)
+  }
+})
+
+test('an unknown client is shown a page and goes nowhere', async t => {
+  const demo = await start(t)
+  const page = await createBrowser(t).navigate(authorizationUrl(demo, { client_id: '<b>' }))
+  t.is(page.statusCode, 400)
+  t.is(page.headers.location, undefined)
+  t.true(page.text().includes('invalid_client'))
+  t.false(page.text().includes('<b>'))
+})
+
+test('what the application asks wrongly goes back to it as an error', async t => {
+  const demo = await start(t)
+  for (const [parameters, error] of [
+    [{ scope: 'data:read everything' }, 'invalid_scope'],
+    [{ scope: undefined }, 'access_denied'],
+    [{ response_type: 'token' }, 'unsupported_response_type'],
+    [{ code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' }, 'invalid_request'],
+    [{ nonce: 'without-openid' }, 'invalid_request']
+  ] as const) {
+    const browser = createBrowser(t)
+    await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
+    const { headers } = await browser.navigate(authorizationUrl(demo, parameters))
+    t.true(headers.location?.startsWith(callbackUrl), error)
+    const { search, hash } = new URL(String(headers.location))
+    t.is(new URLSearchParams(search || hash.slice(1)).get('error'), error)
+  }
+})
+
+test('the sign-in form takes small forms only and survives one that breaks off', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const { url } = await browser.navigate(authorizationUrl(demo), follow)
+  t.is((await browser.request('PUT', url.href)).statusCode, 405)
+  t.is(
+    (await browser.request('POST', url.href, { body: '{}', headers: { 'content-type': 'application/json' } }))
+      .statusCode,
+    415
+  )
+  t.is((await browser.request('POST', url.href, { form: { user: 'x'.repeat(10_000) } })).statusCode, 413)
+
+  const socket = net.connect(demo.port, '127.0.0.1')
+  socket.write(
+    `POST ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nCookie: ${browser.cookies.header(url)}\r\n` +
+      'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n'
+  )
+  const [goAhead] = await once(socket, 'data')
+  t.regex(String(goAhead), /^HTTP\/1.1 100 /)
+  socket.write('user=')
+  socket.destroy()
+  t.is((await browser.request('POST', url.href, { form: { user: 'Ada' } })).statusCode, 303)
+})

@@ -1,0 +1,79 @@
+import test from 'ava'
+import { createBrowser } from '../helpers/browser.js'
+import { signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
+import { authorizationUrl, endSessionUrl, redeem, refresh, start } from './setup.js'
+
+const startPage = 'http://localhost:8080/'
+
+test('signing out asks once, leads back, and the next login asks who it is', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
+  const question = await browser.navigate(endSessionUrl(demo))
+  t.is(question.statusCode, 200)
+  t.notRegex(question.text(), /<script/)
+  t.regex(String(question.headers['content-security-policy']), /form-action 'self' http:\/\/localhost:8080;/)
+
+  t.is(await signOutAtDemo(browser, endSessionUrl(demo, { state: 'bye' })), `${startPage}?state=bye`)
+  const next = await browser.navigate(authorizationUrl(demo), { follow: true })
+  t.regex(next.text(), /<label for="user">/)
+  t.is(demo.calls.endSession, 2)
+})
+
+test('staying signed in leads back as well, and the next login does not ask', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
+  const question = await browser.navigate(endSessionUrl(demo))
+  const [, action = '', xsrf = ''] =
+    /action="([^"]*)">\s*<input type="hidden" name="xsrf" value="([^"]*)"/.exec(question.text()) ?? []
+  const { headers } = await browser.request('POST', action, { form: { xsrf } })
+  t.is(headers.location, startPage)
+  t.is((await browser.navigate(authorizationUrl(demo))).statusCode, 303)
+})
+
+test('signing out here leaves the refresh tokens to the application', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const callback = new URL(await signInAtDemo(browser, authorizationUrl(demo), 'Ada'))
+  const { body } = await redeem(demo, callback.searchParams.get('code') ?? '')
+  await signOutAtDemo(browser, endSessionUrl(demo))
+  t.is((await refresh(demo, body.refresh_token)).status, 200)
+})
+
+test('signing out when nobody is signed in passes at once', async t => {
+  const demo = await start(t)
+  const response = await createBrowser(t).navigate(endSessionUrl(demo, { state: 'bye' }))
+  t.is(response.statusCode, 303)
+  t.is(response.headers.location, `${startPage}?state=bye`)
+  t.is(await signOutAtDemo(createBrowser(t), endSessionUrl(demo)), startPage)
+})
+
+test('without an address to go back to, signing out ends on a page with a way on', async t => {
+  const demo = await start(t)
+  const page = await createBrowser(t).navigate(`${demo.issuer}/authentication/v2/logout`, { follow: true })
+  t.is(page.statusCode, 200)
+  t.true(page.text().includes('You are signed out'))
+  t.true(page.text().includes(`href="${startPage}"`))
+})
+
+test('an address that is not registered is refused with a page, or left out when nobody vouches for it', async t => {
+  const demo = await start(t)
+  const evil = { post_logout_redirect_uri: 'https://evil.example/' }
+  const refused = await createBrowser(t).navigate(endSessionUrl(demo, evil))
+  t.is(refused.statusCode, 400)
+  t.is(refused.headers.location, undefined)
+  const unnamed = await createBrowser(t).navigate(
+    `${demo.issuer}/authentication/v2/logout?${new URLSearchParams(evil)}`
+  )
+  t.is(unnamed.statusCode, 303)
+  t.is(new URL(String(unnamed.headers.location)).origin, demo.issuer)
+})
+
+test('the start page of an application below a path keeps the path', async t => {
+  const demo = await start(t, { callbackUrl: 'https://app.example/viewer/api/auth/callback' })
+  t.is(demo.postLogoutUrl, 'https://app.example/viewer/')
+  t.is(await signOutAtDemo(createBrowser(t), endSessionUrl(demo)), 'https://app.example/viewer/')
+  const elsewhere = await start(t, { callbackUrl: 'https://app.example/back' })
+  t.is(elsewhere.postLogoutUrl, 'https://app.example/')
+})

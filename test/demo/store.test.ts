@@ -1,0 +1,90 @@
+import test from 'ava'
+import { createStore } from '#src/demo/store.js'
+import { createClock } from '../helpers/clock.js'
+
+const hour = 3600
+
+function createTokens(most?: number) {
+  const clock = createClock()
+  const tokens = createStore({ now: clock.now, ...(most === undefined ? {} : { most }) })('RefreshToken')
+  return { clock, tokens }
+}
+
+test('a record lives as long as it was stored for', async t => {
+  const { clock, tokens } = createTokens()
+  await tokens.upsert('one', { accountId: 'ada' }, hour)
+  clock.advanceSeconds(hour - 1)
+  t.deepEqual(await tokens.find('one'), { accountId: 'ada' })
+  clock.advanceSeconds(1)
+  t.is(await tokens.find('one'), undefined)
+})
+
+test('a spent record says so, keeps its end and can be destroyed', async t => {
+  const { clock, tokens } = createTokens()
+  await tokens.upsert('one', { accountId: 'ada' }, hour)
+  clock.advanceSeconds(10)
+  await tokens.consume('one')
+  t.deepEqual(await tokens.find('one'), { accountId: 'ada', consumed: Math.floor(clock.now() / 1000) } as object)
+  clock.advanceSeconds(hour - 10)
+  t.is(await tokens.find('one'), undefined)
+
+  await tokens.upsert('two', {}, hour)
+  await tokens.consume('two')
+  await tokens.destroy('two')
+  t.is(await tokens.find('two'), undefined)
+})
+
+test('spending what is not there does nothing', async t => {
+  const { tokens } = createTokens()
+  await tokens.consume('unknown')
+  t.is(await tokens.find('unknown'), undefined)
+})
+
+test('revoking a grant removes its records, spent ones included, and no others', async t => {
+  const { tokens } = createTokens()
+  await tokens.upsert('spent', { grantId: 'one' }, hour)
+  await tokens.consume('spent')
+  await tokens.upsert('live', { grantId: 'one' }, hour)
+  await tokens.upsert('other', { grantId: 'two' }, hour)
+  await tokens.revokeByGrantId('one')
+  await tokens.revokeByGrantId('unknown')
+  t.is(await tokens.find('spent'), undefined)
+  t.is(await tokens.find('live'), undefined)
+  t.truthy(await tokens.find('other'))
+})
+
+test('a session is found by its uid, whatever its changing id', async t => {
+  const { tokens: sessions } = createTokens()
+  await sessions.upsert('old', { uid: 'same', loginTs: 1 }, hour)
+  await sessions.upsert('new', { uid: 'same', loginTs: 2 }, hour)
+  await sessions.destroy('old')
+  t.like(await sessions.findByUid('same'), { loginTs: 2 })
+  await sessions.destroy('new')
+  t.is(await sessions.findByUid('same'), undefined)
+})
+
+test('when a table is full the oldest record goes', async t => {
+  const { tokens } = createTokens(3)
+  for (const id of ['a', 'b', 'c']) await tokens.upsert(id, {}, hour)
+  await tokens.upsert('a', { loginTs: 1 }, hour)
+  await tokens.upsert('d', {}, hour)
+  t.is(await tokens.find('b'), undefined, 'written longest ago')
+  for (const id of ['a', 'c', 'd']) t.truthy(await tokens.find(id), id)
+})
+
+test('a hundred thousand rotations neither pile up nor push out the live token of a quiet session', async t => {
+  const { tokens } = createTokens(1000)
+  await tokens.upsert('quiet', { grantId: 'quiet' }, hour)
+  const rotations = 100_000
+  for (let index = 0; index < rotations; index++) {
+    await tokens.upsert(`busy-${index}`, { grantId: 'busy' }, hour)
+    await tokens.consume(`busy-${index}`)
+  }
+  t.truthy(await tokens.find('quiet'))
+  t.is(await tokens.find(`busy-${rotations - 1001}`), undefined, 'forgotten')
+  t.truthy(await tokens.find(`busy-${rotations - 1000}`), 'still recognized')
+  // The grant's own list shrinks along: what is revoked is what is left.
+  await tokens.revokeByGrantId('busy')
+  t.is(await tokens.find(`busy-${rotations - 1}`), undefined)
+  t.truthy(await tokens.find('quiet'))
+})

@@ -1,0 +1,301 @@
+import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+import test from 'ava'
+import { createBrowser } from '../helpers/browser.js'
+import { createClock } from '../helpers/clock.js'
+import {
+  basic,
+  callbackUrl,
+  claimsOf,
+  codeFor,
+  createPkce,
+  logIn,
+  redeem,
+  refresh,
+  requestToken,
+  revoke,
+  start,
+  userInfo
+} from './setup.js'
+
+const day = 24 * 3600
+
+test('a code with its PKCE verifier brings the tokens the platform would give', async t => {
+  const demo = await start(t)
+  const { verifier, challenge } = createPkce()
+  const code = await codeFor(t, demo, { code_challenge: challenge, code_challenge_method: 'S256' })
+  const { status, headers, body } = await redeem(demo, code, { code_verifier: verifier })
+  t.is(status, 200)
+  t.is(headers.get('cache-control'), 'no-store')
+  t.is(body.token_type, 'Bearer')
+  t.is(body.expires_in, 3599)
+  t.is(body.scope, 'data:read viewables:read')
+  t.regex(body.refresh_token, /^[\w-]{42}$/)
+  t.is(body.id_token, undefined)
+  t.like(demo.calls, { authorization: 1, authorizationCode: 1, refreshToken: 0 })
+})
+
+test('an access token is a JWT of the platform’s size and claims, signed with the published key', async t => {
+  const demo = await start(t)
+  const before = Math.floor(Date.now() / 1000)
+  const { access_token: accessToken } = await logIn(t, demo, { scope: 'data:read account:read account:write' })
+  t.true(accessToken.length > 750 && accessToken.length < 1100, `${accessToken.length} characters`)
+
+  const claims = claimsOf(accessToken)
+  t.deepEqual(claims.scope, ['data:read', 'account:read', 'account:write'])
+  t.is(claims.client_id, demo.clientId)
+  t.is(claims.iss, demo.issuer)
+  t.is(claims.aud, 'https://platform.example')
+  t.regex(String(claims.userid), /^[A-Z0-9]{12}$/)
+  t.regex(String(claims.jti), /^[\w-]{64}$/)
+  t.true(Number(claims.iat) >= before && Number(claims.exp) === Number(claims.iat) + 3599)
+
+  const { keys } = (await (await fetch(`${demo.issuer}/authentication/v2/keys`)).json()) as { keys: JsonWebKey[] }
+  t.is(keys.length, 1)
+  t.deepEqual(Object.keys(keys[0] ?? {}).sort(), ['alg', 'e', 'kid', 'kty', 'n', 'use'])
+  const [header, payload, signature = ''] = accessToken.split('.')
+  const key = createPublicKey({ key: keys[0] ?? {}, format: 'jwk' })
+  t.true(verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
+})
+
+test('many scopes for single resources make a long token, and come back at a refresh', async t => {
+  const demo = await start(t)
+  const urns = Array.from({ length: 20 }, (_, index) => `data:read:urn:adsk.objects:os.object:bucket/${index}`)
+  const tokens = await logIn(t, demo, { scope: ['data:read', ...urns].join(' ') })
+  t.true(tokens.access_token.length > 2000)
+  const refreshed = await refresh(demo, tokens.refresh_token)
+  t.is(refreshed.body.scope, ['data:read', ...urns].join(' '))
+})
+
+test('a wrong or missing PKCE verifier is refused', async t => {
+  const demo = await start(t)
+  const { challenge } = createPkce()
+  const parameters = { code_challenge: challenge, code_challenge_method: 'S256' }
+  const wrong = await redeem(demo, await codeFor(t, demo, parameters), { code_verifier: createPkce().verifier })
+  t.like(wrong, { status: 400, body: { error: 'invalid_grant' } })
+  const missing = await redeem(demo, await codeFor(t, demo, parameters))
+  t.like(missing, { status: 400, body: { error: 'invalid_grant' } })
+})
+
+test('a wrong secret is 401 invalid_client and costs nothing', async t => {
+  const demo = await start(t)
+  const code = await codeFor(t, demo)
+  const form = { grant_type: 'authorization_code', code, redirect_uri: callbackUrl }
+  const { status, headers, body } = await requestToken(demo, form, 'wrong')
+  t.is(status, 401)
+  t.is(body.error, 'invalid_client')
+  t.regex(headers.get('www-authenticate') ?? '', /^Basic /)
+  t.is((await redeem(demo, code)).status, 200)
+})
+
+test('the secret is taken from the body as well, but not from both places at once', async t => {
+  const demo = await start(t)
+  const post = async (headers: Record<string, string>) => {
+    const body = new URLSearchParams({
+      grant_type: 'authorization_code',
+      code: await codeFor(t, demo),
+      redirect_uri: callbackUrl,
+      client_id: demo.clientId,
+      client_secret: demo.clientSecret
+    })
+    return fetch(`${demo.issuer}/authentication/v2/token`, { method: 'POST', headers, body })
+  }
+  t.is((await post({})).status, 200)
+  t.is((await post({ authorization: basic(demo.clientId, demo.clientSecret) })).status, 400)
+})
+
+test('a wrong code is 400 invalid_grant', async t => {
+  const demo = await start(t)
+  t.like(await redeem(demo, 'wrong'), { status: 400, body: { error: 'invalid_grant' } })
+})
+
+test('a code works once, and using it again ends the login it brought', async t => {
+  const demo = await start(t)
+  const code = await codeFor(t, demo)
+  const first = await redeem(demo, code)
+  t.is(first.status, 200)
+  t.like(await redeem(demo, code), { status: 400, body: { error: 'invalid_grant' } })
+  t.like(await refresh(demo, first.body.refresh_token), { status: 400, body: { error: 'invalid_grant' } })
+})
+
+test('a code goes only with the redirect_uri it was asked for', async t => {
+  const demo = await start(t)
+  const code = await codeFor(t, demo)
+  const answer = await redeem(demo, code, { redirect_uri: 'http://localhost:8080/elsewhere' })
+  t.like(answer, { status: 400, body: { error: 'invalid_grant' } })
+})
+
+test('every refresh brings a new refresh token', async t => {
+  const demo = await start(t)
+  const { refresh_token: first } = await logIn(t, demo)
+  const { refresh_token: second } = (await refresh(demo, first)).body
+  const { refresh_token: third } = (await refresh(demo, second)).body
+  t.is(new Set([first, second, third]).size, 3)
+  t.regex(third, /^[\w-]{42}$/)
+  t.like(demo.calls, { authorizationCode: 1, refreshToken: 2, reusedRefreshToken: 0 })
+})
+
+test('a refresh token used twice ends the grant, the newest refresh token included', async t => {
+  const demo = await start(t)
+  const { refresh_token: first } = await logIn(t, demo)
+  const { refresh_token: second } = (await refresh(demo, first)).body
+  t.like(await refresh(demo, first), { status: 400, body: { error: 'invalid_grant' } })
+  t.like(await refresh(demo, second), { status: 400, body: { error: 'invalid_grant' } })
+  t.like(demo.calls, { refreshToken: 3, reusedRefreshToken: 1 })
+})
+
+test('of many refreshes with one token at once, one at most succeeds', async t => {
+  const demo = await start(t)
+  const { refresh_token: refreshToken } = await logIn(t, demo)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(demo, refreshToken)))
+  t.is(answers.filter(({ status }) => status === 200).length, 1)
+  t.is(answers.filter(({ body }) => body.error === 'invalid_grant').length, 49)
+})
+
+test('a reused refresh token leaves other logins alone, those of the same browser included', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const one = await redeem(demo, await codeFor(t, demo, {}, browser))
+  const other = await redeem(demo, await codeFor(t, demo, {}, browser))
+  await refresh(demo, one.body.refresh_token)
+  t.is((await refresh(demo, one.body.refresh_token)).status, 400)
+  t.is((await refresh(demo, other.body.refresh_token)).status, 200)
+})
+
+test('a refresh may ask for fewer scopes, and for all of them again later', async t => {
+  const demo = await start(t)
+  const tokens = await logIn(t, demo)
+  const narrow = await refresh(demo, tokens.refresh_token, 'viewables:read')
+  t.is(narrow.body.scope, 'viewables:read')
+  t.deepEqual(claimsOf(narrow.body.access_token).scope, ['viewables:read'])
+  const wide = await refresh(demo, narrow.body.refresh_token, 'data:read viewables:read')
+  t.deepEqual(claimsOf(wide.body.access_token).scope, ['data:read', 'viewables:read'])
+})
+
+test('a refresh without a scope gets those of the login', async t => {
+  const demo = await start(t)
+  const tokens = await logIn(t, demo)
+  const narrow = await refresh(demo, tokens.refresh_token, 'viewables:read')
+  const answer = await refresh(demo, narrow.body.refresh_token)
+  t.deepEqual(claimsOf(answer.body.access_token).scope, ['data:read', 'viewables:read'])
+})
+
+test('a refresh that asks for more is refused and leaves its token usable', async t => {
+  const demo = await start(t)
+  const { refresh_token: refreshToken } = await logIn(t, demo)
+  const answer = await refresh(demo, refreshToken, 'data:read data:write')
+  t.like(answer, { status: 400, body: { error: 'invalid_scope' } })
+  t.is((await refresh(demo, refreshToken)).status, 200)
+})
+
+test('access tokens live as long as asked for, by the clock that was handed in', async t => {
+  const clock = createClock()
+  const demo = await start(t, { tokenLifetimeSeconds: 30, now: clock.now })
+  const tokens = await logIn(t, demo)
+  t.is(tokens.expires_in, 30)
+  clock.advanceSeconds(29)
+  t.is((await userInfo(demo, tokens.access_token)).status, 200)
+  clock.advanceSeconds(1)
+  t.is((await userInfo(demo, tokens.access_token)).status, 401)
+  const { body } = await refresh(demo, tokens.refresh_token)
+  t.is(claimsOf(body.access_token).exp, Math.floor(clock.now() / 1000) + 30)
+  t.is((await userInfo(demo, body.access_token)).status, 200)
+})
+
+test('a code is good for five minutes', async t => {
+  const clock = createClock()
+  const demo = await start(t, { now: clock.now })
+  const [inTime, tooLate] = [await codeFor(t, demo), await codeFor(t, demo)]
+  clock.advanceSeconds(299)
+  t.is((await redeem(demo, inTime)).status, 200)
+  clock.advanceSeconds(1)
+  t.like(await redeem(demo, tooLate), { status: 400, body: { error: 'invalid_grant' } })
+})
+
+test('a refresh token is good for fifteen days, each one anew', async t => {
+  const clock = createClock()
+  const demo = await start(t, { now: clock.now })
+  const tokens = await logIn(t, demo)
+  clock.advanceSeconds(14 * day)
+  const second = await refresh(demo, tokens.refresh_token)
+  t.is(second.status, 200)
+  clock.advanceSeconds(15 * day)
+  t.like(await refresh(demo, second.body.refresh_token), { status: 400, body: { error: 'invalid_grant' } })
+})
+
+test('with openid there is an ID token that carries the nonce and names the client and the person', async t => {
+  const clock = createClock()
+  const demo = await start(t, { now: clock.now })
+  clock.advanceSeconds(3 * day)
+  const tokens = await logIn(t, demo, { scope: 'openid data:read', nonce: 'the-nonce' })
+  const claims = claimsOf(tokens.id_token ?? '')
+  t.like(claims, { iss: demo.issuer, aud: demo.clientId, nonce: 'the-nonce' })
+  t.is(claims.sub, claimsOf(tokens.access_token).userid)
+  t.true(Number(claims.exp) * 1000 > clock.now(), 'a clock that was moved along finds it valid')
+  t.deepEqual(claimsOf(tokens.access_token).scope, ['openid', 'data:read'])
+})
+
+test('user info says who it is, for any scopes', async t => {
+  const demo = await start(t)
+  const { access_token: accessToken } = await logIn(t, demo)
+  const response = await userInfo(demo, accessToken)
+  t.is(response.headers.get('cache-control'), 'no-store')
+  t.deepEqual(await response.json(), {
+    sub: claimsOf(accessToken).userid,
+    name: 'Ada Lovelace',
+    given_name: 'Ada',
+    family_name: 'Lovelace',
+    preferred_username: 'ada.lovelace',
+    email: 'ada.lovelace@example.com'
+  })
+  t.is(demo.calls.userInfo, 1)
+})
+
+test('user info refuses what is not an access token of this provider', async t => {
+  const demo = await start(t)
+  const other = await start(t)
+  const tokens = await logIn(t, demo, { scope: 'openid data:read' })
+  const foreign = await logIn(t, other)
+  const [header, payload, signature] = tokens.access_token.split('.')
+  const wider = Buffer.from(JSON.stringify({ ...claimsOf(tokens.access_token), userid: 'SOMEONE' })).toString(
+    'base64url'
+  )
+  const refused = {
+    'the ID token': tokens.id_token ?? '',
+    'the refresh token': tokens.refresh_token,
+    'another provider’s token': foreign.access_token,
+    'another payload': `${header}.${wider}.${signature}`,
+    'no signature': `${header}.${payload}.`,
+    'two parts': `${header}.${payload}`,
+    'something else': 'x'
+  }
+  for (const [what, token] of Object.entries(refused)) {
+    const response = await userInfo(demo, token)
+    t.is(response.status, 401, what)
+    t.is(response.headers.get('www-authenticate'), 'Bearer error="invalid_token"', what)
+  }
+  t.is((await fetch(`${demo.issuer}/userinfo`)).status, 401)
+})
+
+test('a revoked refresh token is dead, and so are its successors', async t => {
+  const demo = await start(t)
+  const tokens = await logIn(t, demo)
+  const { body: second } = await refresh(demo, tokens.refresh_token)
+  const response = await revoke(demo, tokens.refresh_token)
+  t.is(response.status, 200)
+  t.is(await response.text(), '')
+  t.like(await refresh(demo, second.refresh_token), { status: 400, body: { error: 'invalid_grant' } })
+  t.is(demo.calls.revocation, 1)
+})
+
+test('revoking a token that nobody knows succeeds; revoking without the secret does not', async t => {
+  const demo = await start(t)
+  t.is((await revoke(demo, 'unknown')).status, 200)
+  const { refresh_token: refreshToken } = await logIn(t, demo)
+  const response = await fetch(`${demo.issuer}/authentication/v2/revoke`, {
+    method: 'POST',
+    headers: { authorization: basic(demo.clientId, 'wrong') },
+    body: new URLSearchParams({ token: refreshToken, token_type_hint: 'refresh_token' })
+  })
+  t.is(response.status, 401)
+  t.is((await refresh(demo, refreshToken)).status, 200)
+})
