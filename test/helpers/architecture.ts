@@ -1,0 +1,135 @@
+// The rules of ARCHITECTURE.md about who may import whom, applied to source text: path below src/, then content.
+import { posix } from 'node:path'
+
+export type Sources = Readonly<Record<string, string>>
+
+// Each row may import the rows below it. Neighbours in a row know nothing of each other.
+const rows: readonly (readonly string[])[] = [
+  ['cli', 'index.ts'],
+  ['server.ts'],
+  ['app.ts'],
+  ['services.ts'],
+  ['http'],
+  ['modes', 'log.ts'],
+  ['login', 'idp', 'session', 'coordination'],
+  ['sealing', 'config', 'pages']
+]
+const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index] as const)))
+
+// The demo stands outside the rows: nobody depends on it, and it takes two things from below.
+const demoMayImport = ['config', 'pages']
+
+// A package of which only these parts know.
+const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
+  [/^got$/, ['idp']],
+  [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'app.ts', 'demo']],
+  [/^ioredis$/, ['coordination']],
+  [/^oidc-provider(\/.+)?$/, ['demo']],
+  [/^commander$/, ['cli']],
+  [/^(cosmiconfig|valibot)$/, ['config']]
+]
+const environmentReaders = ['config', 'cli']
+const withoutContext = ['modes', 'login', 'idp', 'session', 'coordination', 'sealing', 'config', 'pages']
+
+interface Import {
+  readonly kind: 'static' | 'type' | 'dynamic'
+  /** A path below src/, or a package's name. */
+  readonly target: string
+  readonly isOwn: boolean
+}
+
+/** One sentence for each breach; none for a tree that keeps the rules. */
+export function breaches(sources: Sources): readonly string[] {
+  const imports = new Map(Object.entries(sources).map(([path, text]) => [path, importsOf(path, text)]))
+  const found: string[] = []
+  for (const [path, list] of imports) {
+    const part = partOf(path)
+    if (part !== 'demo' && !rowOf.has(part)) found.push(`${path} has no place in the layers`)
+    for (const one of list) found.push(...(one.isOwn ? arrowBreaches(path, one) : packageBreaches(path, one)))
+    found.push(...textBreaches(path, sources[path] ?? ''))
+  }
+  return [...found, ...cycles(imports)]
+}
+
+function arrowBreaches(path: string, { kind, target }: Import): string[] {
+  const [from, to] = [partOf(path), partOf(target)]
+  if (from === to) return []
+  if (to === 'demo') {
+    if (from === 'cli' && kind !== 'static') return []
+    return [`${path} imports ${target}: the demo is loaded by the command line alone, when asked for`]
+  }
+  if (from === 'demo') return demoMayImport.includes(to) ? [] : [`${path} imports ${target}: the demo stands alone`]
+  const isDown = (rowOf.get(from) ?? -1) < (rowOf.get(to) ?? -1)
+  return isDown ? [] : [`${path} imports ${target}: not a layer below`]
+}
+
+function packageBreaches(path: string, { target }: Import): string[] {
+  const owner = owners.find(([name]) => name.test(target))
+  return owner && !owner[1].includes(partOf(path)) ? [`${path} imports ${target}: only ${owner[1].join(', ')} may`] : []
+}
+
+function textBreaches(path: string, text: string): string[] {
+  const [part, code] = [partOf(path), withoutComments(text)]
+  const found: string[] = []
+  if (!environmentReaders.includes(part) && readsEnvironment(code)) found.push(`${path} reads the environment`)
+  if (withoutContext.includes(part) && /\bctx\b/.test(code)) found.push(`${path} knows a Koa context`)
+  return found
+}
+
+function readsEnvironment(code: string): boolean {
+  return (
+    /\bprocess\s*(\?\.|\.)\s*env\b|\bprocess\s*\[|\{[^{}]*\benv\b[^{}]*\}\s*=\s*process\b/.test(code) ||
+    importsEnv(code)
+  )
+}
+
+function importsEnv(code: string): boolean {
+  return /\bimport\s*\{[^}]*\benv\b[^}]*\}\s*from\s*'(node:)?process'/.test(code)
+}
+
+function cycles(imports: ReadonlyMap<string, readonly Import[]>): string[] {
+  const found: string[] = []
+  const done = new Set<string>()
+  const visit = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path)
+    if (start !== -1) {
+      found.push(`a cycle: ${[...trail.slice(start), path].join(' > ')}`)
+      return
+    }
+    if (done.has(path)) return
+    for (const { isOwn, target } of imports.get(path) ?? []) if (isOwn) visit(target, [...trail, path])
+    done.add(path)
+  }
+  for (const path of imports.keys()) visit(path, [])
+  return found
+}
+
+// `import … from`, `export … from`, bare `import '…'`, `import('…')`; types in them too, since they couple as well.
+const importPattern =
+  /^[ \t]*(?:import|export)\b([^'";]*?)\bfrom\s*(['"])([^'"]+)\2|^[ \t]*import\s*(['"])([^'"]+)\4|\bimport\s*\(\s*(['"`])([^'"`]+)\6/gm
+
+function importsOf(path: string, text: string): readonly Import[] {
+  return [...withoutComments(text).matchAll(importPattern)].map(match => {
+    const [, clause, , from, , bare, , dynamic] = match
+    const specifier = from ?? bare ?? dynamic ?? ''
+    const isType = clause !== undefined && /^\s*type\s+[^\s,]/.test(clause)
+    const kind = dynamic !== undefined ? 'dynamic' : isType ? 'type' : 'static'
+    if (specifier.startsWith('.'))
+      return { kind, target: ownPath(posix.join(posix.dirname(path), specifier)), isOwn: true }
+    if (specifier.startsWith('#src/')) return { kind, target: ownPath(specifier.slice('#src/'.length)), isOwn: true }
+    return { kind, target: specifier, isOwn: false }
+  })
+}
+
+function ownPath(specifier: string): string {
+  return specifier.replace(/\.js$/, '.ts')
+}
+
+function partOf(path: string): string {
+  return path.split('/', 1)[0] ?? path
+}
+
+/** Good enough for this code: a comment begins a line or follows white space, which no address or media type in a string does. */
+function withoutComments(text: string): string {
+  return text.replace(/(^|\s)\/\*[\s\S]*?\*\//g, '$1').replace(/(^|\s)\/\/.*$/gm, '$1')
+}
