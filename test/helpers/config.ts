@@ -12,6 +12,7 @@ export type DeepPartial<T> = T extends readonly unknown[]
  * (`connectTo`), as a proxy in front would. So the callback address can be settled before anything listens, and it may be https.
  */
 export const publicOrigin = 'http://localhost:8080'
+export const defaultCallbackUrl = `${publicOrigin}/api/auth/callback`
 
 export type KnownIdp = Pick<
   HostileIdp,
@@ -40,7 +41,7 @@ export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): 
     platform: {
       clientId: idp.clientId,
       clientSecret: idp.clientSecret,
-      callbackUrl: `${publicOrigin}/api/auth/callback`,
+      callbackUrl: defaultCallbackUrl,
       scopes: ['data:read', 'account:read', 'account:write'],
       internalScopes: ['data:read', 'viewables:read'],
       publicScopes: ['viewables:read'],
@@ -64,6 +65,18 @@ export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): 
     shutdown: { delaySeconds: 0, graceSeconds: 10 }
   }
   return merge(base, overrides) as Config
+}
+
+/** For `overrides.platform`: the endpoints come from the provider's discovery document instead. */
+export function discovered({ issuer }: Pick<HostileIdp, 'issuer'>): DeepPartial<Config['platform']> {
+  return {
+    issuer,
+    authorizationEndpoint: undefined,
+    tokenEndpoint: undefined,
+    userinfoEndpoint: undefined,
+    revocationEndpoint: undefined,
+    endSessionEndpoint: undefined
+  }
 }
 
 /** undefined in the overrides is a value: it switches an optional setting off. Lists are replaced as a whole. */

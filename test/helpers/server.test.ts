@@ -1,4 +1,7 @@
 import test from 'ava'
+import { findSecrets } from './byte-recorder.js'
+import { discovered } from './config.js'
+import { createHostileIdp } from './hostile-idp/index.js'
 import { signIn, startTestServer } from './server.js'
 
 for (const mode of ['single', 'dual'] as const) {
@@ -30,4 +33,23 @@ test('two servers at one provider are replicas, and the browser can be led from 
   second.connect(first.browser)
   t.is((await first.browser.fetch('/api/auth/profile')).statusCode, 200)
   t.true(second.recorder.byteCount > 0)
+})
+
+test('a server finds its provider by discovery', async t => {
+  const idp = await createHostileIdp(t)
+  const { browser } = await startTestServer(t, { idp, overrides: { platform: discovered(idp) } })
+  await signIn(browser)
+  t.is(idp.requestsTo('discovery').length, 1)
+})
+
+test('the recorder and the logs hold no secret of a login, and would tell if they did', async t => {
+  const { browser, idp, recorder, logs, config } = await startTestServer(t, { mode: 'dual' })
+  await signIn(browser)
+  const publicToken = (await browser.fetch('/api/auth/token')).json<{ access_token: string }>().access_token
+  recorder.assertNone(
+    t,
+    [...idp.secrets({ except: config.platform.publicScopes.join(' ') }), config.session.secret],
+    logs.lines
+  )
+  t.is(findSecrets(recorder.sent(), [publicToken]).length, 1)
 })

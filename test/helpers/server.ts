@@ -6,7 +6,7 @@ import type { AppParts } from '#src/services.js'
 import { type Browser, type BrowserResponse, createBrowser } from './browser.js'
 import { type ByteRecorder, recordBytes } from './byte-recorder.js'
 import { type Clock, createClock } from './clock.js'
-import { type DeepPartial, testConfig } from './config.js'
+import { type DeepPartial, defaultCallbackUrl, testConfig } from './config.js'
 import { createHostileIdp, type HostileIdp } from './hostile-idp/index.js'
 import { type CollectedLogs, collectLogs } from './logs.js'
 import { tempFolder } from './temp-folder.js'
@@ -42,7 +42,8 @@ export async function startTestServer(
   options: TestServerOptions = {}
 ): Promise<TestServer> {
   const { mode = 'single', overrides = {}, logLevel = 'trace', clock = createClock() } = options
-  const idp = options.idp ?? (await createHostileIdp(t, { now: clock.now }))
+  const callbackUrl = overrides.platform?.callbackUrl ?? defaultCallbackUrl
+  const idp = options.idp ?? (await createHostileIdp(t, { now: clock.now, callbackUrl }))
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
   const config = testConfig(idp, { mode, wwwroot, ...overrides, log: { level: logLevel, ...overrides.log } })
   const logs = await collectLogs(config.log.level)
