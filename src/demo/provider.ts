@@ -41,9 +41,9 @@ function configurationOf({
   pages,
   now
 }: ProviderParts): Configuration {
-  // oidc-provider reads the system clock. Ours may have been moved ahead of it; ID tokens then live longer by as much,
-  // so that a server whose clock was moved along still finds them valid.
-  const aheadSeconds = () => Math.max(0, Math.ceil((now() - Date.now()) / 1000))
+  // oidc-provider reads the system clock, and ours may have been moved ahead of it. What is judged by others, cookies by the
+  // browser and ID tokens by the server, then lives longer by as much, or it would be over for them from the start.
+  const seenByOthers = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
   return {
     adapter: createStore({ now }),
@@ -109,10 +109,10 @@ function configurationOf({
       AccessToken: tokenLifetimeSeconds,
       AuthorizationCode: 5 * minute,
       Grant: 15 * day,
-      IdToken: () => 60 * minute + aheadSeconds(),
-      Interaction: 60 * minute,
+      IdToken: seenByOthers(60 * minute),
+      Interaction: seenByOthers(60 * minute),
       RefreshToken: 15 * day,
-      Session: day
+      Session: seenByOthers(day)
     },
 
     // As on the platform: no `offline_access`, every code exchange brings a refresh token, each is good for one refresh,

@@ -3,6 +3,7 @@ import net from 'node:net'
 import test from 'ava'
 import { offeredPeople } from '#src/demo/index.js'
 import { createBrowser } from '../helpers/browser.js'
+import { createClock } from '../helpers/clock.js'
 import { denyAtDemo, signInAtDemo } from '../helpers/sign-in.js'
 import { authorizationUrl, callbackUrl, redeem, start, userInfo } from './setup.js'
 
@@ -127,6 +128,17 @@ test('a browser that is known is not asked again, unless with prompt=login', asy
   const asked = await browser.navigate(authorizationUrl(demo, { prompt: 'login' }), follow)
   t.is(asked.statusCode, 200)
   t.regex(asked.text(), /<label for="user">/)
+})
+
+test('a browser is known for a day', async t => {
+  const clock = createClock()
+  const demo = await start(t, { now: clock.now })
+  const browser = createBrowser(t)
+  await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
+  clock.advanceSeconds(23 * 3600)
+  t.true((await browser.navigate(authorizationUrl(demo))).headers.location?.startsWith(callbackUrl))
+  clock.advanceSeconds(2 * 24 * 3600)
+  t.true((await browser.navigate(authorizationUrl(demo))).headers.location?.startsWith('/sign-in/'))
 })
 
 test('with prompt=login somebody else can sign in, without a detour', async t => {

@@ -1,0 +1,106 @@
+import test, { type ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
+import { startServer } from '#src/server.js'
+import { createBrowser } from '../helpers/browser.js'
+import { createClock } from '../helpers/clock.js'
+import { type DeepPartial, publicOrigin, testConfig } from '../helpers/config.js'
+import { collectLogs } from '../helpers/logs.js'
+import { openCallback } from '../helpers/server.js'
+import { denyAtDemo, signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { claimsOf, start } from './setup.js'
+
+/** What `--demo` puts together: the server, pointed at the demo by nothing but its issuer, client and secret. */
+async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: DeepPartial<Config> = {}) {
+  const clock = createClock()
+  const demo = await start(t, { callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
+  const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
+  const { clientId, clientSecret, issuer } = demo
+  const config = testConfig(
+    { clientId, clientSecret, ...endpoints('') },
+    { mode, wwwroot, ...settings, platform: { issuer, ...endpoints(undefined), ...settings.platform } }
+  )
+  const { log } = await collectLogs('info')
+  const server = await startServer(config, { now: clock.now, log })
+  t.teardown(() => server.close())
+  const newBrowser = () =>
+    createBrowser(t, {
+      origin: publicOrigin,
+      connectTo: { [publicOrigin]: `http://127.0.0.1:${server.port}` },
+      now: clock.now
+    })
+  return { demo, clock, newBrowser, browser: newBrowser() }
+}
+
+function endpoints<T>(address: T) {
+  return {
+    authorizationEndpoint: address,
+    tokenEndpoint: address,
+    userinfoEndpoint: address,
+    revocationEndpoint: address,
+    endSessionEndpoint: address
+  }
+}
+
+for (const mode of ['single', 'dual'] as const) {
+  const callsPerRenewal = mode === 'dual' ? 2 : 1
+
+  test(`${mode}: sign in, see the name, refresh after expiry, sign out`, async t => {
+    const { demo, clock, browser } = await startBoth(t, mode)
+    const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+    t.is(callback.statusCode, 302)
+    t.is(callback.headers.location, '/')
+    t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+    const refreshesSoFar = demo.calls.refreshToken
+    t.is(refreshesSoFar, callsPerRenewal - 1)
+
+    clock.advanceSeconds(3600)
+    t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+    t.is(demo.calls.refreshToken, refreshesSoFar + callsPerRenewal)
+    t.is(demo.calls.reusedRefreshToken, 0)
+
+    t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  })
+
+  test(`${mode}: a hundred requests at once on an expired session cost one renewal`, async t => {
+    const { demo, clock, browser } = await startBoth(t, mode)
+    await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Grace Hopper'))
+    const refreshesSoFar = demo.calls.refreshToken
+    clock.advanceSeconds(3600)
+    const answers = await Promise.all(Array.from({ length: 100 }, () => browser.fetch('/api/auth/profile')))
+    t.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([200]))
+    t.is(demo.calls.refreshToken, refreshesSoFar + callsPerRenewal)
+  })
+
+  test(`${mode}: denying is 403, and signing in still works afterwards`, async t => {
+    const { browser } = await startBoth(t, mode)
+    t.is((await openCallback(browser, await denyAtDemo(browser, '/api/auth/login'))).statusCode, 403)
+    const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+    t.is(callback.statusCode, 302)
+  })
+}
+
+test('dual: the public token has the public scopes only', async t => {
+  const { browser } = await startBoth(t, 'dual')
+  await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+  const { access_token: accessToken } = (await browser.fetch('/api/auth/token')).json<{ access_token: string }>()
+  t.deepEqual(claimsOf(accessToken).scope, ['viewables:read'])
+})
+
+test('a logout that goes through the provider ends the session there too', async t => {
+  const { browser } = await startBoth(t, 'single', { logout: 'idp' })
+  await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+  t.is(await signOutAtDemo(browser, '/api/auth/logout'), `${publicOrigin}/`)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  const login = await browser.navigate('/api/auth/login', { follow: true })
+  t.regex(login.text(), /<label for="user">/, 'the demo asks again')
+})
+
+test('the server accepts the demo’s ID token, long after the demo was started', async t => {
+  const { clock, browser } = await startBoth(t, 'single', { platform: { scopes: ['openid', 'data:read'] } })
+  clock.advanceSeconds(3 * 24 * 3600)
+  const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+  t.is(callback.statusCode, 302)
+  t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+})
