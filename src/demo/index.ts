@@ -55,7 +55,7 @@ export interface Demo {
 export async function startDemo(options: DemoOptions): Promise<Demo> {
   const { callbackUrl, port = 0, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
   const postLogoutUrl = applicationUrl(callbackUrl)
-  // Letters and digits of the platform's lengths, safe in a Basic header with or without form-encoding.
+  // About as long as the platform's, and the same in a Basic header with or without form-encoding.
   const clientId = `demo-${randomBytes(33).toString('base64url').slice(0, 43)}`
   const clientSecret = randomBytes(48).toString('base64url')
   const signingKey = await createSigningKey()
