@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa'
+import { callbackPath } from '../config/addresses.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { errorPage, type LoginLoopReason, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
 import { SessionTooLargeError } from '../session/session-cookie.js'
@@ -74,7 +75,15 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
       ctx.body =
         reasons.length > 0
           ? loginLoopPage({ reasons, applicationUrl: homeUrl, requestId: id, homePath, signInPath })
-          : errorPage({ status, error, description, requestId: id, homePath, signInPath })
+          : errorPage({
+              status,
+              error,
+              description,
+              requestId: id,
+              inLogin: ctx.path === callbackPath,
+              homePath,
+              signInPath
+            })
     } else {
       ctx.body = { error, error_description: description, request_id: id }
     }

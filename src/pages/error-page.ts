@@ -7,14 +7,17 @@ export interface ErrorDetails {
   readonly error: string
   readonly description: string
   readonly requestId: string
+  /** Whether it went wrong on the way back from the sign-in page; the same status means something else there. */
+  readonly inLogin: boolean
   /** Where signing in starts, for instance `/api/auth/login`; a base path before it if the deployment has one. */
   readonly signInPath: string
   readonly homePath: string
 }
 
 /** What a person sees in place of the JSON error: what happened, what to do, a way forward, and what to quote to support. */
-export function errorPage({ status, error, description, requestId, signInPath, homePath }: ErrorDetails): string {
-  const { title, happened, next, way } = explain(status, error)
+export function errorPage(details: ErrorDetails): string {
+  const { status, error, description, requestId, signInPath, homePath } = details
+  const { title, happened, next, way } = explain(details)
   const signIn = html`<a class="button" href="${signInPath}">Sign in again</a>`
   const home = (look: string) => html`<a class="${look}" href="${homePath}">Go to the start page</a>`
   return renderPage({
@@ -37,9 +40,10 @@ interface Explanation {
   readonly way: 'sign-in' | 'home'
 }
 
-// By the error where it tells people more than its status does, then by the status, then by whose side the fault is on.
-function explain(status: number, error: string): Explanation {
-  return byError[error] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
+// The particular before the general: the error, then the place, then the status, then whose side the fault is on.
+function explain({ status, error, inLogin }: ErrorDetails): Explanation {
+  const inPlace = inLogin ? byStatusInLogin : byStatus
+  return byError[error] ?? inPlace[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
 }
 
 const anyRequest: Explanation = {
@@ -57,24 +61,16 @@ const anyFault: Explanation = {
 }
 
 const byError: Readonly<Record<string, Explanation | undefined>> = {
-  access_denied: {
-    title: 'Access was not granted',
-    happened:
-      'You are not signed in: the sign-in page reported that access was refused or that signing in was cancelled.',
-    next: 'If that was a mistake, sign in again and allow access. If you were never asked, this account may lack access to the application; the people who run it can tell.',
-    way: 'sign-in'
-  },
   session_too_large: {
     title: 'Your session does not fit into the browser',
     happened:
       'Signing in worked, but your account brings more data than cookies can hold, so this browser could not have kept it.',
     next: 'Trying again will not change that. Please tell the people who run this application: it has to ask for less access, or for fewer items at a time.',
     way: 'home'
-  },
-  bad_request: anyRequest
+  }
 }
 
-const byStatus: Readonly<Record<number, Explanation | undefined>> = {
+const byStatusInLogin: Readonly<Record<number, Explanation | undefined>> = {
   400: {
     title: 'This sign-in could not be completed',
     happened:
@@ -82,6 +78,16 @@ const byStatus: Readonly<Record<number, Explanation | undefined>> = {
     next: 'Sign in again. If you are brought here every time, allow cookies for this site and close older tabs of it.',
     way: 'sign-in'
   },
+  403: {
+    title: 'Access was not granted',
+    happened:
+      'Signing in ended there: the sign-in page reported that access was refused or that signing in was cancelled.',
+    next: 'If that was a mistake, sign in again and allow access. If you were never asked, this account may lack access to the application; the people who run it can tell.',
+    way: 'sign-in'
+  }
+}
+
+const byStatus: Readonly<Record<number, Explanation | undefined>> = {
   401: {
     title: 'You are not signed in',
     happened: 'This needs a session, and there is none, or it has ended.',

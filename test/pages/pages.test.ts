@@ -17,6 +17,7 @@ const details = {
   error: 'invalid_request',
   description: 'The state is not known.',
   requestId: 'req-1',
+  inLogin: false,
   signInPath: '/base/api/auth/login',
   homePath: '/base/'
 }
@@ -60,26 +61,26 @@ test('our pages refer to nothing outside themselves, and run no script', t => {
 })
 
 const kinds = [
-  { status: 400, error: 'invalid_request', says: /sign-in could not be completed/i, way: 'sign-in' },
-  { status: 400, error: 'invalid_grant', says: /too old/i, way: 'sign-in' },
-  { status: 400, error: 'bad_request', says: /could not make sense/i, way: 'home' },
-  { status: 401, error: 'unauthorized', says: /not signed in/i, way: 'sign-in' },
-  { status: 403, error: 'access_denied', says: /refused or that signing in was cancelled/i, way: 'sign-in' },
-  { status: 403, error: 'cross_site_request', says: /another site/i, way: 'home' },
-  { status: 404, error: 'not_found', says: /no page here/i, way: 'home' },
-  { status: 405, error: 'method_not_allowed', says: /cannot be used that way/i, way: 'home' },
-  { status: 413, error: 'payload_too_large', says: /too much/i, way: 'home' },
-  { status: 418, error: 'teapot', says: /did not work/i, way: 'home' },
-  { status: 500, error: 'session_too_large', says: /more data than cookies can hold/i, way: 'home' },
-  { status: 500, error: 'server_error', says: /nothing you did caused it/i, way: 'sign-in' },
-  { status: 502, error: 'bad_gateway', says: /no usable answer/i, way: 'sign-in' },
-  { status: 503, error: 'temporarily_unavailable', says: /try again in a moment/i, way: 'sign-in' },
-  { status: 504, error: 'gateway_timeout', says: /did not answer in time/i, way: 'sign-in' }
+  { status: 400, error: 'invalid_request', inLogin: true, says: /too old/i, way: 'sign-in' },
+  { status: 400, error: 'invalid_request', inLogin: false, says: /could not make sense/i, way: 'home' },
+  { status: 401, error: 'unauthorized', inLogin: false, says: /not signed in/i, way: 'sign-in' },
+  { status: 403, error: 'access_denied', inLogin: true, says: /signing in was cancelled/i, way: 'sign-in' },
+  { status: 403, error: 'access_denied', inLogin: false, says: /another website/i, way: 'home' },
+  { status: 404, error: 'not_found', inLogin: false, says: /no page here/i, way: 'home' },
+  { status: 405, error: 'method_not_allowed', inLogin: false, says: /cannot be used that way/i, way: 'home' },
+  { status: 413, error: 'invalid_request', inLogin: true, says: /too much/i, way: 'home' },
+  { status: 418, error: 'teapot', inLogin: true, says: /did not work/i, way: 'home' },
+  { status: 500, error: 'session_too_large', inLogin: true, says: /more data than cookies can hold/i, way: 'home' },
+  { status: 500, error: 'server_error', inLogin: false, says: /nothing you did caused it/i, way: 'sign-in' },
+  { status: 502, error: 'server_error', inLogin: true, says: /no usable answer/i, way: 'sign-in' },
+  { status: 503, error: 'temporarily_unavailable', inLogin: true, says: /try again in a moment/i, way: 'sign-in' },
+  { status: 504, error: 'temporarily_unavailable', inLogin: false, says: /did not answer in time/i, way: 'sign-in' }
 ]
 
-for (const { status, error, says, way } of kinds) {
-  test(`the page for ${status} ${error} says what happened, what to do, and what to quote`, t => {
-    const page = errorPage({ ...details, status, error })
+for (const { status, error, inLogin, says, way } of kinds) {
+  const place = inLogin ? 'in a login' : 'elsewhere'
+  test(`the page for ${status} ${error} ${place} says what happened, what to do, and what to quote`, t => {
+    const page = errorPage({ ...details, status, error, inLogin })
     t.regex(page, says)
     t.true(page.includes('href="/base/"'))
     t.is(page.includes('href="/base/api/auth/login"'), way === 'sign-in')
