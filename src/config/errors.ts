@@ -11,11 +11,18 @@ export interface Problem {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly Problem[]
+  /** A misspelt variable is only a warning, but often the reason why something required is missing. */
+  readonly warnings: readonly Problem[]
 
-  constructor(problems: readonly Problem[]) {
-    super(['The settings cannot be used:', ...problems.map(problem => `  ${describeProblem(problem)}`)].join('\n'))
+  constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
+    super([...section('The settings cannot be used:', problems), ...section('Also noticed:', warnings)].join('\n'))
     this.problems = problems
+    this.warnings = warnings
   }
+}
+
+function section(title: string, problems: readonly Problem[]): string[] {
+  return problems.length === 0 ? [] : [title, ...problems.map(problem => `  ${describeProblem(problem)}`)]
 }
 
 /** One problem on one line. */

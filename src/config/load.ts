@@ -18,8 +18,8 @@ export interface LoadedConfig {
  */
 export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {
   const resolution = await resolveSettings(sources)
-  if (resolution.problems.length > 0) throw new ConfigError(resolution.problems)
-  const { origins, warnings, file } = resolution
+  const { problems, warnings, origins, file } = resolution
+  if (problems.length > 0) throw new ConfigError(problems, warnings)
   return { config: configOf(resolution), origins, warnings, file }
 }
 

@@ -201,7 +201,8 @@ export const settings = {
     flag: '--no-pkce',
     type: yesOrNo,
     default: true,
-    summary: 'Binds each code to the login that asked for it (RFC 7636); off only for a provider that refuses it.'
+    summary:
+      'Proof that a code belongs to the login that asked for it (RFC 7636); do without only where the provider refuses it.'
   },
   'platform.prompt': {
     env: 'PLATFORM_PROMPT',

@@ -1,0 +1,33 @@
+import { loadConfig } from '../../config/load.js'
+import { createLog } from '../../log.js'
+import { startServer } from '../../server.js'
+import { announce } from '../announce.js'
+import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
+import { untilStopped } from '../signals.js'
+import { listenError } from '../start-error.js'
+import { type Command, sourcesOf } from './index.js'
+
+export const start: Command = async function start(invocation) {
+  const { terminal } = invocation
+  const sources = sourcesOf(invocation)
+  const demoOptions = readDemoOptions(invocation)
+  // With a demo this is a first look, which tells the port and the log; the demo's own settings are known when it runs.
+  const first = await loadConfig(demoOptions ? { ...sources, ...demoSettings() } : sources)
+  const isTerminal = terminal.stdout.isTTY === true
+  const log = await createLog({ ...first.config.log, pretty: first.config.log.pretty ?? isTerminal }, terminal.log)
+
+  const demo = demoOptions && (await openDemo(sources, first.config, demoOptions, log))
+  try {
+    const { config, warnings } = demo ? await loadConfig(demo.sources) : first
+    for (const { key, origin, message } of warnings) {
+      log.warn({ event: 'setting_warning', setting: key, origin }, `${key} ${message}`)
+    }
+    const server = await startServer(config, { log }).catch((error: unknown) => {
+      throw listenError(error, '--port')
+    })
+    announce({ config, url: server.url, demoUrl: demo?.url }, isTerminal ? terminal.stdout : log)
+    return await untilStopped(terminal, () => server.close())
+  } finally {
+    await demo?.close()
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * The command line: reads the words, runs the command, and turns whatever goes wrong into a sentence and an exit code. Only
+ * commander and the settings table are loaded before it is known what was asked for, so `--help` answers at once.
+ */
+import { CommanderError } from 'commander'
+import { ConfigError } from '../config/errors.js'
+import { flagName } from '../config/flags.js'
+import { commands } from './commands/index.js'
+import { exitCodes } from './exit-codes.js'
+import { ownOptions, settingOptions } from './options.js'
+import { createProgram } from './program.js'
+import { messageOf, StartError } from './start-error.js'
+import { processTerminal, type Terminal } from './terminal.js'
+import { unknownWord } from './unknown-word.js'
+import { UsageError } from './usage-error.js'
+
+/** Returns the exit code. */
+export async function main(terminal: Terminal = processTerminal()): Promise<number> {
+  let code: number = exitCodes.fine
+  const program = createProgram(terminal, async (command, invocation) => {
+    const run = await command.load()
+    code = await run(invocation)
+  })
+  try {
+    await program.parseAsync(terminal.args, { from: 'user' })
+    return code
+  } catch (error) {
+    return report(error, terminal)
+  }
+}
+
+function report(error: unknown, { stderr }: Terminal): number {
+  if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.fine
+  const cause = error instanceof CommanderError ? usageErrorOf(error) : error
+  const isMisuse = cause instanceof UsageError || cause instanceof ConfigError
+  const isForeseen = isMisuse || cause instanceof StartError
+  stderr.write(`${isForeseen ? '' : 'platform-auth-server failed: '}${messageOf(cause)}\n`)
+  return isMisuse ? exitCodes.misused : exitCodes.failed
+}
+
+function usageErrorOf(error: CommanderError): UsageError {
+  const flag = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
+  if (!flag) return new UsageError(error.message.replace(/^error: /, ''))
+  const options = [...settingOptions(), ...ownOptions, ...commands.flatMap(command => command.options ?? [])]
+  return unknownWord('flag', flag, [...options.map(option => flagName(option.flags)), '--help', '--version'])
+}

@@ -1,0 +1,94 @@
+import { Command as Commander, Option } from 'commander'
+import type { Flags } from '../config/flags.js'
+import { defaultText, settingOf } from '../config/settings.js'
+import { type CommandEntry, commands, defaultCommand, type Invocation } from './commands/index.js'
+import { type CommandLineOption, ownOptions, settingOptions, settingsWithoutFlag } from './options.js'
+import type { Terminal } from './terminal.js'
+import { unknownWord } from './unknown-word.js'
+import { version } from './version.js'
+
+/** The command line as commander understands it. `run` is called with the command that was asked for. */
+export function createProgram(
+  terminal: Terminal,
+  run: (command: CommandEntry, invocation: Invocation) => Promise<void>
+): Commander {
+  const options = [...settingOptions(), ...ownOptions]
+  const program = new Commander('platform-auth-server')
+    .description('Login and token server: authorization-code login, sealed sessions, refresh.')
+    .version(version(), '-V, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Print this help.')
+    .showSuggestionAfterError(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: text => void terminal.stdout.write(text),
+      // Errors are thrown and said once, in main.
+      writeErr: () => {},
+      getOutHelpWidth: () => Math.min(terminal.stdout.columns ?? 100, 120)
+    })
+    .allowExcessArguments()
+    .helpCommand('help [command]', 'Print the help of a command.')
+    .addHelpText('after', epilogue)
+  for (const option of options) program.addOption(toCommander(option))
+
+  const invoke = (entry: CommandEntry, args: readonly string[], own: Record<string, unknown>) => {
+    const { config, ...given } = givenOptions(program)
+    const configFile = typeof config === 'string' ? config : undefined
+    return run(entry, {
+      terminal,
+      flags: settingsAmong(given, options),
+      configFile,
+      args,
+      options: { ...given, ...own }
+    })
+  }
+  const names = commands.map(command => command.name)
+  program.action(async (_options, { args: [word] }: Commander) => {
+    if (word !== undefined) throw unknownWord('command', word, names)
+    await invoke(defaultCommand, [], {})
+  })
+  for (const entry of commands) {
+    const command = program.command(entry.name).description(entry.summary).allowExcessArguments(false)
+    if (entry.argument) command.argument(entry.argument.syntax)
+    for (const option of entry.options ?? []) command.option(option.flags, option.summary)
+    command.action(() => invoke(entry, command.args, command.opts()))
+  }
+  return program
+}
+
+function toCommander({ flags, summary, note, group, hidden }: CommandLineOption): Option {
+  const option = new Option(flags, note ? `${summary} (${note})` : summary).helpGroup(group)
+  return hidden ? option.hideHelp() : option
+}
+
+/** What stands on the command line, without the defaults commander makes up for `--no-` flags. */
+function givenOptions(program: Commander): Record<string, unknown> {
+  const all = Object.entries(program.opts())
+  return Object.fromEntries(all.filter(([name]) => program.getOptionValueSource(name) === 'cli'))
+}
+
+function settingsAmong(given: Record<string, unknown>, options: readonly CommandLineOption[]): Flags {
+  const pairs = options.flatMap(({ key, flags }) => {
+    const name = new Option(flags).attributeName()
+    return key !== undefined && name in given ? [[key, given[name]]] : []
+  })
+  return Object.fromEntries(pairs) as Flags
+}
+
+function epilogue(): string {
+  const rows = settingsWithoutFlag().map(key => [
+    settingOf(key).env,
+    `${settingOf(key).summary} (default ${defaultText(key)})`
+  ])
+  const width = Math.max(...rows.map(([name]) => name?.length ?? 0))
+  return [
+    '',
+    'Settings without a flag, by variable:',
+    ...rows.map(([name = '', text]) => `  ${name.padEnd(width)}  ${text}`),
+    '',
+    'Every setting can also stand in a file in the working directory, such as platform-auth-server.config.yaml or',
+    '.platform-auth-serverrc.json; variables can stand in .env, and a secret in a file that <variable>_FILE names.',
+    'A flag outranks a variable, a variable a file, a file the default.',
+    '',
+    'Exit codes: 0 fine, 1 it failed while running, 2 the settings or the command line are wrong.'
+  ].join('\n')
+}

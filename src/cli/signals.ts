@@ -1,0 +1,36 @@
+import { exitCodes } from './exit-codes.js'
+import { messageOf } from './start-error.js'
+import type { StopSignal, Terminal } from './terminal.js'
+
+type Signals = Pick<Terminal, 'onSignal' | 'exit' | 'stderr'>
+
+// npm hands a Ctrl-C on to the program that has already had it from the terminal.
+const echoMs = 100
+
+/** Waits for a signal, then for `close`, and returns the exit code. A second signal ends the process at once. */
+export function untilStopped(
+  terminal: Signals,
+  close: () => Promise<void>,
+  now: () => number = Date.now
+): Promise<number> {
+  return new Promise(resolve => {
+    let stoppedAt: number | undefined
+    const stop = (signal: StopSignal) => () => {
+      if (stoppedAt === undefined) {
+        stoppedAt = now()
+        close().then(() => done(exitCodes.fine), failed)
+      } else if (signal === 'SIGTERM' || now() - stoppedAt > echoMs) terminal.exit(exitCodes.failed)
+    }
+    const listeners = (['SIGINT', 'SIGTERM'] as const).map(signal => terminal.onSignal(signal, stop(signal)))
+    function done(code: number) {
+      for (const remove of listeners) remove()
+      // Whatever still keeps the process alive now has had its time. Without anything the timer does not delay the end.
+      setTimeout(() => terminal.exit(code), 1000).unref()
+      resolve(code)
+    }
+    function failed(error: unknown) {
+      terminal.stderr.write(`The server did not stop cleanly: ${messageOf(error)}\n`)
+      done(exitCodes.failed)
+    }
+  })
+}

@@ -1,0 +1,8 @@
+import { nearest } from '../config/nearest.js'
+import { UsageError } from './usage-error.js'
+
+/** The error for a word that is none of those known, with the one that was most likely meant. */
+export function unknownWord(kind: string, word: string, known: readonly string[]): UsageError {
+  const guess = nearest(word, known)
+  return new UsageError(`There is no ${kind} ${word}${guess ? `; did you mean ${guess}?` : '. --help lists them all.'}`)
+}

@@ -1,0 +1,66 @@
+import test from 'ava'
+import { settingKeys } from '#src/config/settings.js'
+import { clientSecret, enough, sessionSecret } from '../config/given.js'
+import { run } from './shell.js'
+
+const secrets = { ...enough, REDIS_URL: 'redis://user:hunter2@cache.example:6379/1', PORT: '9000' }
+
+test('config shows every setting with its value and its origin, on one line each', async t => {
+  const { code, output, errors } = await run(t, ['config', '--mode', 'dual'], {
+    env: secrets,
+    files: { '.platform-auth-serverrc.json': '{"logout":"local"}', '.env': 'LOG_LEVEL=debug' }
+  })
+  t.is(code, 0)
+  t.is(errors, '')
+  const lines = output
+    .trimEnd()
+    .split('\n')
+    .map(line => line.split(/ {2,}/))
+  t.deepEqual(
+    lines.map(([key]) => key),
+    [...settingKeys]
+  )
+  const shown = Object.fromEntries(lines.map(([key, ...rest]) => [key, rest]))
+  t.deepEqual(shown.mode, ['dual', 'flag --mode'])
+  t.deepEqual(shown.port, ['9000', 'variable PORT'])
+  t.deepEqual(shown['log.level'], ['debug', 'variable LOG_LEVEL in .env'])
+  t.deepEqual(shown.logout, ['local', 'file .platform-auth-serverrc.json'])
+  t.deepEqual(shown.host, ['(all interfaces)', 'default'])
+  t.deepEqual(shown['platform.publicScopes'], ['viewables:read', 'default'])
+  t.deepEqual(shown['session.previousSecrets'], ['(none)', 'default'])
+})
+
+for (const args of [['config'], ['config', '--json']]) {
+  test(`no secret is shown by ${args.join(' ')}`, async t => {
+    const { output } = await run(t, args, { env: { ...secrets, SERVER_SESSION_PREVIOUS_SECRETS: sessionSecret } })
+    for (const secret of [sessionSecret, clientSecret, 'hunter2']) t.false(output.includes(secret))
+    t.true(output.includes('redis://***@cache.example:6379/1'))
+    t.true(output.includes('********'))
+  })
+}
+
+test('config --json tells a script the same, problems included', async t => {
+  const { code, output, errors } = await run(t, ['config', '--json'], {
+    env: { ...secrets, PORT: 'many', PLATFORM_AUTH_MOD: 'x' },
+    files: { '.platform-auth-serverrc.json': '{}' }
+  })
+  t.is(code, 2)
+  t.is(errors, '')
+  const { settings, file, problems, warnings } = JSON.parse(output)
+  t.deepEqual(Object.keys(settings), [...settingKeys])
+  t.deepEqual(settings.port, { value: null, origin: 'variable PORT' })
+  t.deepEqual(settings['session.secret'], { value: '********', origin: 'variable SERVER_SESSION_SECRET' })
+  t.deepEqual(settings['platform.scopes'].value, ['data:read', 'account:read', 'account:write'])
+  t.regex(file, /\.platform-auth-serverrc\.json$/)
+  t.is(problems[0].key, 'port')
+  t.is(warnings[0].key, 'PLATFORM_AUTH_MOD')
+})
+
+test('config shows what it found also when the server would not start with it', async t => {
+  const { code, output, errors } = await run(t, ['config'], { env: { PORT: '9000', PLATFORM_CALLBACK_URI: 'x' } })
+  t.is(code, 2)
+  t.regex(output, /^port +9000 +variable PORT$/m)
+  t.regex(output, /^platform\.callbackUrl +\(not usable\) +not given$/m)
+  t.regex(errors, /platform\.callbackUrl \(not given\): is required/)
+  t.regex(errors, /Also noticed:\n {2}PLATFORM_CALLBACK_URI .*did you mean PLATFORM_CALLBACK_URL\?/)
+})

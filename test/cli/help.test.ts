@@ -1,0 +1,146 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import test from 'ava'
+import { commands } from '#src/cli/commands/index.js'
+import { flagName } from '#src/config/flags.js'
+import { defaultText, required, settingKeys, settingOf } from '#src/config/settings.js'
+import { run } from './shell.js'
+
+test('--help names every setting with its variable and its default', async t => {
+  const { code, output, errors } = await run(t, ['--help'])
+  const text = output.replace(/\s+/g, ' ')
+  t.is(code, 0)
+  t.is(errors, '')
+  for (const key of settingKeys) {
+    const { env, flag, default: value } = settingOf(key)
+    if (flag) t.true(text.includes(`${flag} `), key)
+    t.true(text.includes(env), key)
+    t.true(text.includes(value === required ? `(${env}, required)` : `default ${defaultText(key)})`), key)
+  }
+})
+
+test('--help groups the flags', async t => {
+  const { output } = await run(t, ['--help'])
+  for (const heading of [
+    'Server:',
+    'Session:',
+    'Identity provider:',
+    'Log:',
+    'Metrics:',
+    'Trying it out:',
+    'Commands:'
+  ]) {
+    t.regex(output, new RegExp(`^${heading}$`, 'm'))
+  }
+})
+
+test('--help names every command, and each command has help of its own', async t => {
+  const { output } = await run(t, ['--help'])
+  for (const { name, summary } of commands) {
+    t.regex(output, new RegExp(`^  ${name}\\b`, 'm'))
+    const own = await run(t, [name, '--help'])
+    t.is(own.code, 0)
+    t.true(own.output.replace(/\s+/g, ' ').includes(summary))
+  }
+})
+
+test('--help fits the terminal it is printed on', async t => {
+  const { output } = await run(t, ['--help'], { isTTY: true, columns: 80 })
+  const flags = output.slice(0, output.indexOf('Settings without a flag'))
+  for (const line of flags.split('\n')) t.true(line.length <= 80, line)
+})
+
+test('--version is that of the package', async t => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  t.deepEqual(await run(t, ['--version']).then(({ code, output }) => [code, output]), [0, `${version}\n`])
+})
+
+test('nothing heavy is loaded before it is known what was asked for', t => {
+  const seen = new Set<string>()
+  const packages = new Set<string>()
+  function walk(file: URL) {
+    if (seen.has(file.href)) return
+    seen.add(file.href)
+    for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(
+      /^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"]([^'"]+)['"]/gm
+    )) {
+      if (name.startsWith('.')) walk(new URL(name, file))
+      else if (!name.startsWith('node:')) packages.add(name)
+    }
+  }
+  walk(new URL('../../bin/platform-auth-server.js', import.meta.url))
+  t.deepEqual([...packages], ['commander'])
+  t.true(seen.size > 10)
+})
+
+test('every command stands in a file of its own name', t => {
+  const files = readdirSync(new URL('../../src/cli/commands/', import.meta.url))
+  t.deepEqual(files.toSorted(), [...commands.map(({ name }) => `${name}.ts`), 'index.ts'].toSorted())
+})
+
+const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
+  [['--prot', '1'], /^There is no flag --prot; did you mean --port\?\n$/],
+  [['start', '--mod', 'dual'], /--mode\?/],
+  [['--session-secret', 'x'], /--session-secret-file\?/],
+  [['--client-secret', 'x'], /--client-secret-file\?/],
+  [['config', '--jsn'], /--json\?/],
+  [['--hepl'], /--help\?/],
+  [['--qqqqqqqq'], /^There is no flag --qqqqqqqq\. --help lists them all\.\n$/],
+  [['strat'], /^There is no command strat; did you mean start\?\n$/],
+  [['secret', 'extra'], /^too many arguments/],
+  [['--port'], /^option '--port <port>' argument missing\n$/],
+  [['--demo-port', '5'], /--demo-port does nothing without --demo/],
+  [['--demo-token-lifetime', '5'], /--demo-token-lifetime does nothing without --demo/],
+  [['--demo', '--demo-port', 'many'], /--demo-port must be a whole number from 0 to 65535/],
+  [['--demo', '--demo-token-lifetime', '0'], /--demo-token-lifetime must be a whole number from 1/]
+]
+
+for (const [args, says] of misspelt) {
+  test(`the command line is refused in one sentence: ${args.join(' ')}`, async t => {
+    const { code, output, errors } = await run(t, args)
+    t.is(code, 2)
+    t.regex(errors, says)
+    t.is(errors.trim().split('\n').length, 1)
+    t.is(output, '')
+  })
+}
+
+test('every flag of the table reaches its setting', async t => {
+  const texts: Record<string, string> = {
+    mode: 'dual',
+    port: '9000',
+    host: 'localhost',
+    wwwroot: 'wwwroot',
+    'session.secret': 'secret.txt',
+    'session.maxAgeSeconds': '60',
+    'platform.clientId': 'me',
+    'platform.clientSecret': 'client.txt',
+    'platform.callbackUrl': 'https://a.example/api/auth/callback',
+    'platform.scopes': 'a b',
+    'platform.internalScopes': 'a b',
+    'platform.publicScopes': 'a',
+    'platform.issuer': 'https://id.example',
+    'platform.prompt': 'login',
+    logout: 'local',
+    redisUrl: 'redis://localhost',
+    'log.level': 'warn',
+    'metrics.port': '9001'
+  }
+  const withFlag = settingKeys.filter(key => settingOf(key).flag)
+  const args = withFlag.flatMap(key => [flagName(settingOf(key).flag ?? ''), ...(texts[key] ? [texts[key]] : [])])
+  const files = { 'secret.txt': 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU\n', 'client.txt': 'abc\n' }
+  const { code, output } = await run(t, ['config', '--json', ...args], { files })
+  t.is(code, 0)
+  const { settings } = JSON.parse(output)
+  for (const key of withFlag) t.is(settings[key].origin, `flag ${flagName(settingOf(key).flag ?? '')}`)
+  t.is(settings.port.value, 9000)
+  t.is(settings['platform.pkce'].value, false)
+  t.is(settings['log.requests'].value, true)
+})
+
+test('the opposite of a yes-or-no flag outranks a variable', async t => {
+  const env = { PLATFORM_AUTH_LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
+  const { output } = await run(t, ['config', '--json', '--no-log-requests', '--pkce'], { env })
+  const { settings } = JSON.parse(output)
+  t.deepEqual(settings['log.requests'], { value: false, origin: 'flag --log-requests' })
+  t.deepEqual(settings['platform.pkce'], { value: true, origin: 'flag --no-pkce' })
+})

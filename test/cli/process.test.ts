@@ -1,0 +1,52 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import test, { type ExecutionContext } from 'ava'
+import { folder } from '../helpers/folder.js'
+
+const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
+
+/** The program itself, with nothing of this process's environment. */
+async function launch(t: ExecutionContext, args: readonly string[], env: Record<string, string> = {}) {
+  const cwd = await folder(t, { 'wwwroot/index.html': 'hello' })
+  const child = spawn(process.execPath, [program, ...args], { cwd, env })
+  t.teardown(() => child.kill('SIGKILL'))
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  return { child, ended, output: collect(child) }
+}
+
+function collect(child: ChildProcessWithoutNullStreams) {
+  const text = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (chunk: string) => {
+      text[name] += chunk
+    })
+  }
+  return text
+}
+
+test('the program starts, answers, and ends with code 0 on SIGTERM', async t => {
+  const { child, ended, output } = await launch(t, ['--demo', '--port', '0'])
+  while (!output.stdout.includes('\n')) await once(child.stdout, 'data')
+  const line = JSON.parse(output.stdout)
+  t.is(line.event, 'server_started')
+  t.is(await (await fetch(line.url)).text(), 'hello')
+  child.kill('SIGTERM')
+  t.deepEqual(await ended, { code: 0, signal: null })
+  t.is(output.stderr, '')
+})
+
+test('the program ends with code 2 and no stack trace when settings are wrong', async t => {
+  const { ended, output } = await launch(t, ['--port', 'x'])
+  t.deepEqual(await ended, { code: 2, signal: null })
+  t.regex(output.stderr, /^The settings cannot be used:\n {2}port \(flag --port\)/)
+  t.notRegex(output.stderr, /\n\s+at /)
+  t.is(output.stdout, '')
+})
+
+test('a reader that goes away is no fault', async t => {
+  const { child, ended, output } = await launch(t, ['config'])
+  child.stdout.destroy()
+  t.deepEqual(await ended, { code: 2, signal: null })
+  t.notRegex(output.stderr, /EPIPE/)
+})

@@ -1,0 +1,85 @@
+import { EventEmitter } from 'node:events'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import type { ExecutionContext } from 'ava'
+import { main } from '#src/cli/main.js'
+import type { Terminal } from '#src/cli/terminal.js'
+import { folder } from '../helpers/folder.js'
+
+export interface Shell {
+  readonly terminal: Terminal
+  readonly signals: EventEmitter
+  readonly exits: number[]
+  output(): string
+  errors(): string
+  log(): Record<string, unknown>[]
+}
+
+export interface ShellOptions {
+  readonly env?: Record<string, string>
+  readonly files?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  readonly isTTY?: boolean
+  /** What is typed. */
+  readonly input?: string
+  readonly columns?: number
+}
+
+/** A terminal under the test's control, in a folder of its own. */
+export async function shell(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}): Promise<Shell> {
+  const { env = {}, files = {}, isTTY = false, input, columns } = options
+  const cwd = options.cwd ?? (await folder(t, { 'wwwroot/index.html': 'hello', ...files }))
+  const signals = new EventEmitter()
+  const exits: number[] = []
+  const [stdout, stderr, log] = [collector(), collector(), collector()]
+  const stdin = input === undefined ? new PassThrough() : Readable.from([input])
+  const terminal: Terminal = {
+    args,
+    env,
+    cwd,
+    stdin: Object.assign(stdin, { isTTY }),
+    stdout: Object.assign(stdout.stream, { isTTY, ...(columns && { columns }) }),
+    stderr: stderr.stream,
+    log: log.stream,
+    onSignal(signal, listener) {
+      signals.on(signal, listener)
+      return () => signals.off(signal, listener)
+    },
+    exit: code => exits.push(code)
+  }
+  return {
+    terminal,
+    signals,
+    exits,
+    output: stdout.text,
+    errors: stderr.text,
+    log: () =>
+      log
+        .text()
+        .split('\n')
+        .filter(Boolean)
+        .map(line => JSON.parse(line))
+  }
+}
+
+/** Runs a command to its end. */
+export async function run(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}) {
+  const { terminal, output, errors } = await shell(t, args, options)
+  const code = await main(terminal)
+  return { code, output: output(), errors: errors(), cwd: terminal.cwd }
+}
+
+function collector() {
+  const chunks: string[] = []
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      chunks.push(String(chunk))
+      done()
+    }
+  })
+  return { stream, text: () => chunks.join('') }
+}
+
+/** Waits until something is true, for things that have no promise of their own. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise(resolve => setTimeout(resolve, 5))
+}

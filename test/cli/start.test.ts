@@ -1,0 +1,159 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import got from 'got'
+import { main } from '#src/cli/main.js'
+import { enough, sessionSecret } from '../config/given.js'
+import { run, type ShellOptions, shell, until } from './shell.js'
+
+// Port 1 answers nobody, so no test reaches for the real provider.
+const env = { ...enough, PORT: '0', PLATFORM_ISSUER: 'http://127.0.0.1:1' }
+
+/** Starts the server as a person would, and stops it by a signal when the test ends. */
+async function started(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}) {
+  const console = await shell(t, args, { env, ...options })
+  const ended = main(console.terminal)
+  const stop = () => console.signals.emit('SIGTERM')
+  t.teardown(async () => {
+    stop()
+    await ended
+  })
+  await Promise.race([
+    ended,
+    until(() => console.output() !== '' || console.log().some(line => line.event === 'server_started'))
+  ])
+  return { ...console, ended, stop }
+}
+
+/** Where a login leads to. */
+async function loginAddress(line: Record<string, unknown> | undefined): Promise<URL> {
+  const { headers } = await got(`${line?.url}/api/auth/login`, { followRedirect: false })
+  return new URL(headers.location ?? '')
+}
+
+test('on a terminal one line tells address, mode and the callback URL to register', async t => {
+  const { output, log, ended, stop } = await started(t, ['--mode', 'dual'], { isTTY: true })
+  const address = /^platform-auth-server \S+ \(dual\) at (http:\S+) - callback URL to register: (\S+)\n$/.exec(output())
+  t.is(address?.[2], enough.PLATFORM_CALLBACK_URL)
+  t.is((await fetch(`${address?.[1]}/healthz`)).status, 200)
+  t.deepEqual(log(), [])
+  stop()
+  t.is(await ended, 0)
+})
+
+test('elsewhere one JSON line tells the same', async t => {
+  const { output, log } = await started(t, ['start'])
+  t.is(output(), '')
+  const [line, ...more] = log()
+  t.deepEqual(more, [])
+  t.is(line?.event, 'server_started')
+  t.is(line?.mode, 'single')
+  t.is(line?.callbackUrl, enough.PLATFORM_CALLBACK_URL)
+  t.is((await fetch(`${line?.url}/healthz`)).status, 200)
+})
+
+test('warnings are log lines', async t => {
+  const { log } = await started(t, [], { env: { ...env, PLATFORM_AUTH_MOD: 'dual' } })
+  const [warning] = log()
+  t.is(warning?.level, 40)
+  t.is(warning?.event, 'setting_warning')
+  t.is(warning?.setting, 'PLATFORM_AUTH_MOD')
+  t.is(warning?.origin, 'variable PLATFORM_AUTH_MOD')
+  t.regex(String(warning?.msg), /did you mean PLATFORM_AUTH_MODE\?/)
+})
+
+test('wrong settings are listed together, without a stack trace, and the code is 2', async t => {
+  const { code, output, errors } = await run(t, [], { env: { PORT: 'x', SERVER_SESSION_SECRET: 'hunter2' } })
+  t.is(code, 2)
+  t.is(output, '')
+  t.deepEqual(
+    errors
+      .trimEnd()
+      .split('\n')
+      .map(line => line.split(':', 1)[0]),
+    [
+      'The settings cannot be used',
+      '  port (variable PORT)',
+      '  session.secret (variable SERVER_SESSION_SECRET)',
+      '  platform.clientId (not given)',
+      '  platform.clientSecret (not given)',
+      '  platform.callbackUrl (not given)'
+    ]
+  )
+  t.false(errors.includes('hunter2'))
+})
+
+test('a port that is taken is said in a plain sentence, and the code is 1', async t => {
+  const other = createServer().listen(0)
+  t.teardown(() => other.close())
+  await until(() => other.listening)
+  const { port } = other.address() as AddressInfo
+  const expected = `Port ${port} is taken by another program; stop that one, or choose another port with --port.\n`
+  const plain = await run(t, ['--port', String(port)], { env })
+  t.deepEqual([plain.code, plain.errors, plain.output], [1, expected, ''])
+  const demo = await run(t, ['--demo', '--port', String(port)])
+  t.deepEqual([demo.code, demo.errors], [1, expected])
+  const ofDemo = await run(t, ['--demo', '--port', '0', '--host', '127.0.0.1', '--demo-port', String(port)])
+  t.is(ofDemo.code, 1)
+  t.regex(ofDemo.errors, /^Port \d+ is taken .* --demo-port\.\n$/)
+})
+
+test('a host that is not of this machine is said in a plain sentence', async t => {
+  // RFC 5737: nobody has this address.
+  const { code, errors } = await run(t, ['--host', '192.0.2.1'], { env })
+  t.deepEqual(
+    [code, errors],
+    [1, '192.0.2.1 is no address of this machine; choose another with --host, or leave it out.\n']
+  )
+})
+
+test('a demo needs no setting and leads to a provider that asks who is signing in', async t => {
+  const { log } = await started(t, ['--demo', '--mode', 'dual', '--port', '0'], { env: {} })
+  const line = log().find(({ event }) => event === 'server_started')
+  t.is(line?.mode, 'dual')
+  t.is(line?.callbackUrl, `${line?.url}/api/auth/callback`)
+  const location = await loginAddress(line)
+  t.is(location.origin as unknown, line?.demo)
+  t.is(location.searchParams.get('redirect_uri') as unknown, line?.callbackUrl)
+  const answer = await got(location, { followRedirect: false })
+  t.regex(answer.headers.location ?? '', /\/sign-in\//)
+})
+
+test('a demo goes above what the environment and files say of the real provider, and below the flags', async t => {
+  const token = 'https://provider.example/token'
+  const { log } = await started(
+    t,
+    ['--demo', '--port', '0', '--callback-url', 'http://127.0.0.1:8080/api/auth/callback'],
+    {
+      env: { ...env, PLATFORM_AUTHORIZATION_ENDPOINT: token, PLATFORM_TOKEN_ENDPOINT: token },
+      files: { '.platform-auth-serverrc': 'platform: { clientAuthentication: client_secret_post }' }
+    }
+  )
+  const line = log().find(({ event }) => event === 'server_started')
+  t.is(line?.callbackUrl, 'http://127.0.0.1:8080/api/auth/callback')
+  t.is((await loginAddress(line)).origin as unknown, line?.demo)
+})
+
+test('a demo on a terminal says where its provider is', async t => {
+  const { output } = await started(t, ['--demo', '--port', '0', '--demo-port', '0'], { isTTY: true, env: {} })
+  t.regex(output(), /^platform-auth-server \S+ \(single\) at \S+ - .* demo at http:\/\/127\.0\.0\.1:\d+\n$/)
+})
+
+test('wrong settings are found before a demo starts', async t => {
+  const { code, errors } = await run(t, ['--demo', '--log-level', 'loud'])
+  t.is(code, 2)
+  t.regex(errors, /log\.level \(flag --log-level\)/)
+})
+
+test('a wrong value that only the flags of a demo reach is found too', async t => {
+  const { code, errors } = await run(t, ['--demo', '--port', '0', '--callback-url', 'http://localhost/elsewhere'])
+  t.is(code, 2)
+  t.regex(errors, /platform\.callbackUrl/)
+})
+
+test('no secret of the settings is logged at the finest level', async t => {
+  const { log, stop, ended } = await started(t, ['--log-level', 'trace'])
+  stop()
+  await ended
+  t.false(JSON.stringify(log()).includes(sessionSecret))
+})
