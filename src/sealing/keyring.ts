@@ -33,6 +33,7 @@ const SHORTEST = IV_END + TAG_LENGTH
 
 /** @param secrets newest first; each long and random (the settings refuse others). */
 export function createKeyring(secrets: readonly string[]): Keyring {
+  requireOne(secrets)
   let current = secrets
   const rekeyings: ((secrets: readonly string[]) => void)[] = []
   return {
@@ -42,10 +43,15 @@ export function createKeyring(secrets: readonly string[]): Keyring {
       return sealer
     },
     replace(secrets) {
+      requireOne(secrets)
       current = secrets
       for (const rekey of rekeyings) rekey(secrets)
     }
   }
+}
+
+function requireOne(secrets: readonly string[]): void {
+  if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
 }
 
 function createSealer(purpose: string, secrets: readonly string[]) {
@@ -88,9 +94,7 @@ function createSealer(purpose: string, secrets: readonly string[]) {
 
 function deriveKeys(purpose: string, secrets: readonly string[]) {
   const all = secrets.map(secret => deriveKey(purpose, secret))
-  const newest = all[0]
-  if (!newest) throw new TypeError('a keyring needs at least one secret')
-  return { newest, byId: new Map(all.map(({ id, key }) => [id.readUInt32BE(0), key])) }
+  return { newest: all[0] as Key, byId: new Map(all.map(({ id, key }) => [id.readUInt32BE(0), key])) }
 }
 
 function deriveKey(purpose: string, secret: string): Key {
