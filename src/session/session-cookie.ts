@@ -34,7 +34,7 @@ export class SessionTooLargeError extends Error {
   readonly sizes: Readonly<Record<string, number>>
 
   constructor(sizes: Readonly<Record<string, number>>) {
-    super(`the sealed session has ${sizes.sealed} characters, ${LONGEST_VALUE} fit`)
+    super(`a session of ${sizes.content} bytes, sealed ${sizes.sealed} characters, does not fit its cookies`)
     this.name = 'SessionTooLargeError'
     this.sizes = sizes
   }
@@ -47,8 +47,8 @@ interface SealedJson extends SessionFields {
   readonly _expire: number
 }
 
-// Generous beside the 15 kB that fit, and small enough that a crafted value cannot exhaust memory.
-const LONGEST_INFLATED = 64 * 1024
+// Generous beside the 15 kB that fit, and small enough that inflating a crafted value cannot exhaust memory.
+const LONGEST_CONTENT = 64 * 1024
 // zlib's header byte (RFC 1950 section 2.2); JSON here always begins with a brace.
 const ZLIB_HEADER = 0x78
 
@@ -101,7 +101,10 @@ export function createSessionCookie({ sealer, name, maxAgeMs, now }: SessionCook
       const plaintext = Buffer.from(JSON.stringify(content))
       let sealed = sealer.seal(plaintext, name)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
-      if (sealed.length > LONGEST_VALUE) throw new SessionTooLargeError({ sealed: sealed.length, ...sizesOf(fields) })
+      // Tokens that repeat themselves may fit sealed and still be more than opening them would allow.
+      if (sealed.length > LONGEST_VALUE || plaintext.length > LONGEST_CONTENT) {
+        throw new SessionTooLargeError({ sealed: sealed.length, content: plaintext.length, ...sizesOf(fields) })
+      }
       return splitIntoChunks(sealed)
     },
     sentNames(cookieHeader) {
@@ -115,8 +118,7 @@ export function createSessionCookie({ sealer, name, maxAgeMs, now }: SessionCook
 
 function parse(plaintext: Buffer): SealedJson | undefined {
   try {
-    const json =
-      plaintext[0] === ZLIB_HEADER ? inflateSync(plaintext, { maxOutputLength: LONGEST_INFLATED }) : plaintext
+    const json = plaintext[0] === ZLIB_HEADER ? inflateSync(plaintext, { maxOutputLength: LONGEST_CONTENT }) : plaintext
     return JSON.parse(json.toString()) as SealedJson
   } catch {
     return undefined

@@ -1,0 +1,94 @@
+import test from 'ava'
+import fc from 'fast-check'
+import { chunkNames, joinChunks, LONGEST_VALUE, SINGLE_COOKIE_LENGTH, splitIntoChunks } from '#src/session/chunks.js'
+
+// The longest cookie name the settings accept, with the prefix they may put before it.
+const NAME = `__Host-${'n'.repeat(64)}`
+const names = chunkNames(NAME)
+// RFC 6265bis section 5.6: what browsers keep of a name and its value together.
+const MOST_BROWSERS_KEEP = 4096
+
+function cookieHeader(chunks: readonly (string | undefined)[]): string {
+  const pairs = chunks.map((chunk, index) => chunk !== undefined && `${names[index]}=${chunk}`)
+  return pairs.filter(Boolean).join('; ')
+}
+
+const lengths = fc.oneof(
+  fc.nat(LONGEST_VALUE),
+  fc.constantFrom(1, 2, 3, 4).chain(count => fc.integer({ min: count * 3800 - 4, max: count * 3800 - 1 })),
+  fc.constant(LONGEST_VALUE)
+)
+const values = fc
+  .tuple(lengths, fc.base64String({ minLength: 1, maxLength: 50 }))
+  .map(([length, text]) => text.repeat(Math.ceil(length / text.length)).slice(0, length))
+
+test('any value up to the limit comes back, whatever the order of the cookies and whatever is between them', t => {
+  fc.assert(
+    fc.property(values, fc.boolean(), (value, backwards) => {
+      const chunks = splitIntoChunks(value)
+      const pairs = chunks.map((chunk, index) => `${names[index]}=${chunk}`)
+      const header = ['theme=dark', ...(backwards ? pairs.reverse() : pairs), `${NAME}_login=x`].join('; ')
+      t.is(joinChunks(header, names), value)
+    })
+  )
+  t.pass()
+})
+
+test('no more than four chunks, each of a size that browsers keep', t => {
+  t.is(names.length, 4)
+  t.is(new Set(names).size, 4)
+  fc.assert(
+    fc.property(values, value => {
+      const chunks = splitIntoChunks(value)
+      t.true(chunks.length >= 1 && chunks.length <= 4)
+      for (const [index, chunk] of chunks.entries()) {
+        t.true(Buffer.byteLength(`${names[index]}${chunk}`) <= MOST_BROWSERS_KEEP)
+        t.true(chunk.length <= 3800)
+      }
+    })
+  )
+})
+
+test('a value takes a second cookie only when it does not fit one, and the longest fills all four', t => {
+  t.is(splitIntoChunks('x'.repeat(SINGLE_COOKIE_LENGTH)).length, 1)
+  t.is(splitIntoChunks('x'.repeat(SINGLE_COOKIE_LENGTH + 1)).length, 2)
+  t.is(splitIntoChunks('x'.repeat(LONGEST_VALUE)).length, 4)
+  t.is(splitIntoChunks('x'.repeat(LONGEST_VALUE + 1)).length, 5)
+})
+
+test('the value is not there when any chunk is missing', t => {
+  const chunks = splitIntoChunks('x'.repeat(LONGEST_VALUE))
+  t.not(joinChunks(cookieHeader(chunks), names), undefined)
+  for (const index of chunks.keys()) {
+    t.is(joinChunks(cookieHeader(chunks.toSpliced(index, 1, '')), names) === 'x'.repeat(LONGEST_VALUE), false)
+    const without = chunks.map((chunk, other) => (other === index ? undefined : chunk))
+    t.is(joinChunks(cookieHeader(without), names), undefined, names[index])
+  }
+})
+
+test('chunks left over from a longer value do not matter', t => {
+  const longer = splitIntoChunks('old'.repeat(5000))
+  for (const value of ['short', 'y'.repeat(5000), 'z'.repeat(9000)]) {
+    const chunks = splitIntoChunks(value)
+    t.is(joinChunks(cookieHeader([...chunks, ...longer.slice(chunks.length)]), names), value)
+  }
+})
+
+test('a first chunk that states a wrong number never yields the value', t => {
+  const value = 'x'.repeat(9000)
+  const chunks = splitIntoChunks(value)
+  t.is(chunks.length, 3)
+  const rest = chunks[0]?.slice(1) ?? ''
+  for (const count of ['0', '1', '2', '4', '5', '9', '-', '/', ':', 'a', '', ' ', '\u{1d7f9}']) {
+    t.not(joinChunks(cookieHeader([`${count}${rest}`, ...chunks.slice(1)]), names), value, `stated ${count}`)
+  }
+  for (const count of ['0', '4', '5', '9', '-', 'a']) {
+    t.is(joinChunks(cookieHeader([`${count}${rest}`, ...chunks.slice(1)]), names), undefined, `stated ${count}`)
+  }
+})
+
+test('the value is not there without a first chunk, or with an empty one', t => {
+  t.is(joinChunks('', names), undefined)
+  t.is(joinChunks(`${NAME}=`, names), undefined)
+  t.is(joinChunks(`${NAME}.1=rest; ${NAME}.2=more`, names), undefined)
+})

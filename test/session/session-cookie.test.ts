@@ -1,0 +1,301 @@
+import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { deflateSync } from 'node:zlib'
+import test from 'ava'
+import fc from 'fast-check'
+import { createKeyring, type Keyring } from '#src/sealing/keyring.js'
+import { splitIntoChunks } from '#src/session/chunks.js'
+import type { SessionRecord } from '#src/session/record.js'
+import { createSessionCookie, SessionTooLargeError } from '#src/session/session-cookie.js'
+import { createClock } from '../helpers/clock.js'
+
+const SECRET = 'the secret of these session tests, long'
+const OTHER_SECRET = 'another secret of these session tests'
+const NAME = 'platform_session'
+const PURPOSE = 'session cookie'
+const MAX_AGE_MS = 86_400_000
+
+function setUp({ keyring = createKeyring([SECRET]), name = NAME, purpose = PURPOSE } = {}) {
+  const clock = createClock()
+  const sealer = keyring.sealer(purpose)
+  const cookie = createSessionCookie({ sealer, name, maxAgeMs: MAX_AGE_MS, now: clock.now })
+  const header = (chunks: readonly (string | undefined)[]) =>
+    chunks.flatMap((chunk, index) => (chunk === undefined ? [] : [`${cookie.names[index]}=${chunk}`])).join('; ')
+  return { ...cookie, cookie, clock, sealer, header, reopen: (record: SessionRecord) => header(cookie.seal(record)) }
+}
+
+/** Like a JWT: characters that deflate makes a quarter smaller at best. */
+function tokenOf(length: number): string {
+  return randomBytes(length).toString('base64url').slice(0, length)
+}
+
+function recordOf(fields: SessionRecord['fields']): SessionRecord {
+  return { id: 'a random id', issuedAt: 1_700_000_000_000, fields }
+}
+
+const dual = recordOf({
+  public_token: tokenOf(900),
+  internal_token: tokenOf(1000),
+  refresh_token: tokenOf(42),
+  expires_at: 1_700_003_599_000
+})
+
+test('a session opens as it was sealed: the fields of the contract, the id beside them, and nothing else', t => {
+  const { open, reopen } = setUp()
+  t.deepEqual(open(reopen(dual)), dual)
+  const single = recordOf({ token: 't', refresh_token: 'r', expires_at: 1 })
+  t.deepEqual(open(reopen(single)), single)
+  t.deepEqual(open(reopen(recordOf({}))), recordOf({}))
+})
+
+test('any session that is sealed opens again', t => {
+  const { cookie, header } = setUp()
+  const token = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 4000 }),
+    fc.tuple(fc.string({ maxLength: 9 }), fc.nat(20_000)).map(([text, times]) => text.repeat(times))
+  )
+  const tokens = { token, public_token: token, refresh_token: token, expires_at: fc.nat() }
+  const fields = fc.record(tokens, { requiredKeys: [], noNullPrototype: true })
+  const records = fc.record({ id: fc.string(), issuedAt: fc.nat(), fields }, { noNullPrototype: true })
+  fc.assert(
+    fc.property(records, record => {
+      try {
+        return isDeepStrictEqual(cookie.open(header(cookie.seal(record))), record)
+      } catch (error) {
+        return error instanceof SessionTooLargeError
+      }
+    })
+  )
+  t.pass()
+})
+
+test('a usual session of two tokens fits one cookie, and it is not deflated', t => {
+  const { seal, sealer } = setUp()
+  const chunks = seal(dual)
+  t.is(chunks.length, 1)
+  t.is(
+    sealer
+      .open((chunks[0] as string).slice(1), NAME)
+      ?.subarray(0, 1)
+      .toString(),
+    '{'
+  )
+})
+
+test('a session of 9 kB goes over several cookies and comes back', t => {
+  const { seal, open, header } = setUp()
+  const record = recordOf({ public_token: tokenOf(4400), internal_token: tokenOf(4600), refresh_token: tokenOf(42) })
+  const chunks = seal(record)
+  t.true(chunks.length > 1 && chunks.length <= 4)
+  t.deepEqual(open(header(chunks)), record)
+})
+
+test('a session is deflated rather than spread over a second cookie', t => {
+  const { seal, open, header } = setUp()
+  const record = recordOf({ token: 'data:read:urn '.repeat(500), refresh_token: 'r' })
+  const chunks = seal(record)
+  t.is(chunks.length, 1)
+  t.deepEqual(open(header(chunks)), record)
+})
+
+test('a session too large for four cookies is refused with the sizes and without the content', t => {
+  const { seal } = setUp()
+  const record = recordOf({ public_token: tokenOf(9000), internal_token: tokenOf(8000), refresh_token: tokenOf(42) })
+  const error = t.throws(() => seal(record), { instanceOf: SessionTooLargeError })
+  t.like(error.sizes, { public_token: 9000, internal_token: 8000, refresh_token: 42 })
+  t.true((error.sizes.sealed as number) > 15_199)
+  const said = `${error.message} ${error.stack} ${JSON.stringify(error)} ${JSON.stringify(error.sizes)}`
+  for (const token of [record.fields.public_token, record.fields.internal_token, record.fields.refresh_token]) {
+    t.false(said.includes((token as string).slice(0, 16)))
+  }
+})
+
+test('a session that would be refused when it comes back is refused at once, however small it becomes', t => {
+  const { seal } = setUp()
+  const error = t.throws(() => seal(recordOf({ token: 'a'.repeat(70_000) })), { instanceOf: SessionTooLargeError })
+  t.is(error.sizes.token, 70_000)
+  t.true((error.sizes.content as number) > 70_000)
+})
+
+test('a deflated bomb that our own key sealed is no session', t => {
+  const { open, sealer, header } = setUp()
+  const deflated = (size: number) => {
+    const json = JSON.stringify({ token: 'a'.repeat(size), _id: 'id', _issued: 1, _expire: Number.MAX_SAFE_INTEGER })
+    return header(splitIntoChunks(sealer.seal(deflateSync(Buffer.from(json)), NAME)))
+  }
+  t.is(open(deflated(60_000))?.fields.token?.length, 60_000)
+  t.is(open(deflated(70_000)), undefined)
+  t.is(open(deflated(10_000_000)), undefined)
+})
+
+test('what our own key sealed and is no session does not open', t => {
+  const { open, sealer } = setUp()
+  for (const content of [
+    '',
+    'null',
+    '{}',
+    '[]',
+    '"text"',
+    '5',
+    '{"refresh_token":"r"}',
+    '{"_expire":',
+    'x\x9c',
+    '\0'
+  ]) {
+    t.is(open(`${NAME}=1${sealer.seal(Buffer.from(content, 'latin1'), NAME)}`), undefined, content)
+  }
+})
+
+test('a session lives 24 hours from its sealing, to the millisecond, whatever age the browser was told', t => {
+  const { open, reopen, clock } = setUp()
+  const header = reopen(dual)
+  clock.advance(MAX_AGE_MS)
+  t.deepEqual(open(header), dual)
+  clock.advance(1)
+  t.is(open(header), undefined)
+})
+
+test('sealing a session again starts a new age', t => {
+  const { open, reopen, clock } = setUp()
+  reopen(dual)
+  clock.advance(MAX_AGE_MS)
+  const again = reopen(dual)
+  clock.advance(MAX_AGE_MS)
+  t.deepEqual(open(again), dual)
+})
+
+test('a session that was opened once still ends in time', t => {
+  const { open, reopen, clock } = setUp()
+  const header = reopen(dual)
+  t.not(open(header), undefined)
+  clock.advance(MAX_AGE_MS + 1)
+  t.is(open(header), undefined)
+})
+
+test('sealing the same session twice gives two values', t => {
+  const { seal } = setUp()
+  t.notDeepEqual(seal(dual), seal(dual))
+})
+
+test('nothing of the session can be read in the cookie', t => {
+  const { seal } = setUp()
+  const raw = Buffer.from(seal(dual).join('').slice(1), 'base64url').toString('latin1')
+  for (const value of [...Object.values(dual.fields), dual.id, 'refresh_token']) t.false(raw.includes(String(value)))
+})
+
+test('a cookie with any character changed is no session', t => {
+  const { seal, open, header } = setUp()
+  const chunk = seal(recordOf({ token: 'token', refresh_token: 'refresh' }))[0] as string
+  for (let index = 0; index < chunk.length; index++) {
+    for (const other of ['A', '-', '1', '2', '=', '%', '"']) {
+      if (other === chunk[index]) continue
+      t.is(open(header([chunk.slice(0, index) + other + chunk.slice(index + 1)])), undefined, `${other} at ${index}`)
+    }
+    t.is(open(header([chunk.slice(0, index)])), undefined, `cut at ${index}`)
+  }
+})
+
+test('a session over several cookies needs every one of them, whole and in its place', t => {
+  const { seal, open, header } = setUp()
+  const chunks = seal(recordOf({ token: tokenOf(13_000) }))
+  t.is(chunks.length, 4)
+  for (const index of chunks.keys()) {
+    const chunk = chunks[index] as string
+    const middle = chunk.length >> 1
+    const flipped = chunk.slice(0, middle) + (chunk[middle] === 'A' ? 'B' : 'A') + chunk.slice(middle + 1)
+    t.is(open(header(chunks.with(index, flipped))), undefined, `chunk ${index} changed`)
+    t.is(open(header(chunks.with(index, chunk.slice(0, -1)))), undefined, `chunk ${index} cut`)
+    t.is(open(header(chunks.map((other, at) => (at === index ? undefined : other)))), undefined, `${index} missing`)
+    for (const other of chunks.keys()) {
+      if (other === index) continue
+      const swapped = chunks.with(index, chunks[other] as string).with(other, chunk)
+      t.is(open(header(swapped)), undefined, `chunks ${index} and ${other} swapped`)
+    }
+  }
+})
+
+test('chunks of two sessions do not make a third', t => {
+  const { seal, open, header } = setUp()
+  const record = recordOf({ token: tokenOf(9000) })
+  const [one, two] = [seal(record), seal(record)]
+  t.is(one.length, two.length)
+  for (let mix = 1; mix < 2 ** one.length - 1; mix++) {
+    const mixed = one.map((chunk, index) => ((mix >> index) & 1 ? two[index] : chunk))
+    t.is(open(header(mixed)), undefined, `mix ${mix.toString(2)}`)
+  }
+})
+
+test('chunks left over from a longer session do not disturb a shorter one', t => {
+  const { seal, open, header } = setUp()
+  const longer = seal(recordOf({ token: tokenOf(9000) }))
+  const shorter = seal(dual)
+  t.deepEqual(open(header([...shorter, ...longer.slice(shorter.length)])), dual)
+})
+
+test('a session of another cookie name, another purpose or another deployment is no session', t => {
+  const { seal, open, header } = setUp()
+  const chunks = seal(dual)
+  t.deepEqual(open(header(chunks)), dual)
+  const renamed = setUp({ name: `__Host-${NAME}` })
+  t.is(renamed.open(renamed.header(chunks)), undefined)
+  t.is(setUp({ purpose: 'session cookie, other mode' }).open(header(chunks)), undefined)
+  t.is(setUp({ keyring: createKeyring([OTHER_SECRET]) }).open(header(chunks)), undefined)
+})
+
+function rotate(keyring: Keyring, secrets: readonly string[], { forgetOpened }: { forgetOpened(): void }) {
+  keyring.replace(secrets)
+  forgetOpened()
+}
+
+test('an old secret still opens, the next sealing uses the new one, a removed secret opens nothing', t => {
+  const keyring = createKeyring([SECRET])
+  const { open, reopen, cookie } = setUp({ keyring })
+  const old = reopen(dual)
+  t.deepEqual(open(old), dual)
+
+  rotate(keyring, [OTHER_SECRET, SECRET], cookie)
+  t.deepEqual(open(old), dual)
+  const fresh = reopen(dual)
+  t.deepEqual(setUp({ keyring: createKeyring([OTHER_SECRET]) }).open(fresh), dual)
+
+  rotate(keyring, [OTHER_SECRET], cookie)
+  t.is(open(old), undefined)
+  t.deepEqual(open(fresh), dual)
+})
+
+test('many sessions side by side each open as themselves', t => {
+  const { open, reopen } = setUp()
+  const records = Array.from({ length: 2100 }, (_, n) => recordOf({ token: `token ${n}`, expires_at: n }))
+  const headers = records.map(reopen)
+  for (const _round of [1, 2]) t.deepEqual(headers.map(open), records)
+})
+
+test('no Cookie header makes opening throw, and none but ours is a session', t => {
+  const { open, sentNames, seal } = setUp()
+  const ours = seal(dual)[0] as string
+  const header = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 300 }),
+    fc.array(fc.string({ maxLength: 40 }), { maxLength: 6 }).map(values => values.join('; ')),
+    fc
+      .array(fc.tuple(fc.constantFrom(NAME, `${NAME}.1`, `${NAME}.2`, `${NAME}.3`, 'x'), fc.string()), { maxLength: 6 })
+      .map(pairs => pairs.map(([name, value]) => `${name}=${value}`).join(';')),
+    fc.tuple(fc.nat(ours.length), fc.string({ minLength: 1, maxLength: 5 })).map(([cut, text]) => {
+      return `${NAME}=${ours.slice(0, cut)}${text}${ours.slice(cut + text.length + 1)}`
+    })
+  )
+  fc.assert(
+    fc.property(header, text => {
+      sentNames(text)
+      return open(text) === undefined
+    }),
+    { numRuns: 1000 }
+  )
+  t.pass()
+})
+
+test('the names the browser sent are told whether they can be read or not', t => {
+  const { sentNames, names } = setUp()
+  t.deepEqual(names, [NAME, `${NAME}.1`, `${NAME}.2`, `${NAME}.3`])
+  t.deepEqual(sentNames(''), [])
+  t.deepEqual(sentNames(`${NAME}=garbage; ${NAME}.2=; ${NAME}_login=x; ${NAME}.4=y`), [NAME, `${NAME}.2`])
+})
