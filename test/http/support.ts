@@ -1,0 +1,100 @@
+// What the tests of this folder share: the cookies as the browser holds them, and the seal opened with the deployment's own secret.
+import { inflateSync } from 'node:zlib'
+import type { Config } from '#src/config/settings.js'
+import { createKeyring } from '#src/sealing/keyring.js'
+import { joinChunks, splitIntoChunks } from '#src/session/chunks.js'
+import type { Browser, BrowserResponse } from '../helpers/browser.js'
+import type { TestServer } from '../helpers/server.js'
+
+export const modes = ['single', 'dual'] as const
+export type ModeName = (typeof modes)[number]
+
+/** A route behind the refresh step that both modes have. */
+export const guarded = '/api/auth/profile'
+
+export const loginCookieName = 'platform_session_login'
+
+/** The session's cookies in the jar, in the order of their chunks. */
+export function sessionCookies(browser: Browser): readonly (readonly [name: string, value: string])[] {
+  return browser.cookies
+    .all()
+    .filter(({ name }) => isSessionCookie(name))
+    .map(({ name, value }) => [name, value] as const)
+    .sort(([a], [b]) => a.localeCompare(b))
+}
+
+/** What the jar would send of the session, for a request that is made without it. */
+export function sessionHeader(browser: Browser): string {
+  return headerOf(sessionCookies(browser))
+}
+
+export function headerOf(cookies: readonly (readonly [name: string, value: string])[]): string {
+  return cookies.map(([name, value]) => `${name}=${value}`).join('; ')
+}
+
+/** The Set-Cookie lines of an answer that concern the session. */
+export function sessionCookiesSet(response: BrowserResponse): BrowserResponse['setCookies'] {
+  return response.setCookies.filter(({ name }) => isSessionCookie(name))
+}
+
+function isSessionCookie(name: string): boolean {
+  return /^(__Host-)?platform_session(\.\d+)?$/.test(name)
+}
+
+export interface SealedSession {
+  readonly token?: string
+  readonly public_token?: string
+  readonly internal_token?: string
+  readonly refresh_token?: string
+  readonly expires_at?: number
+  readonly _id: string
+  readonly _issued: number
+  readonly _expire: number
+}
+
+type Deployment = Pick<TestServer, 'config'>
+
+/** The session that the browser holds, read with the secret. */
+export function openedSession(browser: Browser, { config }: Deployment): SealedSession {
+  const cookies = sessionCookies(browser)
+  const sealed = joinChunks(
+    headerOf(cookies),
+    cookies.map(([name]) => name)
+  )
+  const plaintext = sealed && sealerOf(config).open(sealed, cookies[0]?.[0] ?? '')
+  if (!plaintext) throw new Error('The browser holds no session that this deployment sealed.')
+  const json = plaintext[0] === '{'.charCodeAt(0) ? plaintext : inflateSync(plaintext)
+  return JSON.parse(json.toString()) as SealedSession
+}
+
+/** Only the contract's fields of it. */
+export function openedFields(browser: Browser, deployment: Deployment): Partial<SealedSession> {
+  const { _id, _issued, _expire, ...fields } = openedSession(browser, deployment)
+  return fields
+}
+
+/** A Cookie header with a session of our making, sealed as the server would: what only the owner of the secret can do. */
+export function sealedHeader({ config }: Deployment, content: object | Buffer, name = 'platform_session'): string {
+  const plaintext = Buffer.isBuffer(content) ? content : Buffer.from(JSON.stringify(content))
+  const chunks = splitIntoChunks(sealerOf(config).seal(plaintext, name))
+  return headerOf(chunks.map((chunk, index) => [index === 0 ? name : `${name}.${index}`, chunk] as const))
+}
+
+function sealerOf({ mode, session }: Config) {
+  return createKeyring([session.secret, ...session.previousSecrets]).sealer(`session cookie, ${mode} mode`)
+}
+
+/** One query parameter of an address. */
+export function parameter(address: string | undefined, name: string): string {
+  return new URL(address ?? '', 'http://none').searchParams.get(name) ?? ''
+}
+
+/** The address with some parameters of its query replaced, or removed where undefined. */
+export function withParameters(address: string, changes: Readonly<Record<string, string | undefined>>): string {
+  const url = new URL(address)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) url.searchParams.delete(name)
+    else url.searchParams.set(name, value)
+  }
+  return url.href
+}
