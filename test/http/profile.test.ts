@@ -1,0 +1,93 @@
+import test from 'ava'
+import { type Fault, faults } from '../helpers/hostile-idp/index.js'
+import { signIn, startTestServer } from '../helpers/server.js'
+
+const modes = ['single', 'dual'] as const
+
+for (const mode of modes) {
+  test(`${mode}: profile gives the display name alone, asked with the token that stays on the server`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const response = await browser.fetch('/api/auth/profile')
+    t.is(response.statusCode, 200)
+    t.deepEqual(response.json(), { name: 'Ada Lovelace' })
+    t.is(response.headers['content-type'], 'application/json; charset=utf-8')
+    t.is(response.headers['cache-control'], 'no-store')
+    const [asked, ...more] = idp.requestsTo('userinfo')
+    const wide = idp.issued.accessTokens.find(({ scope }) => scope !== 'viewables:read')
+    t.is(asked?.headers.authorization, `Bearer ${wide?.value}`)
+    t.deepEqual(more, [])
+  })
+
+  test(`${mode}: a failing profile is 502, a silent one 504, and the session stays`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode, overrides: { platform: { timeoutSeconds: 0.3 } } })
+    await signIn(browser)
+    const failures: readonly (readonly [string, Fault, number])[] = [
+      ['a refused token', faults.error('invalid_token', 401), 502],
+      ['a refused token without a word', faults.empty(401), 502],
+      ['a server error', faults.status(500), 502],
+      ['a page', faults.html(), 502],
+      ['a redirect', faults.redirect('https://elsewhere.example/'), 502],
+      ['broken JSON', faults.notJson(), 502],
+      ['JSON that is no object', faults.answer({ status: 200, body: '"Ada"' }), 502],
+      ['a giant answer', faults.giant(), 502],
+      ['a cut connection', faults.reset(), 502],
+      ['silence', faults.hang(), 504]
+    ]
+    for (const [name, fault, status] of failures) {
+      idp.failWhen('userinfo', () => fault)
+      const response = await browser.fetch('/api/auth/profile')
+      t.is(response.statusCode, status, name)
+      t.deepEqual(Object.keys(response.json()), ['error', 'error_description', 'request_id'], name)
+      t.deepEqual(response.setCookies, [], name)
+    }
+    idp.heal()
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
+
+  test(`${mode}: a profile request that fails once on the way is asked again, and only once`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    idp.fail('userinfo', faults.reset())
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.requestsTo('userinfo').length, 2)
+    idp.fail('userinfo', faults.status(503), faults.status(503))
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
+    t.is(idp.requestsTo('userinfo').length, 4)
+  })
+
+  test(`${mode}: the name is always a string, whatever the provider's profile looks like`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const whole = {
+      name: 'Whole Name',
+      firstName: 'First',
+      lastName: 'Last',
+      given_name: 'Given',
+      family_name: 'Family'
+    }
+    const profiles: readonly (readonly [Record<string, unknown>, string])[] = [
+      [whole, mode === 'single' ? 'Whole Name' : 'First Last'],
+      [
+        { name: 'Whole Name', given_name: 'Given', family_name: 'Family' },
+        mode === 'single' ? 'Whole Name' : 'Given Family'
+      ],
+      [{ firstName: 'First', lastName: 'Last' }, 'First Last'],
+      [{ given_name: 'Given' }, 'Given'],
+      [{ name: 'Whole Name' }, 'Whole Name'],
+      [{ preferred_username: 'ada' }, 'ada'],
+      [{ name: 42, given_name: null, family_name: {} }, ''],
+      [{}, ''],
+      [{ name: '<script>alert(1)</script>' }, '<script>alert(1)</script>'],
+      [{ name: '\u202egnp.exe' }, '\u202egnp.exe']
+    ]
+    for (const [profile, name] of profiles) {
+      idp.settings.profile = profile
+      const response = await browser.fetch('/api/auth/profile')
+      t.deepEqual(response.json(), { name }, JSON.stringify(profile))
+      t.regex(String(response.headers['content-type']), /^application\/json/)
+    }
+    idp.settings.profile = { name: 'x'.repeat(10_000) }
+    t.is(((await browser.fetch('/api/auth/profile')).json().name as string).length, 1000)
+  })
+}

@@ -1,0 +1,394 @@
+// The refresh step as browsers see it: contract section 5.1, step 3, and what must hold when the provider does not play along.
+import test, { type ExecutionContext } from 'ava'
+import type { BrowserResponse } from '../helpers/browser.js'
+import { eventually } from '../helpers/eventually.js'
+import { type Fault, faults } from '../helpers/hostile-idp/index.js'
+import { signIn, startTestServer, type TestServer, type TestServerOptions } from '../helpers/server.js'
+
+const modes = ['single', 'dual'] as const
+const callsPerRenewal = { single: 1, dual: 2 }
+
+async function startSignedIn(t: ExecutionContext, options: TestServerOptions): Promise<TestServer> {
+  const started = await startTestServer(t, options)
+  await signIn(started.browser)
+  return started
+}
+
+function sessionCookies({ setCookies }: BrowserResponse) {
+  return setCookies.filter(({ name }) => name.startsWith('platform_session') && !name.endsWith('_login'))
+}
+
+for (const mode of modes) {
+  const calls = callsPerRenewal[mode]
+
+  test(`${mode}: a session is renewed when it has expired, and not a moment before`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    const before = idp.tokenRequests.length
+    clock.advanceSeconds(3599)
+    const active = await browser.fetch('/api/auth/profile')
+    t.is(active.statusCode, 200)
+    t.is(idp.tokenRequests.length, before, 'expires_at equal to now is not earlier than now')
+
+    clock.advance(1)
+    const renewed = await browser.fetch('/api/auth/profile')
+    t.is(renewed.statusCode, 200)
+    t.is(idp.tokenRequests.length, before + calls)
+    t.true(sessionCookies(renewed).length > 0)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before + calls, 'the renewed session is active')
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a renewal always names its scopes, none beyond the login's`, async t => {
+    const { browser, clock, idp, config } = await startSignedIn(t, { mode })
+    const before = idp.tokenRequests.length
+    clock.advanceSeconds(3600)
+    await browser.fetch('/api/auth/profile')
+    const { scopes, internalScopes, publicScopes } = config.platform
+    const expected = mode === 'single' ? [scopes] : [internalScopes, publicScopes]
+    const sent = idp.tokenRequests.slice(before).map(({ form }) => form.scope)
+    t.deepEqual(
+      sent,
+      expected.map(list => list.join(' '))
+    )
+  })
+
+  test(`${mode}: a hundred requests at once renew once, and a late one with the old cookie is given the result`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    const old = browser.clone()
+    const before = idp.tokenRequests.length
+    clock.advanceSeconds(3600)
+    const answers = await Promise.all(Array.from({ length: 100 }, () => old.clone().fetch('/api/auth/profile')))
+    t.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([200]))
+    t.is(idp.tokenRequests.length, before + calls)
+
+    clock.advanceSeconds(10)
+    const late = await old.clone().fetch('/api/auth/profile')
+    t.is(late.statusCode, 200)
+    t.true(sessionCookies(late).length > 0, 'the renewed session is sent again')
+    t.is(idp.tokenRequests.length, before + calls)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a kept result that has expired in turn is renewed further along the chain`, async t => {
+    const overrides = { refresh: { keepSeconds: 10_000 } }
+    const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
+    const oldest = browser.clone()
+    clock.advanceSeconds(3600)
+    await browser.fetch('/api/auth/profile')
+    clock.advanceSeconds(3600)
+    const before = idp.tokenRequests.length
+    t.is((await oldest.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before + calls)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200, 'the tab in between comes along')
+    t.is(idp.tokenRequests.length, before + calls)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: invalid_grant ends the session with 401, an empty body and its cookies taken back`, async t => {
+    const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    idp.endAllGrants()
+    const response = await browser.fetch('/api/auth/profile')
+    t.is(response.statusCode, 401)
+    t.is(response.body.length, 0)
+    t.true(sessionCookies(response).every(({ value }) => value === ''))
+    t.is(browser.cookies.value('platform_session'), undefined)
+    t.truthy(logs.find(({ event, outcome }) => event === 'refresh' && outcome === 'rejected'))
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  })
+
+  const passing: Readonly<Record<string, Fault>> = {
+    'a server error': faults.status(500),
+    'a gateway error': faults.status(503),
+    'a page': faults.html(),
+    'an error page': faults.html(502),
+    'a redirect': faults.redirect('https://elsewhere.example/'),
+    'too many requests': faults.tooManyRequests(7),
+    'a cut connection': faults.reset('before'),
+    'an empty answer': faults.empty(),
+    'broken JSON': faults.notJson(),
+    'a giant answer': faults.giant(),
+    'a refused client': faults.error('invalid_client', 401),
+    'a refused client, said by the gateway': faults.gateway(),
+    'a refused scope': faults.error('invalid_scope'),
+    'a grant error with a server status': faults.error('invalid_grant', 500)
+  }
+  for (const [name, fault] of Object.entries(passing)) {
+    test(`${mode}: ${name} in place of new tokens is 503 with Retry-After, and the session stays`, async t => {
+      const { browser, clock, idp } = await startSignedIn(t, { mode })
+      clock.advanceSeconds(3600)
+      const cookies = browser.cookies.all().map(({ name, value }) => [name, value])
+      idp.failWhen('token', () => fault)
+      const response = await browser.fetch('/api/auth/profile')
+      t.is(response.statusCode, 503)
+      t.is(response.json().error, 'temporarily_unavailable')
+      t.regex(String(response.headers['retry-after']), /^[1-9]\d*$/)
+      t.deepEqual(response.setCookies, [])
+      t.deepEqual(
+        browser.cookies.all().map(({ name, value }) => [name, value]),
+        cookies
+      )
+      idp.heal()
+      clock.advanceSeconds(Number(response.headers['retry-after']))
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.deepEqual(idp.reuses, [])
+    })
+  }
+
+  const useless: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+    'no access token': { access_token: undefined },
+    'a number for an access token': { access_token: 42 },
+    'a lifetime in words': { expires_in: '3600' },
+    'a negative lifetime': { expires_in: -1 },
+    'no lifetime': { expires_in: undefined },
+    'a token of another type': { token_type: 'mac' }
+  }
+  for (const [name, members] of Object.entries(useless)) {
+    test(`${mode}: ${name} is 503, and no session is written`, async t => {
+      const { browser, clock, idp } = await startSignedIn(t, { mode })
+      clock.advanceSeconds(3600)
+      idp.failWhen('token', () => faults.change(members))
+      const response = await browser.fetch('/api/auth/profile')
+      t.is(response.statusCode, 503)
+      t.deepEqual(response.setCookies, [])
+    })
+  }
+
+  test(`${mode}: a client that the provider refuses is the operator's to mend, and logged as an error`, async t => {
+    const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    idp.failWhen('token', () => faults.error('invalid_client', 401))
+    await browser.fetch('/api/auth/profile')
+    const line = logs.find(({ event, level }) => event === 'refresh_failed' && level === 50)
+    t.like(line?.err, { error: 'invalid_client' })
+  })
+
+  test(`${mode}: a failed renewal is remembered for a moment, whatever number of pages wait`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    idp.failWhen('token', () => faults.tooManyRequests(7))
+    const before = idp.tokenRequests.length
+    const statuses = new Set<number>()
+    for (let page = 0; page < 20; page++) statuses.add((await browser.fetch('/api/auth/profile')).statusCode)
+    t.deepEqual(statuses, new Set([503]))
+    t.is(idp.tokenRequests.length, before + 1)
+    t.is((await browser.fetch('/api/auth/profile')).headers['retry-after'], '7')
+    clock.advanceSeconds(8)
+    await browser.fetch('/api/auth/profile')
+    t.is(idp.tokenRequests.length, before + 2, 'the provider is asked again once its time is over')
+  })
+
+  test(`${mode}: an answer without a refresh token keeps the old one`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    const first = idp.issued.refreshTokens.at(-1)?.value
+    const body = {
+      access_token: 'a-token-from-a-provider-that-does-not-rotate',
+      token_type: 'Bearer',
+      expires_in: 3599
+    }
+    idp.failWhen('token', () => faults.answer({ status: 200, body }))
+    const before = idp.tokenRequests.length
+    for (let renewal = 1; renewal <= 3; renewal++) {
+      clock.advanceSeconds(3600)
+      const response = await browser.fetch(mode === 'dual' ? '/api/auth/token' : '/api/auth/profile')
+      // The made-up access token is unknown at user info, which is no matter here.
+      t.is(response.statusCode, mode === 'dual' ? 200 : 502)
+      t.is(idp.tokenRequests.length, before + renewal * calls)
+    }
+    const sent = idp.tokenRequests.slice(before).map(({ form }) => form.refresh_token)
+    t.deepEqual(new Set(sent), new Set([first]))
+  })
+
+  test(`${mode}: a margin renews early, and a failure then serves the token that is still good`, async t => {
+    const overrides = { refresh: { marginSeconds: 120 } }
+    const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
+    clock.advanceSeconds(3599 - 120)
+    const before = idp.tokenRequests.length
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before)
+
+    clock.advanceSeconds(1)
+    idp.failWhen('token', () => faults.status(500))
+    const still = await browser.fetch('/api/auth/profile')
+    t.is(still.statusCode, 200)
+    t.is(idp.tokenRequests.length, before + 1)
+    t.deepEqual(still.setCookies, [])
+
+    idp.heal()
+    clock.advanceSeconds(2)
+    t.true(sessionCookies(await browser.fetch('/api/auth/profile')).length > 0)
+    t.is(idp.tokenRequests.length, before + 1 + calls)
+  })
+
+  test(`${mode}: a margin longer than the token lives does not renew at every request`, async t => {
+    const overrides = { refresh: { marginSeconds: 120 } }
+    const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
+    idp.settings.accessTokenLifetimeSeconds = 60
+    await signIn(browser)
+    const before = idp.tokenRequests.length
+    for (let request = 0; request < 5; request++) await browser.fetch('/api/auth/profile')
+    t.is(idp.tokenRequests.length, before)
+    clock.advanceSeconds(31)
+    await browser.fetch('/api/auth/profile')
+    t.is(idp.tokenRequests.length, before + calls)
+  })
+
+  test(`${mode}: the renewed session reaches the browser although the profile then fails`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    idp.failWhen('userinfo', () => faults.status(500))
+    const failed = await browser.fetch('/api/auth/profile')
+    t.is(failed.statusCode, 502)
+    t.true(sessionCookies(failed).length > 0)
+    idp.heal()
+    const before = idp.tokenRequests.length
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before)
+  })
+
+  test(`${mode}: a client that goes away during a renewal finds its result with the old cookie`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    const hold = idp.hold('token')
+    const gone = new AbortController()
+    const request = browser.fetch('/api/auth/profile', { signal: gone.signal })
+    await hold.arrived()
+    gone.abort()
+    await t.throwsAsync(request)
+    hold.release()
+    const before = idp.tokenRequests.length
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.true(idp.tokenRequests.length <= before + calls - 1, 'only what was left of the same renewal')
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a logout during a renewal wins, and the token that arrives late is revoked`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    const other = browser.clone()
+    clock.advanceSeconds(3600)
+    const hold = idp.hold('token')
+    const renewal = other.fetch('/api/auth/profile')
+    await hold.arrived()
+    t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+    hold.release()
+    const answer = await renewal
+    t.is(answer.statusCode, 401)
+    t.is(answer.body.length, 0)
+    t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
+    const newest = idp.issued.refreshTokens.at(-1)?.value as string
+    await eventually(() => idp.revoked.includes(newest))
+  })
+
+  test(`${mode}: every renewal writes one line with what an operator wants to know`, async t => {
+    const { browser, clock, logs } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    const old = browser.clone()
+    await browser.fetch('/api/auth/profile', { headers: { 'x-request-id': 'request-1' } })
+    await old.fetch('/api/auth/profile', { headers: { 'x-request-id': 'request-2' } })
+    const [refreshed, kept, ...more] = logs.entries.filter(({ event }) => event === 'refresh')
+    t.deepEqual(more, [])
+    t.like(refreshed, {
+      mode,
+      outcome: 'refreshed',
+      provider_calls: calls,
+      lifetime_seconds: 3599,
+      request_id: 'request-1'
+    })
+    t.like(kept, { mode, outcome: 'kept', provider_calls: 0, request_id: 'request-2' })
+    t.is(typeof refreshed?.duration_ms, 'number')
+    t.regex(String(refreshed?.session), /^[\w-]{8}$/)
+    t.is(kept?.session, refreshed?.session, 'one session keeps its name through renewals')
+  })
+
+  test(`${mode}: a clock five minutes fast or slow still logs in and renews`, async t => {
+    for (const offset of [-300, 300]) {
+      const { browser, clock, idp } = await startTestServer(t, { mode, parts: {} })
+      clock.advanceSeconds(offset)
+      await signIn(browser)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      clock.advanceSeconds(3600)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.deepEqual(idp.reuses, [])
+    }
+  })
+}
+
+test('dual: when only the second refresh fails, what the first brought is kept and the next request goes on', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.none, faults.status(500))
+  const partial = await browser.fetch('/api/auth/token')
+  t.is(partial.statusCode, 503)
+  t.true(sessionCookies(partial).length > 0, 'the rotated refresh token reaches the browser')
+  clock.advanceSeconds(2)
+  const next = await browser.fetch('/api/auth/token')
+  t.is(next.statusCode, 200)
+  const publicTokens = idp.issued.accessTokens.filter(({ scope }) => scope === 'viewables:read')
+  t.is(next.json().access_token, publicTokens.at(-1)?.value)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('dual: a lost answer to the second refresh is found again by whoever still has the first cookie', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
+  const old = browser.clone()
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.none, faults.status(503))
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 503)
+  clock.advanceSeconds(2)
+  t.is((await old.fetch('/api/auth/token')).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('dual: invalid_grant at the second refresh ends the session', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.none, faults.error('invalid_grant'))
+  const response = await browser.fetch('/api/auth/token')
+  t.is(response.statusCode, 401)
+  t.is(response.body.length, 0)
+  t.is(browser.cookies.value('platform_session'), undefined)
+})
+
+test('dual: a public token with more than the public scopes is refused, and nothing of it leaks', async t => {
+  const { browser, clock, idp, recorder, logs } = await startSignedIn(t, { mode: 'dual' })
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.none, faults.change({ scope: 'data:read viewables:read' }))
+  const response = await browser.fetch('/api/auth/token')
+  t.is(response.statusCode, 503)
+  recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }), logs.lines)
+  const refused = idp.issued.accessTokens.at(-1)?.value as string
+  recorder.assertNone(t, [refused], logs.lines)
+  clock.advanceSeconds(2)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200, 'the session goes on with the newest refresh token')
+  t.deepEqual(idp.reuses, [])
+})
+
+test('a slow provider is given up after the configured time, and the session stays', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, { overrides: { platform: { timeoutSeconds: 0.2 } } })
+  clock.advanceSeconds(3600)
+  idp.failWhen('token', () => faults.hang())
+  const response = await browser.fetch('/api/auth/profile')
+  t.is(response.statusCode, 503)
+  t.deepEqual(response.setCookies, [])
+})
+
+test('a provider that is away leaves active sessions and static files alone', async t => {
+  const { browser, idp } = await startSignedIn(t, { mode: 'dual' })
+  await idp.offline()
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  t.is((await browser.get('/')).statusCode, 200)
+  t.is((await browser.get('/readyz')).statusCode, 200)
+  await idp.online()
+})
+
+test('a thousand requests at once on one expired session renew it once', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual', logLevel: 'warn' })
+  const before = idp.tokenRequests.length
+  clock.advanceSeconds(3600)
+  const tabs = Array.from({ length: 20 }, () => browser.clone())
+  const answers = await Promise.all(tabs.flatMap(tab => Array.from({ length: 50 }, () => tab.fetch('/api/auth/token'))))
+  t.is(answers.filter(({ statusCode }) => statusCode === 200).length, 1000)
+  t.is(new Set(answers.map(answer => answer.json().access_token)).size, 1)
+  t.is(idp.tokenRequests.length, before + 2)
+})
