@@ -2,13 +2,13 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
-import { folder } from '../helpers/folder.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 
 const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
 
 /** The program itself, with nothing of this process's environment. */
 async function launch(t: ExecutionContext, args: readonly string[], env: Record<string, string> = {}) {
-  const cwd = await folder(t, { 'wwwroot/index.html': 'hello' })
+  const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello' })
   const child = spawn(process.execPath, [program, ...args], { cwd, env })
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))

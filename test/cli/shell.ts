@@ -3,7 +3,7 @@ import { PassThrough, Readable, Writable } from 'node:stream'
 import type { ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
 import type { Terminal } from '#src/cli/terminal.js'
-import { folder } from '../helpers/folder.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 
 export interface Shell {
   readonly terminal: Terminal
@@ -27,7 +27,7 @@ export interface ShellOptions {
 /** A terminal under the test's control, in a folder of its own. */
 export async function shell(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}): Promise<Shell> {
   const { env = {}, files = {}, isTTY = false, input, columns } = options
-  const cwd = options.cwd ?? (await folder(t, { 'wwwroot/index.html': 'hello', ...files }))
+  const cwd = options.cwd ?? (await tempFolder(t, { 'wwwroot/index.html': 'hello', ...files }))
   const signals = new EventEmitter()
   const exits: number[] = []
   const [stdout, stderr, log] = [collector(), collector(), collector()]

@@ -2,7 +2,7 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { loadConfig } from '#src/config/load.js'
-import { folder } from '../helpers/folder.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, load, problemsOf, sessionSecret } from './given.js'
 
 test('a secret comes from the file its variable names, without the newline at the end', async t => {
@@ -64,7 +64,7 @@ test('a folder called .env is left alone', async t => {
 })
 
 test('a .env file that cannot be read is a problem, for something was meant by it', async t => {
-  const cwd = await folder(t)
+  const cwd = await tempFolder(t)
   await symlink('.env', join(cwd, '.env'))
   const error = await t.throwsAsync(loadConfig({ cwd, env: enough }))
   t.regex(error?.message ?? '', /\.env \(working directory\): cannot be read: ELOOP/)
@@ -146,7 +146,7 @@ test('a flag names the file of a secret', async t => {
 })
 
 test('relative files are found from the working directory', async t => {
-  const cwd = await folder(t, { 'run/secrets/session': sessionSecret })
+  const cwd = await tempFolder(t, { 'run/secrets/session': sessionSecret })
   const env = { ...enough, SERVER_SESSION_SECRET: '', SERVER_SESSION_SECRET_FILE: join('run', 'secrets', 'session') }
   const { config } = await loadConfig({ cwd, env })
   t.is(config.session.secret, sessionSecret)

@@ -2,7 +2,7 @@ import { basename, join } from 'node:path'
 import test from 'ava'
 import { searchPlaces } from '#src/config/file.js'
 import { loadConfig } from '#src/config/load.js'
-import { folder } from '../helpers/folder.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, load, problemsOf } from './given.js'
 
 /** The same two settings in the language of the file's name. */
@@ -16,7 +16,7 @@ function textFor(place: string): string {
 
 for (const place of searchPlaces) {
   test(`settings are found in ${place}`, async t => {
-    const cwd = await folder(t, { [place]: textFor(place) })
+    const cwd = await tempFolder(t, { [place]: textFor(place) })
     const { config, origins, file } = await loadConfig({ cwd, env: enough })
     t.is(config.port, 9000)
     t.is(config.log.level, 'debug')
@@ -51,7 +51,7 @@ test('an ES module may be called .js', async t => {
 })
 
 test('files outside the working directory are not looked for', async t => {
-  const above = await folder(t, { '.platform-auth-serverrc.json': '{"port":9000}', 'inner/keep': '' })
+  const above = await tempFolder(t, { '.platform-auth-serverrc.json': '{"port":9000}', 'inner/keep': '' })
   const { config } = await loadConfig({ cwd: join(above, 'inner'), env: enough })
   t.is(config.port, 8080)
 })

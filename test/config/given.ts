@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava'
 import { ConfigError, type Problem } from '#src/config/errors.js'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
 import type { Sources } from '#src/config/resolve.js'
-import { folder } from '../helpers/folder.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 
 export const sessionSecret = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
 export const clientSecret = 'Rk81mZqPw0'
@@ -22,7 +22,7 @@ export interface Situation extends Omit<Sources, 'cwd'> {
 
 /** Loads the settings in a folder of their own, with nothing of this process's environment. */
 export async function load(t: ExecutionContext, { files, env, ...sources }: Situation = {}): Promise<LoadedConfig> {
-  return loadConfig({ ...sources, env: { ...enough, ...env }, cwd: await folder(t, files) })
+  return loadConfig({ ...sources, env: { ...enough, ...env }, cwd: await tempFolder(t, files) })
 }
 
 /** The problems of settings that must be refused. */

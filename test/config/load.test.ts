@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
-import { folder } from '../helpers/folder.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 import { problemsOf } from './given.js'
 
 test('all problems are listed together, each with its key and its origin', async t => {
@@ -33,7 +33,7 @@ test('all problems are listed together, each with its key and its origin', async
 })
 
 test('what is required and missing, or given but empty, is refused with the ways to give it', async t => {
-  const cwd = await folder(t, { '.platform-auth-serverrc': 'platform: { callbackUrl: "" }' })
+  const cwd = await tempFolder(t, { '.platform-auth-serverrc': 'platform: { callbackUrl: "" }' })
   const error = await t.throwsAsync(loadConfig({ cwd, env: { SERVER_SESSION_SECRET: '  ' } }), {
     instanceOf: ConfigError
   })
@@ -71,7 +71,7 @@ test('no message repeats a refused secret, wherever it stood', async t => {
         if (where === 'wrong type')
           text = JSON.stringify({ session: { secret: [value] }, platform: { clientSecret: { value } } })
         if (where === 'one level too high') text = JSON.stringify({ session: value })
-        const cwd = await folder(t, { '.platform-auth-serverrc.json': text })
+        const cwd = await tempFolder(t, { '.platform-auth-serverrc.json': text })
         const error = await t.throwsAsync(loadConfig({ cwd, env }), { instanceOf: ConfigError })
         t.false(error?.message.includes(value))
       }

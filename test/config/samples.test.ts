@@ -7,7 +7,7 @@ import { referenceTable, withReference } from '#src/config/reference.js'
 import { fullSample, sampleFile } from '#src/config/sample.js'
 import { jsonSchema } from '#src/config/schema.js'
 import { settingKeys, settingOf } from '#src/config/settings.js'
-import { folder } from '../helpers/folder.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 import { enough } from './given.js'
 
 const root = new URL('../../', import.meta.url)
@@ -47,7 +47,7 @@ for (const sample of samples) {
   test(`the sample ${sample} works once the application's own values are given`, async t => {
     const { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID } = enough
     const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID }
-    const { config, warnings } = await loadConfig({ configFile, env, cwd: await folder(t) })
+    const { config, warnings } = await loadConfig({ configFile, env, cwd: await tempFolder(t) })
     t.deepEqual(warnings, [])
     if (sample !== 'full.yaml' && sample !== 'minimal.yaml') t.is(`${config.mode}.yaml`, sample)
   })
@@ -55,7 +55,7 @@ for (const sample of samples) {
   test(`the sample ${sample} is refused while its placeholder stands`, async t => {
     const { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET } = enough
     const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET }
-    const error = await t.throwsAsync(loadConfig({ configFile, env, cwd: await folder(t) }), {
+    const error = await t.throwsAsync(loadConfig({ configFile, env, cwd: await tempFolder(t) }), {
       instanceOf: ConfigError
     })
     t.deepEqual(
@@ -77,7 +77,7 @@ test('a settings file written from values is read back as those values', async t
     'platform.pkce': false,
     'platform.revocationEndpoint': 'none'
   })
-  const cwd = await folder(t, { 'platform-auth-server.config.yaml': text })
+  const cwd = await tempFolder(t, { 'platform-auth-server.config.yaml': text })
   const { config } = await loadConfig({ cwd, env: { ...enough, PLATFORM_CLIENT_ID: undefined } })
   t.is(config.mode, 'dual')
   t.is(config.port, 80)

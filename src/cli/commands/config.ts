@@ -2,8 +2,8 @@ import { ConfigError } from '../../config/errors.js'
 import { type Resolution, resolveSettings } from '../../config/resolve.js'
 import { type SettingKey, settingKeys } from '../../config/settings.js'
 import { shownText, shownValue } from '../../config/show.js'
+import { type Command, sourcesOf } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
-import { type Command, sourcesOf } from './index.js'
 
 /** Shows everything it found even if the server would not start with it: that is when one wants to look. */
 export const config: Command = async function config(invocation) {

@@ -2,10 +2,10 @@ import { loadConfig } from '../../config/load.js'
 import { createLog } from '../../log.js'
 import { startServer } from '../../server.js'
 import { announce } from '../announce.js'
+import { type Command, sourcesOf } from '../command.js'
 import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
 import { untilStopped } from '../signals.js'
 import { listenError } from '../start-error.js'
-import { type Command, sourcesOf } from './index.js'
 
 export const start: Command = async function start(invocation) {
   const { terminal } = invocation

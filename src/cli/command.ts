@@ -1,0 +1,31 @@
+import type { Flags } from '../config/flags.js'
+import type { Sources } from '../config/resolve.js'
+import type { Terminal } from './terminal.js'
+
+/** What a command is given. */
+export interface Invocation {
+  readonly terminal: Terminal
+  readonly flags: Flags
+  readonly configFile: string | undefined
+  /** Arguments after the command's name. */
+  readonly args: readonly string[]
+  /** Options that are no settings, by their name in camel case. */
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+/** Returns the exit code. */
+export type Command = (invocation: Invocation) => Promise<number>
+
+export interface CommandEntry {
+  readonly name: string
+  readonly summary: string
+  /** As commander writes them, with the words a shell may offer. */
+  readonly argument?: { readonly syntax: string; readonly choices: readonly string[] }
+  readonly options?: readonly { readonly flags: string; readonly summary: string }[]
+  readonly load: () => Promise<Command>
+}
+
+export function sourcesOf({ terminal, flags, configFile }: Invocation): Sources {
+  const { env, cwd } = terminal
+  return { env, cwd, flags, ...(configFile !== undefined && { configFile }) }
+}
