@@ -1,3 +1,4 @@
+import { parseRedisAddress } from './redis-address.js'
 import { asText, type ValueType } from './types.js'
 
 // The addresses among the settings. They keep the spelling they were given: a callback URL is compared letter by letter by the provider.
@@ -52,15 +53,15 @@ export const issuerAddress: ValueType<string> = {
 }
 
 export const redisAddress: ValueType<string> = {
-  allowed: 'an address such as redis://host:6379/0 (rediss:// for TLS)',
+  allowed: 'redis://host:6379/0, rediss:// for TLS, host,host for a cluster, host,host?sentinel=NAME for sentinels',
   json: { type: 'string', pattern: '^rediss?://\\S+$' },
   fromText: asText,
   schema: v =>
     v.pipe(
       v.string(),
-      v.check(address => /^rediss?:\/\/\S+$/.test(address) && URL.canParse(address), 'it is no redis address')
+      v.check(address => /^rediss?:\/\/\S+$/.test(address) && !!parseRedisAddress(address), 'it is no redis address')
     ),
-  mask: withoutUser
+  mask: address => withoutUser(address).replace(/(sentinelPassword=)[^&]*/g, '$1***')
 }
 
 /** True for a host that only this machine can answer for. */

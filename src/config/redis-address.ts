@@ -1,0 +1,69 @@
+/**
+ * What `redisUrl` may say: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`.
+ * Several hosts are the nodes of a cluster, or with `?sentinel=NAME` the sentinels that watch the master NAME;
+ * `?cluster` makes one host the entrance to a cluster. It is read here because URL knows one host only, and because
+ * the client would take any word behind the question mark for one of its own options.
+ */
+export interface RedisAddress {
+  readonly kind: 'single' | 'cluster' | 'sentinel'
+  readonly hosts: readonly { readonly host: string; readonly port: number }[]
+  /** The name under which the sentinels know the master. */
+  readonly masterName: string | undefined
+  readonly sentinelUsername: string | undefined
+  readonly sentinelPassword: string | undefined
+  readonly tls: boolean
+  readonly username: string | undefined
+  readonly password: string | undefined
+  readonly database: number
+}
+
+const REDIS_PORT = 6379
+const SENTINEL_PORT = 26379
+
+// scheme | user and password | hosts | database | parameters.
+const PARTS = /^(rediss?):\/\/(?:([^/?#]*)@)?([^/?#@]+)(?:\/(\d{1,5})?)?(?:\?([^#]*))?$/i
+const HOST = /^(?:\[([0-9a-f:.%]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i
+const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinelPassword'])
+
+/** The parts of the address, or undefined when it is none; the caller says so, without repeating the password. */
+export function parseRedisAddress(text: string): RedisAddress | undefined {
+  const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
+  const parameters = new URLSearchParams(query)
+  const masterName = parameters.get('sentinel') ?? undefined
+  const hosts = hostList.split(',').map(host => parseHost(host, masterName === undefined ? REDIS_PORT : SENTINEL_PORT))
+  const isCluster = parameters.has('cluster') || (hosts.length > 1 && masterName === undefined)
+  const isRefused =
+    scheme === '' ||
+    masterName === '' ||
+    (isCluster && (masterName !== undefined || database !== '0')) ||
+    [...parameters.keys()].some(name => !PARAMETERS.has(name))
+  if (isRefused || !hosts.every(host => host !== undefined)) return undefined
+
+  const [username, ...password] = credentials.split(':').map(decode)
+  return {
+    kind: isCluster ? 'cluster' : masterName === undefined ? 'single' : 'sentinel',
+    hosts,
+    masterName,
+    sentinelUsername: parameters.get('sentinelUsername') ?? undefined,
+    sentinelPassword: parameters.get('sentinelPassword') ?? undefined,
+    tls: scheme.toLowerCase() === 'rediss',
+    username: username || undefined,
+    password: password.join(':') || undefined,
+    database: Number(database)
+  }
+}
+
+function parseHost(text: string, usualPort: number): { host: string; port: number } | undefined {
+  const [, address, name, port = String(usualPort)] = HOST.exec(text) ?? []
+  const host = address ?? name
+  return host !== undefined && Number(port) > 0 && Number(port) < 65_536 ? { host, port: Number(port) } : undefined
+}
+
+// A lone % is what somebody meant who never heard of percent-encoding.
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

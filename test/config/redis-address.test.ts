@@ -1,0 +1,73 @@
+import test from 'ava'
+import { parseRedisAddress } from '#src/config/redis-address.js'
+
+const plain = {
+  kind: 'single',
+  masterName: undefined,
+  sentinelUsername: undefined,
+  sentinelPassword: undefined,
+  tls: false,
+  username: undefined,
+  password: undefined,
+  database: 0
+} as const
+const local = [{ host: 'localhost', port: 6379 }]
+
+const accepted = {
+  'redis://localhost': { ...plain, hosts: local },
+  'rediss://localhost:6380/': { ...plain, tls: true, hosts: [{ host: 'localhost', port: 6380 }] },
+  'redis://[::1]:7000/15': { ...plain, database: 15, hosts: [{ host: '::1', port: 7000 }] },
+  'redis://:s%40cret:x@localhost': { ...plain, password: 's@cret:x', hosts: local },
+  'redis://who:50%@localhost': { ...plain, username: 'who', password: '50%', hosts: local },
+  'redis://a:7000,b,c:7002': {
+    ...plain,
+    kind: 'cluster',
+    hosts: [
+      { host: 'a', port: 7000 },
+      { host: 'b', port: 6379 },
+      { host: 'c', port: 7002 }
+    ]
+  },
+  'rediss://entrance.example:6379?cluster': {
+    ...plain,
+    kind: 'cluster',
+    tls: true,
+    hosts: [{ host: 'entrance.example', port: 6379 }]
+  },
+  'redis://who:pw@a,b:5000/2?sentinel=main&sentinelPassword=x': {
+    ...plain,
+    kind: 'sentinel',
+    username: 'who',
+    password: 'pw',
+    database: 2,
+    masterName: 'main',
+    sentinelPassword: 'x',
+    hosts: [
+      { host: 'a', port: 26379 },
+      { host: 'b', port: 5000 }
+    ]
+  }
+}
+
+for (const [text, address] of Object.entries(accepted)) {
+  test(`${text} is understood`, t => t.deepEqual(parseRedisAddress(text), address))
+}
+
+const refused = {
+  'another scheme': 'http://localhost',
+  'no host': 'redis:///0',
+  'an empty host among several': 'redis://a,,b',
+  'a port that is none': 'redis://localhost:0',
+  'a port beyond the last': 'redis://localhost:65536',
+  'a database that is no number': 'redis://localhost/main',
+  'a database in a cluster, which has only one': 'redis://a,b/1',
+  'a cluster behind sentinels': 'redis://a,b?sentinel=main&cluster',
+  'sentinels without a name to ask for': 'redis://a,b?sentinel=',
+  'an option of the client': 'redis://localhost?enableOfflineQueue=true',
+  'a fragment': 'redis://localhost#0',
+  'white space': 'redis://local host'
+}
+
+for (const [what, text] of Object.entries(refused)) {
+  test(`an address with ${what} is refused`, t => t.is(parseRedisAddress(text), undefined))
+}
