@@ -34,7 +34,7 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   if (config.log.requests) app.use(accessLog(services.requestLog))
   app.use(errors(services))
   app.use(refuseBodies)
-  app.use(health({ isDraining }))
+  app.use(health({ isDraining, coordination: services.coordination }))
   app.use(staticFiles(config.wwwroot ?? STARTER_PAGE))
   app.use(
     authRoutes({

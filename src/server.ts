@@ -38,7 +38,10 @@ export async function startServer(config: Config, parts: Partial<AppParts> = {})
     void handle(request, response)
   })
   server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, log))
-  await listen(server, config)
+  await listen(server, config).catch(async (error: unknown) => {
+    await coordination.close()
+    throw error
+  })
   transport.warmUp().catch(() => {})
 
   const { port } = server.address() as AddressInfo

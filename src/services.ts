@@ -2,7 +2,7 @@
 import { type Logger, pino } from 'pino'
 import type { Config } from './config/settings.js'
 import type { Coordination } from './coordination/coordination.js'
-import { createMemoryCoordination } from './coordination/memory.js'
+import { createCoordination } from './coordination/index.js'
 import { AUTH_PATH } from './http/auth-routes.js'
 import { cookieNames } from './http/cookies.js'
 import { createRequestLog } from './http/request.js'
@@ -26,11 +26,7 @@ export interface AppParts {
 export type Services = ReturnType<typeof createServices>
 
 export function createServices(config: Config, given: Partial<AppParts> = {}) {
-  const {
-    now = Date.now,
-    log = pino({ level: config.log.level }),
-    coordination = createMemoryCoordination(now)
-  } = given
+  const { now = Date.now, log = pino({ level: config.log.level }) } = given
   const { session, platform, refresh } = config
   const maxAgeSeconds = session.maxAgeSeconds
   const cookies = cookieNames(session.cookieName, platform.callbackUrl)
@@ -45,6 +41,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const sessionCookie = createSessionCookie({ sealer, name: cookies.session, maxAgeMs: maxAgeSeconds * 1000, now })
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
+  const coordination = given.coordination ?? createCoordination(config, { keyring, now, log })
 
   const homePath = `${basePath}/`
 

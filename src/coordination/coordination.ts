@@ -5,16 +5,26 @@
 export interface Coordination {
   /**
    * Runs `work` unless somebody is already at it, whom it then waits for, or its result is still kept.
-   * When `work` throws, those waiting see the same error and nothing is kept.
+   * When `work` throws, those waiting in this process see the same error and nothing is kept.
    * @param accept looks at a kept result; when it says no, the work is done again and the result replaced.
    */
-  once<T>(key: string, work: () => Promise<Settled<T>>, accept?: (kept: T) => boolean): Promise<Once<T>>
+  once<T>(key: string, work: (run: Run) => Promise<Settled<T>>, accept?: (kept: T) => boolean): Promise<Once<T>>
   /** The result for `key`, awaited when its work is under way; undefined when there is none or the work failed. */
   result<T>(key: string): Promise<T | undefined>
   /** Remembers `key` for `ttlMs` milliseconds. */
   mark(key: string, ttlMs: number): Promise<void>
   isMarked(key: string): Promise<boolean>
+  status(): CoordinationStatus
+  /** Finishes what is under way, within a few seconds. */
   close(): Promise<void>
+}
+
+export interface Run {
+  /**
+   * Whether another replica may be doing, or may just have done, the same without either knowing: their common store is
+   * or was away. A provider that says a token is spent then says nothing about who spent it.
+   */
+  isAlone(): boolean
 }
 
 export interface Settled<T> {
@@ -28,4 +38,8 @@ export interface Once<T> {
   readonly value: T
   /** `ran`: by this call; `joined`: by another that was under way; `kept`: before. */
   readonly how: 'ran' | 'joined' | 'kept'
+}
+
+export interface CoordinationStatus {
+  readonly store: 'memory' | 'redis' | 'memory (redis away)'
 }

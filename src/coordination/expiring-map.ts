@@ -3,6 +3,8 @@ export interface ExpiringMap<T> {
   get(key: string): T | undefined
   set(key: string, value: T, ttlMs: number): void
   delete(key: string): void
+  /** What has not ended, each with the milliseconds it has left. */
+  entries(): Iterable<readonly [key: string, value: T, leftMs: number]>
   readonly size: number
 }
 
@@ -35,6 +37,12 @@ export function createExpiringMap<T>(most: number, now: () => number): ExpiringM
     },
     delete(key) {
       entries.delete(key)
+    },
+    *entries() {
+      for (const [key, { value, until }] of entries) {
+        const leftMs = until - now()
+        if (leftMs > 0) yield [key, value, leftMs] as const
+      }
     },
     get size() {
       return entries.size

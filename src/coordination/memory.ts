@@ -1,18 +1,28 @@
-import type { Coordination, Once, Settled } from './coordination.js'
+import type { Coordination, Once, Run, Settled } from './coordination.js'
 import { createExpiringMap } from './expiring-map.js'
+
+/** What a store over several processes has to know of the part that is in this one. */
+export interface MemoryCoordination extends Coordination {
+  isUnderWay(key: string): boolean
+  /** Every kept result and every mark, with the milliseconds each has left. */
+  results(): Iterable<readonly [key: string, value: unknown, leftMs: number]>
+  marks(): Iterable<readonly [key: string, value: true, leftMs: number]>
+}
 
 // A kept result is a session of some kilobytes and lives a minute; a mark is a short string and lives a day.
 const MOST_RESULTS = 10_000
 const MOST_MARKS = 200_000
 
+const ONLY_PROCESS: Run = { isAlone: () => false }
+
 /** Coordination within this process. */
-export function createMemoryCoordination(now: () => number): Coordination {
+export function createMemoryCoordination(now: () => number): MemoryCoordination {
   const underWay = new Map<string, Promise<Settled<unknown>>>()
   const kept = createExpiringMap<unknown>(MOST_RESULTS, now)
   const marks = createExpiringMap<true>(MOST_MARKS, now)
 
-  async function run<T>(key: string, work: () => Promise<Settled<T>>): Promise<Once<T>> {
-    const running = work()
+  async function run<T>(key: string, work: (run: Run) => Promise<Settled<T>>): Promise<Once<T>> {
+    const running = work(ONLY_PROCESS)
     underWay.set(key, running)
     try {
       const { value, keepMs } = await running
@@ -25,7 +35,7 @@ export function createMemoryCoordination(now: () => number): Coordination {
   }
 
   return {
-    async once<T>(key: string, work: () => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
+    async once<T>(key: string, work: (run: Run) => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
       const running = underWay.get(key) as Promise<Settled<T>> | undefined
       if (running) return { value: (await running).value, how: 'joined' }
       const value = kept.get(key) as T | undefined
@@ -45,6 +55,10 @@ export function createMemoryCoordination(now: () => number): Coordination {
     async isMarked(key) {
       return marks.get(key) === true
     },
-    async close() {}
+    status: () => ({ store: 'memory' }),
+    async close() {},
+    isUnderWay: key => underWay.has(key),
+    results: () => kept.entries(),
+    marks: () => marks.entries()
   }
 }

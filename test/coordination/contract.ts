@@ -1,5 +1,5 @@
 // What every coordination store promises, whoever keeps it. Each store's test file calls this once with its own factory.
-import test, { type ExecutionContext } from 'ava'
+import test, { type ExecutionContext, type Implementation } from 'ava'
 import type { Coordination, Settled } from '#src/coordination/coordination.js'
 
 export interface StoreUnderTest {
@@ -9,17 +9,21 @@ export interface StoreUnderTest {
   pass(ms: number): Promise<void>
 }
 
-/** @param createStore an empty store for one test, which it closes when the test ends. */
+/**
+ * @param createStore an empty store for one test, which it closes when the test ends.
+ * @param declare how a test is declared where the store needs something that may not be installed
+ */
 export function coordinationContract(
   storeName: string,
-  createStore: (t: ExecutionContext) => Promise<StoreUnderTest>
+  createStore: (t: ExecutionContext) => Promise<StoreUnderTest>,
+  declare: (title: string, implementation: Implementation<[]>) => void = test
 ): void {
   // Long enough for the slowest machine, and short enough to wait for where no clock can be moved.
   const longMs = 60_000
   const shortMs = 250
 
   const promises = (behaviour: string, implementation: (t: ExecutionContext, store: StoreUnderTest) => Promise<void>) =>
-    test(`${storeName}: ${behaviour}`, async t => implementation(t, await createStore(t)))
+    declare(`${storeName}: ${behaviour}`, async t => implementation(t, await createStore(t)))
 
   promises('work that many ask for at once is done once, and all get its value', async (t, { replicas }) => {
     const work = countedWork({ tokens: ['a', 'b'], left: null }, longMs)

@@ -1,0 +1,121 @@
+/**
+ * Locks and results in Redis, and how they change: each step is one script, so that nobody sees half of it. A lock and
+ * its result share a hash tag, which keeps them on one node of a cluster. Every script may run twice, since an answer
+ * can get lost; the scripts are sent whole each time, so that a Redis that forgot them needs nothing.
+ */
+import type { RedisCommands } from './redis-client.js'
+
+export interface RedisResults {
+  /** Takes the lock unless somebody else has it, or there is a result other than the one `refused`. */
+  begin(key: string, run: string, refused: string): Command<Begun>
+  /**
+   * Leaves the result, gives the lock back, tells those who wait. When a result came up meanwhile, it stays and is
+   * returned: it is of an earlier run that had lost the lock to this one, and whose token was therefore used first.
+   */
+  finish(key: string, run: string, refused: string, text: string, ttlMs: number): Command<string | null>
+  /** Gives the lock back without a result, and lets those who wait try. */
+  release(key: string, run: string): Command<void>
+  /** Keeps the lock, or takes it again if Redis lost it; false when somebody else has it. */
+  extend(key: string, run: string): Command<boolean>
+  /** Leaves a result that Redis may have missed or lost. */
+  restore(key: string, text: string, ttlMs: number): Command<void>
+  look(key: string): Command<Begun | undefined>
+}
+
+type Command<T> = (commands: RedisCommands) => Promise<T>
+
+/** `held`: by another, for `leftMs` more unless it is extended. */
+export type Begun =
+  | { readonly kind: 'mine' }
+  | { readonly kind: 'held'; readonly leftMs: number }
+  | { readonly kind: 'result'; readonly text: string }
+
+/** A run's id; a result's text begins with that of the run that made it. */
+export const RUN_LENGTH = 22
+export const NO_RUN = '-'.repeat(RUN_LENGTH)
+
+// KEYS: lock, result. ARGV: run, refused run, milliseconds of the lock.
+const BEGIN = `
+local result = redis.call('GET', KEYS[2])
+if result and string.sub(result, 1, ${RUN_LENGTH}) ~= ARGV[2] then return { 'result', result } end
+if redis.call('GET', KEYS[1]) == ARGV[1] then return { 'mine' } end
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[3]) then return { 'mine' } end
+return { 'held', redis.call('PTTL', KEYS[1]) }`
+
+// KEYS: lock, result. ARGV: run, refused run, result, its milliseconds, channel, key.
+const FINISH = `
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  redis.call('DEL', KEYS[1])
+  local other = redis.call('GET', KEYS[2])
+  local by = other and string.sub(other, 1, ${RUN_LENGTH})
+  if by and by ~= ARGV[2] and by ~= ARGV[1] then
+    redis.call('PUBLISH', ARGV[5], ARGV[6])
+    return other
+  end
+end
+redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
+redis.call('PUBLISH', ARGV[5], ARGV[6])
+return false`
+
+// KEYS: lock. ARGV: run, channel, key.
+const RELEASE = `
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+redis.call('PUBLISH', ARGV[2], ARGV[3])`
+
+// KEYS: lock. ARGV: run, milliseconds of the lock.
+const EXTEND = `
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`
+
+// KEYS: result. ARGV: result, its milliseconds, channel, key.
+const RESTORE = `
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then redis.call('PUBLISH', ARGV[3], ARGV[4]) end`
+
+// KEYS: lock, result.
+const LOOK = `
+local left = redis.call('PTTL', KEYS[1])
+if left ~= -2 then return { 'held', left } end
+local result = redis.call('GET', KEYS[2])
+return result and { 'result', result }`
+
+export function createRedisResults(prefix: string, channel: string, lockMs: number): RedisResults {
+  const lock = (key: string) => `${prefix}{${key}}:lock`
+  const result = (key: string) => `${prefix}{${key}}:result`
+
+  function begun(answer: unknown): Begun | undefined {
+    if (!Array.isArray(answer)) return undefined
+    const [kind, value] = answer as [string, unknown]
+    if (kind === 'held') return { kind, leftMs: Number(value) }
+    return kind === 'result' ? { kind, text: String(value) } : { kind: 'mine' }
+  }
+
+  return {
+    begin(key, run, refused) {
+      return async commands =>
+        begun(await commands.eval(BEGIN, 2, lock(key), result(key), run, refused, lockMs)) as Begun
+    },
+    finish(key, run, refused, text, ttlMs) {
+      const ttl = Math.ceil(ttlMs)
+      return async commands =>
+        (await commands.eval(FINISH, 2, lock(key), result(key), run, refused, text, ttl, channel, key)) as string | null
+    },
+    release(key, run) {
+      return async commands => {
+        await commands.eval(RELEASE, 1, lock(key), run, channel, key)
+      }
+    },
+    extend(key, run) {
+      return async commands => (await commands.eval(EXTEND, 1, lock(key), run, lockMs)) === 1
+    },
+    restore(key, text, ttlMs) {
+      return async commands => {
+        await commands.eval(RESTORE, 1, result(key), text, Math.ceil(ttlMs), channel, key)
+      }
+    },
+    look(key) {
+      return async commands => begun(await commands.eval(LOOK, 2, lock(key), result(key)))
+    }
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * Coordination between processes that share a Redis. Within this process askers join in memory first, so that Redis
+ * hears one of them; what Redis answers is never needed to go on: while it is away, memory alone decides, and what it
+ * missed is told it when it is back.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Sealer } from '../sealing/keyring.js'
+import type { Coordination, Once, Run, Settled } from './coordination.js'
+import { createMemoryCoordination } from './memory.js'
+import type { RedisClient, RedisEvents } from './redis-client.js'
+import { createRedisLink } from './redis-link.js'
+import { type Begun, createRedisResults, NO_RUN, RUN_LENGTH } from './redis-results.js'
+import { createWakeups } from './wakeups.js'
+
+export interface RedisCoordinationParts {
+  readonly open: (events: RedisEvents) => Promise<RedisClient>
+  /** Keeps applications that share a Redis apart. */
+  readonly prefix: string
+  readonly sealer: Sealer
+  readonly now: () => number
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly timing?: Partial<typeof TIMING>
+}
+
+const TIMING = {
+  /** How soon a dead owner's work is taken over. Far longer than a pause of a living one (it survives two lost extensions). */
+  lockMs: 3000,
+  extendMs: 1000,
+  /** A Redis that takes longer is of no use on the way of every request; much less would mistake a hiccup for an end. */
+  commandMs: 500,
+  closeMs: 2000
+}
+// Marks and results are handed over this many at a time, so that requests get in between.
+const RESTORED_AT_ONCE = 200
+
+/** What this process keeps of a piece of work: enough to tell Redis again. */
+interface Done<T> extends Once<T> {
+  readonly run: string
+}
+
+/** What travels, sealed. `isKept` is false when it is only for those who were waiting. */
+interface Packed<T> {
+  readonly value: T
+  readonly isKept: boolean
+}
+
+export function createRedisCoordination(parts: RedisCoordinationParts): Coordination {
+  const { open, prefix, sealer, now, log } = parts
+  const { lockMs, extendMs, commandMs, closeMs } = { ...TIMING, ...parts.timing }
+  const channel = `${prefix}done`
+  const results = createRedisResults(prefix, channel, lockMs)
+  const markKey = (key: string) => `${prefix}mark:${key}`
+
+  const local = createMemoryCoordination(now)
+  const wakeups = createWakeups()
+  const runs = new Map<string, OwnRun>()
+  const link = createRedisLink({
+    open: events => open({ ...events, channel, onMessage: wakeups.wake }),
+    probe: commands => commands.set(`${prefix}probe`, '1', 'PX', lockMs),
+    onUp: tellRedis,
+    log,
+    commandMs
+  })
+  const extending = setInterval(extendLocks, extendMs)
+  extending.unref()
+
+  interface OwnRun extends Run {
+    readonly id: string
+    isLost: boolean
+  }
+
+  function ownRun(isAway: boolean, id: string): OwnRun {
+    return {
+      id,
+      isLost: isAway,
+      isAlone() {
+        return this.isLost || link.state() === 'away' || link.isBackSince(lockMs)
+      }
+    }
+  }
+
+  async function onceAmongAll<T>(
+    key: string,
+    work: (run: Run) => Promise<Settled<T>>,
+    accept: (kept: T) => boolean
+  ): Promise<Done<T> & Settled<T>> {
+    const id = randomBytes(16).toString('base64url')
+    let refused = NO_RUN
+    let hasWaited = false
+    for (;;) {
+      const sleeper = wakeups.sleeper(key)
+      const begun = await link.ask(results.begin(key, id, refused))
+      if (begun?.kind === 'held') {
+        // Not asked again before the lock can have ended, even if Redis comes back empty meanwhile: its owner lives.
+        hasWaited = true
+        await sleeper.sleep(sleepMs(begun))
+        continue
+      }
+      sleeper.leave()
+      if (begun?.kind !== 'result') return runIt(key, ownRun(begun === undefined, id), refused, work)
+      const packed = unpack<T>(key, begun.text)
+      if (packed && (hasWaited || (packed.isKept && accept(packed.value)))) {
+        return { value: packed.value, how: hasWaited ? 'joined' : 'kept', run: runOf(begun.text), keepMs: 0 }
+      }
+      refused = runOf(begun.text)
+    }
+  }
+
+  async function runIt<T>(
+    key: string,
+    run: OwnRun,
+    refused: string,
+    work: (run: Run) => Promise<Settled<T>>
+  ): Promise<Done<T> & Settled<T>> {
+    runs.set(key, run)
+    try {
+      const { value, keepMs } = await work(run)
+      const text = pack(key, run.id, { value, isKept: keepMs > 0 })
+      runs.delete(key)
+      // Those who wait elsewhere need a moment to fetch what is not kept.
+      const ttlMs = keepMs > 0 ? keepMs : 2 * lockMs
+      const earlier = await link.ask(results.finish(key, run.id, refused, text, ttlMs))
+      const packed = earlier ? unpack<T>(key, earlier) : undefined
+      if (earlier && packed) return { value: packed.value, how: 'joined', run: runOf(earlier), keepMs: 0 }
+      return { value, how: 'ran', run: run.id, keepMs }
+    } catch (error) {
+      runs.delete(key)
+      void link.ask(results.release(key, run.id))
+      throw error
+    }
+  }
+
+  function extendLocks() {
+    for (const [key, run] of runs) {
+      // Looked up again when it is sent: a lock given back must not be taken once more by a late extension.
+      const extend = results.extend(key, run.id)
+      void link
+        .ask(async commands => (runs.get(key) === run ? extend(commands) : true))
+        .then(isMine => {
+          if (isMine === false) run.isLost = true
+        })
+    }
+  }
+
+  /** Redis is there, perhaps empty: first the locks of work under way, then what it may have missed or lost. */
+  async function tellRedis() {
+    extendLocks()
+    const restoring = [...restorations()]
+    while (restoring.length > 0 && link.state() === 'up') {
+      await Promise.all(restoring.splice(0, RESTORED_AT_ONCE).map(restore => restore()))
+    }
+  }
+
+  function* restorations() {
+    for (const [key, value, leftMs] of local.results()) {
+      const done = value as Done<unknown>
+      const text = pack(key, done.run, { value: done.value, isKept: true })
+      yield () => link.ask(results.restore(key, text, leftMs))
+    }
+    for (const [key, , leftMs] of local.marks()) yield () => setMark(key, leftMs)
+  }
+
+  function setMark(key: string, ttlMs: number) {
+    return link.ask(commands => commands.set(markKey(key), '1', 'PX', Math.max(1, Math.ceil(ttlMs))))
+  }
+
+  function pack<T>(key: string, run: string, packed: Packed<T>): string {
+    return run + sealer.seal(Buffer.from(JSON.stringify(packed)), `${key} ${run}`)
+  }
+
+  /** Undefined for what was not sealed by this deployment for this key and run; then the work is done again. */
+  function unpack<T>(key: string, text: string): Packed<T> | undefined {
+    const plaintext = sealer.open(text.slice(RUN_LENGTH), `${key} ${runOf(text)}`)
+    return plaintext && (JSON.parse(plaintext.toString()) as Packed<T>)
+  }
+
+  function sleepMs({ leftMs }: Begun & { kind: 'held' }): number {
+    return leftMs >= 0 ? leftMs + 1 : lockMs
+  }
+
+  return {
+    async once<T>(key: string, work: (run: Run) => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
+      for (;;) {
+        const { value: done, how } = await local.once<Done<T>>(
+          key,
+          async () => {
+            const { keepMs, ...done } = await onceAmongAll(key, work, accept)
+            return { value: done, keepMs }
+          },
+          kept => accept(kept.value)
+        )
+        if (how === 'ran') return { value: done.value, how: done.how }
+        if (how === 'kept' || done.how === 'ran') return { value: done.value, how }
+        // Whom this call joined was given what another process had; a kept result each asker looks at for itself.
+        if (done.how === 'joined' || accept(done.value)) return { value: done.value, how: done.how }
+      }
+    },
+
+    async result<T>(key: string) {
+      let hasWaited = false
+      while (!local.isUnderWay(key)) {
+        const sleeper = wakeups.sleeper(key)
+        const found = await link.ask(results.look(key))
+        if (found?.kind === 'held') {
+          hasWaited = true
+          await sleeper.sleep(sleepMs(found))
+          continue
+        }
+        sleeper.leave()
+        // Away, or back without what it had: then what this process remembers is all there is.
+        if (found?.kind !== 'result') break
+        const packed = unpack<T>(key, found.text)
+        return packed && (packed.isKept || hasWaited) ? packed.value : undefined
+      }
+      return (await local.result<Done<T>>(key))?.value
+    },
+
+    async mark(key, ttlMs) {
+      await local.mark(key, ttlMs)
+      await setMark(key, ttlMs)
+    },
+
+    async isMarked(key) {
+      if (await local.isMarked(key)) return true
+      const leftMs = await link.ask(commands => commands.pttl(markKey(key)))
+      if (leftMs === undefined || leftMs < 0) return false
+      await local.mark(key, leftMs)
+      return true
+    },
+
+    status() {
+      const state = link.state()
+      return { store: state === 'up' || state === 'unsure' ? 'redis' : 'memory (redis away)' }
+    },
+
+    async close() {
+      const ends = [...runs.keys()].map(key => local.result(key))
+      let timer: NodeJS.Timeout | undefined
+      const deadline = new Promise<void>(resolve => {
+        timer = setTimeout(resolve, closeMs)
+      })
+      await Promise.race([Promise.all(ends), deadline])
+      clearTimeout(timer)
+      clearInterval(extending)
+      await link.close()
+    }
+  }
+}
+
+function runOf(text: string): string {
+  return text.slice(0, RUN_LENGTH)
+}

@@ -1,0 +1,42 @@
+// Several stores on one Redis, as several processes would have them.
+import type { ExecutionContext } from 'ava'
+import { parseRedisAddress } from '#src/config/redis-address.js'
+import type { Coordination } from '#src/coordination/coordination.js'
+import { createRedisCoordination, type RedisCoordinationParts } from '#src/coordination/redis.js'
+import { openRedisClient } from '#src/coordination/redis-client.js'
+import { createKeyring } from '#src/sealing/keyring.js'
+import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
+
+export interface Replica extends Coordination {
+  readonly logs: CollectedLogs
+}
+
+type Options = Partial<Pick<RedisCoordinationParts, 'prefix' | 'timing' | 'now'>> & { readonly secret?: string }
+
+export async function startReplica(
+  t: Pick<ExecutionContext, 'teardown'>,
+  url: string,
+  { prefix = 'platform-auth:test:', secret = 'a secret that replicas share', ...options }: Options = {}
+): Promise<Replica> {
+  const address = parseRedisAddress(url)
+  if (!address) throw new Error(`${url} is not understood`)
+  const logs = await collectLogs()
+  const coordination = createRedisCoordination({
+    open: events => openRedisClient(address, events),
+    prefix,
+    sealer: createKeyring([secret]).sealer('shared results'),
+    now: Date.now,
+    log: logs.log,
+    ...options
+  })
+  t.teardown(() => coordination.close())
+  return { ...coordination, logs }
+}
+
+export async function startReplicas(
+  t: Pick<ExecutionContext, 'teardown'>,
+  url: string,
+  options: Options = {}
+): Promise<[Replica, Replica]> {
+  return [await startReplica(t, url, options), await startReplica(t, url, options)]
+}
