@@ -74,7 +74,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
       const { seed, browser, returnTo, exp } = JSON.parse(plaintext.toString()) as SealedState
       const isOurs = loginCookie !== undefined && isSame(fingerprintOf(loginCookie), browser)
       // An old state outlives its cookie by nature; one with somebody else's cookie is somebody else's at any age.
-      if (exp < now()) return { kind: isOurs || loginCookie === undefined ? 'expired' : 'foreign' }
+      if (exp <= now()) return { kind: isOurs || loginCookie === undefined ? 'expired' : 'foreign' }
       if (!isOurs) return { kind: loginCookie === undefined ? 'unbound' : 'foreign' }
       return { kind: 'valid', transaction: { ...derive(seed, loginCookie), returnTo, expiresAt: exp } }
     }

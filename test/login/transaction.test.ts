@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import test from 'ava'
+import fc from 'fast-check'
+import { createLoginTransactions, newLoginCookie } from '#src/login/transaction.js'
+import { createKeyring } from '#src/sealing/keyring.js'
+import { createClock } from '../helpers/clock.js'
+
+const SECRET = 'the secret of these login tests, long'
+const TEN_MINUTES_MS = 600_000
+
+function setUp({ secret = SECRET, purpose = 'login state' } = {}) {
+  const clock = createClock()
+  return { clock, ...createLoginTransactions(createKeyring([secret]).sealer(purpose), clock.now) }
+}
+
+function transactionOf(opened: ReturnType<ReturnType<typeof setUp>['open']>) {
+  if (opened.kind !== 'valid') throw new Error(`the state is ${opened.kind}`)
+  return opened.transaction
+}
+
+test('a login that comes back in the same browser is known again, with its return path', t => {
+  const { begin, open, clock } = setUp()
+  const browser = newLoginCookie()
+  const { state } = begin(browser, '/page?a=b')
+  const transaction = transactionOf(open(state, browser))
+  t.is(transaction.returnTo, '/page?a=b')
+  t.is(transaction.expiresAt, clock.now() + TEN_MINUTES_MS)
+})
+
+test('the verifier answers the challenge that went out, and the nonce is the same on both ways (RFC 7636 section 4)', t => {
+  const { begin, open } = setUp()
+  const browser = newLoginCookie()
+  const { state, codeChallenge, nonce } = begin(browser, '/')
+  const transaction = transactionOf(open(state, browser))
+  t.regex(transaction.codeVerifier, /^[A-Za-z0-9._~-]{43,128}$/)
+  t.is(createHash('sha256').update(transaction.codeVerifier).digest('base64url'), codeChallenge)
+  t.is(transaction.nonce, nonce)
+})
+
+test('a state holds only characters that the platform lets through', t => {
+  const { begin } = setUp()
+  fc.assert(fc.property(fc.string(), returnTo => /^[A-Za-z0-9._-]+$/.test(begin(newLoginCookie(), returnTo).state)))
+  t.pass()
+})
+
+test('state, challenge, nonce and id differ with every login, in one browser as in two', t => {
+  const { begin, open } = setUp()
+  const browser = newLoginCookie()
+  const logins = [browser, browser, browser, newLoginCookie()].map(cookie => {
+    const started = begin(cookie, '/')
+    const { id, codeVerifier } = transactionOf(open(started.state, cookie))
+    return [started.state, started.codeChallenge, started.nonce, id, codeVerifier]
+  })
+  const values = logins.flat()
+  t.is(new Set(values).size, values.length)
+})
+
+test('neither verifier, nonce, login cookie nor return path can be read in the state', t => {
+  const { begin, open } = setUp()
+  const browser = newLoginCookie()
+  const { state } = begin(browser, '/a-private-page')
+  const { codeVerifier, nonce } = transactionOf(open(state, browser))
+  const raw = `${state} ${Buffer.from(state, 'base64url').toString('latin1')}`
+  for (const secret of [browser, codeVerifier, nonce, 'a-private-page', 'returnTo']) t.false(raw.includes(secret))
+})
+
+test('login cookies are 256 random bits, and no two are the same', t => {
+  const cookies = Array.from({ length: 100 }, newLoginCookie)
+  for (const cookie of cookies) t.is(Buffer.from(cookie, 'base64url').length, 32)
+  t.is(new Set(cookies).size, 100)
+})
+
+test('fifty logins begun in one browser can all be finished, in any order', t => {
+  const { begin, open } = setUp()
+  const browser = newLoginCookie()
+  const states = Array.from({ length: 50 }, (_, n) => begin(browser, `/${n}`).state)
+  for (const [n, state] of [...states.entries()].reverse()) t.is(transactionOf(open(state, browser)).returnTo, `/${n}`)
+})
+
+test("another browser's state is foreign, at any age", t => {
+  const { begin, open, clock } = setUp()
+  const { state } = begin(newLoginCookie(), '/')
+  const others = [newLoginCookie(), '', 'x']
+  for (const other of others) t.deepEqual(open(state, other), { kind: 'foreign' })
+  clock.advance(TEN_MINUTES_MS + 1)
+  for (const other of others) t.deepEqual(open(state, other), { kind: 'foreign' })
+})
+
+test('a state whose browser brought no login cookie is unbound, and later expired', t => {
+  const { begin, open, clock } = setUp()
+  const { state } = begin(newLoginCookie(), '/')
+  t.deepEqual(open(state, undefined), { kind: 'unbound' })
+  clock.advance(TEN_MINUTES_MS)
+  t.deepEqual(open(state, undefined), { kind: 'expired' })
+})
+
+test('a login may take ten minutes, and not a millisecond more', t => {
+  const { begin, open, clock } = setUp()
+  const browser = newLoginCookie()
+  const { state } = begin(browser, '/')
+  clock.advance(TEN_MINUTES_MS - 1)
+  t.is(open(state, browser).kind, 'valid')
+  clock.advance(1)
+  t.deepEqual(open(state, browser), { kind: 'expired' })
+})
+
+test('a state with any character changed, cut or added is foreign', t => {
+  const { begin, open } = setUp()
+  const browser = newLoginCookie()
+  const { state } = begin(browser, '/')
+  for (let index = 0; index < state.length; index++) {
+    const other = state[index] === 'A' ? 'B' : 'A'
+    t.deepEqual(open(state.slice(0, index) + other + state.slice(index + 1), browser), { kind: 'foreign' })
+    t.deepEqual(open(state.slice(0, index), browser), { kind: 'foreign' })
+  }
+  for (const more of ['A', '=', '.', ' ']) t.deepEqual(open(state + more, browser), { kind: 'foreign' })
+})
+
+test('a state sealed by another deployment, or for another purpose, is foreign', t => {
+  const browser = newLoginCookie()
+  const { state } = setUp().begin(browser, '/')
+  t.is(setUp().open(state, browser).kind, 'valid')
+  t.deepEqual(setUp({ secret: 'another secret of these login tests' }).open(state, browser), { kind: 'foreign' })
+  t.deepEqual(setUp({ purpose: 'session cookie' }).open(state, browser), { kind: 'foreign' })
+})
+
+test('arbitrary states and login cookies are foreign, and never throw', t => {
+  const { open } = setUp()
+  const cookie = fc.option(fc.string({ unit: 'binary' }), { nil: undefined })
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), cookie, (state, sent) => open(state, sent).kind === 'foreign'))
+  t.pass()
+})
+
+test('an arbitrary login cookie never opens the state of another', t => {
+  const { begin, open } = setUp()
+  const { state } = begin(newLoginCookie(), '/')
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), sent => open(state, sent).kind === 'foreign'))
+  t.pass()
+})
