@@ -10,6 +10,8 @@ export interface RunningServer {
   readonly port: number
   /** Where a browser on this machine reaches it. */
   readonly url: string
+  /** From now on the session secrets and the client secret are those of `fresh`; its other settings are not looked at. */
+  replaceSecrets(fresh: Config): void
   /**
    * Ends as a deployment wants it: says so on `/readyz`, goes on for `shutdown.delaySeconds`, finishes the requests
    * under way within `shutdown.graceSeconds`, then closes what is left. Resolves when everything has ended.
@@ -56,6 +58,7 @@ export async function startServer(config: Config, parts: Partial<AppParts> = {})
   return {
     port,
     url: `http://${config.host?.includes(':') ? `[${config.host}]` : (config.host ?? 'localhost')}:${port}`,
+    replaceSecrets: services.replaceSecrets,
     close() {
       closing ??= close()
       return closing

@@ -45,6 +45,13 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
 
   const homePath = `${basePath}/`
 
+  /** Takes over the secrets of `fresh`, and nothing else of it; sessions sealed with a secret still listed stay open. */
+  function replaceSecrets(fresh: Config) {
+    keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
+    sessionCookie.forgetOpened()
+    idp.replaceClientSecret(fresh.platform.clientSecret)
+  }
+
   return {
     config,
     now,
@@ -60,7 +67,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     mode,
     offersPublicToken: mode.offersPublicToken,
     pkce: platform.pkce,
-    keyring,
+    replaceSecrets,
     sessionCookie,
     transactions,
     coordination,

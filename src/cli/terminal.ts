@@ -13,13 +13,14 @@ export interface Terminal {
   /** Where the log goes; the standard output unless given. */
   readonly log?: DestinationStream
   /** Returns what takes the listener away again. */
-  onSignal(signal: StopSignal, listener: () => void): () => void
+  onSignal(signal: StopSignal | ReloadSignal, listener: () => void): () => void
   /** Ends the process now, whatever it is doing. */
   exit(code: number): void
 }
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 export type StopSignal = 'SIGINT' | 'SIGTERM'
+export type ReloadSignal = 'SIGHUP'
 
 export function processTerminal(): Terminal {
   const { argv, env, stdin, stdout, stderr } = process

@@ -4,6 +4,7 @@ import { startServer } from '../../server.js'
 import { announce } from '../announce.js'
 import { type Command, sourcesOf } from '../command.js'
 import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
+import { reloadSecretsOnHangup } from '../reload.js'
 import { untilStopped } from '../signals.js'
 import { listenError } from '../start-error.js'
 
@@ -26,7 +27,8 @@ export const start: Command = async function start(invocation) {
       throw listenError(error, '--port')
     })
     announce({ config, url: server.url, demoUrl: demo?.url }, isTerminal ? terminal.stdout : log)
-    return await untilStopped(terminal, () => server.close())
+    const stopReloading = reloadSecretsOnHangup(terminal, server, () => loadConfig(demo?.sources ?? sources), log)
+    return await untilStopped(terminal, () => server.close()).finally(stopReloading)
   } finally {
     await demo?.close()
   }

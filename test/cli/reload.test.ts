@@ -1,0 +1,71 @@
+import type { EventEmitter } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { main } from '#src/cli/main.js'
+import { createBrowser } from '../helpers/browser.js'
+import { eventually } from '../helpers/eventually.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { signIn } from '../helpers/server.js'
+import { shell } from './shell.js'
+
+const origin = 'http://localhost:8080'
+const first = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
+const second = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'
+
+test('SIGHUP reads the secrets again: a rotation logs nobody out, and wrong settings change nothing', async t => {
+  const idp = await createHostileIdp(t, {
+    clientSecret: 'gH5tR2wQ8zXc7VbN',
+    callbackUrl: `${origin}/api/auth/callback`
+  })
+  const options = {
+    files: { 'session-secret': `${first}\n`, 'client-secret': `${idp.clientSecret}\n`, previous: '' },
+    env: {
+      PORT: '0',
+      PLATFORM_AUTH_HOST: '127.0.0.1',
+      PLATFORM_CLIENT_ID: idp.clientId,
+      PLATFORM_CLIENT_SECRET_FILE: 'client-secret',
+      SERVER_SESSION_SECRET_FILE: 'session-secret',
+      PLATFORM_ISSUER: idp.issuer,
+      PLATFORM_CALLBACK_URL: `${origin}/api/auth/callback`
+    }
+  }
+  const { terminal, signals, log } = await shell(t, ['start'], options)
+  const events = (name: string) => log().filter(({ event }) => event === name)
+  const ended = main(terminal)
+  await eventually(() => events('server_started').length === 1)
+  const connectTo = { [origin]: String(events('server_started')[0]?.url) }
+  const browser = createBrowser(t, { origin, connectTo })
+  await signIn(browser)
+
+  // The old secret goes behind the new one.
+  await writeFile(join(terminal.cwd, 'session-secret'), second)
+  await writeFile(join(terminal.cwd, '.env'), `SERVER_SESSION_PREVIOUS_SECRETS=${first}\n`)
+  hangUp(signals)
+  await eventually(() => events('secrets_reloaded').length === 1)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  const fresh = createBrowser(t, { origin, connectTo })
+  await signIn(fresh)
+
+  // Half-written settings: everyone stays.
+  await writeFile(join(terminal.cwd, 'session-secret'), 'short')
+  hangUp(signals)
+  await eventually(() => events('reload_failed').length === 1)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is((await fresh.fetch('/api/auth/profile')).statusCode, 200)
+
+  // The old secret is gone: what it sealed is no session any more, what the new one sealed is.
+  await writeFile(join(terminal.cwd, 'session-secret'), second)
+  await writeFile(join(terminal.cwd, '.env'), '')
+  hangUp(signals)
+  await eventually(() => events('secrets_reloaded').length === 2)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  t.is((await fresh.fetch('/api/auth/profile')).statusCode, 200)
+
+  signals.emit('SIGTERM')
+  t.is(await ended, 0)
+})
+
+function hangUp(signals: EventEmitter) {
+  signals.emit('SIGHUP')
+}
