@@ -4,7 +4,8 @@
  */
 const LONGEST = 2048
 // Printable ASCII without the backslash, which browsers read as a slash; a space or a control character is dropped by them.
-const PLAIN_PATH = /^\/[!-[\]-~]*$/
+// No quotation mark either: browsers write it %22, and JSON would double it, so that a long path made a state too long to come back.
+const PLAIN_PATH = /^\/[!#-[\]-~]*$/
 // What a proxy or a page might decode once more into a slash, a backslash, a dot or a control character.
 const DOUBTFUL_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
 

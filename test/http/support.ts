@@ -4,6 +4,7 @@ import type { Config } from '#src/config/settings.js'
 import { createKeyring } from '#src/sealing/keyring.js'
 import { joinChunks, splitIntoChunks } from '#src/session/chunks.js'
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
+import type { DeepPartial } from '../helpers/config.js'
 import type { TestServer } from '../helpers/server.js'
 
 export const modes = ['single', 'dual'] as const
@@ -98,3 +99,18 @@ export function withParameters(address: string, changes: Readonly<Record<string,
   }
   return url.href
 }
+
+/** Settings for a provider whose endpoints come from its discovery document, as does its issuer. */
+export function discovered({ issuer }: { readonly issuer: string }): DeepPartial<Config['platform']> {
+  return {
+    issuer,
+    authorizationEndpoint: undefined,
+    tokenEndpoint: undefined,
+    userinfoEndpoint: undefined,
+    revocationEndpoint: undefined,
+    endSessionEndpoint: undefined
+  }
+}
+
+/** A deployment behind a proxy that ends TLS and takes the base path away. */
+export const httpsCallbackUrl = 'https://app.example/tools/viewer/api/auth/callback'
