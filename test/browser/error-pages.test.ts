@@ -1,0 +1,177 @@
+import test from 'ava'
+import type { Page, Response } from 'playwright-core'
+import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
+import { faults, type HostileIdp } from '../helpers/hostile-idp/index.js'
+import { status } from './starter-page.js'
+
+const browserTest = browserTests(test)
+
+browserTest('a login denied at the provider says so, and signing in again works', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(url)
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Deny' }).click()
+  await page.getByRole('heading', { name: 'Access was not granted' }).waitFor()
+  await page.getByRole('link', { name: 'Sign in again' }).click()
+  await page.getByRole('button', { name: 'Ada Lovelace' }).click()
+  await status(page, 'You are signed in as Ada Lovelace.')
+  t.pass()
+})
+
+interface Trouble {
+  readonly what: string
+  readonly status: number
+  readonly heading: string
+  readonly wayForward: 'Sign in again' | 'Go to the start page'
+  happen(page: Page, url: string, idp: HostileIdp): Promise<Response | null>
+}
+
+const logIn = (page: Page, url: string) => page.goto(`${url}api/auth/login`)
+
+const troubles: readonly Trouble[] = [
+  {
+    what: 'a callback that belongs to no login',
+    status: 400,
+    heading: 'This sign-in could not be completed',
+    wayForward: 'Sign in again',
+    happen: (page, url) => page.goto(`${url}api/auth/callback?code=stolen&state=made-up`)
+  },
+  {
+    what: 'a login that the provider refuses for a reason of its own',
+    status: 400,
+    heading: 'This sign-in could not be completed',
+    wayForward: 'Sign in again',
+    happen: (page, url, idp) => {
+      idp.settings.login = { error: 'invalid_scope', errorDescription: '<b>Contact evil.example</b>' }
+      return logIn(page, url)
+    }
+  },
+  {
+    what: 'an address that is not well-formed',
+    status: 400,
+    heading: 'That did not work',
+    wayForward: 'Go to the start page',
+    happen: (page, url) => page.goto(`${url}%ff`)
+  },
+  {
+    what: 'access denied at the provider',
+    status: 403,
+    heading: 'Access was not granted',
+    wayForward: 'Sign in again',
+    happen: (page, url, idp) => {
+      idp.settings.login = { error: 'access_denied', errorDescription: 'No.' }
+      return logIn(page, url)
+    }
+  },
+  {
+    what: 'a link to the token on another site',
+    status: 403,
+    heading: 'This request came from another site',
+    wayForward: 'Go to the start page',
+    happen: async (page, url, idp) => {
+      await page.goto(`${idp.issuer}/elsewhere`)
+      const answer = page.waitForResponse(`${url}api/auth/token`)
+      await page.evaluate(`location.href = '${url}api/auth/token'`)
+      return answer
+    }
+  },
+  {
+    what: 'an address where nothing is',
+    status: 404,
+    heading: 'There is no page here',
+    wayForward: 'Go to the start page',
+    happen: (page, url) => page.goto(`${url}no/such/page`)
+  },
+  {
+    what: 'a form sent to a route',
+    status: 405,
+    heading: 'This address cannot be used that way',
+    wayForward: 'Go to the start page',
+    happen: async (page, url) => {
+      await page.goto(`${url}your-pages.html`)
+      const answer = page.waitForResponse(`${url}api/auth/logout`)
+      await page.evaluate(`
+        const form = document.createElement('form')
+        form.method = 'post'
+        form.action = '${url}api/auth/logout'
+        document.body.append(form)
+        form.submit()`)
+      return answer
+    }
+  },
+  {
+    what: 'tokens too large for cookies',
+    status: 500,
+    heading: 'Your session does not fit into the browser',
+    wayForward: 'Go to the start page',
+    happen: (page, url, idp) => {
+      idp.settings.accessTokenLength = 20_000
+      return logIn(page, url)
+    }
+  },
+  {
+    what: 'a provider that answers with nonsense',
+    status: 502,
+    heading: 'The sign-in service gave no usable answer',
+    wayForward: 'Sign in again',
+    happen: (page, url, idp) => {
+      idp.fail('token', faults.html())
+      return logIn(page, url)
+    }
+  },
+  {
+    what: 'a provider that is closed for the moment',
+    status: 503,
+    heading: 'Please try again in a moment',
+    wayForward: 'Sign in again',
+    happen: (page, url, idp) => {
+      idp.settings.login = { error: 'temporarily_unavailable' }
+      return logIn(page, url)
+    }
+  },
+  {
+    what: 'a provider that does not answer',
+    status: 504,
+    heading: 'The sign-in service is taking too long',
+    wayForward: 'Sign in again',
+    happen: (page, url, idp) => {
+      idp.fail('token', faults.hang())
+      return logIn(page, url)
+    }
+  }
+]
+
+for (const trouble of troubles) {
+  browserTest(`${trouble.what}: a page that says so, and a way forward`, async (t, visit) => {
+    const overrides = { platform: { timeoutSeconds: 1 } }
+    const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual', overrides })
+    const { page, context } = await visit()
+    const answer = await trouble.happen(page, url, idp)
+    await page.getByRole('heading', { name: trouble.heading, level: 1 }).waitFor()
+    t.is(answer?.status(), trouble.status)
+    const headers = (await answer?.allHeaders()) ?? {}
+    t.regex(headers['content-security-policy'] ?? '', /^default-src 'none'; /)
+    t.is(headers['cache-control'], 'no-store')
+    t.true((await page.content()).includes(headers['x-request-id'] ?? 'no request id in the headers'))
+    // A style that the policy had refused would leave the page white and the link blue.
+    t.not(await page.evaluate('getComputedStyle(document.querySelector("main")).borderRadius'), '0px')
+    t.notRegex(await page.content(), /evil\.example/)
+    t.deepEqual(await accessibilityProblems(page), [])
+
+    idp.settings.login = {}
+    idp.settings.accessTokenLength = 1000
+    const forward = page.getByRole('link', { name: trouble.wayForward })
+    t.is(await page.getByRole('link').first().textContent(), trouble.wayForward)
+    await forward.click()
+    await status(
+      page,
+      trouble.wayForward === 'Sign in again' ? 'You are signed in as Ada Lovelace.' : 'You are not signed in.'
+    )
+    t.is(
+      (await context.cookies(url)).some(({ name }) => name === 'platform_session'),
+      trouble.wayForward === 'Sign in again'
+    )
+  })
+}

@@ -1,0 +1,171 @@
+// The pages that people already have for this platform must run unchanged: plain fetches, `location.replace`, a module script, a
+// viewer from another host that asks for its token by a callback. Another origin on loopback stands for the platform's host.
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { browserTests } from '../helpers/chromium.js'
+import { deployWithDemo } from '../helpers/deployment.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const browserTest = browserTests(test)
+
+const pageOf = (platform: string, mode: 'single' | 'dual') => `<!doctype html>
+<html>
+<head>
+  <meta charset="utf-8">
+  <title>Models</title>
+  <link rel="icon" href="${platform}/icon.svg">
+  <link rel="stylesheet" href="${platform}/viewer.css">
+  <link rel="stylesheet" href="/main.css">
+  <script src="${platform}/viewer.js"></script>
+</head>
+<body>
+  <button id="login">Login</button>
+  <div id="preview" style="width: 100px; height: 100px"></div>
+  <img id="thumbnail" src="${platform}/icon.svg" alt="">
+  <script src="/main.js" type="module" data-mode="${mode}"></script>
+</body>
+</html>`
+
+const mainScript = (
+  mode: 'single' | 'dual'
+) => `${mode === 'dual' ? "import { initViewer } from './viewer-of-this-page.js'" : ''}
+const login = document.querySelector('#login')
+try {
+  const resp = await fetch('/api/auth/profile')
+  if (resp.ok) {
+    const user = await resp.json()
+    login.innerText = 'Logout (' + user.name + ')'
+    login.onclick = () => window.location.replace('/api/auth/logout')
+    ${mode === 'dual' ? "await initViewer(document.getElementById('preview'))" : ''}
+  } else {
+    login.innerText = 'Login'
+    login.onclick = () => window.location.replace('/api/auth/login')
+  }
+  login.dataset.ready = 'yes'
+} catch (err) {
+  alert('Could not initialize the application. See console for more details.')
+  console.error(err)
+}
+`
+
+const viewerOfThisPage = `
+async function getAccessToken(callback) {
+  try {
+    const resp = await fetch('/api/auth/token')
+    if (!resp.ok) throw new Error(await resp.text())
+    const { access_token, expires_in } = await resp.json()
+    callback(access_token, expires_in)
+  } catch (err) {
+    alert('Could not obtain access token. See the console for more details.')
+    console.error(err)
+  }
+}
+export function initViewer(container) {
+  return new Promise(resolve => {
+    PlatformViewing.Initializer({ env: 'Production', getAccessToken }, () => {
+      new PlatformViewing.Viewer(container).start().then(resolve)
+    })
+  })
+}
+`
+
+// A stand-in that uses what real viewers use: a callback for each token, a worker from a blob, inline styles, a font, a data URL,
+// and requests to its own host that carry the token.
+const viewerScript = `
+const host = new URL(document.currentScript.src).origin
+globalThis.PlatformViewing = {
+  tokens: [],
+  Initializer({ getAccessToken }, done) {
+    const ask = then => getAccessToken((token, seconds) => {
+      this.tokens.push(token)
+      setTimeout(() => ask(() => {}), Math.max(seconds, 0.5) * 1000)
+      then()
+    })
+    ask(done)
+  },
+  Viewer: class {
+    constructor(container) { this.container = container }
+    async start() {
+      const worker = new Worker(URL.createObjectURL(new Blob(['postMessage(eval("6 * 7"))'])))
+      const fromWorker = await new Promise(resolve => { worker.onmessage = event => resolve(event.data) })
+      const token = PlatformViewing.tokens.at(-1)
+      const model = await fetch(host + '/model', { headers: { Authorization: 'Bearer ' + token } }).then(r => r.text())
+      const style = document.createElement('style')
+      style.textContent = '@font-face { font-family: V; src: url(' + host + '/font.woff2) }'
+      document.head.append(style)
+      this.container.innerHTML = '<canvas style="width: 100%"></canvas><img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">'
+      this.container.title = model + ' ' + fromWorker
+    }
+  }
+}
+`
+
+for (const mode of ['single', 'dual'] as const) {
+  browserTest(`a page written for the platform's tutorial server runs unchanged (${mode})`, async (t, visit) => {
+    const platform = await startPlatformHost(t)
+    const wwwroot = await tempFolder(t, {
+      'index.html': pageOf(platform.url, mode),
+      'main.js': mainScript(mode),
+      'main.css': '#login { color: rgb(1, 2, 3) }',
+      'viewer-of-this-page.js': viewerOfThisPage
+    })
+    const { url } = await deployWithDemo(t, { mode, overrides: { wwwroot }, tokenLifetimeSeconds: 3 })
+    const { page } = await visit()
+    const dialogs: string[] = []
+    page.on('dialog', dialog => {
+      dialogs.push(dialog.message())
+      return dialog.dismiss()
+    })
+    await page.goto(url)
+    await page.getByRole('button', { name: /^Login$/ }).click()
+    await page.getByRole('button', { name: 'Zaha Hadid' }).click()
+    await page.getByRole('button', { name: 'Logout (Zaha Hadid)' }).waitFor()
+    t.is(page.url(), url)
+    await page.locator('#login[data-ready]').waitFor()
+    t.is(await page.evaluate('getComputedStyle(document.querySelector("#login")).color'), 'rgb(1, 2, 3)')
+    t.is(await page.evaluate('getComputedStyle(document.body).accentColor'), 'rgb(4, 5, 6)')
+    t.true(Number(await page.evaluate('document.querySelector("#thumbnail").naturalWidth')) > 0)
+
+    if (mode === 'dual') {
+      t.is(await page.locator('#preview').getAttribute('title'), 'a model 42')
+      // The viewer comes back for another token when the first has run out, and gets a fresh one.
+      await page.waitForFunction('new Set(PlatformViewing.tokens).size >= 2')
+      const tokens = (await page.evaluate('PlatformViewing.tokens')) as string[]
+      t.is(platform.authorizations[0], `Bearer ${tokens[0]}`)
+    }
+
+    await page.getByRole('button', { name: 'Logout (Zaha Hadid)' }).click()
+    await page.getByRole('button', { name: /^Login$/ }).waitFor()
+    t.is(page.url(), url)
+    t.deepEqual(dialogs, [])
+  })
+}
+
+async function startPlatformHost(t: Pick<ExecutionContext, 'teardown'>) {
+  const authorizations: string[] = []
+  const files: Readonly<Record<string, readonly [type: string, body: string]>> = {
+    '/viewer.js': ['text/javascript', viewerScript],
+    '/viewer.css': ['text/css', 'body { accent-color: rgb(4, 5, 6) }'],
+    '/icon.svg': ['image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>'],
+    '/font.woff2': ['font/woff2', ''],
+    '/model': ['text/plain', 'a model']
+  }
+  const server = createServer((request, response) => {
+    const { authorization }: IncomingHttpHeaders = request.headers
+    if (authorization) authorizations.push(authorization)
+    const [type, body] = files[request.url ?? ''] ?? ['text/plain', '']
+    response.writeHead(request.method === 'OPTIONS' ? 204 : 200, {
+      'content-type': type,
+      'access-control-allow-origin': '*',
+      'access-control-allow-headers': 'authorization'
+    })
+    response.end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, authorizations }
+}

@@ -1,0 +1,197 @@
+import test from 'ava'
+import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
+import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { signInAs, status } from './starter-page.js'
+
+const browserTest = browserTests(test)
+const signedIn = 'You are signed in as Ada Lovelace.'
+
+browserTest('two tabs that log in at once both arrive', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual' })
+  const { page: first, newTab } = await visit()
+  const second = await newTab()
+  for (const page of [first, second]) {
+    await page.goto(url)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Demo sign-in' }).waitFor()
+  }
+  await Promise.all([first, second].map(page => page.getByRole('button', { name: 'Ada Lovelace' }).click()))
+  for (const page of [first, second]) {
+    await status(page, signedIn)
+    t.is(page.url(), url)
+  }
+})
+
+browserTest('a sign-out in one tab is seen by the other on its next action', async (t, visit) => {
+  const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
+  const { page: first, newTab } = await visit()
+  await first.goto(`${url}api/auth/login`)
+  await status(first, signedIn)
+  const second = await newTab()
+  await second.goto(url)
+  await second.getByRole('link', { name: 'Sign out' }).click()
+  await status(second, 'You are not signed in.')
+
+  await first.getByRole('button', { name: 'Copy token' }).click()
+  await status(first, 'You are no longer signed in.')
+  t.true(await first.getByRole('link', { name: 'Sign in' }).isVisible())
+  t.false(await first.getByRole('button', { name: 'Copy token' }).isVisible())
+  t.is(
+    await first.evaluate('document.activeElement.tagName'),
+    'H1',
+    'the focus is not lost with the button that had it'
+  )
+})
+
+browserTest('a page left open past the 24 hours of its session offers to sign in again', async (t, visit) => {
+  const { url, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  clock.advanceSeconds(24 * 60 * 60 + 1)
+  await page.getByRole('button', { name: 'Copy token' }).click()
+  await status(page, 'You are no longer signed in.')
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await status(page, signedIn)
+})
+
+browserTest('the back button after a login leads to no trap, and the session stays', async (t, visit) => {
+  const { url } = await deployWithDemo(t)
+  const { page } = await visit()
+  await page.goto(url)
+  await signInAs(page, 'Ada Lovelace')
+  await page.goBack()
+  // The sign-in page of a login that is over, or what it says about that: the way forward is on it either way.
+  await page.goForward()
+  await status(page, signedIn)
+  await page.goBack()
+  await page.goBack()
+  t.is(page.url(), url)
+  await status(page, signedIn)
+})
+
+browserTest('the back button after a sign-out shows nobody signed in', async (t, visit) => {
+  const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  await page.goto(`${url}your-pages.html`)
+  await page.goto(`${url}api/auth/logout`)
+  await status(page, 'You are not signed in.')
+  await page.goBack()
+  await page.goBack()
+  t.is(page.url(), url)
+  await page.getByText(/You are (not|no longer) signed in\./).waitFor()
+  t.false(await page.getByText('Ada Lovelace').isVisible())
+})
+
+browserTest('a reload keeps the session, and a reloaded callback does not spoil it', async (t, visit) => {
+  const { url, idp } = await deployWithHostileIdp(t)
+  const { page, context } = await visit()
+  const callbacks: string[] = []
+  context.on('request', request => request.url().includes('/api/auth/callback') && callbacks.push(request.url()))
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  await page.reload()
+  await status(page, signedIn)
+  await page.goto(callbacks[0] ?? 'about:blank')
+  await status(page, signedIn)
+  t.is(page.url(), url)
+  t.is(idp.tokenRequests.length, 1)
+})
+
+browserTest('while the provider is down a person stays signed in, and goes on when it is back', async (t, visit) => {
+  const { url, idp, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  clock.advanceSeconds(3600)
+  await idp.offline()
+  await page.getByRole('button', { name: 'Copy token' }).click()
+  await page.getByText('You are still signed in, but the sign-in service is not available just now.').waitFor()
+  t.regex((await page.locator('#next-try').textContent()) ?? '', /^Next try in \d+ s\.$/)
+  t.deepEqual(await accessibilityProblems(page), [])
+  await idp.online()
+  await page.getByRole('button', { name: 'Try again now' }).click()
+  await status(page, signedIn)
+  t.deepEqual(idp.reuses, [])
+})
+
+browserTest('the page tries again by itself after the time the server asked for', async (t, visit) => {
+  const { url, idp, clock } = await deployWithHostileIdp(t)
+  const { page } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.tooManyRequests(2))
+  await page.reload()
+  await page.getByText('not available just now').waitFor()
+  await status(page, signedIn)
+  t.pass()
+})
+
+browserTest('a profile that fails or hangs is said in words, and the session stays', async (t, visit) => {
+  const { url, idp } = await deployWithHostileIdp(t, { overrides: { platform: { timeoutSeconds: 1 } } })
+  const { page } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  idp.failWhen('userinfo', () => faults.html(500))
+  await page.reload()
+  await page.getByText('You are still signed in, but the sign-in service gave no usable answer.').waitFor()
+  idp.heal()
+  idp.failWhen('userinfo', () => faults.hang())
+  await page.getByRole('button', { name: 'Try again now' }).click()
+  await page.getByText('You are still signed in, but the sign-in service is taking too long.').waitFor()
+  idp.heal()
+  await page.getByRole('button', { name: 'Try again now' }).click()
+  await status(page, signedIn)
+  t.is(idp.tokenRequests.length, 1)
+})
+
+browserTest('a lost network is said in words, and its return noticed', async (t, visit) => {
+  const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
+  const { page, context } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  await context.setOffline(true)
+  await page.getByRole('button', { name: 'Copy token' }).click()
+  await page.getByText('The server cannot be reached.').waitFor()
+  t.deepEqual(await accessibilityProblems(page), [])
+  await context.setOffline(false)
+  await status(page, signedIn)
+})
+
+browserTest('a session of four cookies is kept, renewed, and removed whole', async (t, visit) => {
+  const { url, idp, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
+  idp.settings.accessTokenLength = 6_500
+  const { page, context } = await visit()
+  const sessionCookies = async () =>
+    (await context.cookies(url)).map(({ name }) => name).filter(name => /^platform_session(\.\d)?$/.test(name))
+  await page.goto(`${url}api/auth/login`)
+  await status(page, signedIn)
+  t.is((await sessionCookies()).length, 4)
+  clock.advanceSeconds(3600)
+  await page.reload()
+  await status(page, signedIn)
+  t.is((await sessionCookies()).length, 4)
+  await page.getByRole('link', { name: 'Sign out' }).click()
+  await status(page, 'You are not signed in.')
+  t.deepEqual(await sessionCookies(), [])
+})
+
+browserTest('behind a proxy that ends TLS the cookies are __Host- ones, and all of it works', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual', https: true })
+  const { page, context } = await visit({ ignoreHTTPSErrors: true })
+  await page.goto(url)
+  await signInAs(page, 'Ada Lovelace')
+  const ours = (await context.cookies(url)).filter(({ name }) => name.includes('platform_session'))
+  t.true(ours.length >= 2)
+  for (const { name, secure, httpOnly, sameSite, path } of ours) {
+    t.true(name.startsWith('__Host-'), name)
+    t.like({ secure, httpOnly, sameSite, path }, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' })
+  }
+  t.is(await page.evaluate('document.cookie'), '')
+  await page.getByRole('link', { name: 'Sign out' }).click()
+  await status(page, 'You are not signed in.')
+})

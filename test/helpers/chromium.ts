@@ -1,0 +1,115 @@
+// A real browser for tests: one Chromium process for a test file, one context (cookies, cache, storage) for each visitor.
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { ExecutionContext, TestFn } from 'ava'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+
+export interface Visitor {
+  readonly page: Page
+  readonly context: BrowserContext
+  newTab(): Promise<Page>
+}
+
+export type Visit = (options?: BrowserContextOptions) => Promise<Visitor>
+export type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Visit) => Promise<void>) => void
+
+/** A `test` whose body is given a way to open browsers. It also fails when a page reports an error or asks an outside host. */
+export function browserTests(test: TestFn): BrowserTest {
+  const executablePath = findChromium()
+  let browser: Browser | undefined
+  test.before(async () => {
+    if (executablePath) browser = await launch(executablePath)
+  })
+  test.after.always(() => browser?.close())
+
+  return (title, body) =>
+    test.serial(title, async t => {
+      if (!browser) return withoutChromium(t)
+      const { visit, complaints } = visitsOf(browser, t)
+      await body(t, visit)
+      t.deepEqual(complaints, [])
+    })
+}
+
+function visitsOf(browser: Browser, t: ExecutionContext) {
+  const complaints: string[] = []
+  async function visit(options: BrowserContextOptions = {}): Promise<Visitor> {
+    const context = await browser.newContext({ viewport: { width: 900, height: 700 }, ...options })
+    t.teardown(() => context.close())
+    context.setDefaultTimeout(30_000)
+    context.on('weberror', ({ error }) => complaints.push(`uncaught: ${error().message}`))
+    context.on('console', message => {
+      // Chromium reports each answer of 400 and above, and each request that did not get through; tests look at those themselves.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+        complaints.push(`console: ${message.text()}`)
+      }
+    })
+    context.on('request', request => {
+      const { protocol, hostname } = new URL(request.url())
+      const isLocal =
+        /^(localhost|127\.0\.0\.1|.*\.test)$/.test(hostname) || protocol === 'data:' || protocol === 'blob:'
+      if (!isLocal) complaints.push(`outside request: ${request.url()}`)
+    })
+    const newTab = () => context.newPage()
+    return { page: await newTab(), context, newTab }
+  }
+  return { visit, complaints }
+}
+
+function withoutChromium(t: ExecutionContext): void {
+  const message = 'no Chromium found (set CHROMIUM to its path): this browser test was skipped'
+  t.log(message)
+  t.not(process.env.CI, 'true', 'a full run needs Chromium')
+}
+
+const usualPaths = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
+]
+
+function findChromium(): string | undefined {
+  const { CHROMIUM } = process.env
+  return (CHROMIUM ? [CHROMIUM] : usualPaths).find(path => existsSync(path))
+}
+
+function launch(executablePath: string): Promise<Browser> {
+  return chromium.launch({
+    executablePath,
+    // A worker thread gets no signals.
+    handleSIGINT: false,
+    handleSIGTERM: false,
+    handleSIGHUP: false,
+    args: [
+      // Chromium has no sandbox for root, which is what containers run as.
+      '--no-sandbox',
+      '--headless',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      // Names that are not localhost: for localhost alone browsers make an exception from the rules for plain http.
+      '--host-resolver-rules=MAP *.test 127.0.0.1'
+    ]
+  })
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe-core finds wrong with the page as it is now, in light and in dark. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  const problems: string[] = []
+  await page.evaluate(axe)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const { violations } = (await page.evaluate('axe.run()')) as {
+      violations: { id: string; nodes: { html: string }[] }[]
+    }
+    problems.push(...violations.flatMap(({ id, nodes }) => nodes.map(node => `${colorScheme}: ${id}: ${node.html}`)))
+  }
+  await page.emulateMedia({ colorScheme: null })
+  return problems
+}

@@ -1,0 +1,152 @@
+// A whole deployment for a real browser. A front (a reverse proxy, with TLS or a base path if wanted) has its port before the
+// server starts, so the callback address is one that the browser can really open.
+import { createServer, type RequestListener, request, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
+import { type DemoOptions, startDemo } from '#src/demo/index.js'
+import { startServer } from '#src/server.js'
+import { selfSignedCertificate } from './certificate.js'
+import { type Clock, createClock } from './clock.js'
+import { type DeepPartial, type KnownIdp, testConfig } from './config.js'
+import { createHostileIdp } from './hostile-idp/index.js'
+import { collectLogs } from './logs.js'
+
+type Test = Pick<ExecutionContext, 'teardown'>
+
+export interface FrontOptions {
+  readonly https?: boolean
+  /** localhost, or a name under .test. */
+  readonly host?: string
+  /** What the front strips from the path, like `/tools`. */
+  readonly basePath?: string
+  /** The name of a cookie that never reaches the browser. */
+  readonly loses?: string
+}
+
+export interface DeploymentOptions extends FrontOptions {
+  readonly mode?: Config['mode']
+  readonly overrides?: DeepPartial<Config>
+}
+
+/** At the demo identity provider, where a person signs in by its form. */
+export async function deployWithDemo(
+  t: Test,
+  options: DeploymentOptions & Pick<DemoOptions, 'tokenLifetimeSeconds'> = {}
+) {
+  const { tokenLifetimeSeconds = 3599 } = options
+  const front = await startFront(t, options)
+  const demo = await startDemo({ callbackUrl: front.callbackUrl, tokenLifetimeSeconds })
+  t.teardown(() => demo.close())
+  const { issuer, clientId, clientSecret } = demo
+  return { ...(await startBehind(t, front, { ...discovered, clientId, clientSecret }, options, { issuer })), demo }
+}
+
+/** At a provider that signs in without asking and goes wrong when told to. The clock runs, and can be moved ahead. */
+export async function deployWithHostileIdp(t: Test, options: DeploymentOptions = {}) {
+  const clock = runningClock()
+  const front = await startFront(t, options)
+  const idp = await createHostileIdp(t, { callbackUrl: front.callbackUrl, now: clock.now })
+  return { ...(await startBehind(t, front, idp, options, {}, clock.now)), idp, clock }
+}
+
+// Pages wait in real time, so the server's clock must not stand still for them.
+function runningClock(): Clock {
+  const ahead = createClock(0)
+  return { ...ahead, now: () => Date.now() + ahead.now() }
+}
+
+// Replaced by what the discovery document says.
+const discovered = {
+  authorizationEndpoint: '',
+  tokenEndpoint: '',
+  userinfoEndpoint: '',
+  revocationEndpoint: '',
+  endSessionEndpoint: ''
+}
+
+async function startBehind(
+  t: Test,
+  front: Front,
+  idp: KnownIdp,
+  { mode = 'single', overrides = {} }: DeploymentOptions,
+  platform: DeepPartial<Config['platform']>,
+  now: () => number = Date.now
+) {
+  const fromIssuer = Object.fromEntries(Object.keys(discovered).map(endpoint => [endpoint, undefined]))
+  const config = testConfig(idp, {
+    mode,
+    ...overrides,
+    platform: {
+      callbackUrl: front.callbackUrl,
+      ...(platform.issuer !== undefined && fromIssuer),
+      ...platform,
+      ...overrides.platform
+    }
+  })
+  const logs = await collectLogs()
+  const server = await startServer(config, { now, log: logs.log })
+  t.teardown(() => server.close())
+  front.leadTo(server.port)
+  /** Another way to the same server, under an address that the server does not know of. */
+  async function openFront(options: FrontOptions) {
+    const another = await startFront(t, options)
+    another.leadTo(server.port)
+    return another
+  }
+  return { url: front.url, logs, openFront }
+}
+
+interface Front {
+  /** The start page, as the browser opens it. */
+  readonly url: string
+  readonly callbackUrl: string
+  leadTo(port: number): void
+}
+
+async function startFront(
+  t: Test,
+  { https = false, host = 'localhost', basePath = '', loses }: FrontOptions
+): Promise<Front> {
+  let target = 0
+  const pass: RequestListener = (incoming, answer) => {
+    const { method, headers, url = '/' } = incoming
+    if (!url.startsWith(`${basePath}/`)) {
+      answer.writeHead(404).end()
+      return
+    }
+    const onward = request(
+      { port: target, host: '127.0.0.1', method, headers, path: url.slice(basePath.length), agent: false },
+      response => {
+        const cookies = response.headers['set-cookie']?.filter(cookie => !loses || !cookie.startsWith(`${loses}=`))
+        answer.writeHead(response.statusCode ?? 502, { ...response.headers, ...(cookies && { 'set-cookie': cookies }) })
+        response.pipe(answer)
+      }
+    )
+    onward.on('error', () => answer.destroy())
+    answer.on('close', () => onward.destroy())
+    incoming.pipe(onward)
+  }
+  const server = https ? createTlsServer(selfSignedCertificate(), pass) : createServer(pass)
+  const port = await listen(server)
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const url = `${https ? 'https' : 'http'}://${host}:${port}${basePath}/`
+  return {
+    url,
+    callbackUrl: `${url}api/auth/callback`,
+    leadTo: to => {
+      target = to
+    }
+  }
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+  })
+}
