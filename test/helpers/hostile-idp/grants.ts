@@ -5,6 +5,8 @@ import { type Answer, html, type IdpRequest, oauthError } from './requests.js'
 export interface GrantSettings {
   readonly clientId: string
   readonly clientSecret: string
+  /** Whether a client may show this secret; platforms accept several, so that one can be rotated. */
+  readonly isClientSecret: (presented: string) => boolean
   /** When given, the one registered address; any other gets the provider's own error page and no redirect. */
   readonly callbackUrl: string | undefined
   readonly now: () => number
@@ -231,16 +233,16 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
 }
 
 /** RFC 6749 section 2.3: exactly one way of authenticating in a request. */
-function refuseClient({ headers, form }: IdpRequest, { clientId, clientSecret }: GrantSettings): Answer | undefined {
+function refuseClient({ headers, form }: IdpRequest, { clientId, isClientSecret }: GrantSettings): Answer | undefined {
   const basic = /^Basic (.+)$/.exec(headers.authorization ?? '')?.[1]
   if (basic !== undefined && form.client_secret !== undefined) {
     return oauthError('invalid_request', 'The client authenticated twice.')
   }
-  const isRight =
-    basic === undefined
-      ? form.client_id === clientId && form.client_secret === clientSecret
-      : Buffer.from(basic, 'base64').toString() === `${clientId}:${clientSecret}`
-  return isRight ? undefined : oauthError('invalid_client', 'Unknown client or wrong secret.', 401)
+  const [id, ...secret] =
+    basic === undefined ? [form.client_id, form.client_secret] : Buffer.from(basic, 'base64').toString().split(':')
+  return id === clientId && isClientSecret(secret.join(':'))
+    ? undefined
+    : oauthError('invalid_client', 'Unknown client or wrong secret.', 401)
 }
 
 function verifies(codeVerifier: string | undefined, codeChallenge: string | undefined): boolean {

@@ -16,6 +16,8 @@ import type { Chaos, Hold } from './fault-plan.js'
 export interface HostileIdpOptions {
   readonly clientId?: string
   readonly clientSecret?: string
+  /** In place of the one `clientSecret`, when clients show different ones. */
+  readonly isClientSecret?: (presented: string) => boolean
   readonly callbackUrl?: string
   readonly now?: () => number
   readonly accessTokenLength?: number
@@ -62,9 +64,11 @@ export async function createHostileIdp(
   t: Pick<ExecutionContext, 'teardown'>,
   options: HostileIdpOptions = {}
 ): Promise<HostileIdp> {
+  const clientSecret = options.clientSecret ?? `client-secret-${Math.random().toString(36).slice(2)}`
   const settings: GrantSettings = {
     clientId: options.clientId ?? 'test-client',
-    clientSecret: options.clientSecret ?? `client-secret-${Math.random().toString(36).slice(2)}`,
+    clientSecret,
+    isClientSecret: options.isClientSecret ?? (presented => presented === clientSecret),
     callbackUrl: options.callbackUrl,
     now: options.now ?? Date.now,
     accessTokenLength: options.accessTokenLength ?? 1000,

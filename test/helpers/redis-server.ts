@@ -1,0 +1,93 @@
+// A Redis of its own: on loopback, nothing on disk, gone with whoever started it. Valkey does as well.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { ExecutionContext } from 'ava'
+import { Redis } from 'ioredis'
+
+export interface RedisServer {
+  readonly url: string
+  readonly port: number
+  /** For looking inside, and for making trouble. */
+  readonly admin: Redis
+  /** Stands still with its connections open, as a machine that swaps does. */
+  pause(): void
+  resume(): void
+  /** Ends at once, as `kill -9` does. What it held is lost. */
+  kill(): Promise<void>
+  /** Starts again on the same port, empty. */
+  restart(): Promise<void>
+}
+
+const program = ['redis-server', 'valkey-server'].find(name => spawnSync(name, ['--version']).status === 0)
+
+export const hasRedis = program !== undefined
+
+export async function startRedis(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: readonly string[] = []
+): Promise<RedisServer> {
+  const port = await freePort()
+  let child = await spawnRedis(port, options)
+  const admin = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50, maxRetriesPerRequest: null })
+  admin.on('error', () => {})
+  t.teardown(async () => {
+    admin.disconnect()
+    await end(child)
+  })
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    admin,
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
+    kill: () => end(child),
+    async restart() {
+      await end(child)
+      child = await spawnRedis(port, options)
+    }
+  }
+}
+
+// Whatever ends the tests, no server outlives them.
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+async function spawnRedis(port: number, options: readonly string[]): Promise<ChildProcess> {
+  const quiet = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', '/', '--logfile', '']
+  const child = spawn(program as string, ['--port', String(port), ...quiet, ...options], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  await new Promise<void>((resolve, reject) => {
+    let printed = ''
+    child.stdout.on('data', chunk => {
+      printed += chunk
+      if (/Ready to accept connections/.test(printed)) resolve()
+    })
+    child.once('exit', code => reject(new Error(`redis-server ended with ${code}: ${printed}`)))
+    child.once('error', reject)
+  })
+  child.stdout.resume()
+  return child
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+}
+
+/** A port that was free a moment ago, and stays the same over a restart. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
