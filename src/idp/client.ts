@@ -2,6 +2,7 @@
 import type { Config } from '../config/settings.js'
 import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
 import { type Endpoint, OAuthError, UpstreamError } from './errors.js'
+import { isJsonObject } from './json.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportResponse } from './transport.js'
@@ -83,10 +84,8 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
       const headers = { authorization: `Bearer ${accessToken}` }
       const response = await transport.call({ endpoint: 'userinfo', url, headers })
       if (response.status !== 200) throw failure('userinfo', response)
-      if (typeof response.json !== 'object' || response.json === null) {
-        throw new UpstreamError('userinfo', 'unusable', 'the answer is not a JSON object')
-      }
-      return response.json as UserInfo
+      if (isJsonObject(response.json)) return response.json
+      throw new UpstreamError('userinfo', 'unusable', 'the answer is not a JSON object')
     },
     async revokeRefreshToken(refreshToken) {
       const started = performance.now()
@@ -107,12 +106,15 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
 
 // Two shapes of error answer exist: RFC 6749 section 5.2, and that of the gateway in front of APS.
 const GATEWAY_CLIENT_ERRORS = new Set(['AUTH-001', 'AUTH-003'])
+// Every registered code is a few plain words. The code goes into messages and logs; a token that a provider quotes in its
+// place does not look like this.
+const ERROR_CODE = /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
   const isRefusal = status >= 400 && status < 500 && status !== 429
-  const answer = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>
+  const answer = isJsonObject(json) ? json : {}
   const error = GATEWAY_CLIENT_ERRORS.has(String(answer.errorCode)) ? 'invalid_client' : answer.error
-  if (isRefusal && typeof error === 'string' && /^[\w-]{1,64}$/.test(error)) {
+  if (isRefusal && typeof error === 'string' && ERROR_CODE.test(error)) {
     return new OAuthError({ error, status, endpoint, retryAfterSeconds })
   }
   return new UpstreamError(endpoint, 'unusable', `it answered ${status}`, { status, durationMs, retryAfterSeconds })

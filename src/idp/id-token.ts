@@ -1,4 +1,5 @@
 import { UpstreamError } from './errors.js'
+import { isJsonObject } from './json.js'
 
 export interface ExpectedClaims {
   readonly nonce: string
@@ -28,11 +29,11 @@ export function checkIdToken(idToken: string, expected: ExpectedClaims): void {
   }
 }
 
-function parseClaims(idToken: string): Record<string, unknown> {
+function parseClaims(idToken: string): Readonly<Record<string, unknown>> {
   const parts = idToken.split('.')
   try {
     const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString())
-    if (parts.length === 3 && typeof claims === 'object' && claims !== null) return claims as Record<string, unknown>
+    if (parts.length === 3 && isJsonObject(claims)) return claims
   } catch {
     // said below
   }

@@ -1,6 +1,7 @@
 /** Where the identity provider's endpoints are: those of APS, configured one by one, or discovered from an issuer. */
 import type { Config } from '../config/settings.js'
 import { UpstreamError } from './errors.js'
+import { isJsonObject } from './json.js'
 import type { Transport } from './transport.js'
 
 export interface ProviderMetadata {
@@ -69,11 +70,10 @@ function configuredMetadata(platform: Endpoints): ProviderMetadata {
 
 async function discover(issuer: string, platform: Endpoints, transport: Transport): Promise<ProviderMetadata> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const { status, json, durationMs } = await transport.call({ endpoint: 'discovery', url })
+  const { status, json: document, durationMs } = await transport.call({ endpoint: 'discovery', url })
   const unusable = (detail: string) => new UpstreamError('discovery', 'unusable', detail, { durationMs, status })
   if (status !== 200) throw unusable(`it answered ${status}`)
-  if (typeof json !== 'object' || json === null) throw unusable('the answer is not a JSON object')
-  const document = json as Record<string, unknown>
+  if (!isJsonObject(document)) throw unusable('the answer is not a JSON object')
   // OpenID Connect Discovery section 4.3: otherwise another issuer could speak for this one.
   if (document.issuer !== issuer) throw unusable('it names another issuer than the configured one')
 

@@ -1,4 +1,5 @@
 import { UpstreamError } from './errors.js'
+import { isJsonObject } from './json.js'
 
 /** What the token endpoint returned (RFC 6749 section 5.1), checked. */
 export interface TokenSet {
@@ -16,20 +17,18 @@ const LONGEST_LIFETIME_SECONDS = 315_360_000
 
 /** Throws UpstreamError, naming the first member that is not what the RFC promises. */
 export function parseTokenSet(json: unknown): TokenSet {
-  if (typeof json !== 'object' || json === null || Array.isArray(json))
-    throw unusable('the answer is not a JSON object')
-  const answer = json as Record<string, unknown>
-  const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = answer
+  if (!isJsonObject(json)) throw unusable('the answer is not a JSON object')
+  const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = json
   if (!isToken(accessToken)) throw unusable('access_token is not a non-empty string')
   if (typeof expiresIn !== 'number' || !(expiresIn > 0 && expiresIn <= LONGEST_LIFETIME_SECONDS)) {
     throw unusable('expires_in is not a positive number of seconds')
   }
   if (!isAbsent(refreshToken) && !isToken(refreshToken)) throw unusable('refresh_token is not a non-empty string')
-  const tokenType = answer.token_type
+  const tokenType = json.token_type
   if (!isAbsent(tokenType) && !(typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer')) {
     throw unusable('token_type is not Bearer')
   }
-  const { scope, id_token: idToken } = answer
+  const { scope, id_token: idToken } = json
   if (!isAbsent(scope) && typeof scope !== 'string') throw unusable('scope is not a string')
   if (!isAbsent(idToken) && !isToken(idToken)) throw unusable('id_token is not a non-empty string')
   return {

@@ -38,10 +38,10 @@ const LONGEST_ANSWER = 1024 * 1024
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
 
-export function createTransport(timeoutMs: number): Transport {
+export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS): Transport {
   const agents = {
-    http: new http.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
-    https: new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS })
+    http: new http.Agent({ keepAlive: true, timeout: idleSocketMs }),
+    https: new https.Agent({ keepAlive: true, timeout: idleSocketMs })
   }
   let loading: Promise<Got> | undefined
   const client = () => {

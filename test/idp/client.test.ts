@@ -1,0 +1,346 @@
+import type { ExecutionContext } from 'ava'
+import test from 'ava'
+import type { Config } from '#src/config/settings.js'
+import { createIdentityProvider, type IdentityProvider } from '#src/idp/client.js'
+import { OAuthError, UpstreamError } from '#src/idp/errors.js'
+import { createTransport } from '#src/idp/transport.js'
+import { type DeepPartial, testConfig } from '../helpers/config.js'
+import { type MockedHost, mockHost } from '../helpers/nock.js'
+import { holdsNone } from './secrets.js'
+
+const clientId = 'our-client'
+const clientSecret = 'the-client-secret'
+const tokens = { access_token: 'an-access-token', refresh_token: 'a-refresh-token', expires_in: 3599 }
+const secrets = [clientSecret, 'the-code', 'the-verifier', 'the-refresh-token', 'the-access-token']
+const codeGrant = { code: 'the-code', codeVerifier: 'the-verifier' }
+const refreshGrant = { refreshToken: 'the-refresh-token', scope: 'data:read viewables:read' }
+
+interface Seen {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+interface SetUp extends MockedHost {
+  readonly idp: IdentityProvider
+  /** Expects one POST (GET for user info) at the path, answers it, and gives what was sent. */
+  expect(path: string, status: number, body?: unknown, headers?: Record<string, string>): Seen[]
+}
+
+function setUp(t: ExecutionContext, overrides: DeepPartial<Config['platform']> = {}): SetUp {
+  const host = mockHost(t)
+  const address = (path: string) => `${host.origin}/${path}`
+  const { platform } = testConfig(
+    {
+      clientId,
+      clientSecret,
+      authorizationEndpoint: address('authorize'),
+      tokenEndpoint: address('token'),
+      userinfoEndpoint: address('userinfo'),
+      revocationEndpoint: address('revoke'),
+      endSessionEndpoint: address('logout')
+    },
+    { platform: { callbackUrl: 'https://app.example/api/auth/callback', ...overrides } }
+  )
+  const transport = createTransport(platform.timeoutSeconds * 1000)
+  t.teardown(() => transport.close())
+  return {
+    ...host,
+    idp: createIdentityProvider(platform, transport),
+    expect(path, status, body = '', headers = {}) {
+      const seen: Seen[] = []
+      const method = path === '/userinfo' ? 'GET' : 'POST'
+      host.scope.intercept(path, method).reply(function (_uri, sent) {
+        seen.push({ body: String(sent), headers: this.req.headers as unknown as Record<string, string> })
+        return [status, body as string, headers]
+      })
+      return seen
+    }
+  }
+}
+
+test('the code exchange is RFC 6749 section 4.1.3 with the verifier of RFC 7636 section 4.5', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/token', 200, { ...tokens, token_type: 'Bearer', scope: 'data:read' })
+  t.deepEqual(await idp.authorizationCodeGrant(codeGrant), {
+    accessToken: 'an-access-token',
+    refreshToken: 'a-refresh-token',
+    expiresIn: 3599,
+    scope: ['data:read'],
+    idToken: undefined
+  })
+  const redirectUri = 'redirect_uri=https%3A%2F%2Fapp.example%2Fapi%2Fauth%2Fcallback'
+  t.is(seen[0]?.body, `grant_type=authorization_code&code=the-code&${redirectUri}&code_verifier=the-verifier`)
+  t.is(seen[0]?.headers['content-type'], 'application/x-www-form-urlencoded')
+})
+
+test('without PKCE no verifier is sent', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/token', 200, tokens)
+  await idp.authorizationCodeGrant({ code: 'the-code', codeVerifier: undefined })
+  t.notRegex(seen[0]?.body ?? '', /verifier/)
+})
+
+test('the refresh is RFC 6749 section 6, and its scope is always sent', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/token', 200, tokens)
+  t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
+  t.is(seen[0]?.body, 'grant_type=refresh_token&refresh_token=the-refresh-token&scope=data%3Aread+viewables%3Aread')
+})
+
+const credentials: readonly (readonly [id: string, secret: string, header: string])[] = [
+  ['our-client', 'the-client-secret', 'Basic b3VyLWNsaWVudDp0aGUtY2xpZW50LXNlY3JldA=='],
+  ['a:b', 'c:d%20+/=', 'Basic YTpiOmM6ZCUyMCsvPQ=='],
+  ['ü', 'ß€', 'Basic w7w6w5/igqw=']
+]
+
+for (const [id, secret, header] of credentials) {
+  test(`${id} and ${secret} go into the Basic header as they are, and into no body`, async t => {
+    const { idp, expect } = setUp(t, { clientId: id, clientSecret: secret })
+    const seen = [expect('/token', 200, tokens), expect('/token', 200, tokens), expect('/revoke', 200)]
+    await idp.authorizationCodeGrant(codeGrant)
+    await idp.refreshTokenGrant(refreshGrant)
+    await idp.revokeRefreshToken('the-refresh-token')
+    for (const [request] of seen) {
+      t.is(request?.headers.authorization, header)
+      t.notRegex(request?.body ?? '', /client_/)
+    }
+  })
+}
+
+test('with client_secret_post the credentials are in the body, and in no header', async t => {
+  const { idp, expect } = setUp(t, { clientAuthentication: 'client_secret_post', clientSecret: 'a b&c' })
+  const seen = [expect('/token', 200, tokens), expect('/token', 200, tokens), expect('/revoke', 200)]
+  await idp.authorizationCodeGrant(codeGrant)
+  await idp.refreshTokenGrant(refreshGrant)
+  await idp.revokeRefreshToken('the-refresh-token')
+  for (const [request] of seen) {
+    t.is(request?.headers.authorization, undefined)
+    const form = new URLSearchParams(request?.body)
+    t.deepEqual(form.getAll('client_id'), ['our-client'])
+    t.deepEqual(form.getAll('client_secret'), ['a b&c'])
+  }
+})
+
+test('a replaced client secret is used from the next request on, in either place', async t => {
+  for (const clientAuthentication of ['client_secret_basic', 'client_secret_post'] as const) {
+    const { idp, expect } = setUp(t, { clientAuthentication })
+    const seen = expect('/token', 200, tokens)
+    idp.replaceClientSecret('a-newer-secret')
+    await idp.refreshTokenGrant(refreshGrant)
+    const { authorization = '' } = seen[0]?.headers ?? {}
+    const sent = `${seen[0]?.body} ${Buffer.from(authorization.slice(6), 'base64')}`
+    t.true(sent.includes('a-newer-secret'))
+    t.false(sent.includes(clientSecret))
+  }
+})
+
+type Expected = { readonly error: string } | 'unusable'
+const gateway = (errorCode: string) => ({ developerMessage: 'no', userMessage: '', errorCode, 'more info': 'http://x' })
+const failures: readonly (readonly [status: number, body: unknown, expected: Expected])[] = [
+  [400, { error: 'invalid_grant', error_description: 'the-refresh-token is dead' }, { error: 'invalid_grant' }],
+  [400, { error: 'invalid_scope' }, { error: 'invalid_scope' }],
+  [401, { error: 'invalid_client' }, { error: 'invalid_client' }],
+  [400, { error: 'unsupported_grant_type' }, { error: 'unsupported_grant_type' }],
+  [403, { error: 'unauthorized_client' }, { error: 'unauthorized_client' }],
+  [403, gateway('AUTH-001'), { error: 'invalid_client' }],
+  [401, gateway('AUTH-003'), { error: 'invalid_client' }],
+  [403, gateway('AUTH-010'), 'unusable'],
+  [500, gateway('AUTH-001'), 'unusable'],
+  [429, { error: 'invalid_grant' }, 'unusable'],
+  [500, { error: 'invalid_grant' }, 'unusable'],
+  [503, { error: 'temporarily_unavailable' }, 'unusable'],
+  [400, { error: 'the-refresh-token' }, 'unusable'],
+  [400, { error: 'the-refresh-token and more words' }, 'unusable'],
+  [400, { error: 'kT7TCqVQn6mwbQ8cT6Xb2zNpLr3sVYwd5fGhJkQe1Z' }, 'unusable'],
+  [400, { error: 'a'.repeat(65) }, 'unusable'],
+  [400, { error: '' }, 'unusable'],
+  [400, { error: 5 }, 'unusable'],
+  [400, { error: { code: 'invalid_grant' } }, 'unusable'],
+  [400, ['invalid_grant'], 'unusable'],
+  [400, 'invalid_grant', 'unusable'],
+  [400, '', 'unusable'],
+  [400, '<html>the-refresh-token</html>', 'unusable'],
+  [404, '<html></html>', 'unusable'],
+  [201, tokens, 'unusable'],
+  [204, '', 'unusable'],
+  [302, '', 'unusable'],
+  [200, '', 'unusable'],
+  [200, '<html>welcome</html>', 'unusable'],
+  [200, { error: 'invalid_grant' }, 'unusable'],
+  [200, { ...tokens, access_token: undefined, note: 'the-refresh-token' }, 'unusable']
+]
+
+for (const [status, body, expected] of failures) {
+  const outcome = expected === 'unusable' ? 'an answer that cannot be used' : `the protocol's ${expected.error}`
+  test(`${status} with ${JSON.stringify(body).slice(0, 60)} is ${outcome}, and says nothing secret`, async t => {
+    const { idp, expect } = setUp(t)
+    for (const call of [() => idp.authorizationCodeGrant(codeGrant), () => idp.refreshTokenGrant(refreshGrant)]) {
+      expect('/token', status, body)
+      const error = await t.throwsAsync<Error>(call)
+      holdsNone(t, error, secrets)
+      if (expected === 'unusable') {
+        t.true(error instanceof UpstreamError)
+        t.like(error, { endpoint: 'token', problem: 'unusable' })
+        if (status !== 200) t.is((error as UpstreamError).status, status)
+      } else {
+        t.true(error instanceof OAuthError)
+        t.like(error, { endpoint: 'token', status, error: expected.error })
+      }
+    }
+  })
+}
+
+test('the time to wait travels with either kind of error', async t => {
+  const { idp, expect } = setUp(t)
+  expect('/token', 429, {}, { 'retry-after': '17' })
+  t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { status: 429, retryAfterSeconds: 17 })
+  expect('/token', 503, {}, { 'retry-after': '18' })
+  t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { status: 503, retryAfterSeconds: 18 })
+  expect('/token', 400, { error: 'slow_down' }, { 'retry-after': '19' })
+  t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { error: 'slow_down', retryAfterSeconds: 19 })
+})
+
+test('a connection that fails says nothing secret either', async t => {
+  const { idp, scope } = setUp(t)
+  const quoting = Object.assign(new Error('the-refresh-token the-client-secret'), { code: 'EPROTO' })
+  scope.post('/token').replyWithError(quoting)
+  const error = await t.throwsAsync(idp.refreshTokenGrant(refreshGrant), { instanceOf: UpstreamError })
+  t.is(error?.problem, 'unreachable')
+  t.is(error?.message, "the identity provider's token endpoint: connection failed (EPROTO)")
+  holdsNone(t, error, secrets)
+})
+
+test('user info is asked for with the access token alone (RFC 6750 section 2.1)', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/userinfo', 200, { sub: 'x', name: 'Ada' })
+  t.deepEqual(await idp.userInfo('the-access-token'), { sub: 'x', name: 'Ada' })
+  t.is(seen[0]?.headers.authorization, 'Bearer the-access-token')
+})
+
+const badUserInfo: readonly (readonly [status: number, body: unknown])[] = [
+  [401, ''],
+  [403, { errorCode: 'AUTH-010' }],
+  [404, '<html></html>'],
+  [429, {}],
+  [302, ''],
+  [204, ''],
+  [200, ''],
+  [200, '<html></html>'],
+  [200, 'null'],
+  [200, '"Ada"'],
+  [200, '5'],
+  [200, '["Ada"]']
+]
+
+for (const [status, body] of badUserInfo) {
+  test(`user info of ${status} with ${JSON.stringify(body)} cannot be used, and says nothing secret`, async t => {
+    const { idp, expect } = setUp(t)
+    expect('/userinfo', status, body)
+    const error = await t.throwsAsync(idp.userInfo('the-access-token'), { instanceOf: UpstreamError })
+    t.like(error, { endpoint: 'userinfo', problem: 'unusable' })
+    holdsNone(t, error, secrets)
+  })
+}
+
+test('a refresh token is revoked as RFC 7009 section 2.1 says, and any token is revoked that is not known', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/revoke', 200)
+  await idp.revokeRefreshToken('the-refresh-token')
+  t.is(seen[0]?.body, 'token=the-refresh-token&token_type_hint=refresh_token')
+})
+
+test('where there is no revocation endpoint nothing is sent', async t => {
+  const { idp } = setUp(t, { revocationEndpoint: 'none' })
+  await idp.revokeRefreshToken('the-refresh-token')
+  t.pass()
+})
+
+test('a revocation that comes too early is tried once more (RFC 7009 section 2.2.1)', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = [expect('/revoke', 503), expect('/revoke', 200)]
+  await idp.revokeRefreshToken('the-refresh-token')
+  t.is(seen[0]?.[0]?.body, seen[1]?.[0]?.body)
+})
+
+test('a revocation that fails twice, or is refused, is an error that says nothing secret', async t => {
+  const { idp, expect } = setUp(t)
+  expect('/revoke', 503)
+  expect('/revoke', 503)
+  const twice = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: UpstreamError })
+  t.like(twice, { endpoint: 'revocation', status: 503 })
+  expect('/revoke', 401, { error: 'invalid_client' })
+  const refused = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: OAuthError })
+  t.like(refused, { endpoint: 'revocation', error: 'invalid_client' })
+  expect('/revoke', 500)
+  const broken = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: UpstreamError })
+  for (const error of [twice, refused, broken]) holdsNone(t, error, secrets)
+})
+
+test('a revocation takes two seconds at most, its second try included', async t => {
+  const { idp, expect, scope } = setUp(t)
+  expect('/revoke', 503)
+  scope.post('/revoke').delay(30_000).reply(200)
+  const started = performance.now()
+  const error = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: UpstreamError })
+  t.is(error?.problem, 'timeout')
+  // Three pauses of a slow machine lie between this bound and the two seconds; without a bound it would be thirty.
+  t.true(performance.now() - started < 10_000)
+})
+
+test('the login address names client, callback and prompt of the settings', async t => {
+  const { idp, origin } = setUp(t, { prompt: 'login' })
+  const url = new URL(
+    await idp.authorizationUrl({ scope: 'data:read', state: 'the-state', nonce: 'n', codeChallenge: 'c' })
+  )
+  t.is(`${url.origin}${url.pathname}`, `${origin}/authorize`)
+  t.deepEqual(Object.fromEntries(url.searchParams), {
+    client_id: clientId,
+    response_type: 'code',
+    redirect_uri: 'https://app.example/api/auth/callback',
+    nonce: 'n',
+    state: 'the-state',
+    scope: 'data:read',
+    prompt: 'login',
+    code_challenge: 'c',
+    code_challenge_method: 'S256'
+  })
+})
+
+test('with an issuer alone every endpoint is discovered when the first of them is needed', async t => {
+  const host = mockHost(t)
+  const { origin: issuer, scope } = host
+  const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
+  const { idp } = setUp(t, { issuer, ...none, revocationEndpoint: undefined, endSessionEndpoint: undefined })
+  scope.get('/.well-known/openid-configuration').reply(500)
+  scope.get('/.well-known/openid-configuration').reply(200, {
+    issuer,
+    authorization_endpoint: `${issuer}/a`,
+    token_endpoint: `${issuer}/t`,
+    userinfo_endpoint: `${issuer}/u`
+  })
+  scope.post('/t').reply(200, tokens)
+  scope.get('/u').reply(200, { name: 'Ada' })
+  t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
+  t.is((await idp.userInfo('the-access-token')).name, 'Ada')
+  await idp.revokeRefreshToken('the-refresh-token')
+  t.is((await idp.metadata()).issuer, issuer)
+})
+
+test('while the endpoints cannot be discovered every request says so, and says nothing secret', async t => {
+  const { origin: issuer, scope } = mockHost(t)
+  const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
+  const { idp } = setUp(t, { issuer, ...none, revocationEndpoint: undefined })
+  const calls = [
+    () => idp.authorizationCodeGrant(codeGrant),
+    () => idp.refreshTokenGrant(refreshGrant),
+    () => idp.userInfo('the-access-token'),
+    () => idp.revokeRefreshToken('the-refresh-token'),
+    () => idp.authorizationUrl({ scope: '', state: '', nonce: undefined, codeChallenge: undefined })
+  ]
+  for (const call of calls) {
+    scope.get('/.well-known/openid-configuration').reply(404)
+    const error = await t.throwsAsync(call, { instanceOf: UpstreamError })
+    t.is(error?.endpoint, 'discovery')
+    holdsNone(t, error, secrets)
+  }
+})

@@ -1,0 +1,236 @@
+import test from 'ava'
+import { UpstreamError } from '#src/idp/errors.js'
+import { APS, createMetadata, isSafeAddress } from '#src/idp/metadata.js'
+import type { TransportRequest, TransportResponse } from '#src/idp/transport.js'
+
+type Platform = Parameters<typeof createMetadata>[0]
+
+const issuer = 'https://idp.example/tenant'
+const nothingConfigured: Platform = {
+  issuer: undefined,
+  authorizationEndpoint: undefined,
+  tokenEndpoint: undefined,
+  userinfoEndpoint: undefined,
+  revocationEndpoint: undefined,
+  endSessionEndpoint: undefined
+}
+const discovering = { ...nothingConfigured, issuer }
+const document = {
+  issuer,
+  authorization_endpoint: 'https://idp.example/authorize',
+  token_endpoint: 'https://idp.example/token',
+  userinfo_endpoint: 'https://idp.example/userinfo',
+  revocation_endpoint: 'https://idp.example/revoke',
+  end_session_endpoint: 'https://idp.example/logout',
+  authorization_response_iss_parameter_supported: true
+}
+
+/** Gives the answers one after the other, the last of them for ever. */
+function answering(...answers: [unknown, ...unknown[]]) {
+  const requests: TransportRequest[] = []
+  return {
+    requests,
+    async call(request: TransportRequest): Promise<TransportResponse> {
+      const answer = answers[Math.min(requests.length, answers.length - 1)]
+      requests.push(request)
+      if (answer instanceof Error) throw answer
+      const [status, json] = typeof answer === 'number' ? [answer, undefined] : [200, answer]
+      return { status, json, retryAfterSeconds: undefined, durationMs: 1 }
+    },
+    warmUp: async () => {},
+    close: () => {}
+  }
+}
+
+test('without any setting the endpoints are those of the platform, and nobody is asked', async t => {
+  const transport = answering(document)
+  t.deepEqual(await createMetadata(nothingConfigured, transport)(), {
+    ...APS,
+    issParameterSupported: false,
+    isDiscovered: false
+  })
+  t.is(transport.requests.length, 0)
+})
+
+test('endpoints configured one by one take their places, and then the issuer is not known', async t => {
+  const own = {
+    ...nothingConfigured,
+    authorizationEndpoint: 'https://own.example/authorize',
+    tokenEndpoint: 'https://own.example/token',
+    userinfoEndpoint: 'https://own.example/userinfo',
+    revocationEndpoint: 'https://own.example/revoke',
+    endSessionEndpoint: 'https://own.example/logout'
+  }
+  const transport = answering(document)
+  t.deepEqual(await createMetadata(own, transport)(), { ...own, issParameterSupported: false, isDiscovered: false })
+  t.is(transport.requests.length, 0)
+})
+
+test('an endpoint of the platform that is given again changes nothing about the issuer', async t => {
+  const own = { ...nothingConfigured, authorizationEndpoint: APS.authorizationEndpoint }
+  t.is((await createMetadata(own, answering(document))()).issuer, APS.issuer)
+})
+
+test('revocation and end of session are switched off by the word none', async t => {
+  for (const issuer of [undefined, document.issuer]) {
+    const platform = { ...nothingConfigured, issuer, revocationEndpoint: 'none', endSessionEndpoint: 'none' }
+    const metadata = await createMetadata(platform, answering(document))()
+    t.is(metadata.revocationEndpoint, undefined)
+    t.is(metadata.endSessionEndpoint, undefined)
+    t.not(metadata.tokenEndpoint, undefined)
+  }
+})
+
+test('an issuer is asked for its endpoints at the well-known place', async t => {
+  const transport = answering(document)
+  t.deepEqual(await createMetadata(discovering, transport)(), {
+    issuer,
+    authorizationEndpoint: document.authorization_endpoint,
+    tokenEndpoint: document.token_endpoint,
+    userinfoEndpoint: document.userinfo_endpoint,
+    revocationEndpoint: document.revocation_endpoint,
+    endSessionEndpoint: document.end_session_endpoint,
+    issParameterSupported: true,
+    isDiscovered: true
+  })
+  t.deepEqual(transport.requests, [
+    { endpoint: 'discovery', url: 'https://idp.example/tenant/.well-known/openid-configuration' }
+  ])
+})
+
+test('an issuer that ends in a slash has its document below that slash', async t => {
+  const transport = answering({ ...document, issuer: 'https://idp.example/' })
+  await createMetadata({ ...nothingConfigured, issuer: 'https://idp.example/' }, transport)()
+  t.is(transport.requests[0]?.url, 'https://idp.example/.well-known/openid-configuration')
+})
+
+test('nothing is asked for before it is needed, then once, however many need it', async t => {
+  const transport = answering(document)
+  const metadata = createMetadata(discovering, transport)
+  t.is(transport.requests.length, 0)
+  const [one, two] = await Promise.all([metadata(), metadata(), metadata()])
+  t.is(one, two)
+  t.is(await metadata(), one)
+  t.is(transport.requests.length, 1)
+})
+
+test('a failure reaches all who waited, and is tried again by the next who asks', async t => {
+  const outage = new UpstreamError('discovery', 'unreachable', 'connection failed')
+  const transport = answering(outage, 503, { issuer: 'https://wrong.example' }, document)
+  const metadata = createMetadata(discovering, transport)
+  const failures = [t.throwsAsync(metadata()), t.throwsAsync(metadata())]
+  for (const failure of failures) t.is(await failure, outage)
+  t.is(transport.requests.length, 1)
+  await t.throwsAsync(metadata(), { instanceOf: UpstreamError, message: /503/ })
+  await t.throwsAsync(metadata(), { instanceOf: UpstreamError, message: /another issuer/ })
+  t.is((await metadata()).tokenEndpoint, document.token_endpoint)
+  t.is((await metadata()).tokenEndpoint, document.token_endpoint)
+  t.is(transport.requests.length, 4)
+})
+
+for (const other of ['https://evil.example', `${issuer}/`, undefined, null, [issuer]]) {
+  test(`a document that speaks for ${JSON.stringify(other)} is refused`, async t => {
+    const failing = createMetadata(discovering, answering({ ...document, issuer: other }))()
+    const error = await t.throwsAsync(failing, { instanceOf: UpstreamError, message: /another issuer/ })
+    t.is(error?.problem, 'unusable')
+  })
+}
+
+for (const answer of [undefined, null, 'text', 5, []]) {
+  test(`a document that is ${JSON.stringify(answer)} is refused`, async t => {
+    await t.throwsAsync(createMetadata(discovering, answering(answer))(), { instanceOf: UpstreamError })
+  })
+}
+
+for (const status of [204, 301, 302, 404, 500]) {
+  test(`a document that comes with ${status} is refused`, async t => {
+    const error = await t.throwsAsync(createMetadata(discovering, answering(status))(), { instanceOf: UpstreamError })
+    t.is(error?.status, status)
+  })
+}
+
+const required = ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint'] as const
+const configuredName = {
+  authorization_endpoint: 'authorizationEndpoint',
+  token_endpoint: 'tokenEndpoint',
+  userinfo_endpoint: 'userinfoEndpoint'
+} as const
+
+for (const member of required) {
+  test(`a document without ${member} is refused by that name, unless the endpoint is configured`, async t => {
+    const { [member]: _, ...rest } = document
+    const failing = createMetadata(discovering, answering(rest))()
+    await t.throwsAsync(failing, { instanceOf: UpstreamError, message: new RegExp(`no ${member}`) })
+    const name = configuredName[member]
+    const configured = { ...discovering, [name]: 'https://own.example/endpoint' }
+    t.is((await createMetadata(configured, answering(rest))())[name], 'https://own.example/endpoint')
+  })
+}
+
+test('what a document lacks is off, and never that of the platform', async t => {
+  const { revocation_endpoint, end_session_endpoint, authorization_response_iss_parameter_supported, ...rest } =
+    document
+  const metadata = await createMetadata(discovering, answering(rest))()
+  t.is(metadata.revocationEndpoint, undefined)
+  t.is(metadata.endSessionEndpoint, undefined)
+  t.false(metadata.issParameterSupported)
+})
+
+test('a configured endpoint wins over the document', async t => {
+  const configured = { ...discovering, revocationEndpoint: 'https://own.example/revoke' }
+  const metadata = await createMetadata(configured, answering(document))()
+  t.is(metadata.revocationEndpoint, 'https://own.example/revoke')
+  t.is(metadata.endSessionEndpoint, document.end_session_endpoint)
+})
+
+const endpoints = [...required, 'revocation_endpoint', 'end_session_endpoint']
+const unsafe = [
+  'http://idp.example/x',
+  'http://127.0.0.1.evil.example/x',
+  'ftp://idp.example/x',
+  'javascript:x',
+  '/x',
+  '',
+  5,
+  []
+]
+
+for (const member of endpoints) {
+  test(`a document whose ${member} is not safe to send secrets to is refused`, async t => {
+    for (const address of unsafe) {
+      const failing = createMetadata(discovering, answering({ ...document, [member]: address }))()
+      await t.throwsAsync(failing, { instanceOf: UpstreamError, message: new RegExp(member) }, String(address))
+    }
+  })
+}
+
+const addresses: readonly (readonly [address: string, isSafe: boolean])[] = [
+  ['https://idp.example', true],
+  ['https://localhost:8443/x', true],
+  ['http://localhost:8080/x', true],
+  ['http://LOCALHOST/x', true],
+  ['http://127.0.0.1:8080', true],
+  ['http://127.1.2.3', true],
+  ['http://[::1]:8080', true],
+  ['http://2130706433', true],
+  ['http://idp.example', false],
+  ['http://localhost.evil.example', false],
+  ['http://evil.example/localhost', false],
+  ['http://localhost@evil.example', false],
+  ['http://127.0.0.1.evil.example', false],
+  ['http://128.0.0.1', false],
+  ['http://10.0.0.1', false],
+  ['http://0.0.0.0', false],
+  ['http://[::ffff:127.0.0.1]', false],
+  ['http://[::2]', false],
+  ['ftp://localhost', false],
+  ['file:///etc/passwd', false],
+  ['localhost', false],
+  ['', false]
+]
+
+for (const [address, isSafe] of addresses) {
+  test(`tokens ${isSafe ? 'may' : 'must not'} be sent to "${address}"`, t => {
+    t.is(isSafeAddress(address), isSafe)
+  })
+}

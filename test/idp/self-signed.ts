@@ -1,0 +1,19 @@
+// A certificate for localhost that nobody vouches for, and its key, which is good for nothing else.
+export const selfSigned = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgdyR/W2xIZRUmxxOB
+NroaTBvf4i2hA/pNewUMksvVivyhRANCAAQWxbhuo7UYu8n6W+Cts2T1QEM8PZpJ
+g89IZq0vsNBQehurGsxCgsMRgAohNQQLjyXIpsOCEMm0uh6mcPBXH5co
+-----END PRIVATE KEY-----`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBnDCCAUGgAwIBAgIUaVj57VydRfC46kvub+0FTpEUEEIwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA0MzU0MFoYDzIxMjYxMDI4
+MDQzNTQwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAQWxbhuo7UYu8n6W+Cts2T1QEM8PZpJg89IZq0vsNBQehurGsxCgsMR
+gAohNQQLjyXIpsOCEMm0uh6mcPBXH5coo28wbTAdBgNVHQ4EFgQUmqAAIRiIyRxk
+/eyqbw+I8JySK3swHwYDVR0jBBgwFoAUmqAAIRiIyRxk/eyqbw+I8JySK3swDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSQAwRgIhAMih+gFdXaxqVbEugZFUM+BrmSIARcYmgTQyHazI42EdAiEA
+gM0XJE5AsM+R3KrucPijFmVkU1pOkZPxYwqSHOmH12w=
+-----END CERTIFICATE-----`
+}

@@ -1,0 +1,388 @@
+import { once } from 'node:events'
+import http, { type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import https from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import test, { type ExecutionContext } from 'ava'
+import { UpstreamError, type UpstreamProblem } from '#src/idp/errors.js'
+import { createTransport, type Transport, type TransportRequest } from '#src/idp/transport.js'
+import { holdsNone } from './secrets.js'
+import { selfSigned } from './self-signed.js'
+
+// For what must not take that long: far beyond what the slowest machine needs.
+const PATIENT_MS = 60_000
+
+interface Provider {
+  readonly url: string
+  /** `METHOD /path` of every request that arrived. */
+  readonly requests: readonly string[]
+  readonly connections: readonly Socket[]
+}
+
+/** A server that answers as the listener says, on a port of its own. */
+async function startProvider(t: ExecutionContext, listener: RequestListener): Promise<Provider> {
+  const requests: string[] = []
+  const connections: Socket[] = []
+  const server = http.createServer({ keepAliveTimeout: PATIENT_MS }, (request, response) => {
+    requests.push(`${request.method} ${request.url}`)
+    listener(request, response)
+  })
+  server.on('connection', socket => connections.push(socket))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, connections }
+}
+
+/** The provider has seen the end of its first connection, one way or the other. */
+async function closed([socket]: readonly Socket[]): Promise<void> {
+  if (!socket || socket.closed) return
+  await new Promise<void>(resolve => socket.once('close', () => resolve()))
+}
+
+function setUp(t: ExecutionContext, timeoutMs = PATIENT_MS, idleSocketMs?: number): Transport {
+  const transport = createTransport(timeoutMs, idleSocketMs)
+  t.teardown(() => transport.close())
+  return transport
+}
+
+const secrets = ['the code of this login', 'basic-credentials', 'a body nobody may quote']
+
+function post(url: string): TransportRequest {
+  return {
+    endpoint: 'token',
+    url,
+    form: { code: secrets[0] as string },
+    headers: { authorization: `Basic ${secrets[1]}` }
+  }
+}
+
+function get(url: string): TransportRequest {
+  return { endpoint: 'userinfo', url, headers: { authorization: `Basic ${secrets[1]}` } }
+}
+
+function reply(response: ServerResponse, status: number, body: unknown = {}, headers: Record<string, string> = {}) {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+}
+
+/** The answers one after the other, the last of them for ever. */
+function inTurn(...listeners: [RequestListener, ...RequestListener[]]): RequestListener {
+  let turn = 0
+  return (request, response) => {
+    const listener = listeners[Math.min(turn++, listeners.length - 1)] ?? listeners[0]
+    listener(request, response)
+  }
+}
+
+const good: RequestListener = (_request, response) => reply(response, 200, { fine: true })
+const hang: RequestListener = () => {}
+const reset: RequestListener = request => request.socket.resetAndDestroy()
+const hangUp: RequestListener = request => request.socket.destroy()
+const halfAnswer: RequestListener = (request, response) => {
+  response.writeHead(200, { 'content-length': '100' })
+  response.write('{"access_token":"a body nobody may quote', () => request.socket.end())
+}
+const halfChunked: RequestListener = (request, response) => {
+  response.writeHead(200)
+  response.write('{"access_token":"a body nobody may quote', () => request.socket.end())
+}
+const answering =
+  (status: number): RequestListener =>
+  (_request, response) =>
+    reply(response, status)
+
+async function failure(t: ExecutionContext, call: Promise<unknown>, problem: UpstreamProblem): Promise<UpstreamError> {
+  const error = await t.throwsAsync(call, { instanceOf: UpstreamError })
+  t.is(error?.problem, problem)
+  holdsNone(t, error, secrets)
+  return error as UpstreamError
+}
+
+test('a form is posted, anything else is asked for by GET, and no compression is wanted', async t => {
+  const seen: [string, IncomingMessage['headers'], string][] = []
+  const { url } = await startProvider(t, async (request, response) => {
+    const chunks = await request.toArray()
+    seen.push([request.method ?? '', request.headers, Buffer.concat(chunks).toString()])
+    reply(response, 200)
+  })
+  const transport = setUp(t)
+  await transport.call({ endpoint: 'token', url, form: { a: '1 2', b: 'ü:/+&=' }, headers: { 'x-more': 'yes' } })
+  await transport.call({ endpoint: 'userinfo', url })
+  const [posted, got] = seen
+  t.is(posted?.[0], 'POST')
+  t.is(posted?.[2], 'a=1+2&b=%C3%BC%3A%2F%2B%26%3D')
+  t.like(posted?.[1], {
+    'content-type': 'application/x-www-form-urlencoded',
+    accept: 'application/json',
+    'user-agent': 'platform-auth-server',
+    'x-more': 'yes'
+  })
+  t.is(got?.[0], 'GET')
+  t.is(got?.[2], '')
+  for (const [, headers] of seen) t.is(headers['accept-encoding'], undefined)
+})
+
+test('any whole answer is given back, whatever its status, its JSON parsed', async t => {
+  const { url } = await startProvider(t, (request, response) => {
+    const status = Number(request.url?.slice(1))
+    reply(response, status, { status })
+  })
+  const transport = setUp(t)
+  for (const status of [200, 201, 400, 401, 403, 404, 429, 500, 503]) {
+    t.like(await transport.call(post(`${url}/${status}`)), { status, json: { status }, retryAfterSeconds: undefined })
+  }
+})
+
+for (const body of ['', '<html>no</html>', '{"half":', 'undefined']) {
+  test(`an answer of ${JSON.stringify(body)} is no JSON, and no error`, async t => {
+    const { url } = await startProvider(t, (_request, response) => response.writeHead(200).end(body))
+    t.like(await setUp(t).call(post(url)), { status: 200, json: undefined })
+  })
+}
+
+const retryAfters: readonly (readonly [header: string, seconds: number | undefined])[] = [
+  ['0', 0],
+  ['17', 17],
+  ['999999', 999_999],
+  ['1000000', undefined],
+  ['-1', undefined],
+  ['1.5', undefined],
+  ['1e3', undefined],
+  ['', undefined],
+  ['Wed, 21 Oct 2037 07:28:00 GMT', undefined]
+]
+
+for (const [header, seconds] of retryAfters) {
+  test(`"Retry-After: ${header}" is ${seconds === undefined ? 'passed over' : `${seconds} seconds`}`, async t => {
+    const { url } = await startProvider(t, (_request, response) => reply(response, 429, {}, { 'retry-after': header }))
+    t.is((await setUp(t).call(post(url))).retryAfterSeconds, seconds)
+  })
+}
+
+for (const status of [301, 302, 303, 307, 308]) {
+  test(`a redirect is an answer of its own: ${status}`, async t => {
+    const { url, requests } = await startProvider(t, (request, response) => {
+      if (request.url === '/elsewhere') return good(request, response)
+      reply(response, status, {}, { location: '/elsewhere' })
+    })
+    const transport = setUp(t)
+    t.is((await transport.call(post(url))).status, status)
+    t.is((await transport.call(get(url))).status, status)
+    t.deepEqual(requests, ['POST /', 'GET /'])
+  })
+}
+
+test('a packed answer is not unpacked, so that no bomb goes off', async t => {
+  const { url } = await startProvider(t, (_request, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}'))
+  })
+  t.is((await setUp(t).call(post(url))).json, undefined)
+})
+
+const slow: readonly (readonly [what: string, listener: RequestListener])[] = [
+  ['never begins', hang],
+  [
+    'never ends',
+    (_request, response) => {
+      response.writeHead(200)
+      response.write('{"access_token":"a body nobody may quote')
+    }
+  ],
+  [
+    'drips',
+    (_request, response) => {
+      response.writeHead(200)
+      const drip = setInterval(() => response.write(' '), 20)
+      response.on('close', () => clearInterval(drip))
+    }
+  ]
+]
+
+for (const [what, listener] of slow) {
+  test(`an answer that ${what} is given up after the time allowed, and its connection closed`, async t => {
+    const { url, requests, connections } = await startProvider(t, listener)
+    const error = await failure(t, setUp(t, 300).call(post(url)), 'timeout')
+    t.true(error.durationMs >= 250)
+    t.is(error.message, "the identity provider's token endpoint: no whole answer in time")
+    t.deepEqual(requests, ['POST /'])
+    await closed(connections)
+    t.pass()
+  })
+}
+
+test('a call may be given less time than usual', async t => {
+  const { url } = await startProvider(t, hang)
+  await failure(t, setUp(t).call({ ...post(url), timeoutMs: 50 }), 'timeout')
+})
+
+test('the second attempt of a GET has only the time that the first one left', async t => {
+  const { url, requests } = await startProvider(
+    t,
+    inTurn((request, response) => setTimeout(() => answering(500)(request, response), 1500), hang)
+  )
+  const error = await failure(t, setUp(t, 2000).call(get(url)), 'timeout')
+  t.is(requests.length, 2)
+  t.true(error.durationMs < 1500, `${error.durationMs} ms`)
+})
+
+test('an answer of more than 1 MiB is refused, one of 1 MiB is not', async t => {
+  const MIB = 1024 * 1024
+  const { url } = await startProvider(t, (request, response) => {
+    response.writeHead(200).end(`"${'x'.repeat(Number(request.url?.slice(1)) - 2)}"`)
+  })
+  const transport = setUp(t)
+  t.is(((await transport.call(post(`${url}/${MIB}`))).json as string).length, MIB - 2)
+  const error = await failure(t, transport.call(post(`${url}/${MIB + 1}`)), 'unusable')
+  t.is(error.message, "the identity provider's token endpoint: the answer was larger than 1 MiB")
+})
+
+test('an answer without an end is cut off as soon as it is too large, and the connection closed', async t => {
+  const piece = Buffer.alloc(64 * 1024, 'x')
+  const { url, requests, connections } = await startProvider(t, (_request, response) => {
+    response.writeHead(200)
+    const flood = () => {
+      while (!response.destroyed && response.write(piece)) {
+        // until the socket is full
+      }
+    }
+    response.on('drain', flood)
+    flood()
+  })
+  await failure(t, setUp(t).call(get(url)), 'unusable')
+  await closed(connections)
+  t.is(requests.length, 1)
+})
+
+const broken: readonly (readonly [what: string, listener: RequestListener])[] = [
+  ['a reset', reset],
+  ['a connection closed without an answer', hangUp],
+  ['half an answer', halfAnswer],
+  ['half an answer of unknown length', halfChunked],
+  ['no HTTP', request => request.socket.end('SSH-2.0-OpenSSH_9.9\r\n')]
+]
+
+for (const [what, listener] of broken) {
+  test(`${what} means unreachable, and a POST is never sent a second time`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(listener, good))
+    await failure(t, setUp(t).call(post(url)), 'unreachable')
+    t.deepEqual(requests, ['POST /'])
+  })
+
+  test(`after ${what} a GET is tried once more`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(listener, good))
+    t.deepEqual((await setUp(t).call(get(url))).json, { fine: true })
+    t.deepEqual(requests, ['GET /', 'GET /'])
+  })
+
+  test(`after ${what} a GET is not tried a third time`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(listener, listener, good))
+    await failure(t, setUp(t).call(get(url)), 'unreachable')
+    t.is(requests.length, 2)
+  })
+}
+
+test('a server error is tried again by GET, once, and given back when it stays', async t => {
+  const recovering = await startProvider(t, inTurn(answering(503), good))
+  const transport = setUp(t)
+  t.is((await transport.call(get(recovering.url))).status, 200)
+  const failing = await startProvider(t, inTurn(answering(500), answering(503), good))
+  t.is((await transport.call(get(failing.url))).status, 503)
+  t.is(failing.requests.length, 2)
+})
+
+for (const status of [400, 401, 403, 404, 408, 429]) {
+  test(`a refusal with ${status} is not tried again by GET`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(answering(status), good))
+    t.is((await setUp(t).call(get(url))).status, status)
+    t.is(requests.length, 1)
+  })
+}
+
+for (const status of [500, 502, 503, 504]) {
+  test(`a POST that was answered ${status} is not sent again`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(answering(status), good))
+    t.is((await setUp(t).call(post(url))).status, status)
+    t.is(requests.length, 1)
+  })
+}
+
+test('a POST on a kept connection that the provider closes at that moment is not sent again', async t => {
+  const { url, requests, connections } = await startProvider(t, inTurn(good, hangUp, good))
+  const transport = setUp(t)
+  await transport.call(post(url))
+  await failure(t, transport.call(post(url)), 'unreachable')
+  t.is(connections.length, 1)
+  t.is(requests.length, 2)
+})
+
+test('connections are used again', async t => {
+  const { url, connections } = await startProvider(t, good)
+  const transport = setUp(t)
+  for (const _ of [1, 2, 3, 4, 5]) await transport.call(post(url))
+  t.is(connections.length, 1)
+})
+
+test('an idle connection is closed from this side', async t => {
+  const { url, connections } = await startProvider(t, good)
+  const transport = setUp(t, PATIENT_MS, 100)
+  await transport.call(post(url))
+  await closed(connections)
+  await transport.call(post(url))
+  t.is(connections.length, 2)
+})
+
+test('a connection that waits for its answer is not idle, however long that takes', async t => {
+  const { url, requests } = await startProvider(t, (request, response) =>
+    setTimeout(() => good(request, response), 500)
+  )
+  const transport = setUp(t, PATIENT_MS, 100)
+  t.is((await transport.call(post(url))).status, 200)
+  t.is(requests.length, 1)
+})
+
+test('nobody listening is said with the code that an operator knows', async t => {
+  const server = http.createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  const error = await failure(t, setUp(t).call(post(`http://127.0.0.1:${port}`)), 'unreachable')
+  t.is(error.message, "the identity provider's token endpoint: connection failed (ECONNREFUSED)")
+  t.is(error.endpoint, 'token')
+})
+
+test('a certificate that nobody vouches for is refused before anything is sent', async t => {
+  let requests = 0
+  const server = https.createServer(selfSigned, (_request, response) => {
+    requests++
+    response.end('{}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`
+  const error = await failure(t, setUp(t).call({ ...post(url), timeoutMs: PATIENT_MS }), 'unreachable')
+  t.regex(error.message, /CERT/)
+  t.is(requests, 0)
+})
+
+test('many calls at once each get their own answer', async t => {
+  const { url } = await startProvider(t, (request, response) => reply(response, 200, { path: request.url }))
+  const transport = setUp(t)
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => transport.call(post(`${url}/${n}`))))
+  for (const [n, { json }] of answers.entries()) t.deepEqual(json, { path: `/${n}` })
+})
+
+test('warming up calls nobody, and closing leaves no connection open', async t => {
+  const { url, connections } = await startProvider(t, good)
+  const transport = setUp(t)
+  await transport.warmUp()
+  t.is(connections.length, 0)
+  await transport.call(post(url))
+  transport.close()
+  await closed(connections)
+  t.is(connections.length, 1)
+})
