@@ -10,10 +10,12 @@ import { health } from './http/health.js'
 import { refuseBodies } from './http/limits.js'
 import { login } from './http/login.js'
 import { logout } from './http/logout.js'
+import { measure } from './http/measure.js'
 import { profile } from './http/profile.js'
 import { requireTokens as requireTokensOf } from './http/require-tokens.js'
 import { session } from './http/session.js'
 import { staticFiles } from './http/static-files.js'
+import { noMetrics } from './metrics/metrics.js'
 import { type AppParts, createServices, type Services } from './services.js'
 
 /**
@@ -31,6 +33,7 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   const tokensLayer = requireTokensOf(services)
   gates.set(app, (ctx, next) => sessionLayer(ctx, () => tokensLayer(ctx, next)))
 
+  if (services.metrics !== noMetrics) app.use(measure(services.metrics))
   if (config.log.requests) app.use(accessLog(services.requestLog))
   app.use(errors(services))
   app.use(refuseBodies)

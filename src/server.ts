@@ -4,10 +4,13 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { assemble } from './app.js'
 import type { Config } from './config/settings.js'
+import { listenForScrapes } from './metrics/listener.js'
 import { type AppParts, createServices } from './services.js'
 
 export interface RunningServer {
   readonly port: number
+  /** Where `/metrics` is, when they are on. */
+  readonly metricsPort: number | undefined
   /** Where a browser on this machine reaches it. */
   readonly url: string
   /** From now on the session secrets and the client secret are those of `fresh`; its other settings are not looked at. */
@@ -30,8 +33,10 @@ const LIMITS = {
 
 /** Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had. */
 export async function startServer(config: Config, parts: Partial<AppParts> = {}): Promise<RunningServer> {
-  const services = createServices(config, parts)
+  const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
+  const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...parts })
   const { log, transport, coordination } = services
+  prometheus?.watchStore(() => coordination.status().store)
   let draining = false
   const app = assemble(services, () => draining)
   const handle = app.callback()
@@ -40,11 +45,18 @@ export async function startServer(config: Config, parts: Partial<AppParts> = {})
     void handle(request, response)
   })
   server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, log))
-  await listen(server, config).catch(async (error: unknown) => {
+  const scrapes = await openListeners().catch(async (error: unknown) => {
+    server.close()
     await coordination.close()
     throw error
   })
   transport.warmUp().catch(() => {})
+
+  async function openListeners() {
+    await listen(server, config)
+    const { port, host } = config.metrics
+    return prometheus && port !== undefined ? listenForScrapes(prometheus, { port, host }) : undefined
+  }
 
   const { port } = server.address() as AddressInfo
   let closing: Promise<void> | undefined
@@ -54,9 +66,11 @@ export async function startServer(config: Config, parts: Partial<AppParts> = {})
     await end(server, config.shutdown.graceSeconds * 1000)
     await coordination.close()
     transport.close()
+    await scrapes?.close()
   }
   return {
     port,
+    metricsPort: scrapes?.port,
     url: `http://${config.host?.includes(':') ? `[${config.host}]` : (config.host ?? 'localhost')}:${port}`,
     replaceSecrets: services.replaceSecrets,
     close() {
@@ -64,6 +78,12 @@ export async function startServer(config: Config, parts: Partial<AppParts> = {})
       return closing
     }
   }
+}
+
+// Loaded only when asked for: most servers are not watched, and all of them should start quickly.
+async function createPrometheus() {
+  const { createPrometheusMetrics } = await import('./metrics/prometheus.js')
+  return createPrometheusMetrics()
 }
 
 function listen(server: Server, { port, host }: Config): Promise<void> {

@@ -7,8 +7,10 @@ import { AUTH_PATH } from './http/auth-routes.js'
 import { cookieNames } from './http/cookies.js'
 import { createRequestLog } from './http/request.js'
 import { createIdentityProvider } from './idp/client.js'
+import { measured } from './idp/measured-transport.js'
 import { createTransport } from './idp/transport.js'
 import { createLoginTransactions } from './login/transaction.js'
+import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createMode } from './modes/index.js'
 import { createRedemptions } from './modes/redemption.js'
 import { createRenewals } from './modes/renewal.js'
@@ -21,25 +23,27 @@ export interface AppParts {
   readonly now: () => number
   readonly log: Logger
   readonly coordination: Coordination
+  readonly metrics: Metrics
 }
 
 export type Services = ReturnType<typeof createServices>
 
 export function createServices(config: Config, given: Partial<AppParts> = {}) {
-  const { now = Date.now, log = pino({ level: config.log.level }) } = given
+  const { now = Date.now, metrics = noMetrics, log = pino({ level: config.log.level }) } = given
   const { session, platform, refresh } = config
   const maxAgeSeconds = session.maxAgeSeconds
   const cookies = cookieNames(session.cookieName, platform.callbackUrl)
   const basePath = new URL(platform.callbackUrl).pathname.slice(0, -`${AUTH_PATH}/callback`.length)
 
-  const transport = createTransport(platform.timeoutSeconds * 1000)
+  const transport = measured(createTransport(platform.timeoutSeconds * 1000), metrics)
   const idp = createIdentityProvider(platform, transport)
   const mode = createMode(config, idp, now)
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   // A cookie of the other mode holds the wrong tokens; sealed for its own purpose, it is simply no session here.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
-  const sessionCookie = createSessionCookie({ sealer, name: cookies.session, maxAgeMs: maxAgeSeconds * 1000, now })
+  const maxAgeMs = maxAgeSeconds * 1000
+  const sessionCookie = createSessionCookie({ sealer, name: cookies.session, maxAgeMs, now, metrics })
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
   const coordination = given.coordination ?? createCoordination(config, { keyring, now, log })
 
@@ -56,6 +60,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     config,
     now,
     log,
+    metrics,
     requestLog: createRequestLog(log),
     cookies,
     maxAgeSeconds,
@@ -72,6 +77,6 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     transactions,
     coordination,
     redemptions: createRedemptions({ mode, coordination, now, ...refresh }),
-    renewals: createRenewals({ mode, idp, coordination, now, ...refresh })
+    renewals: createRenewals({ mode, idp, coordination, now, metrics, ...refresh })
   }
 }

@@ -3,6 +3,7 @@ import type { Coordination } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { OAuthError } from '../idp/errors.js'
 import type { LoginTransaction, LoginTransactions } from '../login/transaction.js'
+import type { Metrics } from '../metrics/metrics.js'
 import { hasEnded } from '../modes/logouts.js'
 import type { Redemptions } from '../modes/redemption.js'
 import { type AuthorizationResponse, parseAuthorizationResponse } from './authorization-response.js'
@@ -22,12 +23,13 @@ export interface CallbackParts {
   readonly cookies: CookieNames
   readonly homePath: string
   readonly now: () => number
+  readonly metrics: Pick<Metrics, 'callbackEnded'>
   readonly requestLog: RequestLog
 }
 
 /** `GET /api/auth/callback`: the browser comes back from the identity provider (contract section 5.1, step 2). */
 export function callback(parts: CallbackParts): Middleware {
-  const { idp, transactions, redemptions, coordination, cookies, homePath, now, requestLog } = parts
+  const { idp, transactions, redemptions, coordination, cookies, homePath, now, metrics, requestLog } = parts
 
   return async function callback(ctx) {
     try {
@@ -48,6 +50,7 @@ export function callback(parts: CallbackParts): Middleware {
       await complete(ctx, opened.transaction, response.code, loginCookie as LoginCookie)
     } catch (error) {
       const reason = error instanceof HttpError ? error.error : (error as Error).name
+      metrics.callbackEnded(reason)
       requestLog(ctx).warn({ event: 'login_failed', reason }, 'login failed')
       throw error
     }
@@ -65,6 +68,7 @@ export function callback(parts: CallbackParts): Middleware {
       writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: now() })
       requestLog(ctx).info({ event: 'login_succeeded' }, 'login succeeded')
     }
+    metrics.callbackEnded(redemption.kind === 'fresh' ? 'succeeded' : 'repeated')
     redirect(ctx, transaction.returnTo === '/' ? homePath : transaction.returnTo)
   }
 

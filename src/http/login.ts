@@ -2,6 +2,7 @@ import type { Middleware } from 'koa'
 import type { IdentityProvider } from '../idp/client.js'
 import { safeReturnTo } from '../login/return-to.js'
 import { type LoginTransactions, newLoginCookie } from '../login/transaction.js'
+import type { Metrics } from '../metrics/metrics.js'
 import type { Mode } from '../modes/mode.js'
 import type { CookieNames } from './cookies.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
@@ -17,11 +18,22 @@ export interface LoginParts {
   readonly pkce: boolean
   readonly homeUrl: string
   readonly now: () => number
+  readonly metrics: Pick<Metrics, 'loginStarted'>
   readonly requestLog: RequestLog
 }
 
 /** `GET /api/auth/login`: off to the identity provider (contract section 5.1, step 1). The session is not touched. */
-export function login({ mode, idp, transactions, cookies, pkce, homeUrl, now, requestLog }: LoginParts): Middleware {
+export function login({
+  mode,
+  idp,
+  transactions,
+  cookies,
+  pkce,
+  homeUrl,
+  now,
+  metrics,
+  requestLog
+}: LoginParts): Middleware {
   const wantsIdToken = mode.loginScope.split(' ').includes('openid')
   const { host: callbackHost } = new URL(homeUrl)
   return async function login(ctx) {
@@ -44,6 +56,7 @@ export function login({ mode, idp, transactions, cookies, pkce, homeUrl, now, re
       nonce: wantsIdToken ? nonce : undefined,
       codeChallenge: pkce ? codeChallenge : undefined
     })
+    metrics.loginStarted()
     requestLog(ctx).debug({ event: 'login_started' }, 'login started')
     redirect(ctx, location)
   }

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
+import type { Metrics } from '../metrics/metrics.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import { type CookieNames, clearCookie, setCookie } from './cookies.js'
@@ -15,6 +16,7 @@ export interface SessionParts {
   readonly cookies: CookieNames
   readonly maxAgeSeconds: number
   readonly now: () => number
+  readonly metrics: Pick<Metrics, 'sessionWritten'>
 }
 
 const records = new WeakMap<Context, SessionRecord>()
@@ -41,7 +43,7 @@ export function session(app: Koa, parts: SessionParts): Middleware {
  * koa-session told that every request begins without a session: one that it read from a store itself it would hash
  * twice per request to see whether to write it back, which takes longer than all else it does (version 7).
  */
-function koaSession(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now }: SessionParts): Middleware {
+function koaSession(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, metrics }: SessionParts): Middleware {
   class BrowserStore {
     readonly #ctx: Context
 
@@ -58,6 +60,7 @@ function koaSession(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now }: Se
       const ctx = this.#ctx
       const before = sessionRecord(ctx) ?? { id: randomBytes(16).toString('base64url'), issuedAt: now() }
       const chunks = sessionCookie.seal({ ...before, fields })
+      metrics.sessionWritten(chunks.join('').length)
       const sent = sessionCookie.sentNames(ctx.get('Cookie'))
       for (const [index, name] of sessionCookie.names.entries()) {
         const chunk = chunks[index]

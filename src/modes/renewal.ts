@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Coordination, Once } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
+import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 import type { Log } from './log.js'
 import { hasEnded } from './logouts.js'
@@ -18,6 +19,7 @@ export interface RenewalParts {
   readonly now: () => number
   readonly marginSeconds: number
   readonly keepSeconds: number
+  readonly metrics?: Pick<Metrics, 'refreshEnded'>
 }
 
 /**
@@ -49,7 +51,7 @@ const FAILURE_PAUSE_SECONDS = 1
 const LONGEST_PAUSE_SECONDS = 60
 
 export function createRenewals(parts: RenewalParts): Renewals {
-  const { mode, idp, coordination, now, marginSeconds, keepSeconds } = parts
+  const { mode, idp, coordination, now, marginSeconds, keepSeconds, metrics = noMetrics } = parts
   const keepMs = keepSeconds * 1000
 
   function hasExpired({ expires_at = 0 }: SessionFields): boolean {
@@ -84,6 +86,7 @@ export function createRenewals(parts: RenewalParts): Renewals {
       },
       kept => leadsOn(kept, record)
     )
+    metrics.refreshEnded(outcomeOf(once))
     logRenewal(log(), { mode: mode.name, once, calls, durationMs: performance.now() - started, record, now: now() })
     return once
   }
@@ -165,17 +168,19 @@ interface LoggedRenewal {
   readonly now: number
 }
 
-function logRenewal(log: Log, { mode, once: { value, how }, calls, durationMs, record, now }: LoggedRenewal): void {
-  const outcome =
-    value.outcome === 'renewed'
-      ? ({ ran: 'refreshed', joined: 'coalesced', kept: 'kept' } as const)[how]
-      : value.outcome
+function outcomeOf({ value, how }: Once<Renewal>): string {
+  if (value.outcome !== 'renewed') return value.outcome
+  return { ran: 'refreshed', joined: 'coalesced', kept: 'kept' }[how]
+}
+
+function logRenewal(log: Log, { mode, once, calls, durationMs, record, now }: LoggedRenewal): void {
+  const { value, how } = once
   const expiresAt = value.outcome === 'renewed' ? value.record.fields.expires_at : undefined
   log.info(
     {
       event: 'refresh',
       mode,
-      outcome,
+      outcome: outcomeOf(once),
       how,
       duration_ms: Math.round(durationMs),
       provider_calls: calls,

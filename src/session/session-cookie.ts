@@ -3,6 +3,7 @@
  * here throws over what a client sent.
  */
 import { deflateSync, inflateSync } from 'node:zlib'
+import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import type { Sealer } from '../sealing/keyring.js'
 import { chunkNames, joinChunks, LONGEST_VALUE, SINGLE_COOKIE_LENGTH, splitIntoChunks } from './chunks.js'
 import { readCookie } from './cookie-header.js'
@@ -14,6 +15,7 @@ export interface SessionCookieParts {
   readonly name: string
   readonly maxAgeMs: number
   readonly now: () => number
+  readonly metrics?: Pick<Metrics, 'sessionRead'>
 }
 
 export interface SessionCookie {
@@ -64,7 +66,8 @@ interface Opened {
 // The end of a sealed value is the tag, which differs for each; hashing it alone is much quicker than all of the value.
 const TAG_CHARACTERS = 20
 
-export function createSessionCookie({ sealer, name, maxAgeMs, now }: SessionCookieParts): SessionCookie {
+export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
+  const { sealer, name, maxAgeMs, now, metrics = noMetrics } = parts
   const names = chunkNames(name)
   const remembered = new Map<string, Opened>()
 
@@ -94,7 +97,12 @@ export function createSessionCookie({ sealer, name, maxAgeMs, now }: SessionCook
       const sealed = joinChunks(cookieHeader, names)
       const opened = sealed && openOnce(sealed)
       // Only the opening is remembered; whether the session is still in date is asked every time.
-      return opened && opened.expire >= now() ? opened.record : undefined
+      if (opened && opened.expire >= now()) {
+        metrics.sessionRead('opened')
+        return opened.record
+      }
+      if (readCookie(cookieHeader, name) !== undefined) metrics.sessionRead(opened ? 'expired' : 'unreadable')
+      return undefined
     },
     seal({ id, issuedAt, fields }) {
       const content: SealedJson = { ...fields, _id: id, _issued: issuedAt, _expire: now() + maxAgeMs }

@@ -12,7 +12,7 @@ const rows: readonly (readonly string[])[] = [
   ['http'],
   ['modes', 'log.ts'],
   ['login', 'idp', 'session', 'coordination'],
-  ['sealing', 'config', 'pages']
+  ['sealing', 'config', 'pages', 'metrics']
 ]
 const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index] as const)))
 
@@ -26,10 +26,11 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^ioredis$/, ['coordination']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],
+  [/^prom-client$/, ['metrics']],
   [/^(cosmiconfig|valibot)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
-const withoutContext = ['modes', 'login', 'idp', 'session', 'coordination', 'sealing', 'config', 'pages']
+const withoutContext = ['modes', 'login', 'idp', 'session', 'coordination', 'sealing', 'config', 'pages', 'metrics']
 
 interface Import {
   readonly kind: 'static' | 'type' | 'dynamic'

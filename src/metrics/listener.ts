@@ -1,0 +1,36 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { PrometheusMetrics } from './prometheus.js'
+
+export interface MetricsListener {
+  readonly port: number
+  close(): Promise<void>
+}
+
+/** `GET /metrics` on a listener of its own, so that the public port never shows it. Rejects as `listen` does. */
+export async function listenForScrapes(
+  metrics: PrometheusMetrics,
+  { port, host }: { readonly port: number; readonly host: string }
+): Promise<MetricsListener> {
+  const server = http.createServer(async (request, response) => {
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+    if (request.method !== 'GET' || request.url !== '/metrics') {
+      response.writeHead(404).end()
+      return
+    }
+    response.writeHead(200, { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' })
+    response.end(await metrics.text())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ port, host }, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      })
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * What the server counts. Each part says what happened to it; whether anyone counts is decided elsewhere. Every label takes
+ * its values from a short list: nothing a client or a provider sends ever becomes one.
+ */
+export interface Metrics {
+  loginStarted(): void
+  /** How a callback ended: `succeeded`, `repeated`, or the error code of its answer. */
+  callbackEnded(outcome: string): void
+  /** As in the log: `refreshed`, `coalesced`, `kept`, `partial`, `rejected` or `failed`. */
+  refreshEnded(outcome: string): void
+  /** One call to an endpoint of the identity provider; the outcome is a status such as `200`, or `timeout`, `unreachable`. */
+  providerCalled(endpoint: string, outcome: string, seconds: number): void
+  /** What became of the session cookie of a request; nothing is said of requests without one. */
+  sessionRead(outcome: 'opened' | 'unreadable' | 'expired'): void
+  /** A session was written, in this many bytes of cookies. */
+  sessionWritten(bytes: number): void
+  requestEnded(route: string, status: number, seconds: number): void
+}
+
+/** For a server that nobody watches. */
+export const noMetrics: Metrics = {
+  loginStarted() {},
+  callbackEnded() {},
+  refreshEnded() {},
+  providerCalled() {},
+  sessionRead() {},
+  sessionWritten() {},
+  requestEnded() {}
+}

@@ -1,0 +1,64 @@
+/** The metrics in Prometheus' form. Loaded only where `metrics.port` is set. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Metrics } from './metrics.js'
+
+export interface PrometheusMetrics extends Metrics {
+  readonly contentType: string
+  /** @param store which coordination store is in use, asked at every scrape. */
+  watchStore(store: () => string): void
+  /** The text exposition format. */
+  text(): Promise<string>
+}
+
+const PREFIX = 'platform_auth_'
+const PROVIDER_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15]
+const COOKIE_BYTES = [1000, 2000, 3000, 4000, 8000, 12_000, 16_000]
+
+export function createPrometheusMetrics(): PrometheusMetrics {
+  const registers = [new Registry()]
+  const registry = registers[0] as Registry
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name: PREFIX + name, help, labelNames, registers })
+  const histogram = (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
+    new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers })
+
+  collectDefaultMetrics({ register: registry })
+  const logins = counter('logins_started_total', 'Browsers sent to the identity provider.')
+  const callbacks = counter('callbacks_total', 'Callbacks by how they ended.', ['outcome'])
+  const refreshes = counter('refreshes_total', 'Requests that needed a renewed session, by outcome.', ['outcome'])
+  const sessions = counter('sessions_read_total', 'Session cookies that came with requests.', ['outcome'])
+  const cookieBytes = histogram('session_cookie_bytes', 'Bytes of cookies of a written session.', COOKIE_BYTES)
+  const provider = histogram('provider_call_seconds', 'Calls to the identity provider.', PROVIDER_SECONDS, [
+    'endpoint',
+    'outcome'
+  ])
+  const requests = histogram('request_seconds', 'Requests by route and status.', REQUEST_SECONDS, ['route', 'status'])
+  new Gauge({
+    name: `${PREFIX}coordination_store`,
+    help: '1 for the store that renewals are coordinated through.',
+    labelNames: ['store'],
+    registers,
+    collect() {
+      this.reset()
+      this.set({ store: store() }, 1)
+    }
+  })
+
+  let store = () => 'unknown'
+
+  return {
+    watchStore(current) {
+      store = current
+    },
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    loginStarted: () => logins.inc(),
+    callbackEnded: outcome => callbacks.inc({ outcome }),
+    refreshEnded: outcome => refreshes.inc({ outcome }),
+    providerCalled: (endpoint, outcome, seconds) => provider.observe({ endpoint, outcome }, seconds),
+    sessionRead: outcome => sessions.inc({ outcome }),
+    sessionWritten: bytes => cookieBytes.observe(bytes),
+    requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds)
+  }
+}

@@ -1,0 +1,81 @@
+import test from 'ava'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { signIn, startTestServer, type TestServer } from '../helpers/server.js'
+
+async function scrape({ server }: TestServer, path = '/metrics') {
+  const response = await fetch(`http://127.0.0.1:${server.metricsPort}${path}`)
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+function sampleOf(text: string, series: string): number {
+  const line = text.split('\n').find(line => line.startsWith(`${series} `))
+  return line === undefined ? 0 : Number(line.split(' ').at(-1))
+}
+
+const overrides = { metrics: { port: 0 } }
+
+test('metrics count logins, callbacks, refreshes, provider calls, sessions and requests', async t => {
+  const started = await startTestServer(t, { mode: 'dual', overrides })
+  const { browser, clock, idp } = started
+  await signIn(browser)
+  await browser.navigate('/api/auth/callback?code=a&state=forged')
+  const old = browser.clone()
+  clock.advanceSeconds(3600)
+  await browser.fetch('/api/auth/token')
+  await old.fetch('/api/auth/token')
+  idp.fail('userinfo', faults.status(500), faults.status(500))
+  await browser.fetch('/api/auth/profile')
+  browser.cookies.set('platform_session', 'nonsense')
+  await browser.fetch('/api/auth/token')
+  await browser.get('/nowhere/at/all')
+
+  const { status, headers, text } = await scrape(started)
+  t.is(status, 200)
+  t.regex(String(headers.get('content-type')), /^text\/plain/)
+  const expected = {
+    platform_auth_logins_started_total: 1,
+    'platform_auth_callbacks_total{outcome="succeeded"}': 1,
+    'platform_auth_callbacks_total{outcome="invalid_request"}': 1,
+    'platform_auth_refreshes_total{outcome="refreshed"}': 1,
+    'platform_auth_refreshes_total{outcome="kept"}': 1,
+    'platform_auth_provider_call_seconds_count{endpoint="token",outcome="200"}': 4,
+    'platform_auth_provider_call_seconds_count{endpoint="userinfo",outcome="500"}': 1,
+    'platform_auth_sessions_read_total{outcome="unreadable"}': 1,
+    platform_auth_session_cookie_bytes_count: 3,
+    'platform_auth_request_seconds_count{route="token",status="200"}': 2,
+    'platform_auth_request_seconds_count{route="token",status="401"}': 1,
+    'platform_auth_request_seconds_count{route="other",status="404"}': 1,
+    'platform_auth_coordination_store{store="memory"}': 1
+  }
+  const counted = Object.fromEntries(Object.keys(expected).map(series => [series, sampleOf(text, series)]))
+  t.deepEqual(counted, expected)
+  t.true(sampleOf(text, 'process_resident_memory_bytes') > 0)
+})
+
+test('metrics have a listener of their own that shows nothing else, and the public port shows none', async t => {
+  const started = await startTestServer(t, { overrides })
+  t.is((await scrape(started, '/')).status, 404)
+  t.is((await scrape(started, '/metrics?x=1')).status, 404)
+  t.is((await started.browser.get('/metrics')).statusCode, 404)
+})
+
+test('no label of a metric takes what a client or the provider sends', async t => {
+  const started = await startTestServer(t, { overrides })
+  const { browser, idp } = started
+  idp.failWhen('userinfo', () => faults.error('made-up-error', 418))
+  await signIn(browser)
+  await browser.fetch('/api/auth/profile')
+  for (let n = 0; n < 20; n++) {
+    await browser.get(`/page-${n}`)
+    await browser.get(`/api/auth/route-${n}`)
+    await browser.get(`/api/auth/callback?state=s${n}&error=error_${n}`)
+  }
+  const { text } = await scrape(started)
+  t.notRegex(text, /page-|route-|error_\d|made-up/)
+  t.true(text.split('\n').length < 400, `${text.split('\n').length} lines`)
+})
+
+test('without a metrics port nothing of it is loaded or listens', async t => {
+  const { server } = await startTestServer(t)
+  t.is(server.metricsPort, undefined)
+})
