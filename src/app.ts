@@ -4,6 +4,7 @@ import type { Config } from './config/settings.js'
 import { STARTER_PAGE } from './config/wwwroot.js'
 import { accessLog } from './http/access-log.js'
 import { authRoutes } from './http/auth-routes.js'
+import { brokenAnswers } from './http/broken-answers.js'
 import { callback } from './http/callback.js'
 import { errors } from './http/errors.js'
 import { health } from './http/health.js'
@@ -35,6 +36,7 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
 
   if (services.metrics !== noMetrics) app.use(measure(services.metrics))
   if (config.log.requests) app.use(accessLog(services.requestLog))
+  app.on('error', brokenAnswers(services.requestLog))
   app.use(errors(services))
   app.use(refuseBodies)
   app.use(health({ isDraining, coordination: services.coordination }))

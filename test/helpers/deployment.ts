@@ -125,7 +125,8 @@ async function startFront(
       }
     )
     onward.on('error', () => answer.destroy())
-    answer.on('close', () => onward.destroy())
+    // A browser that goes away takes its request along.
+    answer.on('close', () => answer.writableFinished || onward.destroy())
     incoming.pipe(onward)
   }
   const server = https ? createTlsServer(selfSignedCertificate(), pass) : createServer(pass)
