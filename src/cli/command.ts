@@ -5,6 +5,8 @@ import type { Terminal } from './terminal.js'
 /** What a command is given. */
 export interface Invocation {
   readonly terminal: Terminal
+  /** All there is to ask for. */
+  readonly commands: readonly CommandEntry[]
   readonly flags: Flags
   readonly configFile: string | undefined
   /** Arguments after the command's name. */

@@ -5,9 +5,9 @@ import { callbackPath } from '../config/addresses.js'
 import type { Sources } from '../config/resolve.js'
 import type { Config } from '../config/settings.js'
 import type { Invocation } from './command.js'
+import { UsageError } from './errors.js'
+import { listenError } from './listen-error.js'
 import { newSecret } from './new-secret.js'
-import { listenError } from './start-error.js'
-import { UsageError } from './usage-error.js'
 
 export interface DemoOptions {
   readonly port: number | undefined

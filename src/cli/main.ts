@@ -6,13 +6,12 @@ import { CommanderError } from 'commander'
 import { ConfigError } from '../config/errors.js'
 import { flagName } from '../config/flags.js'
 import { commands } from './commands/index.js'
+import { messageOf, RunError, UsageError } from './errors.js'
 import { exitCodes } from './exit-codes.js'
 import { ownOptions, settingOptions } from './options.js'
 import { createProgram } from './program.js'
-import { messageOf, StartError } from './start-error.js'
 import { processTerminal, type Terminal } from './terminal.js'
 import { unknownWord } from './unknown-word.js'
-import { UsageError } from './usage-error.js'
 
 /** Returns the exit code. */
 export async function main(terminal: Terminal = processTerminal()): Promise<number> {
@@ -33,7 +32,7 @@ function report(error: unknown, { stderr }: Terminal): number {
   if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.fine
   const cause = error instanceof CommanderError ? usageErrorOf(error) : error
   const isMisuse = cause instanceof UsageError || cause instanceof ConfigError
-  const isForeseen = isMisuse || cause instanceof StartError
+  const isForeseen = isMisuse || cause instanceof RunError
   stderr.write(`${isForeseen ? '' : 'platform-auth-server failed: '}${messageOf(cause)}\n`)
   return isMisuse ? exitCodes.misused : exitCodes.failed
 }

@@ -34,13 +34,8 @@ export function createProgram(
   const invoke = (entry: CommandEntry, args: readonly string[], own: Record<string, unknown>) => {
     const { config, ...given } = givenOptions(program)
     const configFile = typeof config === 'string' ? config : undefined
-    return run(entry, {
-      terminal,
-      flags: settingsAmong(given, options),
-      configFile,
-      args,
-      options: { ...given, ...own }
-    })
+    const flags = settingsAmong(given, options)
+    return run(entry, { terminal, commands, flags, configFile, args, options: { ...given, ...own } })
   }
   const names = commands.map(command => command.name)
   program.action(async (_options, { args: [word] }: Commander) => {

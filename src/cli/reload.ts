@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { LoadedConfig } from '../config/load.js'
 import type { RunningServer } from '../server.js'
-import { messageOf } from './start-error.js'
+import { messageOf } from './errors.js'
 import type { Terminal } from './terminal.js'
 
 /**

@@ -1,5 +1,5 @@
+import { messageOf } from './errors.js'
 import { exitCodes } from './exit-codes.js'
-import { messageOf } from './start-error.js'
 import type { StopSignal, Terminal } from './terminal.js'
 
 type Signals = Pick<Terminal, 'onSignal' | 'exit' | 'stderr'>

@@ -1,5 +1,5 @@
 import { nearest } from '../config/nearest.js'
-import { UsageError } from './usage-error.js'
+import { UsageError } from './errors.js'
 
 /** The error for a word that is none of those known, with the one that was most likely meant. */
 export function unknownWord(kind: string, word: string, known: readonly string[]): UsageError {

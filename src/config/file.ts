@@ -38,7 +38,8 @@ function notRead(place: string, found: string): Problem {
   return { key: place, origin: 'working directory', message: `is not read, for ${found} comes first; keep one of them` }
 }
 
-async function findFiles(cwd: string): Promise<string[]> {
+/** The places in a folder that hold settings, the one that counts first. */
+export async function findFiles(cwd: string): Promise<string[]> {
   const isThere = await Promise.all(
     searchPlaces.map(place => (place === 'package.json' ? hasOurKey(join(cwd, place)) : isFile(join(cwd, place))))
   )

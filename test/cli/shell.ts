@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events'
-import { PassThrough, Readable, Writable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import type { ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
 import type { Terminal } from '#src/cli/terminal.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 export interface Shell {
-  readonly terminal: Terminal
+  readonly terminal: Terminal & { readonly stdin: PassThrough }
   readonly signals: EventEmitter
   readonly exits: number[]
   output(): string
@@ -19,32 +19,29 @@ export interface ShellOptions {
   readonly files?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly isTTY?: boolean
-  /** What is typed. */
-  readonly input?: string
   readonly columns?: number
 }
 
 /** A terminal under the test's control, in a folder of its own. */
 export async function shell(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}): Promise<Shell> {
-  const { env = {}, files = {}, isTTY = false, input, columns } = options
+  const { env = {}, files = {}, isTTY = false, columns } = options
   const cwd = options.cwd ?? (await tempFolder(t, { 'wwwroot/index.html': 'hello', ...files }))
   const signals = new EventEmitter()
   const exits: number[] = []
   const [stdout, stderr, log] = [collector(), collector(), collector()]
-  const stdin = input === undefined ? new PassThrough() : Readable.from([input])
-  const terminal: Terminal = {
+  const terminal = {
     args,
     env,
     cwd,
-    stdin: Object.assign(stdin, { isTTY }),
+    stdin: Object.assign(new PassThrough(), { isTTY }),
     stdout: Object.assign(stdout.stream, { isTTY, ...(columns && { columns }) }),
     stderr: stderr.stream,
     log: log.stream,
-    onSignal(signal, listener) {
+    onSignal(signal: string, listener: () => void) {
       signals.on(signal, listener)
-      return () => signals.off(signal, listener)
+      return () => void signals.off(signal, listener)
     },
-    exit: code => exits.push(code)
+    exit: (code: number) => void exits.push(code)
   }
   return {
     terminal,

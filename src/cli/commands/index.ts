@@ -18,8 +18,20 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./config.js')).config
   },
   {
+    name: 'init',
+    summary: 'Write a settings file and a .env with a fresh secret; asks on a terminal, and never overwrites.',
+    options: [{ flags: '--yes', summary: 'Ask nothing and say nothing; flags are the answers.' }],
+    load: async () => (await import('./init.js')).init
+  },
+  {
     name: 'secret',
     summary: 'Print a new session secret.',
     load: async () => (await import('./secret.js')).secret
+  },
+  {
+    name: 'completion',
+    summary: 'Print what makes a shell complete commands and flags.',
+    argument: { syntax: '<shell>', choices: ['bash', 'zsh'] },
+    load: async () => (await import('./completion.js')).completion
   }
 ]

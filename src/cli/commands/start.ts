@@ -4,9 +4,9 @@ import { startServer } from '../../server.js'
 import { announce } from '../announce.js'
 import { type Command, sourcesOf } from '../command.js'
 import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
+import { listenError } from '../listen-error.js'
 import { reloadSecretsOnHangup } from '../reload.js'
 import { untilStopped } from '../signals.js'
-import { listenError } from '../start-error.js'
 
 export const start: Command = async function start(invocation) {
   const { terminal } = invocation

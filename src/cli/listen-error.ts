@@ -1,20 +1,12 @@
 import { errorCode } from '../config/read-file.js'
-
-/** The server cannot run here and now; the message is one sentence that tells what to do. */
-export class StartError extends Error {
-  override readonly name = 'StartError'
-}
+import { messageOf, RunError } from './errors.js'
 
 /** Why nothing could listen, for the flag that chooses the port. */
-export function listenError(error: unknown, portFlag: string): StartError {
+export function listenError(error: unknown, portFlag: string): RunError {
   const { address, port } = error as { address?: string; port?: number }
   const explain = explanations[errorCode(error) ?? '']
   const message = explain?.({ address, port, portFlag }) ?? `The server could not start: ${messageOf(error)}`
-  return new StartError(message, { cause: error })
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return new RunError(message, { cause: error })
 }
 
 interface Place {

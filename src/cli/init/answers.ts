@@ -1,0 +1,65 @@
+import { callbackPath } from '../../config/addresses.js'
+import { type Checked, checkValue } from '../../config/check-value.js'
+import { ConfigError, type Problem } from '../../config/errors.js'
+import { layerOfFlags } from '../../config/flags.js'
+import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
+import type { Invocation } from '../command.js'
+import type { Questions } from '../questions.js'
+
+export const clientIdPlaceholder = 'replace-with-your-client-id'
+
+/** Flags are answers given beforehand. */
+export async function answersOfFlags({ flags, terminal }: Invocation): Promise<Values> {
+  const { given } = await layerOfFlags(flags, terminal.cwd)
+  const values: Partial<Record<SettingKey, unknown>> = {}
+  const problems: Problem[] = []
+  for (const [key, { origin, ...found }] of given) {
+    const checked: Checked = 'value' in found ? checkValue(key, found.value) : { refused: '', ...found }
+    if ('value' in checked) values[key] = checked.value
+    else problems.push({ key, origin, message: checked.refused })
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return values as Values
+}
+
+/** What a newcomer most likely wants, as far as nothing else was said. */
+export function withDefaults(given: Values): Values {
+  const { mode = 'single', port = 8080 } = given
+  return {
+    mode,
+    port,
+    'platform.clientId': clientIdPlaceholder,
+    'platform.callbackUrl': `http://localhost:${port}${callbackPath}`,
+    // A viewer that is handed a token with a second left asks again and again.
+    ...(mode === 'dual' && { 'refresh.marginSeconds': 120 }),
+    ...given
+  }
+}
+
+/** Asks for what was not said beforehand; an empty answer takes the default, or leaves the matter for later. */
+export async function askFor(
+  topics: { settings: boolean; secrets: boolean },
+  given: Values,
+  questions: Questions
+): Promise<Values> {
+  const values: Partial<Record<SettingKey, unknown>> = { ...given }
+  const ask = async (key: SettingKey, text: string, otherwise = '') => {
+    const answer = values[key] ?? (await answerTo(questions, key, text, otherwise))
+    if (answer !== undefined) values[key] = answer
+  }
+  if (topics.settings) {
+    await ask('mode', 'Mode, single or dual', 'single')
+    await ask('port', 'Port', '8080')
+    await ask('platform.clientId', 'Client id (empty: fill it in later)')
+    await ask('platform.callbackUrl', 'Callback URL', withDefaults(values as Values)['platform.callbackUrl'])
+  }
+  if (topics.secrets) await ask('platform.clientSecret', 'Client secret, not shown (empty: fill it in later)')
+  return values as Values
+}
+
+async function answerTo(questions: Questions, key: SettingKey, text: string, otherwise: string): Promise<unknown> {
+  const { type, secret = false } = settingOf(key)
+  const check = (answer: string): Checked =>
+    answer === '' ? { value: undefined } : checkValue(key, type.fromText(answer))
+  return questions.ask({ text, otherwise, isSecret: secret, check })
+}

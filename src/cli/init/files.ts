@@ -1,0 +1,67 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { parseEnv } from 'node:util'
+import { fileName } from '../../config/file.js'
+import { errorCode } from '../../config/read-file.js'
+import { sampleFile } from '../../config/sample.js'
+import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
+import { UsageError } from '../errors.js'
+import { newSecret } from '../new-secret.js'
+
+export const settingsFile = `${fileName}.config.yaml`
+export const secretsFile = '.env'
+
+export function settingsText(values: Values): string {
+  const open = Object.entries(values).filter(([key]) => !settingOf(key as SettingKey).secret)
+  return sampleFile(Object.fromEntries(open) as Values)
+}
+
+export function secretsText({
+  'session.secret': sessionSecret,
+  'platform.clientSecret': clientSecret
+}: Values): string {
+  return [
+    '# Secrets of platform-auth-server. Keep this file to yourself and out of version control.',
+    '',
+    '# Seals the sessions. A new one logs everybody out, unless the old one moves to SERVER_SESSION_PREVIOUS_SECRETS.',
+    line('SERVER_SESSION_SECRET', sessionSecret ?? newSecret()),
+    '',
+    "# From the application's page at the provider.",
+    line('PLATFORM_CLIENT_SECRET', clientSecret ?? ''),
+    ''
+  ].join('\n')
+}
+
+/** The variables without which the server does not start and which a `.env` text does not give. */
+export function lackingSecrets(text: string): string[] {
+  const known = parseEnv(text)
+  return ['SERVER_SESSION_SECRET', 'PLATFORM_CLIENT_SECRET'].filter(name => !known[name])
+}
+
+/** False if the file is there already, even if it came up only this moment. */
+export async function writeNew(path: string, text: string, mode = 0o644): Promise<boolean> {
+  try {
+    await writeFile(path, text, { flag: 'wx', mode })
+    return true
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** The format has quotation marks of three kinds but nothing to escape them with. */
+function line(name: string, value: string): string {
+  const spellings = [value, ...["'", '`', '"'].map(mark => `${mark}${value}${mark}`)]
+  const found = spellings.map(spelling => `${name}=${spelling}`).find(text => parseEnv(text)[name] === value)
+  if (found === undefined)
+    throw new UsageError(`${secretsFile} cannot hold such a value; name a file by ${name}_FILE instead.`)
+  return found
+}

@@ -1,0 +1,181 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import test, { type ExecutionContext } from 'ava'
+import { main } from '#src/cli/main.js'
+import { loadConfig } from '#src/config/load.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { run, shell, until } from './shell.js'
+
+const settingsFile = 'platform-auth-server.config.yaml'
+
+/** A person at a terminal, who types the answers one by one as the questions come. */
+async function person(t: ExecutionContext, cwd: string, answers: readonly string[], args: readonly string[] = []) {
+  const console = await shell(t, ['init', ...args], { cwd, isTTY: true })
+  const ended = main(console.terminal)
+  let seen = 0
+  const isAsked = () => console.output().slice(seen).includes(': ')
+  for (const answer of answers) {
+    await until(isAsked)
+    // A question ends with ": "; what comes after it belongs to the next one.
+    seen = console.output().length
+    console.terminal.stdin.write(answer)
+    await until(() => console.output().length > seen || answer === '\u0004')
+  }
+  return { code: await ended, output: console.output(), errors: console.errors() }
+}
+
+test('init --yes asks nothing, says nothing, and writes a settings file and a .env', async t => {
+  const cwd = await tempFolder(t)
+  const result = await run(t, ['init', '--yes'], { cwd })
+  t.deepEqual([result.code, result.output, result.errors], [0, '', ''])
+  t.deepEqual((await readdir(cwd)).toSorted(), ['.env', settingsFile])
+})
+
+test('the .env of init is for its owner alone and has a new secret each time', async t => {
+  const secrets = new Set<string | undefined>()
+  for (const cwd of [await tempFolder(t), await tempFolder(t)]) {
+    await run(t, ['init', '--yes'], { cwd })
+    t.is((await stat(join(cwd, '.env'))).mode & 0o777, 0o600)
+    secrets.add(parseEnv(await readFile(join(cwd, '.env'), 'utf8')).SERVER_SESSION_SECRET)
+  }
+  t.is(secrets.size, 2)
+  for (const secret of secrets) t.is(secret?.length, 64)
+})
+
+test('what init wrote starts a server once the client id and its secret are filled in', async t => {
+  const cwd = await tempFolder(t)
+  await run(t, ['init', '--yes', '--mode', 'dual', '--port', '9000'], { cwd })
+  const env = { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
+  const { config, warnings } = await loadConfig({ cwd, env })
+  t.deepEqual(warnings, [])
+  t.is(config.mode, 'dual')
+  t.is(config.port, 9000)
+  t.is(config.platform.callbackUrl, 'http://localhost:9000/api/auth/callback')
+  t.is(config.refresh.marginSeconds, 120)
+})
+
+test('the placeholder of init is refused until it is replaced', async t => {
+  const cwd = await tempFolder(t)
+  await run(t, ['init', '--yes'], { cwd })
+  const { code, errors } = await run(t, [], { cwd })
+  t.is(code, 2)
+  t.regex(errors, /platform\.clientId \(file platform-auth-server\.config\.yaml\)/)
+  t.regex(errors, /platform\.clientSecret \(variable PLATFORM_CLIENT_SECRET in \.env\): is empty/)
+})
+
+test('flags are the answers of init, secrets from their files included', async t => {
+  const cwd = await tempFolder(t, { 'client.txt': 'p#q "r" \'s\'\n' })
+  const flags = ['--client-id', 'me', '--callback-url', 'https://a.example/api/auth/callback', '--log-level', 'warn']
+  await run(t, ['init', '--yes', ...flags, '--client-secret-file', 'client.txt'], { cwd })
+  const { config } = await loadConfig({ cwd, env: {} })
+  t.is(config.platform.clientId, 'me')
+  t.is(config.platform.clientSecret, 'p#q "r" \'s\'')
+  t.is(config.platform.callbackUrl, 'https://a.example/api/auth/callback')
+  t.is(config.log.level, 'warn')
+  t.false((await readFile(join(cwd, settingsFile), 'utf8')).includes('p#q'))
+})
+
+test('a flag with a wrong value stops init before anything is written', async t => {
+  const cwd = await tempFolder(t)
+  const { code, errors } = await run(t, ['init', '--yes', '--port', 'x', '--client-secret-file', 'no.txt'], { cwd })
+  t.is(code, 2)
+  t.regex(errors, /port \(flag --port\): found the text "x"/)
+  t.regex(errors, /platform\.clientSecret \(flag --client-secret-file\): the file no\.txt cannot be read/)
+  t.deepEqual(await readdir(cwd), [])
+})
+
+test('a secret that no .env can hold stops init before anything is written', async t => {
+  const cwd = await tempFolder(t, { 'client.txt': 'a"b\'c`d#e' })
+  const { code, errors } = await run(t, ['init', '--yes', '--client-secret-file', 'client.txt'], { cwd })
+  t.is(code, 2)
+  t.regex(errors, /PLATFORM_CLIENT_SECRET_FILE/)
+  t.false(errors.includes('a"b'))
+  t.deepEqual(await readdir(cwd), ['client.txt'])
+})
+
+test('init never writes over a file', async t => {
+  const files = { [settingsFile]: 'mode: dual\n', '.env': 'SERVER_SESSION_SECRET=mine\n' }
+  const cwd = await tempFolder(t, files)
+  const { code, output, errors } = await run(t, ['init', '--yes'], { cwd })
+  t.is(code, 0)
+  t.is(output, '')
+  t.is(
+    errors,
+    `${settingsFile} is there already and was left as it is.\n.env is there already and was left as it is, without PLATFORM_CLIENT_SECRET.\n`
+  )
+  for (const [name, text] of Object.entries(files)) t.is(await readFile(join(cwd, name), 'utf8'), text)
+})
+
+test('init takes a settings file of any name for one that is there already', async t => {
+  const cwd = await tempFolder(t, { '.platform-auth-serverrc.json': '{}' })
+  const { errors } = await run(t, ['init', '--yes'], { cwd })
+  t.regex(errors, /^\.platform-auth-serverrc\.json is there already/)
+  t.deepEqual((await readdir(cwd)).toSorted(), ['.env', '.platform-auth-serverrc.json'])
+})
+
+test('without a terminal init asks nothing, but says what is left to do', async t => {
+  const cwd = await tempFolder(t)
+  const { code, output } = await run(t, ['init'], { cwd })
+  t.is(code, 0)
+  t.deepEqual(output.trimEnd().split('\n'), [
+    `Wrote ${settingsFile} and .env.`,
+    `1. Put the client id into ${settingsFile}.`,
+    '2. Put the client secret into .env.',
+    '3. Register http://localhost:8080/api/auth/callback as a callback URL at the provider.',
+    '4. Start: platform-auth-server'
+  ])
+})
+
+test('on a terminal init asks, offers defaults, and asks again when an answer will not do', async t => {
+  const cwd = await tempFolder(t)
+  const answers = [
+    'both\n',
+    'dual\n',
+    '\n',
+    'me\n',
+    'https://a.example/\n',
+    'https://a.example/api/auth/callback\n',
+    'c1ient\n'
+  ]
+  const { code, output } = await person(t, cwd, answers)
+  t.is(code, 0)
+  t.regex(output, /found the text "both"; allowed: single or dual/)
+  t.regex(output, /its path does not end in \/api\/auth\/callback/)
+  t.regex(output, /Callback URL \[http:\/\/localhost:8080\/api\/auth\/callback\]: /)
+  t.regex(output, /1\. Register https:\/\/a\.example\/api\/auth\/callback/)
+  const { config } = await loadConfig({ cwd, env: {} })
+  t.is(config.mode, 'dual')
+  t.is(config.port, 8080)
+  t.is(config.platform.clientId, 'me')
+  t.is(config.platform.clientSecret, 'c1ient')
+})
+
+test('a client secret that is typed is not shown', async t => {
+  const cwd = await tempFolder(t, { [settingsFile]: '' })
+  const { output } = await person(t, cwd, ['hunter2hunter2\n'])
+  t.regex(output, /Client secret, not shown/)
+  t.false(output.includes('hunter2'))
+  t.is(parseEnv(await readFile(join(cwd, '.env'), 'utf8')).PLATFORM_CLIENT_SECRET, 'hunter2hunter2')
+})
+
+test('init asks nothing that a flag has answered', async t => {
+  const cwd = await tempFolder(t, { '.env': '' })
+  const args = ['--mode', 'single', '--client-id', 'me', '--callback-url', 'https://a.example/api/auth/callback']
+  const { output } = await person(t, cwd, ['\n'], args)
+  t.regex(output, /Port \[8080\]/)
+  t.notRegex(output, /Mode|Client id|Callback URL/)
+})
+
+for (const [name, key] of [
+  ['Ctrl-C', '\u0003'],
+  ['Ctrl-D', '\u0004']
+] as const) {
+  test(`${name} leaves init with nothing written`, async t => {
+    const cwd = await tempFolder(t)
+    const { code, errors } = await person(t, cwd, ['dual\n', key])
+    t.is(code, 1)
+    t.regex(errors, /nothing was written/)
+    t.deepEqual(await readdir(cwd), [])
+  })
+}

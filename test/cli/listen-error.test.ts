@@ -1,0 +1,31 @@
+import test from 'ava'
+import { listenError } from '#src/cli/listen-error.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { run } from './shell.js'
+
+const faults: readonly (readonly [object, string])[] = [
+  [
+    { code: 'EADDRINUSE', port: 80 },
+    'Port 80 is taken by another program; stop that one, or choose another port with --metrics-port.'
+  ],
+  [{ code: 'EACCES', port: 80 }, 'This user may not listen on port 80; choose one above 1023 with --metrics-port.'],
+  [
+    { code: 'EADDRNOTAVAIL', address: '192.0.2.1' },
+    '192.0.2.1 is no address of this machine; choose another with --host, or leave it out.'
+  ],
+  [{ code: 'ENOTFOUND' }, 'The host to listen on is not known; choose another with --host, or leave it out.'],
+  [{ code: 'ENOMEM' }, 'The server could not start: out of luck']
+]
+
+for (const [fields, message] of faults) {
+  test(`why nothing could listen is one sentence: ${message}`, t => {
+    t.is(listenError(Object.assign(new Error('out of luck'), fields), '--metrics-port').message, message)
+  })
+}
+
+test('what nobody foresaw is a sentence too, and the code is 1', async t => {
+  const cwd = `${await tempFolder(t)}/gone`
+  const { code, errors } = await run(t, ['init', '--yes'], { cwd })
+  t.is(code, 1)
+  t.regex(errors, /^platform-auth-server failed: ENOENT: .*\n$/)
+})
