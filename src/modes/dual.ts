@@ -13,13 +13,14 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')
 
-  async function narrow(refreshToken: string): Promise<TokenSet> {
-    const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope: publicScope })
-    const wider = tokenSet.scope?.filter(name => !publicScopes.includes(name)) ?? []
-    if (wider.length > 0) {
-      throw new WiderScopeError(tokenSet.refreshToken ?? refreshToken, wider)
-    }
-    return tokenSet
+  function narrow(refreshToken: string): Promise<TokenSet> {
+    return idp.refreshTokenGrant({ refreshToken, scope: publicScope })
+  }
+
+  // Only after its refresh token has been noted: that is the newest, whatever else came with it.
+  function refuseWiderScope({ scope }: TokenSet): void {
+    if (scope?.every(name => publicScopes.includes(name)) ?? true) return
+    throw new UpstreamError('token', 'unusable', 'it granted the public token more than the public scopes')
   }
 
   return {
@@ -29,18 +30,20 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     async redeem(grant) {
       const internal = await redeemCode(parts, grant, internalScopes)
       const expires_at = expiresAt(internal, now())
+      let refresh_token = internal.refreshToken
       try {
-        const narrowed = await narrow(internal.refreshToken)
+        const narrowed = await narrow(refresh_token)
+        refresh_token = narrowed.refreshToken ?? refresh_token
+        refuseWiderScope(narrowed)
         return {
           public_token: narrowed.accessToken,
           internal_token: internal.accessToken,
-          refresh_token: narrowed.refreshToken ?? internal.refreshToken,
+          refresh_token,
           expires_at
         }
       } catch (error) {
         // Nobody will ever use this login; what it was given must not lie about. It may fail as the rest just did.
-        const left = error instanceof WiderScopeError ? error.refreshToken : internal.refreshToken
-        idp.revokeRefreshToken(left).catch(() => {})
+        idp.revokeRefreshToken(refresh_token).catch(() => {})
         if (error instanceof OAuthError) {
           throw new UpstreamError('token', 'unusable', `it refused the public scopes (${error.error})`)
         }
@@ -48,31 +51,25 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       }
     },
     async refresh(fields) {
-      const refreshToken = fields.refresh_token as string
-      let kept = fields
-      let calls = 1
+      let refresh_token = fields.refresh_token as string
+      let internal: TokenSet
       try {
-        const internal = await idp.refreshTokenGrant({ refreshToken, scope: internalScope })
-        const expires_at = expiresAt(internal, now())
-        // From here on the old refresh token is spent: whatever comes next, the new one must survive.
-        const rotated = internal.refreshToken ?? refreshToken
-        kept = { ...fields, internal_token: internal.accessToken, refresh_token: rotated }
-        calls = 2
-        const narrowed = await narrow(rotated)
-        return {
-          outcome: 'complete',
-          calls,
-          fields: {
-            public_token: narrowed.accessToken,
-            internal_token: internal.accessToken,
-            refresh_token: narrowed.refreshToken ?? rotated,
-            expires_at
-          }
-        }
+        internal = await idp.refreshTokenGrant({ refreshToken: refresh_token, scope: internalScope })
       } catch (error) {
-        if (calls === 1) return { outcome: 'failed', calls, error }
-        if (error instanceof WiderScopeError) kept = { ...kept, refresh_token: error.refreshToken }
-        return { outcome: 'partial', calls, error, fields: kept }
+        return { outcome: 'failed', calls: 1, error }
+      }
+      // From here on the old refresh token is spent: whatever comes next, the newest must survive.
+      const expires_at = expiresAt(internal, now())
+      const internal_token = internal.accessToken
+      refresh_token = internal.refreshToken ?? refresh_token
+      try {
+        const narrowed = await narrow(refresh_token)
+        refresh_token = narrowed.refreshToken ?? refresh_token
+        refuseWiderScope(narrowed)
+        const public_token = narrowed.accessToken
+        return { outcome: 'complete', calls: 2, fields: { public_token, internal_token, refresh_token, expires_at } }
+      } catch (error) {
+        return { outcome: 'partial', calls: 2, error, fields: { ...fields, internal_token, refresh_token } }
       }
     },
     tokens(fields, now) {
@@ -84,15 +81,5 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     displayName(userInfo) {
       return firstName(fullName(userInfo), userInfo.name, userInfo.preferred_username, userInfo.userName)
     }
-  }
-}
-
-/** The provider gave the browser's token more than the public scopes; its refresh token is still the newest. */
-class WiderScopeError extends UpstreamError {
-  readonly refreshToken: string
-
-  constructor(refreshToken: string, wider: readonly string[]) {
-    super('token', 'unusable', `it granted the public token more than was asked for: ${wider.join(' ')}`)
-    this.refreshToken = refreshToken
   }
 }

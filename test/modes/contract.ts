@@ -1,0 +1,243 @@
+// What both modes do alike (contract sections 2, 4 and 5). Each mode's test file calls this once.
+import test from 'ava'
+import fc from 'fast-check'
+import { OAuthError, UpstreamError } from '#src/idp/errors.js'
+import type { ModeParts } from '#src/modes/grants.js'
+import type { CodeGrant, Mode } from '#src/modes/mode.js'
+import { createClock } from '../helpers/clock.js'
+import { createFakeIdp, type FakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
+
+export const grant: CodeGrant = { code: 'the-code', codeVerifier: 'the-verifier', nonce: 'the-nonce' }
+
+export interface ModeUnderTest {
+  readonly name: Mode['name']
+  /** What it asks for at login. */
+  readonly scopes: readonly string[]
+  /** Grants that one login, and one refresh, take. */
+  readonly grants: number
+  /** The session's fields that hold an access token. */
+  readonly tokenFields: readonly ('token' | 'public_token' | 'internal_token')[]
+  /** @param more asked for beside the usual scopes */
+  create(parts: ModeParts, more?: readonly string[]): Mode
+}
+
+export interface ModeSetUp {
+  readonly mode: Mode
+  readonly idp: FakeIdp
+  readonly clock: ReturnType<typeof createClock>
+}
+
+export function setUpMode(
+  { create }: Pick<ModeUnderTest, 'create'>,
+  { pkce = true, more = [], ...options }: FakeIdpOptions & { pkce?: boolean; more?: readonly string[] } = {}
+): ModeSetUp {
+  const clock = createClock(1_700_000_000_000)
+  const idp = createFakeIdp(options)
+  const mode = create({ idp, clientId: 'our-client', pkce, now: clock.now }, more)
+  return { mode, idp, clock }
+}
+
+export function jwt(claims: object): string {
+  return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`
+}
+
+export function modeContract(under: ModeUnderTest): void {
+  const { name, scopes, grants, tokenFields } = under
+  const setUp = (options?: Parameters<typeof setUpMode>[1]) => setUpMode(under, options)
+
+  test(`${name}: the login asks for the configured scopes`, t => {
+    const { mode } = setUp()
+    t.is(mode.name, name)
+    t.is(mode.loginScope, scopes.join(' '))
+  })
+
+  test(`${name}: the code is exchanged once, with its verifier`, async t => {
+    const { mode, idp } = setUp()
+    await mode.redeem(grant)
+    t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: 'the-verifier' })
+    t.is(idp.grants.length, grants)
+    t.is(idp.grants.filter(({ type }) => type === 'code').length, 1)
+  })
+
+  test(`${name}: without PKCE the code goes alone`, async t => {
+    const { mode, idp } = setUp({ pkce: false })
+    await mode.redeem(grant)
+    t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: undefined })
+  })
+
+  test(`${name}: a login gives the fields of the contract, and the newest refresh token`, async t => {
+    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
+    const fields = await mode.redeem(grant)
+    t.deepEqual(Object.keys(fields).sort(), [...tokenFields, 'expires_at', 'refresh_token'].sort())
+    t.is(new Set(tokenFields.map(field => fields[field])).size, grants)
+    t.is(fields.refresh_token, idp.newestRefreshToken)
+    t.is(fields.expires_at, clock.now() + 3_599_000)
+  })
+
+  test(`${name}: a login keeps the refresh token it has when a later answer brings none`, async t => {
+    const { mode, idp } = setUp({ rotates: false })
+    t.is((await mode.redeem(grant)).refresh_token, 'refresh-token-1')
+    t.deepEqual(idp.reused, [])
+  })
+
+  test(`${name}: a login without any refresh token is refused`, async t => {
+    const { mode, idp } = setUp()
+    idp.next({ refreshToken: undefined })
+    await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /no refresh_token/ })
+    t.is(idp.grants.length, 1)
+  })
+
+  for (const scope of scopes) {
+    test(`${name}: a login that was not granted ${scope} is refused by that name`, async t => {
+      const { mode, idp } = setUp()
+      idp.next({ scope: scopes.filter(other => other !== scope) })
+      const error = await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError })
+      t.true(error?.message.endsWith(scope))
+      t.is(idp.grants.length, 1)
+    })
+  }
+
+  test(`${name}: a login may be granted more than was asked for, or not say what`, async t => {
+    for (const scope of [undefined, [...scopes].reverse(), [...scopes, 'more']]) {
+      const { mode, idp } = setUp()
+      idp.next({ scope })
+      await t.notThrowsAsync(mode.redeem(grant))
+    }
+  })
+
+  test(`${name}: the scopes of OpenID may be left out of the answer`, async t => {
+    const { mode, idp } = setUp({ more: ['openid', 'profile', 'email', 'offline_access'] })
+    idp.next({ scope: scopes })
+    await t.notThrowsAsync(mode.redeem(grant))
+  })
+
+  const claims = { iss: 'https://idp.example', aud: 'our-client', nonce: 'the-nonce', exp: 1_700_003_600 }
+
+  test(`${name}: an ID token of this login is accepted where openid was asked for`, async t => {
+    const { mode, idp } = setUp({ more: ['openid'], issuer: 'https://idp.example' })
+    idp.next({ idToken: jwt(claims) })
+    await t.notThrowsAsync(mode.redeem(grant))
+  })
+
+  for (const wrong of [
+    { nonce: 'other' },
+    { iss: 'https://other.example' },
+    { aud: 'other' },
+    { exp: 1_699_999_000 }
+  ]) {
+    const [claim] = Object.keys(wrong)
+    test(`${name}: an ID token with another ${claim} is refused where openid was asked for, and only there`, async t => {
+      const asking = setUp({ more: ['openid'], issuer: 'https://idp.example' })
+      asking.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      await t.throwsAsync(asking.mode.redeem(grant), { instanceOf: UpstreamError, message: /ID token/ })
+      t.is(asking.idp.grants.length, 1)
+      const silent = setUp({ issuer: 'https://idp.example' })
+      silent.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      await t.notThrowsAsync(silent.mode.redeem(grant))
+    })
+  }
+
+  for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError()]) {
+    test(`${name}: a code that is answered with ${error.message} is passed on as it is`, async t => {
+      const { mode, idp } = setUp()
+      idp.next(error)
+      t.is(await t.throwsAsync(mode.redeem(grant)), error)
+      t.is(idp.grants.length, 1)
+      t.deepEqual(idp.revoked, [])
+    })
+  }
+
+  test(`${name}: a refresh renews every access token, and always says the scope`, async t => {
+    const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
+    const before = Object.freeze(await mode.redeem(grant))
+    clock.advanceSeconds(4000)
+    const refreshed = await mode.refresh(before)
+    if (refreshed.outcome !== 'complete') throw new Error(refreshed.outcome)
+    t.is(refreshed.calls, grants)
+    const { fields } = refreshed
+    t.deepEqual(Object.keys(fields).sort(), Object.keys(before).sort())
+    const tokens = [...tokenFields.map(field => before[field]), ...tokenFields.map(field => fields[field])]
+    t.is(new Set(tokens).size, 2 * grants)
+    t.is(fields.refresh_token, idp.newestRefreshToken)
+    t.is(fields.expires_at, clock.now() + 3_599_000)
+    const sent = idp.grants.slice(grants)
+    t.deepEqual(sent[0], { type: 'refresh', refreshToken: before.refresh_token ?? '', scope: scopes.join(' ') })
+    t.is(sent.length, grants)
+    t.deepEqual(idp.reused, [])
+  })
+
+  test(`${name}: a refresh that brings no refresh token keeps the old one`, async t => {
+    const { mode, idp } = setUp({ rotates: false })
+    const before = await mode.redeem(grant)
+    const refreshed = await mode.refresh(before)
+    t.is(refreshed.outcome, 'complete')
+    t.is(refreshed.outcome === 'complete' && refreshed.fields.refresh_token, before.refresh_token)
+    t.deepEqual(idp.reused, [])
+  })
+
+  for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), new Error('odd')]) {
+    test(`${name}: a refresh that fails at once with ${error.message} has changed nothing`, async t => {
+      const { mode, idp } = setUp()
+      const before = Object.freeze(await mode.redeem(grant))
+      idp.next(error)
+      t.deepEqual(await mode.refresh(before), { outcome: 'failed', calls: 1, error })
+      t.is(idp.grants.length, grants + 1)
+    })
+  }
+
+  test(`${name}: whether a login or a refresh, the expiry is in whole milliseconds`, async t => {
+    const { mode, idp, clock } = setUp({ lifetimeSeconds: 1.00049 })
+    const fields = await mode.redeem(grant)
+    t.is(fields.expires_at, clock.now() + 1000)
+    const refreshed = await mode.refresh(fields)
+    t.is(refreshed.outcome === 'complete' && refreshed.fields.expires_at, clock.now() + 1000)
+    t.is(idp.grants.length, 2 * grants)
+  })
+
+  const remainders: readonly (readonly [leftMs: number, expiresIn: number])[] = [
+    [3_599_000, 3599],
+    [3_598_500, 3599],
+    [3_598_499, 3598],
+    [1500, 2],
+    [1499, 1],
+    [499, 0],
+    [1, 0],
+    [0, 0],
+    [-1, 0],
+    [-5000, 0]
+  ]
+
+  for (const [leftMs, expiresIn] of remainders) {
+    test(`${name}: with ${leftMs} ms left the tokens say ${expiresIn} seconds`, async t => {
+      const { mode } = setUp()
+      const fields = await mode.redeem(grant)
+      const tokens = mode.tokens(fields, (fields.expires_at ?? 0) - leftMs)
+      for (const token of [tokens.internal, tokens.public]) {
+        t.deepEqual(Object.keys(token).sort(), ['access_token', 'expires_in'])
+        t.is(token.expires_in, expiresIn)
+        t.false(Object.is(token.expires_in, -0))
+      }
+    })
+  }
+
+  test(`${name}: whatever user info says, the display name is a bounded string without "undefined"`, t => {
+    const { mode } = setUp()
+    const members = ['name', 'firstName', 'lastName', 'given_name', 'family_name', 'preferred_username', 'userName']
+    const value = fc.oneof(fc.jsonValue(), fc.string(), fc.constantFrom('', ' ', 'x'.repeat(20_000)))
+    const userInfo = fc.dictionary(fc.constantFrom(...members), value)
+    fc.assert(
+      fc.property(userInfo, info => {
+        const name = mode.displayName(info)
+        return typeof name === 'string' && name.length <= 2001 && (name === '' || !/^\s|\s$/.test(name))
+      })
+    )
+    t.is(mode.displayName({}), '')
+    t.is(mode.displayName({ name: null, firstName: 5, lastName: {} }), '')
+  })
+
+  test(`${name}: errors of the provider keep their kind`, async t => {
+    const { mode, idp } = setUp()
+    idp.next(oauthError('invalid_grant'))
+    await t.throwsAsync(mode.redeem(grant), { instanceOf: OAuthError })
+  })
+}

@@ -1,0 +1,176 @@
+import test from 'ava'
+import type { UserInfo } from '#src/idp/client.js'
+import { OAuthError, UpstreamError } from '#src/idp/errors.js'
+import { createDualMode } from '#src/modes/dual.js'
+import { grant, modeContract, setUpMode } from './contract.js'
+import { oauthError, upstreamError } from './fake-idp.js'
+
+const internalScopes = ['data:read', 'viewables:read']
+const publicScopes = ['viewables:read']
+const dual = {
+  name: 'dual',
+  scopes: internalScopes,
+  grants: 2,
+  tokenFields: ['internal_token', 'public_token'],
+  create: (parts, more = []) => createDualMode({ internalScopes: [...internalScopes, ...more], publicScopes }, parts)
+} satisfies Parameters<typeof modeContract>[0]
+
+modeContract(dual)
+
+const faults = [oauthError('invalid_grant'), oauthError('invalid_client'), oauthError('invalid_scope'), upstreamError()]
+
+test('dual: a login is an internal token, then narrowed to a public one', async t => {
+  const { mode, idp, clock } = setUpMode(dual)
+  t.true(mode.offersPublicToken)
+  t.deepEqual(await mode.redeem(grant), {
+    internal_token: 'access-token-1',
+    public_token: 'access-token-2',
+    refresh_token: 'refresh-token-2',
+    expires_at: clock.now() + 3_600_000
+  })
+  t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
+})
+
+test('dual: handlers find each token under its own name', async t => {
+  const { mode, clock } = setUpMode(dual)
+  t.deepEqual(mode.tokens(await mode.redeem(grant), clock.now()), {
+    internal: { access_token: 'access-token-1', expires_in: 3600 },
+    public: { access_token: 'access-token-2', expires_in: 3600 }
+  })
+})
+
+test('dual: the expiry is that of the internal token, from the moment it was issued', async t => {
+  const { mode, idp, clock } = setUpMode(dual)
+  const slowly = async () => {
+    clock.advanceSeconds(5)
+    return { expiresIn: 100 }
+  }
+  const started = clock.now()
+  idp.next({ expiresIn: 1000 }, slowly)
+  const fields = await mode.redeem(grant)
+  t.is(fields.expires_at, started + 1_000_000)
+  const refreshing = clock.now()
+  idp.next({ expiresIn: 2000 }, slowly)
+  const refreshed = await mode.refresh(fields)
+  t.is(refreshed.outcome === 'complete' && refreshed.fields.expires_at, refreshing + 2_000_000)
+})
+
+for (const error of faults) {
+  test(`dual: a login whose narrowing fails with "${error.message}" is no login, and its refresh token is revoked`, async t => {
+    const { mode, idp } = setUpMode(dual)
+    idp.next({}, error)
+    const thrown = await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError })
+    // The code was good: a person who signs in again would meet the same, so it is the provider's fault and not theirs.
+    if (error instanceof OAuthError) t.true(thrown?.message.includes(error.error))
+    else t.is(thrown, error)
+    t.deepEqual(idp.revoked, ['refresh-token-1'])
+  })
+}
+
+test('dual: a revocation that fails after a failed login is nobody’s concern', async t => {
+  const { mode, idp } = setUpMode(dual)
+  idp.revokeRefreshToken = () => Promise.reject(upstreamError())
+  const error = upstreamError()
+  idp.next({}, error)
+  t.is(await t.throwsAsync(mode.redeem(grant)), error)
+})
+
+for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalScopes]) {
+  test(`dual: a public token with ${scope.join(' ')} is never used`, async t => {
+    const { mode, idp } = setUpMode(dual)
+    idp.next({}, { scope })
+    await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /more than/ })
+    t.deepEqual(idp.revoked, ['refresh-token-2'])
+
+    const fields = Object.freeze(await mode.redeem(grant))
+    idp.next({}, { scope })
+    const refreshed = await mode.refresh(fields)
+    if (refreshed.outcome !== 'partial') throw new Error(refreshed.outcome)
+    t.is(refreshed.fields.public_token, fields.public_token)
+    t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
+  })
+}
+
+test('dual: a public token with no more than the public scopes is used', async t => {
+  for (const scope of [undefined, [], ['viewables:read'], ['viewables:read', 'viewables:read']]) {
+    const { mode, idp } = setUpMode(dual)
+    idp.next({}, { scope })
+    t.is((await mode.redeem(grant)).public_token, 'access-token-2')
+  }
+})
+
+test('dual: what a public token was granted too much is not repeated in a message', async t => {
+  const { mode, idp } = setUpMode(dual)
+  idp.next({}, { scope: ['something-the-provider-made-up'] })
+  const error = await t.throwsAsync(mode.redeem(grant))
+  t.false(`${error?.stack} ${JSON.stringify(error)}`.includes('made-up'))
+})
+
+test('dual: an error about too many scopes does not carry the refresh token into a log', async t => {
+  const { mode, idp } = setUpMode(dual)
+  idp.next({}, { scope: internalScopes })
+  const error = await t.throwsAsync(mode.redeem(grant))
+  t.false(JSON.stringify(error).includes('refresh-token'))
+})
+
+test('dual: a refresh renews the internal token first, and the public one with what came of it', async t => {
+  const { mode, idp, clock } = setUpMode(dual)
+  const fields = await mode.redeem(grant)
+  t.deepEqual(await mode.refresh(fields), {
+    outcome: 'complete',
+    calls: 2,
+    fields: {
+      internal_token: 'access-token-3',
+      public_token: 'access-token-4',
+      refresh_token: 'refresh-token-4',
+      expires_at: clock.now() + 3_600_000
+    }
+  })
+  t.deepEqual(idp.grants.slice(2), [
+    { type: 'refresh', refreshToken: 'refresh-token-2', scope: 'data:read viewables:read' },
+    { type: 'refresh', refreshToken: 'refresh-token-3', scope: 'viewables:read' }
+  ])
+})
+
+for (const error of [...faults, new TypeError('odd')]) {
+  test(`dual: when the second refresh fails with "${error.message}" what the first one brought is kept`, async t => {
+    const { mode, idp, clock } = setUpMode(dual)
+    const fields = Object.freeze(await mode.redeem(grant))
+    clock.advanceSeconds(4000)
+    idp.next({}, error)
+    t.deepEqual(await mode.refresh(fields), {
+      outcome: 'partial',
+      calls: 2,
+      error,
+      fields: { ...fields, internal_token: 'access-token-3', refresh_token: 'refresh-token-3' }
+    })
+  })
+}
+
+test('dual: half a refresh at a provider that does not rotate keeps the one refresh token', async t => {
+  const { mode, idp } = setUpMode(dual, { rotates: false })
+  const fields = await mode.redeem(grant)
+  idp.next({}, upstreamError())
+  const refreshed = await mode.refresh(fields)
+  t.like(refreshed, { outcome: 'partial', fields: { refresh_token: fields.refresh_token } })
+  const again = await mode.refresh(refreshed.outcome === 'partial' ? refreshed.fields : {})
+  t.like(again, { outcome: 'complete', fields: { refresh_token: fields.refresh_token } })
+})
+
+const names: readonly (readonly [userInfo: UserInfo, name: string])[] = [
+  [{ firstName: 'Ada', lastName: 'Lovelace', name: 'Countess' }, 'Ada Lovelace'],
+  [{ given_name: 'Ada', family_name: 'Lovelace', name: 'Countess' }, 'Ada Lovelace'],
+  [{ firstName: 'Ada', family_name: 'Lovelace' }, 'Ada Lovelace'],
+  [{ firstName: 'Ada', name: 'Countess' }, 'Ada'],
+  [{ lastName: 'Lovelace' }, 'Lovelace'],
+  [{ firstName: ' ', given_name: 'Ada', lastName: '', family_name: 'Lovelace ' }, 'Ada Lovelace'],
+  [{ name: 'Ada Lovelace' }, 'Ada Lovelace'],
+  [{ preferred_username: 'ada', userName: 'lovelace' }, 'ada'],
+  [{ userName: 'lovelace' }, 'lovelace']
+]
+
+for (const [userInfo, name] of names) {
+  test(`dual: ${JSON.stringify(userInfo)} is shown as "${name}"`, t => {
+    t.is(setUpMode(dual).mode.displayName(userInfo), name)
+  })
+}

@@ -1,0 +1,128 @@
+import type { IdentityProvider, UserInfo } from '#src/idp/client.js'
+import { OAuthError, UpstreamError } from '#src/idp/errors.js'
+import { APS } from '#src/idp/metadata.js'
+import type { TokenSet } from '#src/idp/token-set.js'
+
+export type Grant =
+  | { readonly type: 'code'; readonly code: string; readonly codeVerifier: string | undefined }
+  | { readonly type: 'refresh'; readonly refreshToken: string; readonly scope: string }
+
+/** What one grant is answered with instead of the usual: an error, other members, or whatever the function comes to. */
+export type Answer = Error | Partial<TokenSet> | (() => Promise<Partial<TokenSet>>)
+
+export interface FakeIdp extends IdentityProvider {
+  /** Everything asked of the token endpoint, in order. */
+  readonly grants: readonly Grant[]
+  /** Refresh tokens that were sent although a newer one had been issued for them. */
+  readonly reused: readonly string[]
+  readonly revoked: readonly string[]
+  /** The refresh token issued last. */
+  readonly newestRefreshToken: string
+  /** The next grants get these answers, one each; `{}` is the usual one. */
+  next(...answers: Answer[]): void
+  /** Holds the grant after those that were planned back until it is let go; `begun` resolves when it has arrived. */
+  holdNext(answer?: Error | Partial<TokenSet>): { readonly begun: Promise<void>; letGo(): void }
+}
+
+export interface FakeIdpOptions {
+  readonly lifetimeSeconds?: number
+  /** False: the refresh token stays good, and no new one comes with an answer. */
+  readonly rotates?: boolean
+  readonly issuer?: string
+}
+
+/** An identity provider of single-use refresh tokens, without a network. */
+export function createFakeIdp({ lifetimeSeconds = 3600, rotates = true, issuer }: FakeIdpOptions = {}): FakeIdp {
+  const grants: Grant[] = []
+  const reused: string[] = []
+  const revoked: string[] = []
+  const good = new Set<string>()
+  const answers: Answer[] = []
+  let issued = 0
+  let newest = ''
+
+  async function answer(refreshToken: string | undefined): Promise<TokenSet> {
+    const planned = answers.shift() ?? {}
+    const number = ++issued
+    const usual: TokenSet = {
+      accessToken: `access-token-${number}`,
+      refreshToken: rotates || refreshToken === undefined ? `refresh-token-${number}` : undefined,
+      expiresIn: lifetimeSeconds,
+      scope: undefined,
+      idToken: undefined
+    }
+    const given = planned instanceof Error ? planned : await (typeof planned === 'function' ? planned() : planned)
+    if (given instanceof Error) throw given
+    if (refreshToken !== undefined && !good.has(refreshToken)) {
+      reused.push(refreshToken)
+      throw new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
+    }
+    const tokenSet = { ...usual, ...given }
+    if (tokenSet.refreshToken !== undefined) {
+      if (refreshToken !== undefined) good.delete(refreshToken)
+      good.add(tokenSet.refreshToken)
+      newest = tokenSet.refreshToken
+    }
+    return tokenSet
+  }
+
+  return {
+    grants,
+    reused,
+    revoked,
+    get newestRefreshToken() {
+      return newest
+    },
+    next(...more) {
+      answers.push(...more)
+    },
+    holdNext(outcome = {}) {
+      const [begun, begin] = createGate()
+      const [gate, letGo] = createGate()
+      answers.push(async () => {
+        begin()
+        await gate
+        if (outcome instanceof Error) throw outcome
+        return outcome
+      })
+      return { begun, letGo }
+    },
+    async metadata() {
+      return { ...APS, issuer, issParameterSupported: false, isDiscovered: issuer !== undefined } as const
+    },
+    async authorizationUrl() {
+      return 'https://idp.example/authorize'
+    },
+    async authorizationCodeGrant(request) {
+      grants.push({ type: 'code', ...request })
+      return answer(undefined)
+    },
+    async refreshTokenGrant(request) {
+      grants.push({ type: 'refresh', ...request })
+      return answer(request.refreshToken)
+    },
+    async userInfo(): Promise<UserInfo> {
+      return { name: 'Ada Lovelace' }
+    },
+    async revokeRefreshToken(refreshToken) {
+      revoked.push(refreshToken)
+    },
+    replaceClientSecret() {}
+  }
+}
+
+export function oauthError(error: string, retryAfterSeconds?: number): OAuthError {
+  return new OAuthError({ error, status: 400, endpoint: 'token', retryAfterSeconds })
+}
+
+export function upstreamError(retryAfterSeconds?: number): UpstreamError {
+  return new UpstreamError('token', 'timeout', 'no whole answer in time', { retryAfterSeconds })
+}
+
+function createGate(): [gate: Promise<void>, open: () => void] {
+  let open = () => {}
+  const gate = new Promise<void>(resolve => {
+    open = resolve
+  })
+  return [gate, open]
+}

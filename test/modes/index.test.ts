@@ -1,0 +1,33 @@
+import test from 'ava'
+import { createMode } from '#src/modes/index.js'
+import { testConfig } from '../helpers/config.js'
+import { createFakeIdp } from './fake-idp.js'
+
+const idpSettings = {
+  clientId: 'our-client',
+  clientSecret: 'the-client-secret',
+  authorizationEndpoint: 'https://idp.example/authorize',
+  tokenEndpoint: 'https://idp.example/token',
+  userinfoEndpoint: 'https://idp.example/userinfo',
+  revocationEndpoint: 'https://idp.example/revoke',
+  endSessionEndpoint: 'https://idp.example/logout'
+}
+
+test('the mode of the settings is the one that runs, with its own scopes', t => {
+  const platform = { scopes: ['a', 'b'], internalScopes: ['c', 'd'], publicScopes: ['d'] }
+  const loginScopes = { single: 'a b', dual: 'c d' }
+  for (const mode of ['single', 'dual'] as const) {
+    const created = createMode(testConfig(idpSettings, { mode, platform }), createFakeIdp(), Date.now)
+    t.is(created.name, mode)
+    t.is(created.loginScope, loginScopes[mode])
+  }
+})
+
+test('whether a verifier is sent is up to the settings', async t => {
+  for (const pkce of [true, false]) {
+    const idp = createFakeIdp()
+    const created = createMode(testConfig(idpSettings, { platform: { pkce } }), idp, Date.now)
+    await created.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
+    t.deepEqual(idp.grants, [{ type: 'code', code: 'c', codeVerifier: pkce ? 'v' : undefined }])
+  }
+})

@@ -1,0 +1,37 @@
+import test from 'ava'
+import type { UserInfo } from '#src/idp/client.js'
+import { createSingleMode } from '#src/modes/single.js'
+import { grant, modeContract, setUpMode } from './contract.js'
+
+const scopes = ['data:read', 'account:read', 'account:write']
+const single = {
+  name: 'single',
+  scopes,
+  grants: 1,
+  tokenFields: ['token'],
+  create: (parts, more = []) => createSingleMode({ scopes: [...scopes, ...more] }, parts)
+} satisfies Parameters<typeof modeContract>[0]
+
+modeContract(single)
+
+test('single: the only token is for the server, and handlers find it under both names', async t => {
+  const { mode, clock } = setUpMode(single)
+  t.false(mode.offersPublicToken)
+  const tokens = mode.tokens(await mode.redeem(grant), clock.now())
+  t.deepEqual(tokens.internal, { access_token: 'access-token-1', expires_in: 3600 })
+  t.is(tokens.public, tokens.internal)
+})
+
+const names: readonly (readonly [userInfo: UserInfo, name: string])[] = [
+  [{ name: 'Ada Lovelace', given_name: 'A', family_name: 'L' }, 'Ada Lovelace'],
+  [{ name: '', given_name: 'Ada', family_name: 'Lovelace' }, 'Ada Lovelace'],
+  [{ firstName: 'Ada', lastName: 'Lovelace', preferred_username: 'ada' }, 'Ada Lovelace'],
+  [{ preferred_username: 'ada', userName: 'lovelace' }, 'ada'],
+  [{ userName: 'lovelace' }, 'lovelace']
+]
+
+for (const [userInfo, name] of names) {
+  test(`single: ${JSON.stringify(userInfo)} is shown as "${name}"`, t => {
+    t.is(setUpMode(single).mode.displayName(userInfo), name)
+  })
+}
