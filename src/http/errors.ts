@@ -59,8 +59,8 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     const log = requestLog(ctx)
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err: error }
     // The provider's bad minute is no fault of this server; being refused as a client is for the operator to mend.
-    if (error instanceof UpstreamError || error instanceof HttpError) log.warn(fields, 'request failed')
-    else log.error(fields, 'request failed')
+    const isPassing = error instanceof HttpError || (error instanceof UpstreamError && !error.isRefusal)
+    log[isPassing ? 'warn' : 'error'](fields, 'request failed')
   }
 
   function send(ctx: Context, { status, error, message: description, headers, reasons }: HttpError) {

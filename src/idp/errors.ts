@@ -50,4 +50,10 @@ export class UpstreamError extends Error {
     this.status = parts.status
     this.retryAfterSeconds = parts.retryAfterSeconds
   }
+
+  /** The provider turned this server down: a wrong secret, say, told in HTML. No waiting mends that, the operator must. */
+  get isRefusal(): boolean {
+    const { status = 0 } = this
+    return status >= 400 && status < 500 && status !== 408 && status !== 429
+  }
 }

@@ -45,7 +45,8 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
         // Nobody will ever use this login; what it was given must not lie about. It may fail as the rest just did.
         idp.revokeRefreshToken(refresh_token).catch(() => {})
         if (error instanceof OAuthError) {
-          throw new UpstreamError('token', 'unusable', `it refused the public scopes (${error.error})`)
+          const { error: code, status } = error
+          throw new UpstreamError('token', 'unusable', `it refused the public scopes (${code})`, { status })
         }
         throw error
       }

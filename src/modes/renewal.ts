@@ -106,11 +106,8 @@ export function createRenewals(parts: RenewalParts): Renewals {
     if (refreshed.outcome === 'complete') return { outcome: 'renewed', record }
     const { error } = refreshed
     if (error instanceof OAuthError && error.error === 'invalid_grant') return { outcome: 'rejected' }
-    const isOurFault = error instanceof OAuthError || !(error instanceof UpstreamError)
-    log()[isOurFault ? 'error' : 'warn'](
-      { event: 'refresh_failed', err: error },
-      'the provider did not renew a session'
-    )
+    const isPassing = error instanceof UpstreamError && !error.isRefusal
+    log()[isPassing ? 'warn' : 'error']({ event: 'refresh_failed', err: error }, 'the provider did not renew a session')
     const retryAt = now() + pauseSeconds(error) * 1000
     return refreshed.outcome === 'partial' ? { outcome: 'partial', record, retryAt } : { outcome: 'failed', retryAt }
   }

@@ -114,3 +114,12 @@ export function discovered({ issuer }: { readonly issuer: string }): DeepPartial
 
 /** A deployment behind a proxy that ends TLS and takes the base path away. */
 export const httpsCallbackUrl = 'https://app.example/tools/viewer/api/auth/callback'
+
+/** Waits for what happens in the background after an answer; says what it waited for when it never comes. */
+export async function eventually(what: string, happened: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000
+  while (!happened()) {
+    if (Date.now() > deadline) throw new Error(`This never happened: ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}

@@ -1,0 +1,881 @@
+import test, { type ExecutionContext } from 'ava'
+import type { Browser, BrowserResponse } from '../helpers/browser.js'
+import { findSecrets } from '../helpers/byte-recorder.js'
+import { createClock } from '../helpers/clock.js'
+import { type DeepPartial, publicOrigin } from '../helpers/config.js'
+import { createHostileIdp, type Fault, faults } from '../helpers/hostile-idp/index.js'
+import { sendRaw } from '../helpers/raw.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+import {
+  discovered,
+  eventually,
+  guarded,
+  httpsCallbackUrl,
+  loginCookieName,
+  modes,
+  openedFields,
+  openedSession,
+  parameter,
+  sessionCookies,
+  sessionCookiesSet,
+  sessionHeader,
+  withParameters
+} from './support.js'
+
+const callbackPath = '/api/auth/callback'
+
+/** A server where somebody is logged in, and in whose browser another login is about to come back. */
+async function startReturning(t: ExecutionContext, options: Parameters<typeof startTestServer>[1] = {}) {
+  const server = await startTestServer(t, options)
+  await signIn(server.browser)
+  const back = await startLogin(server.browser, '/after')
+  return { ...server, back, calls: server.idp.tokenRequests.length, session: sessionHeader(server.browser) }
+}
+
+/** Refused with `status`, no code redeemed, and what the browser holds is as before. */
+function assertRefused(
+  t: ExecutionContext,
+  response: BrowserResponse,
+  status: number,
+  { browser, idp, calls, session }: Pick<TestServer, 'browser' | 'idp'> & { calls: number; session: string },
+  what = ''
+) {
+  t.is(response.statusCode, status, what)
+  t.deepEqual(response.setCookies, [], what)
+  t.is(response.headers.location, undefined, what)
+  t.is(idp.tokenRequests.length, calls, what)
+  t.is(sessionHeader(browser), session, what)
+}
+
+// Whose login it is comes first.
+
+test('a state that is missing, empty or not sealed by this deployment is refused before any code is redeemed', async t => {
+  const server = await startReturning(t)
+  const { back, browser } = server
+  const state = parameter(back, 'state')
+  const flipped = (at: number) => state.slice(0, at) + (state[at] === 'A' ? 'B' : 'A') + state.slice(at + 1)
+  const states = [
+    undefined,
+    '',
+    'x',
+    'undefined',
+    'A'.repeat(300),
+    ...[0, 1, 8, 30, Math.floor(state.length / 2), state.length - 30].map(flipped),
+    state.slice(0, -4),
+    `${state}AAAA`,
+    `${state}.`,
+    `${state}=`,
+    state.toLowerCase(),
+    sessionCookies(browser)[0]?.[1].slice(1),
+    browser.cookies.value(loginCookieName)
+  ]
+  for (const other of states) {
+    const response = await openCallback(browser, withParameters(back, { state: other }))
+    assertRefused(t, response, 400, server, other)
+    t.regex(response.text(), /invalid_request/)
+  }
+  t.is((await openCallback(browser, back)).headers.location, '/after', 'the login itself has not been used up')
+})
+
+test('a state that another secret sealed is refused', async t => {
+  const stranger = await startTestServer(t, { overrides: { session: { secret: 'pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U' } } })
+  const server = await startReturning(t)
+  server.browser.cookies.set(loginCookieName, 'A'.repeat(43))
+  stranger.browser.cookies.set(loginCookieName, 'A'.repeat(43), new URL(publicOrigin))
+  const state = parameter(await startLogin(stranger.browser), 'state')
+  assertRefused(t, await openCallback(server.browser, withParameters(server.back, { state })), 400, server)
+})
+
+test("another browser's login is refused, and stays good for the browser that began it", async t => {
+  const server = await startReturning(t)
+  const attacker = server.newBrowser()
+  const planted = await startLogin(attacker)
+  // With a login cookie of its own, and without any: in either case the person stays who they were.
+  assertRefused(t, await openCallback(server.browser, planted), 400, server)
+  server.browser.cookies.delete(loginCookieName)
+  const unbound = await server.browser.get(planted)
+  assertRefused(t, unbound, 400, server)
+  t.is(unbound.json().error, 'session_cookie_missing')
+  t.is((await server.browser.fetch(guarded)).statusCode, 200)
+  t.is((await openCallback(attacker, planted)).statusCode, 302)
+})
+
+test('a login that took more than ten minutes is refused', async t => {
+  const { browser, clock, idp, newBrowser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  clock.advanceSeconds(300)
+  // A further tab keeps the cookie alive; the first login ends all the same.
+  await browser.navigate('/api/auth/login')
+  clock.advanceSeconds(301)
+  t.truthy(browser.cookies.value(loginCookieName))
+  for (const response of [await openCallback(browser, back), await openCallback(newBrowser(), back)]) {
+    t.is(response.statusCode, 400)
+    t.deepEqual(sessionCookiesSet(response), [])
+  }
+  t.deepEqual(idp.tokenRequests, [])
+})
+
+test('a login that took too long leads to the start page where somebody is logged in, and changes nothing', async t => {
+  const { browser, back, clock, idp, calls, session } = await startReturning(t)
+  for (const seconds of [300, 301]) {
+    await browser.navigate('/api/auth/login')
+    clock.advanceSeconds(seconds)
+  }
+  const answers = [await openCallback(browser, back)]
+  browser.cookies.delete(loginCookieName)
+  answers.push(await openCallback(browser, back))
+  for (const response of answers) {
+    t.is(response.statusCode, 302)
+    t.is(response.headers.location, '/')
+    t.deepEqual(response.setCookies, [])
+  }
+  t.is(idp.tokenRequests.length, calls)
+  t.is(sessionHeader(browser), session)
+})
+
+test("another browser's old login is refused even where somebody is logged in", async t => {
+  const server = await startReturning(t)
+  const planted = await startLogin(server.newBrowser())
+  server.clock.advanceSeconds(601)
+  await server.browser.navigate('/api/auth/login')
+  assertRefused(t, await openCallback(server.browser, planted), 400, server)
+})
+
+test('a login may come back to another replica than the one that began it', async t => {
+  const first = await startTestServer(t)
+  const second = await startTestServer(t, { idp: first.idp, clock: first.clock })
+  const back = await startLogin(first.browser, '/after')
+  second.connect(first.browser)
+  t.is((await openCallback(first.browser, back)).headers.location, '/after')
+  t.is((await first.browser.fetch(guarded)).statusCode, 200)
+})
+
+// What the provider sent.
+
+test('repeated, overlong and unprintable parameters are refused before any code is redeemed', async t => {
+  const server = await startReturning(t)
+  const { browser, back } = server
+  const state = parameter(back, 'state')
+  const code = parameter(back, 'code')
+  const queries = [
+    `code=${code}&code=${code}&state=${state}`,
+    `code=${code}&code=other&state=${state}`,
+    `code=${code}&state=${state}&state=${state}`,
+    `code=${code}&state=${state}&state=`,
+    `code=${code}&state=${state}&iss=a&iss=a`,
+    `error=access_denied&error=access_denied&state=${state}`,
+    `error=access_denied&error_description=a&error_description=b&state=${state}`,
+    `error=access_denied&error_uri=a&error_uri=b&state=${state}`,
+    `code[]=${code}&state=${state}`,
+    `code[a]=${code}&state=${state}`,
+    `code=${code}&state[]=${state}`,
+    `code=${'a'.repeat(4097)}&state=${state}`,
+    `code=${code}&state=${'a'.repeat(4097)}`,
+    `code=${code}&state=${state}&iss=${'a'.repeat(4097)}`,
+    `error=${'a'.repeat(4097)}&state=${state}`,
+    ...['%00', '%0d%0a', '%09', '%7f', '%ff', '%c3%28', '%e2%82', '%ed%a0%80', '%c3%a9', '%f0%9f%98%80'].flatMap(
+      bad => [
+        `code=a${bad}b&state=${state}`,
+        `code=${code}&state=${state}${bad}`,
+        `code=${code}&state=${state}&iss=a${bad}b`,
+        `error=a${bad}b&state=${state}`
+      ]
+    )
+  ]
+  for (const query of queries) {
+    const response = await browser.get(`${callbackPath}?${query}`)
+    assertRefused(t, response, 400, server, query.slice(0, 200))
+    t.is(response.json().error, 'invalid_request')
+  }
+  t.is((await openCallback(browser, back)).headers.location, '/after')
+})
+
+test('bytes that belong in no address are refused before any code is redeemed', async t => {
+  const { back, browser, idp, calls, server } = await startReturning(t)
+  const cookie = browser.cookies.header(new URL(publicOrigin))
+  for (const bad of ['\x00', '\xff', '\xc3\x28', '\x7f', '\t', '\r', '\\']) {
+    const target = `${callbackPath}?code=a${bad}b&state=${parameter(back, 'state')}${bad}`
+    const request = `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`
+    const [answer] = (await sendRaw(server.port, request)).answers
+    t.is(answer?.statusCode, 400, JSON.stringify(bad))
+    t.notRegex(answer?.head ?? '', /set-cookie/i)
+  }
+  t.is(idp.tokenRequests.length, calls)
+})
+
+test("parameters that are not the protocol's may be there, and more than once", async t => {
+  const { back, browser } = await startReturning(t)
+  const response = await openCallback(browser, `${back}&session_state=a&session_state=b&x[]=%ff&utm=1`)
+  t.is(response.statusCode, 302)
+})
+
+test('both a code and an error, or neither, is refused', async t => {
+  const server = await startReturning(t)
+  const { back, browser } = server
+  const wrong = [
+    withParameters(back, { error: 'access_denied' }),
+    withParameters(back, { code: undefined }),
+    withParameters(back, { code: '' }),
+    withParameters(back, { code: '', error: '' }),
+    withParameters(back, { code: undefined, error_description: 'no error' }),
+    callbackPath
+  ]
+  for (const url of wrong) assertRefused(t, await browser.get(url), 400, server, url)
+})
+
+async function startDiscovered(t: ExecutionContext, platform: DeepPartial<TestServer['config']['platform']> = {}) {
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now })
+  return startTestServer(t, { idp, clock, overrides: { platform: { ...discovered(idp), ...platform } } })
+}
+
+test('an answer that names another issuer is refused, be it a code or an error', async t => {
+  const server = await startDiscovered(t)
+  const { browser, idp } = server
+  for (const iss of ['https://evil.example', `${idp.issuer}/`, idp.issuer.toUpperCase()]) {
+    const back = withParameters(await startLogin(browser), { iss })
+    assertRefused(t, await openCallback(browser, back), 400, { ...server, calls: 0, session: '' }, iss)
+    const denied = withParameters(back, { code: undefined, error: 'access_denied' })
+    assertRefused(t, await openCallback(browser, denied), 400, { ...server, calls: 0, session: '' }, iss)
+  }
+  idp.settings.login = { iss: idp.issuer }
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+test('an answer without issuer is accepted, unless the provider promises one', async t => {
+  const without = await startDiscovered(t)
+  t.is((await signIn(without.browser)).statusCode, 302)
+
+  const server = await startDiscovered(t)
+  server.idp.discovery = document => ({ ...document, authorization_response_iss_parameter_supported: true })
+  const back = await startLogin(server.browser)
+  assertRefused(t, await openCallback(server.browser, back), 400, { ...server, calls: 0, session: '' })
+  const named = withParameters(back, { iss: server.idp.issuer })
+  t.is((await openCallback(server.browser, named)).statusCode, 302)
+})
+
+test('where no issuer is known, one that is named is not held against the answer', async t => {
+  const { browser, idp } = await startTestServer(t)
+  idp.settings.login = { iss: 'https://whoever.example' }
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+const refusals = [
+  ['access_denied', 403, 'access_denied'],
+  ['temporarily_unavailable', 503, 'temporarily_unavailable'],
+  ['server_error', 503, 'server_error'],
+  ['invalid_scope', 400, 'invalid_scope'],
+  ['unauthorized_client', 400, 'unauthorized_client'],
+  ['login_required', 400, 'login_required'],
+  ['something_new', 400, 'invalid_request'],
+  ['<script>alert(1)</script>', 400, 'invalid_request'],
+  ['constructor', 400, 'invalid_request']
+] as const
+
+test("a login that the provider refused is answered in our own words, never in the provider's", async t => {
+  const server = await startReturning(t)
+  const { back, browser } = server
+  const words = { error_description: '<script>alert("quoted")</script>', error_uri: 'https://evil.example/help' }
+  const descriptions = new Set<unknown>()
+  for (const [error, status, code] of refusals) {
+    const url = withParameters(back, { code: undefined, error, ...words })
+    const json = await browser.get(url)
+    assertRefused(t, json, status, server, error)
+    t.is(json.json().error, code)
+    descriptions.add(json.json().error_description)
+    t.is(json.headers['retry-after'] !== undefined, status === 503, error)
+    const page = await openCallback(browser, url)
+    assertRefused(t, page, status, server, error)
+    t.regex(page.headers['content-type'] ?? '', /^text\/html/)
+    for (const text of [json.text(), page.text()]) {
+      t.notRegex(text, /<script|alert|quoted|evil\.example|something_new|constructor/)
+    }
+  }
+  t.is(descriptions.size, 3, 'three things to say: refused, not now, not understood')
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.is((await openCallback(browser, back)).statusCode, 302, 'the person may still think again')
+})
+
+test('an error with a state that is not of this browser is refused like a code', async t => {
+  const server = await startReturning(t)
+  const foreign = parameter(await startLogin(server.newBrowser()), 'state')
+  for (const state of [undefined, '', 'x', foreign]) {
+    const url = withParameters(server.back, { code: undefined, error: 'access_denied', state })
+    assertRefused(t, await openCallback(server.browser, url), 400, server, state)
+  }
+})
+
+// Success.
+
+for (const mode of modes) {
+  test(`success in ${mode} mode leads to the page wanted and shows nothing of what was exchanged`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    const back = await startLogin(browser, '/page?x=1')
+    const callback = await openCallback(browser, back)
+    t.is(callback.statusCode, 302)
+    t.is(callback.headers.location, '/page?x=1')
+    t.is(callback.body.length, 0)
+    t.is(callback.headers['cache-control'], 'no-store')
+    t.is(callback.headers['referrer-policy'], 'no-referrer')
+    const shown = Buffer.from(callback.rawHeaders.join('\n') + callback.text())
+    t.deepEqual(findSecrets([shown], [...idp.secrets(), parameter(back, 'state')]), [])
+  })
+
+  test(`a new login in ${mode} mode replaces the session before it, whoever put it there`, async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, newBrowser } = server
+    const attacker = newBrowser()
+    await signIn(attacker)
+    for (const [name, value] of sessionCookies(attacker)) browser.cookies.set(name, value, new URL(publicOrigin))
+    const planted = openedSession(browser, server)
+    await signIn(browser)
+    const own = openedSession(browser, server)
+    for (const field of Object.keys(planted) as (keyof typeof planted)[]) {
+      const isTime = ['expires_at', '_issued', '_expire'].includes(field)
+      if (!isTime) t.not(own[field], planted[field], field)
+    }
+    // Whoever still holds the planted session ends that one, and nothing else.
+    await attacker.navigate('/api/auth/logout')
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+  })
+}
+
+test('a small session that replaces a large one leaves no chunk of it behind', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, idp } = server
+  idp.settings.accessTokenLength = 4500
+  await signIn(browser)
+  t.is(sessionCookies(browser).length, 3)
+  idp.settings.accessTokenLength = 500
+  const callback = await signIn(browser)
+  t.deepEqual(
+    sessionCookiesSet(callback).map(({ name, value, attributes }) => [name, value === '', attributes['max-age']]),
+    [
+      ['platform_session', false, '86400'],
+      ['platform_session.1', true, '0'],
+      ['platform_session.2', true, '0']
+    ]
+  )
+  t.is(sessionCookies(browser).length, 1)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+test('a session too large for four cookies is refused in plain words, logged with its sizes, and the old one stays', async t => {
+  const server = await startReturning(t)
+  const { back, browser, idp, logs, session } = server
+  idp.settings.accessTokenLength = 16_000
+  const response = await browser.get(back)
+  t.is(response.statusCode, 500)
+  t.is(response.json().error, 'session_too_large')
+  t.deepEqual(response.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  const line = logs.lines.find(line => line.includes('session_too_large') && line.includes('"level":50'))
+  t.regex(line ?? '', /"token":16000/)
+  t.deepEqual(findSecrets([Buffer.from(line ?? '')], idp.secrets()), [])
+})
+
+test('the client authenticates in the body when so configured, and in the body alone', async t => {
+  const { browser, idp } = await startTestServer(t, {
+    mode: 'dual',
+    overrides: { platform: { clientAuthentication: 'client_secret_post' } }
+  })
+  await signIn(browser)
+  t.is(idp.tokenRequests.length, 2)
+  for (const { headers, form } of idp.tokenRequests) {
+    t.is(headers.authorization, undefined)
+    t.is(form.client_id, idp.clientId)
+    t.is(form.client_secret, idp.clientSecret)
+  }
+})
+
+test('a deployment under https and a base path logs in through its proxy', async t => {
+  const server = await startTestServer(t, { mode: 'dual', overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
+  const { browser } = server
+  const login = await browser.navigate('/tools/viewer/api/auth/login')
+  const authorized = await browser.navigate(login.headers.location ?? '', { from: server.origin })
+  const back = authorized.headers.location ?? ''
+  t.true(back.startsWith(`${httpsCallbackUrl}?`))
+  const callback = await openCallback(browser, back)
+  t.is(callback.headers.location, '/tools/viewer/')
+  t.true(callback.setCookies.every(({ name, attributes }) => name.startsWith('__Host-') && 'secure' in attributes))
+  t.is((await browser.fetch('/tools/viewer/api/auth/token')).statusCode, 200)
+})
+
+test('a callback address may have a query of its own', async t => {
+  const callbackUrl = `${publicOrigin}${callbackPath}?tenant=a`
+  const { browser, idp } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
+  const back = await startLogin(browser)
+  t.true(back.startsWith(`${callbackUrl}&`))
+  const callback = await openCallback(browser, back)
+  t.is(callback.headers.location, '/')
+  t.is(idp.tokenRequests[0]?.form.redirect_uri, callbackUrl)
+})
+
+// Again, and at the same time.
+
+test('two logins at once in two tabs both succeed, in whichever order they come back', async t => {
+  const server = await startTestServer(t)
+  const { browser, idp } = server
+  const orders: readonly ('in order' | 'reversed' | 'together')[] = ['in order', 'reversed', 'together']
+  for (const order of orders) {
+    const tabs = [await startLogin(browser, '/a'), await startLogin(browser, '/b')]
+    if (order === 'reversed') tabs.reverse()
+    const open = (tab: string) => openCallback(browser, tab)
+    const callbacks =
+      order === 'together' ? await Promise.all(tabs.map(open)) : [await open(tabs[0] ?? ''), await open(tabs[1] ?? '')]
+    t.deepEqual(
+      callbacks.map(({ headers }) => headers.location),
+      order === 'reversed' ? ['/b', '/a'] : ['/a', '/b'],
+      order
+    )
+    t.is((await browser.fetch(guarded)).statusCode, 200, order)
+    t.true(idp.isAlive(openedFields(browser, server).refresh_token ?? ''), order)
+  }
+  t.is(idp.tokenRequests.length, 6)
+})
+
+for (const mode of modes) {
+  test(`the same callback many times at once redeems the code once in ${mode} mode, and every answer succeeds`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    const back = await startLogin(browser, '/after')
+    const hold = idp.hold('token')
+    const twins = Array.from({ length: 5 }, () => browser.clone())
+    const answers = Promise.all(twins.map(twin => openCallback(twin, back)))
+    await hold.arrived()
+    // Whoever comes while the exchange is under way waits for it.
+    const late = browser.clone()
+    const lateAnswer = openCallback(late, back)
+    await new Promise(resolve => setTimeout(resolve, 20))
+    hold.release()
+    for (const answer of [...(await answers), await lateAnswer]) {
+      t.is(answer.statusCode, 302)
+      t.is(answer.headers.location, '/after')
+    }
+    t.is(idp.tokenRequests.filter(({ form }) => form.grant_type === 'authorization_code').length, 1)
+    t.is(idp.tokenRequests.length, mode === 'single' ? 1 : 2)
+    for (const twin of [...twins, late]) t.is((await twin.fetch(guarded)).statusCode, 200)
+  })
+
+  test(`a failing code exchange fails once for all who wait for it in ${mode} mode`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    const back = await startLogin(browser)
+    let release = () => {}
+    const released = new Promise<void>(resolve => {
+      release = resolve
+    })
+    idp.fail('token', async exchange => {
+      await released
+      exchange.send({ status: 500 })
+    })
+    const answers = Promise.all([1, 2, 3].map(() => openCallback(browser.clone(), back)))
+    await eventually('the exchange is under way', () => idp.tokenRequests.length > 0)
+    await new Promise(resolve => setTimeout(resolve, 50))
+    release()
+    for (const { statusCode } of await answers) t.is(statusCode, 502)
+    t.is(idp.tokenRequests.length, 1)
+  })
+}
+
+/** A browser with the login cookie of `browser` and no session: the answer of its callback was lost on the way. */
+function withoutSession(browser: Browser): Browser {
+  const copy = browser.clone()
+  for (const [name] of sessionCookies(copy)) copy.cookies.delete(name)
+  return copy
+}
+
+test('a callback opened again while its session lives redirects and leaves the session as it is', async t => {
+  const { browser, back, clock, idp } = await startReturning(t)
+  await openCallback(browser, back)
+  const calls = idp.tokenRequests.length
+  for (const seconds of [0, 30, 200]) {
+    clock.advanceSeconds(seconds)
+    const session = sessionHeader(browser)
+    const again = await openCallback(browser, back)
+    t.is(again.statusCode, 302)
+    t.is(again.headers.location, '/after')
+    t.deepEqual(again.setCookies, [])
+    t.is(sessionHeader(browser), session)
+  }
+  t.is(idp.tokenRequests.length, calls)
+})
+
+test('a callback opened again does not put back a refresh token that has been spent since', async t => {
+  const server = await startTestServer(t)
+  const { browser, clock, idp } = server
+  idp.settings.accessTokenLifetimeSeconds = 10
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  clock.advanceSeconds(11)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  const renewed = sessionHeader(browser)
+  t.is((await openCallback(browser, back)).statusCode, 302)
+  t.is(sessionHeader(browser), renewed)
+  clock.advanceSeconds(11)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('a callback opened again because its answer was lost gets the session it was made for', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, clock, idp } = server
+  const back = await startLogin(browser, '/after')
+  const unlucky = browser.clone()
+  await openCallback(browser, back)
+  clock.advanceSeconds(59)
+  const again = await openCallback(unlucky, back)
+  t.is(again.statusCode, 302)
+  t.is(again.headers.location, '/after')
+  t.is((await unlucky.fetch('/api/auth/token')).statusCode, 200)
+  t.is(openedSession(unlucky, server)._id, openedSession(browser, server)._id)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('a callback opened again after a minute and without a session is refused, and no code is sent again', async t => {
+  const { browser, clock, idp } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  for (const seconds of [61, 300]) {
+    clock.advanceSeconds(seconds)
+    const again = await openCallback(withoutSession(browser), back)
+    t.is(again.statusCode, 400)
+    t.deepEqual(again.setCookies, [])
+  }
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('a login takes no second code', async t => {
+  const { browser, idp, newBrowser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  const code = parameter(await startLogin(newBrowser()), 'code')
+  const session = sessionHeader(browser)
+  t.is((await openCallback(browser, withParameters(back, { code }))).statusCode, 302)
+  t.is(sessionHeader(browser), session)
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('a callback that another browser opens again is refused', async t => {
+  const { browser, idp, newBrowser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  const thief = newBrowser()
+  t.is((await openCallback(thief, back)).statusCode, 400)
+  await thief.navigate('/api/auth/login')
+  t.is((await openCallback(thief, back)).statusCode, 400)
+  t.deepEqual(sessionCookies(thief), [])
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('a callback opened again after logout logs nobody in, whatever cookies were kept from before', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  const kept = [browser.clone(), withoutSession(browser)]
+  await browser.navigate('/api/auth/logout')
+  for (const replay of [browser, ...kept]) {
+    const response = await openCallback(replay, back)
+    t.is(response.statusCode, 400)
+    t.deepEqual(response.setCookies, [])
+    t.is((await replay.fetch(guarded)).statusCode, 401)
+  }
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('a callback opened again where somebody has logged in anew since leaves that session alone', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const back = await startLogin(browser, '/after')
+  const loginCookie = browser.cookies.value(loginCookieName) ?? ''
+  await openCallback(browser, back)
+  await browser.navigate('/api/auth/logout')
+  browser.cookies.set(loginCookieName, loginCookie, new URL(publicOrigin))
+  await signIn(browser)
+  const session = sessionHeader(browser)
+  const again = await openCallback(browser, back)
+  t.is(again.statusCode, 302)
+  t.is(sessionHeader(browser), session)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+// What goes wrong at the provider.
+
+interface Failing {
+  readonly what: string
+  readonly fault: Fault
+  readonly status: number
+}
+
+const unusable: readonly Failing[] = [
+  { what: 'a wrong client secret', fault: faults.error('invalid_client', 401), status: 502 },
+  { what: 'a client that the gateway does not let in', fault: faults.gateway(), status: 502 },
+  { what: 'a client that may not do this', fault: faults.error('unauthorized_client'), status: 502 },
+  { what: 'a request that it finds malformed', fault: faults.error('invalid_request'), status: 502 },
+  { what: 'scopes that it does not know', fault: faults.error('invalid_scope'), status: 502 },
+  { what: 'a 4xx in HTML', fault: faults.html(403), status: 502 },
+  { what: 'an empty 4xx', fault: faults.empty(401), status: 502 },
+  { what: 'too many requests', fault: faults.tooManyRequests(), status: 502 },
+  { what: '500', fault: faults.status(500), status: 502 },
+  { what: '503', fault: faults.status(503), status: 502 },
+  { what: '500 with an OAuth error', fault: faults.error('invalid_grant', 500), status: 502 },
+  { what: 'a page instead of tokens', fault: faults.html(200), status: 502 },
+  { what: 'an empty answer', fault: faults.empty(200), status: 502 },
+  { what: 'broken JSON', fault: faults.notJson(), status: 502 },
+  { what: 'no object', fault: faults.notJson(200, '["token"]'), status: 502 },
+  { what: 'null', fault: faults.notJson(200, 'null'), status: 502 },
+  { what: 'an answer without end', fault: faults.giant(), status: 502 },
+  { what: 'no access token', fault: faults.change({ access_token: undefined }), status: 502 },
+  { what: 'an empty access token', fault: faults.change({ access_token: '' }), status: 502 },
+  { what: 'a number as access token', fault: faults.change({ access_token: 42 }), status: 502 },
+  { what: 'a line break in the access token', fault: faults.change({ access_token: 'a\r\nb' }), status: 502 },
+  { what: 'no lifetime', fault: faults.change({ expires_in: undefined }), status: 502 },
+  { what: 'a lifetime of zero', fault: faults.change({ expires_in: 0 }), status: 502 },
+  { what: 'a negative lifetime', fault: faults.change({ expires_in: -1 }), status: 502 },
+  { what: 'a lifetime in text', fault: faults.change({ expires_in: '3599' }), status: 502 },
+  {
+    what: 'an endless lifetime',
+    fault: faults.notJson(200, '{"token_type":"Bearer","access_token":"a","refresh_token":"r","expires_in":1e999}'),
+    status: 502
+  },
+  { what: 'another kind of token', fault: faults.change({ token_type: 'mac' }), status: 502 },
+  { what: 'a number as refresh token', fault: faults.change({ refresh_token: 42 }), status: 502 },
+  { what: 'a scope that is no text', fault: faults.change({ scope: ['data:read'] }), status: 502 },
+  { what: 'a connection that is cut', fault: faults.reset(), status: 504 },
+  { what: 'a connection that is cut when all is done', fault: faults.reset('after'), status: 504 },
+  { what: 'half an answer', fault: faults.half(), status: 504 }
+]
+
+const firstStepOnly: readonly Failing[] = [
+  { what: 'a code that it does not accept', fault: faults.error('invalid_grant'), status: 400 },
+  { what: 'no refresh token', fault: faults.change({ refresh_token: undefined }), status: 502 },
+  { what: 'less than was asked for', fault: faults.change({ scope: 'account:read' }), status: 502 }
+]
+
+for (const mode of modes) {
+  test(`a code exchange that fails in ${mode} mode is asked for once, says why, and the old session goes on`, async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, idp } = server
+    await signIn(browser)
+    for (const { what, fault, status } of [...unusable, ...firstStepOnly]) {
+      const state = { ...server, calls: idp.tokenRequests.length + 1, session: sessionHeader(browser) }
+      const back = await startLogin(browser)
+      idp.fail('token', fault)
+      const response = await browser.get(back)
+      assertRefused(t, response, status, state, what)
+      t.deepEqual(Object.keys(response.json()).sort(), ['error', 'error_description', 'request_id'], what)
+      t.is((await browser.fetch(guarded)).statusCode, 200, what)
+    }
+  })
+}
+
+const secondStepOnly: readonly Failing[] = [
+  { what: 'a refresh token that it does not accept', fault: faults.error('invalid_grant'), status: 502 },
+  { what: 'more than the public scopes', fault: faults.change({ scope: 'viewables:read data:read' }), status: 502 }
+]
+
+test('a dual login whose narrowing fails is no login, and what was granted is given back', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, idp, recorder } = server
+  await signIn(browser)
+  for (const { what, fault, status } of [...unusable, ...secondStepOnly]) {
+    const state = { ...server, calls: idp.tokenRequests.length + 2, session: sessionHeader(browser) }
+    const revoked = idp.revoked.length
+    const back = await startLogin(browser)
+    idp.fail('token', faults.none, fault)
+    assertRefused(t, await browser.get(back), status, state, what)
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200, what)
+    await eventually(`the refresh token is revoked after ${what}`, () => idp.revoked.length > revoked)
+    const { grant } = idp.issued.accessTokens.at(-1) ?? {}
+    const granted = idp.issued.refreshTokens.filter(token => token.grant === grant).map(({ value }) => value)
+    t.is(idp.revoked.length, revoked + 1, what)
+    t.true(granted.includes(idp.revoked.at(-1) ?? ''), what)
+    t.false(
+      granted.some(token => idp.isAlive(token)),
+      what
+    )
+  }
+  recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }))
+})
+
+test('a public token with more than the public scopes has its own, newest refresh token given back', async t => {
+  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
+  const back = await startLogin(browser)
+  idp.fail('token', faults.none, faults.change({ scope: 'data:read' }))
+  t.is((await openCallback(browser, back)).statusCode, 502)
+  await eventually('the refresh token is revoked', () => idp.revoked.length > 0)
+  t.is(idp.revoked[0], idp.issued.refreshTokens.at(-1)?.value)
+})
+
+test('a revocation that fails changes nothing about the answer', async t => {
+  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
+  const back = await startLogin(browser)
+  idp.fail('token', faults.none, faults.status(500))
+  idp.failWhen('revoke', () => faults.reset())
+  t.is((await openCallback(browser, back)).statusCode, 502)
+  await eventually('the revocation is tried', () => idp.requestsTo('revoke').length > 0)
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+test('a login that goes well revokes nothing', async t => {
+  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
+  await signIn(browser)
+  await browser.fetch('/api/auth/token')
+  t.deepEqual(idp.requestsTo('revoke'), [])
+})
+
+test('a provider that is down is 504, and one that is back is logged in at', async t => {
+  const { back, browser, idp, session } = await startReturning(t)
+  await idp.offline()
+  const response = await openCallback(browser, back)
+  t.is(response.statusCode, 504)
+  t.deepEqual(response.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  await idp.online()
+  t.is((await openCallback(browser, back)).headers.location, '/after', 'the code has not been sent yet')
+})
+
+for (const step of ['code exchange', 'narrowing'] as const) {
+  test(`a provider that does not answer the ${step} is given up in time with 504`, async t => {
+    const { back, browser, calls, idp, session } = await startReturning(t, {
+      mode: 'dual',
+      overrides: { platform: { timeoutSeconds: 2 } }
+    })
+    idp.fail('token', ...(step === 'narrowing' ? [faults.none] : []), faults.hang())
+    const started = performance.now()
+    const response = await browser.get(back)
+    t.is(response.statusCode, 504)
+    t.is(response.json().error, 'temporarily_unavailable')
+    t.true(performance.now() - started >= 1900)
+    t.deepEqual(response.setCookies, [])
+    t.is(sessionHeader(browser), session)
+    t.is(idp.tokenRequests.length, calls + (step === 'narrowing' ? 2 : 1))
+    if (step === 'narrowing') await eventually('the refresh token is revoked', () => idp.revoked.length === 1)
+  })
+}
+
+test('a redirect from the token endpoint is not followed', async t => {
+  const { back, browser, idp } = await startReturning(t)
+  for (const location of [`${idp.issuer}/elsewhere`, '/elsewhere']) {
+    const login = location === '/elsewhere' ? await startLogin(browser) : back
+    idp.fail('token', faults.redirect(location))
+    t.is((await openCallback(browser, login)).statusCode, 502)
+  }
+  t.false(idp.requests.some(({ path }) => path.includes('elsewhere')))
+})
+
+test('more scopes than asked for, in another order, and a lower-case bearer are fine at the code exchange', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const scope = 'account:write extra:scope data:read account:read'
+  idp.fail('token', faults.change({ scope, token_type: 'bearer' }))
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+/** The levels of what is logged while a dual login comes back and meets these faults. */
+async function levelsOf(t: ExecutionContext, events: readonly string[], cases: readonly (readonly Fault[])[]) {
+  const { browser, idp, logs } = await startTestServer(t, { mode: 'dual' })
+  const levels: unknown[] = []
+  for (const inOrder of cases) {
+    const back = await startLogin(browser)
+    const before = logs.entries.length
+    idp.fail('token', ...inOrder)
+    await openCallback(browser, back)
+    const lines = logs.entries.slice(before).filter(({ event }) => events.includes(String(event)))
+    levels.push(Math.max(...lines.map(({ level }) => Number(level))))
+  }
+  return levels
+}
+
+test('being refused as a client is an error for the operator to read', async t => {
+  const cases = [
+    [faults.error('invalid_client', 401)],
+    [faults.gateway()],
+    [faults.gateway('AUTH-010')],
+    [faults.empty(401)],
+    [faults.html(403)],
+    [faults.none, faults.error('invalid_scope')],
+    [faults.none, faults.error('invalid_client', 401)],
+    [faults.none, faults.empty(403)]
+  ]
+  t.deepEqual(
+    await levelsOf(t, ['request_failed'], cases),
+    cases.map(() => 50)
+  )
+})
+
+test("a provider's bad minute, or a code that has expired, is a warning", async t => {
+  const cases = [
+    [faults.status(500)],
+    [faults.tooManyRequests()],
+    [faults.reset()],
+    [faults.html(200)],
+    [faults.error('invalid_grant')],
+    [faults.none, faults.status(503)],
+    [faults.none, faults.tooManyRequests()]
+  ]
+  t.deepEqual(
+    await levelsOf(t, ['request_failed', 'login_failed'], cases),
+    cases.map(() => 40)
+  )
+})
+
+// OpenID Connect.
+
+const wrongClaims: readonly (readonly [what: string, change: Record<string, unknown>])[] = [
+  ['another nonce', { nonce: 'other' }],
+  ['no nonce', { nonce: undefined }],
+  ['another issuer', { iss: 'https://evil.example' }],
+  ['no issuer', { iss: undefined }],
+  ['another audience', { aud: 'other-client' }],
+  ['no audience', { aud: undefined }],
+  ['several audiences and no authorized party', { aud: ['test-client', 'other-client'] }],
+  ['several audiences and another authorized party', { aud: ['test-client', 'other'], azp: 'other' }],
+  ['no expiry', { exp: undefined }],
+  ['an expiry in text', { exp: '9999999999' }],
+  ['an expiry long past', { exp: 1_600_000_000 }]
+]
+
+test('an ID token that is not for this login, this client and this time is refused', async t => {
+  const { browser, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
+  for (const [what, change] of wrongClaims) {
+    const back = await startLogin(browser)
+    idp.settings.idTokenClaims = claims => ({ ...claims, ...change })
+    const response = await openCallback(browser, back)
+    t.is(response.statusCode, 502, what)
+    t.deepEqual(response.setCookies, [], what)
+  }
+})
+
+test('an ID token that is none is refused', async t => {
+  const { browser, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
+  for (const id_token of ['x', 'a.b.c', 42, `e30.${btoa('null')}.x`]) {
+    const back = await startLogin(browser)
+    idp.fail('token', faults.change({ id_token }))
+    t.is((await openCallback(browser, back)).statusCode, 502, String(id_token))
+  }
+})
+
+test('an ID token of this login is accepted, as are one for several that names us and one a little late', async t => {
+  const { browser, clock, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
+  await signIn(browser)
+  t.is(idp.issued.idTokens.length, 1)
+  idp.settings.idTokenClaims = claims => ({ ...claims, aud: [idp.clientId, 'other'], azp: idp.clientId })
+  await signIn(browser)
+  idp.settings.idTokenClaims = claims => ({ ...claims, exp: Math.floor(clock.now() / 1000) - 200 })
+  await signIn(browser)
+  idp.settings.idTokenClaims = claims => claims
+  idp.fail('token', faults.change({ id_token: undefined }))
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+test("another login's ID token is refused", async t => {
+  const { browser, idp, newBrowser } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
+  await signIn(newBrowser())
+  const back = await startLogin(browser)
+  idp.fail('token', faults.change({ id_token: idp.issued.idTokens[0] }))
+  t.is((await openCallback(browser, back)).statusCode, 502)
+})
+
+test('an ID token that nobody asked for is not looked at', async t => {
+  const { browser, idp } = await startTestServer(t)
+  idp.fail('token', faults.change({ id_token: 'whatever' }))
+  t.is((await signIn(browser)).statusCode, 302)
+})
