@@ -1,0 +1,185 @@
+import test, { type ExecutionContext } from 'ava'
+import type { BrowserResponse } from '../helpers/browser.js'
+import { publicOrigin } from '../helpers/config.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+import { guarded, httpsCallbackUrl, loginCookieName, sessionCookies } from './support.js'
+
+/** A browser that keeps every cookie but the session's, as when it is too large for a proxy or blocked by name. */
+function dropSession({ browser }: Pick<TestServer, 'browser'>): void {
+  for (const [name] of sessionCookies(browser)) browser.cookies.delete(name)
+}
+
+async function startForgetful(t: ExecutionContext) {
+  const server = await startTestServer(t)
+  await signIn(server.browser)
+  dropSession(server)
+  return server
+}
+
+/** The reasons on the page, by a word of each, in their order. */
+function reasonsOn(page: BrowserResponse): string[] {
+  const words = {
+    'over plain http': 'http',
+    'another host name': 'host',
+    'blocks cookies': 'blocked',
+    'brings more data': 'size'
+  }
+  return Object.entries(words)
+    .map(([text, reason]) => ({ reason, at: page.text().replaceAll(/\s+/g, ' ').indexOf(text) }))
+    .filter(({ at }) => at >= 0)
+    .sort((a, b) => a.at - b.at)
+    .map(({ reason }) => reason)
+}
+
+test('a page that sends everyone without a session to login does not go round for ever', async t => {
+  const server = await startTestServer(t)
+  const { browser, idp } = server
+  let page: BrowserResponse | undefined
+  for (let round = 0; round < 5 && page === undefined; round += 1) {
+    t.is((await browser.fetch(guarded)).statusCode, 401)
+    const login = await browser.navigate('/api/auth/login')
+    if (login.statusCode !== 302) {
+      page = login
+      break
+    }
+    const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+    t.is((await openCallback(browser, authorized.headers.location ?? '')).statusCode, 302)
+    dropSession(server)
+  }
+  t.is(page?.statusCode, 400)
+  t.regex(page?.headers['content-type'] ?? '', /^text\/html/)
+  t.is(idp.requestsTo('authorize').length, 1)
+})
+
+test('a session cookie that did not come back is explained once; whoever insists may log in again', async t => {
+  const { browser, logs } = await startForgetful(t)
+  const explained = await browser.navigate('/api/auth/login')
+  t.is(explained.statusCode, 400)
+  t.is(explained.headers.location, undefined)
+  t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 1)
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
+  t.is((await signIn(browser)).statusCode, 302)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 1)
+})
+
+test('a program that asks gets the same in JSON', async t => {
+  const { browser } = await startForgetful(t)
+  const response = await browser.get('/api/auth/login')
+  t.is(response.statusCode, 400)
+  t.is(response.json().error, 'session_cookie_missing')
+})
+
+test('the page names the likely reasons and the way forward, and loads nothing from elsewhere', async t => {
+  const { browser } = await startForgetful(t)
+  const page = await browser.navigate('/api/auth/login')
+  t.deepEqual(reasonsOn(page), ['blocked', 'size'])
+  t.regex(page.text(), /href="\/api\/auth\/login"/)
+  t.regex(page.text(), /href="\/"/)
+  t.regex(page.text(), new RegExp(`<code>${page.headers['x-request-id']}</code>`))
+  t.notRegex(page.text(), /src=|<script|@import|url\(/)
+  t.regex(page.headers['content-security-policy']?.toString() ?? '', /default-src 'none'.*frame-ancestors 'none'/)
+  t.is(page.headers['cache-control'], 'no-store')
+})
+
+test('under another host name, the page says where the application is to be opened', async t => {
+  const { browser } = await startForgetful(t)
+  const page = await browser.navigate('/api/auth/login', { headers: { host: '127.0.0.1:8080' } })
+  t.is(reasonsOn(page)[0], 'host')
+  t.regex(page.text(), /href="http:\/\/localhost:8080\/"/)
+})
+
+test('over plain http, the page of an https deployment says that this is why', async t => {
+  const callbackUrl = httpsCallbackUrl
+  const { browser, origin } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
+  const login = await browser.navigate('/tools/viewer/api/auth/login')
+  const authorized = await browser.navigate(login.headers.location ?? '', { from: origin })
+  await openCallback(browser, authorized.headers.location ?? '')
+  for (const [name] of sessionCookies(browser)) browser.cookies.delete(name)
+  const page = await browser.navigate('/tools/viewer/api/auth/login')
+  t.is(reasonsOn(page)[0], 'http')
+  t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/"/)
+  t.regex(page.text(), /href="\/tools\/viewer\/api\/auth\/login"/)
+})
+
+test('a login that comes back without its cookie gets the same page, and no code is redeemed', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const back = await startLogin(browser)
+  browser.cookies.clear()
+  const page = await openCallback(browser, back)
+  t.is(page.statusCode, 400)
+  t.deepEqual(reasonsOn(page), ['host', 'blocked'])
+  t.deepEqual(page.setCookies, [])
+  t.is((await browser.get(back)).json().error, 'session_cookie_missing')
+  t.deepEqual(idp.tokenRequests, [])
+})
+
+const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => Promise<void>])[] = [
+  ['the session is there', async () => {}],
+  [
+    'the session is there, but cannot be read',
+    async ({ browser }) => {
+      browser.cookies.set('platform_session', 'sealed by another secret')
+    }
+  ],
+  [
+    'the person has logged out',
+    async ({ browser }) => {
+      await browser.navigate('/api/auth/logout')
+    }
+  ],
+  [
+    'the session went lost later than a loop would take',
+    async server => {
+      dropSession(server)
+      server.clock.advanceSeconds(60)
+    }
+  ],
+  [
+    'all cookies were deleted',
+    async ({ browser }) => {
+      browser.cookies.clear()
+    }
+  ],
+  [
+    'the login cookie tells of a success that is yet to come',
+    async server => {
+      const { browser, clock } = server
+      dropSession(server)
+      browser.cookies.set(loginCookieName, `${'a'.repeat(43)}.${clock.now() + 1000}`)
+    }
+  ]
+]
+
+for (const [what, happen] of noLoop) {
+  test(`a login right after a login is nothing to explain when ${what}`, async t => {
+    const server = await startTestServer(t)
+    await signIn(server.browser)
+    await happen(server)
+    t.is((await server.browser.navigate('/api/auth/login')).statusCode, 302)
+    t.is(
+      server.logs.find(({ event }) => event === 'session_cookie_missing'),
+      undefined
+    )
+  })
+}
+
+test('a session that the provider ended within seconds is no loop, for it was taken back and not lost', async t => {
+  const { browser, clock, idp } = await startTestServer(t)
+  idp.settings.accessTokenLifetimeSeconds = 5
+  await signIn(browser)
+  idp.endAllGrants()
+  clock.advanceSeconds(6)
+  t.is((await browser.fetch(guarded)).statusCode, 401)
+  t.deepEqual(sessionCookies(browser), [])
+  t.truthy(browser.cookies.value(loginCookieName))
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
+})
+
+test('a second tab that finishes its login a moment after the first is no loop', async t => {
+  const { browser } = await startTestServer(t)
+  const second = await startLogin(browser, '/second')
+  await signIn(browser)
+  t.is((await openCallback(browser, second)).headers.location, '/second')
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
+})
