@@ -142,6 +142,26 @@ for (const mode of ['single', 'dual'] as const) {
   })
 }
 
+browserTest('the examples of the page about own pages work when they are put into a wwwroot', async (t, visit) => {
+  const { page, newTab } = await visit()
+  const starter = await deployWithDemo(t)
+  await page.goto(`${starter.url}your-pages.html`)
+  const [example = '', tokenExample = ''] = await page.locator('pre').allTextContents()
+
+  const wwwroot = await tempFolder(t, { 'index.html': example })
+  const { url } = await deployWithDemo(t, { mode: 'dual', overrides: { wwwroot } })
+  const own = await newTab()
+  await own.goto(url)
+  await own.getByRole('link', { name: 'Sign in' }).click()
+  await own.getByRole('button', { name: 'Ada Lovelace' }).click()
+  await own.getByText('Hello, Ada Lovelace').waitFor()
+  const [token, seconds] = (await own.evaluate(
+    `new Promise(resolve => { ${tokenExample}; getAccessToken((...given) => resolve(given)) })`
+  )) as [string, number]
+  t.regex(token, /^ey/)
+  t.true(seconds > 3500)
+})
+
 async function startPlatformHost(t: Pick<ExecutionContext, 'teardown'>) {
   const authorizations: string[] = []
   const files: Readonly<Record<string, readonly [type: string, body: string]>> = {

@@ -62,8 +62,8 @@ browserTest('the back button after a login leads to no trap, and the session sta
   await page.goto(url)
   await signInAs(page, 'Ada Lovelace')
   await page.goBack()
-  // The sign-in page of a login that is over, or what it says about that: the way forward is on it either way.
-  await page.goForward()
+  await page.getByRole('heading', { name: 'This sign-in is over' }).waitFor()
+  await page.getByRole('link', { name: 'Back to the application' }).click()
   await status(page, signedIn)
   await page.goBack()
   await page.goBack()

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
-import { deployWithDemo } from '../helpers/deployment.js'
+import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { signInAs, status } from './starter-page.js'
 
 const browserTest = browserTests(test)
@@ -55,6 +55,23 @@ browserTest('the public token counts down, can be copied, and is renewed when it
   await page.getByRole('button', { name: 'Copy token' }).click()
   await page.getByText('Copied.').waitFor()
   t.not(await page.evaluate('navigator.clipboard.readText()'), first)
+})
+
+browserTest('the countdown is not read out every second', async (t, visit) => {
+  const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(`${url}api/auth/login`)
+  await status(page, 'You are signed in as Ada Lovelace.')
+  await page.evaluate(`
+    globalThis.announced = []
+    const observer = new MutationObserver(changes => announced.push(...changes.map(({ target }) => target.textContent)))
+    for (const region of document.querySelectorAll('[role=status], [role=alert], [aria-live]')) {
+      observer.observe(region, { childList: true, characterData: true, subtree: true })
+    }
+    globalThis.ticks = 0
+    new MutationObserver(() => ticks++).observe(document.querySelector('#token-life'), { childList: true })`)
+  await page.waitForFunction('ticks >= 2')
+  t.deepEqual(await page.evaluate('announced'), [])
 })
 
 browserTest('without a clipboard the token is copied another way, or shown to be copied', async (t, visit) => {
