@@ -1,15 +1,10 @@
 // The contract, clause by clause, for both modes. A title names the clause it is about.
-import { once } from 'node:events'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { pino } from 'pino'
-import { createApp, requireTokens } from '#src/app.js'
 import { loadConfig } from '#src/config/load.js'
 import { startServer } from '#src/server.js'
-import { type Browser, createBrowser } from '../helpers/browser.js'
-import { createClock } from '../helpers/clock.js'
-import { publicOrigin, testConfig } from '../helpers/config.js'
+import { createBrowser } from '../helpers/browser.js'
+import { publicOrigin } from '../helpers/config.js'
 import { createHostileIdp, faults, type HostileIdp } from '../helpers/hostile-idp/index.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -18,11 +13,13 @@ import {
   modes,
   openedFields,
   openedSession,
+  ownRoute,
   parameter,
   sealedHeader,
   sessionCookies,
   sessionCookiesSet,
-  sessionHeader
+  sessionHeader,
+  startWithRoute
 } from './support.js'
 
 const callbackUrl = `${publicOrigin}/api/auth/callback`
@@ -170,7 +167,9 @@ for (const mode of modes) {
   )
 
   contract('2.3: handlers get token objects with the whole seconds left, rounded', async t => {
-    const { browser, clock, idp } = await startOwnRoute(t, mode)
+    const { browser, clock, idp } = await startWithRoute(t, mode, ctx => {
+      ctx.body = ctx.state.tokens
+    })
     await signIn(browser)
     const internal = lastIssued(idp, loginScope)
     const narrow = mode === 'dual' ? lastIssued(idp, 'viewables:read') : internal
@@ -186,7 +185,7 @@ for (const mode of modes) {
       [3_599_000, 0]
     ] as const) {
       clock.advance(issuedAt + elapsedMs - clock.now())
-      t.deepEqual((await browser.fetch('/own')).json(), {
+      t.deepEqual((await browser.fetch(ownRoute)).json(), {
         internal: { access_token: internal, expires_in: expiresIn },
         public: { access_token: narrow, expires_in: expiresIn }
       })
@@ -506,28 +505,3 @@ test('contract, single mode, section 4: there is no /api/auth/token', async t =>
   await signIn(browser)
   t.is((await browser.fetch('/api/auth/token')).statusCode, 404)
 })
-
-/** The application with one more route, which shows what the refresh step hands to handlers. */
-async function startOwnRoute(t: ExecutionContext, mode: (typeof modes)[number]) {
-  const clock = createClock()
-  const idp = await createHostileIdp(t, { now: clock.now })
-  const config = testConfig(idp, { mode })
-  const app = createApp(config, { now: clock.now, log: pino({ level: 'silent' }) })
-  app.use((ctx, next) =>
-    ctx.path === '/own'
-      ? requireTokens(ctx, async () => {
-          ctx.body = ctx.state.tokens
-        })
-      : next()
-  )
-  const server = http.createServer(app.callback()).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
-  const browser: Browser = createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now })
-  return { browser, clock, idp }
-}

@@ -1,10 +1,19 @@
 // What the tests of this folder share: the cookies as the browser holds them, and the seal opened with the deployment's own secret.
+import { once } from 'node:events'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { inflateSync } from 'node:zlib'
+import type { ExecutionContext } from 'ava'
+import type { Context } from 'koa'
+import { createApp, requireTokens } from '#src/app.js'
 import type { Config } from '#src/config/settings.js'
 import { createKeyring } from '#src/sealing/keyring.js'
 import { joinChunks, splitIntoChunks } from '#src/session/chunks.js'
-import type { Browser, BrowserResponse } from '../helpers/browser.js'
-import type { DeepPartial } from '../helpers/config.js'
+import { type Browser, type BrowserResponse, createBrowser } from '../helpers/browser.js'
+import { createClock } from '../helpers/clock.js'
+import { type DeepPartial, publicOrigin, testConfig } from '../helpers/config.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { collectLogs } from '../helpers/logs.js'
 import type { TestServer } from '../helpers/server.js'
 
 export const modes = ['single', 'dual'] as const
@@ -122,4 +131,30 @@ export async function eventually(what: string, happened: () => boolean): Promise
     if (Date.now() > deadline) throw new Error(`This never happened: ${what}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
+}
+
+/** Where `startWithRoute` puts its route. */
+export const ownRoute = '/own'
+
+/** The application with one more route behind the refresh step, as a program that imports it would mount one. */
+export async function startWithRoute(
+  t: Pick<ExecutionContext, 'teardown'>,
+  mode: ModeName,
+  handle: (ctx: Context) => void
+) {
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now })
+  const logs = await collectLogs()
+  const config = testConfig(idp, { mode })
+  const app = createApp(config, { now: clock.now, log: logs.log })
+  app.use((ctx, next) => (ctx.path === ownRoute ? requireTokens(ctx, async () => handle(ctx)) : next()))
+  const server = http.createServer(app.callback()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
+  return { browser: createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now }), clock, config, idp, logs }
 }
