@@ -1,0 +1,65 @@
+/** What the candidates share: listening, the two answers, and calls to the provider that cost as little as Node can. */
+import http from 'node:http'
+import { PUBLIC_SCOPES } from '../settings.js'
+
+/** @typedef {import('../sessions.js').Session} Session */
+
+/**
+ * @typedef {object} Candidate
+ * @property {number} port
+ * @property {(session: Session) => string | Promise<string>} cookie the `Cookie` header of a browser with this session
+ */
+
+export const TOKEN_PATH = '/api/auth/token'
+export const PROFILE_PATH = '/api/auth/profile'
+export const LOGIN_PATH = '/api/auth/login'
+export const CALLBACK_PATH = '/api/auth/callback'
+
+/** @param {http.RequestListener} handler */
+export function listen(handler) {
+  const server = http.createServer(handler)
+  // The candidates must not differ in how long a connection lasts, which is a setting and not a cost.
+  server.keepAliveTimeout = 75_000
+  return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
+}
+
+/** @param {Pick<Session, 'public_token' | 'expires_at'>} session */
+export function tokenObject({ public_token, expires_at }) {
+  return { access_token: public_token, expires_in: Math.round((expires_at - Date.now()) / 1000) }
+}
+
+/**
+ * The `Cookie` header that a candidate's own `Set-Cookie` leads to.
+ * @param {string} url
+ */
+export async function cookieSetBy(url) {
+  const response = await fetch(url)
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`)
+  return response.headers
+    .getSetCookie()
+    .map(cookie => cookie.split(';', 1)[0])
+    .join('; ')
+}
+
+/** @param {string} providerUrl */
+export function createProviderCalls(providerUrl) {
+  const agent = new http.Agent({ keepAlive: true })
+  function call(path, options, body) {
+    return new Promise((resolve, reject) => {
+      const request = http.request(`${providerUrl}${path}`, { agent, ...options }, response => {
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', chunk => {
+          text += chunk
+        })
+        response.on('end', () => resolve(JSON.parse(text)))
+      })
+      request.on('error', reject).end(body)
+    })
+  }
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  return {
+    userInfo: () => call('/userinfo', { headers: { Authorization: 'Bearer bench' } }),
+    tokens: () => call('/token', { method: 'POST', headers: form }, `grant_type=refresh_token&scope=${PUBLIC_SCOPES}`)
+  }
+}

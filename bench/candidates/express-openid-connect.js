@@ -1,0 +1,55 @@
+/** Express with express-openid-connect as its documentation sets it up: an encrypted session, renewed with each answer. */
+import express from 'express'
+import openidConnect from 'express-openid-connect'
+import { CALLBACK_URL, CLIENT_ID } from '../settings.js'
+import { CALLBACK_PATH, cookieSetBy, LOGIN_PATH, listen, TOKEN_PATH } from './common.js'
+
+/**
+ * @param {import('../settings.js').Bench} bench
+ * @returns {Promise<import('./common.js').Candidate>}
+ */
+export async function start({ secret, providerUrl }) {
+  let given
+  const app = express()
+  app.use(
+    openidConnect.auth({
+      issuerBaseURL: providerUrl,
+      baseURL: new URL(CALLBACK_URL).origin,
+      clientID: CLIENT_ID,
+      clientSecret: secret,
+      secret,
+      authRequired: false,
+      authorizationParams: { response_type: 'code', scope: 'openid data:read' },
+      routes: { login: LOGIN_PATH, callback: CALLBACK_PATH }
+    })
+  )
+  app.get(TOKEN_PATH, (req, res) => {
+    if (!req.oidc.accessToken) {
+      res.status(401).end()
+      return
+    }
+    const { access_token, expires_in } = req.oidc.accessToken
+    res.json({ access_token, expires_in })
+  })
+  app.get('/bench/session', (req, res) => {
+    const { public_token, internal_token, refresh_token, expires_at } = given
+    Object.assign(req.appSession, {
+      access_token: public_token,
+      // It has no second token; its ID token takes the room.
+      id_token: internal_token,
+      refresh_token,
+      token_type: 'Bearer',
+      expires_at: Math.round(expires_at / 1000)
+    })
+    res.end()
+  })
+
+  const port = await listen(app)
+  return {
+    port,
+    cookie(session) {
+      given = session
+      return cookieSetBy(`http://127.0.0.1:${port}/bench/session`)
+    }
+  }
+}

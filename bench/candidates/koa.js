@@ -1,0 +1,73 @@
+/**
+ * Bare Koa, the measure of the rest: it gets the same cookies and does not look into them, gives the same answers, and
+ * calls the provider as often as they need, but keeps, checks and protects nothing.
+ */
+import Koa from 'koa'
+import { createSession, createSessions } from '../sessions.js'
+import { DISPLAY_NAME } from '../settings.js'
+import {
+  CALLBACK_PATH,
+  createProviderCalls,
+  LOGIN_PATH,
+  listen,
+  PROFILE_PATH,
+  TOKEN_PATH,
+  tokenObject
+} from './common.js'
+
+// It cannot see that a session has expired; this tells it.
+const STALE = 'stale=1; '
+
+/**
+ * @param {import('../settings.js').Bench} bench
+ * @returns {Promise<import('./common.js').Candidate>}
+ */
+export async function start({ secret, session, providerUrl }) {
+  const { cookie } = createSessions(secret)
+  const provider = createProviderCalls(providerUrl)
+  const setCookie = `${cookie(createSession(2000))}; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax`
+  const location = `${providerUrl}/authorize?client_id=bench&response_type=code&scope=data%3Aread&state=${'s'.repeat(256)}`
+
+  const routes = {
+    async [TOKEN_PATH](ctx) {
+      const sent = ctx.req.headers.cookie
+      if (!sent) {
+        ctx.body = null
+        ctx.status = 401
+        return
+      }
+      if (sent.startsWith(STALE)) await renew(ctx)
+      ctx.body = tokenObject(session)
+    },
+    async [PROFILE_PATH](ctx) {
+      const { name } = await provider.userInfo()
+      ctx.body = { name: name === DISPLAY_NAME ? name : '' }
+    },
+    async [LOGIN_PATH](ctx) {
+      redirect(ctx, location)
+    },
+    async [CALLBACK_PATH](ctx) {
+      await renew(ctx)
+      redirect(ctx, '/')
+    }
+  }
+
+  async function renew(ctx) {
+    await provider.tokens()
+    await provider.tokens()
+    ctx.set('Set-Cookie', setCookie)
+  }
+
+  const app = new Koa()
+  app.use(ctx => routes[ctx.path](ctx))
+  return {
+    port: await listen(app.callback()),
+    cookie: session => (session.expires_at < Date.now() ? STALE : '') + cookie(session)
+  }
+}
+
+function redirect(ctx, location) {
+  ctx.set('Location', location)
+  ctx.body = null
+  ctx.status = 302
+}

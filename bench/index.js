@@ -1,0 +1,71 @@
+/**
+ * `npm run bench`: the server beside bare Koa and others, one core for the server and one for the load, in one run.
+ * How to read what it prints: README.md.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { measureMemory } from './memory.js'
+import { parseOptions, USAGE } from './options.js'
+import { LOAD_CORE, startProcess, unpinned } from './processes.js'
+import { profile } from './profile.js'
+import { print } from './report.js'
+import { FILE_BYTES, FILE_NAME, scenarios } from './scenarios.js'
+import { measureStartup } from './startup.js'
+import { memoryTable, startupTable, throughputTable } from './tables.js'
+import { measureThroughput } from './throughput.js'
+
+try {
+  const options = parseOptions()
+  if (options.help) print(USAGE)
+  else await main(options)
+} catch (error) {
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = 1
+}
+
+/** @param {import('./options.js').Options} options */
+async function main(options) {
+  if (!existsSync(new URL('../dist/server.js', import.meta.url))) throw new Error('Run `npm run build` first.')
+  if (options.peers) installPeers()
+  const wwwroot = await mkdtemp(join(tmpdir(), 'bench-wwwroot-'))
+  await writeFile(join(wwwroot, FILE_NAME), '/'.repeat(FILE_BYTES))
+  const load = startProcess('load.js', LOAD_CORE)
+  const provider = startProcess('provider.js', LOAD_CORE)
+  try {
+    const around = { load, wwwroot, providerUrl: await provider.ask('start') }
+    if (options.profile !== undefined) {
+      await profile(options.profile, options.candidate, around, options)
+      return
+    }
+    describeRun(options)
+    for (const name of options.only) print(await measure(name, around, options))
+  } finally {
+    await Promise.all([load.stop(), provider.stop()])
+    await rm(wwwroot, { recursive: true })
+  }
+}
+
+async function measure(name, around, options) {
+  if (name === 'startup') return startupTable(await measureStartup(around, options))
+  if (name === 'memory') return memoryTable(await measureMemory(around, options), options.requests)
+  return throughputTable(name, scenarios[name], await measureThroughput(scenarios[name], around, options))
+}
+
+function describeRun({ rounds, seconds, connections }) {
+  print(`# Benchmark\n\n${cpus()[0]?.model.trim()}, ${cpus().length} cores, Node ${process.version}.`)
+  print(unpinned ? `Not pinned to cores: ${unpinned}.` : 'Servers on core 0, load and provider on core 1.')
+  print(`Load average before it began: ${loadavg()[0].toFixed(1)}; above 0.5, compare only what stands side by side.`)
+  print(`${rounds} rounds of ${seconds} s for each, interleaved; ${connections} connections kept alive. Medians.`)
+}
+
+function installPeers() {
+  const cwd = fileURLToPath(new URL('.', import.meta.url))
+  if (existsSync(join(cwd, 'node_modules'))) return
+  // A shell, because on Windows npm is a script.
+  const { status } = spawnSync('npm ci --no-audit --no-fund', { cwd, stdio: 'inherit', shell: true })
+  if (status !== 0) throw new Error('`npm ci` in bench/ failed.')
+}

@@ -1,0 +1,97 @@
+/** The candidates of a scenario: each in a process of its own on the same core, with a cookie, and found to answer rightly. */
+import { randomBytes } from 'node:crypto'
+import http from 'node:http'
+import { SERVER_CORE, startProcess } from './processes.js'
+import { SERVER } from './scenarios.js'
+import { createSession, createSessions, expired } from './sessions.js'
+
+// As a page's fetch sends them; every candidate gets the same.
+const HEADERS = { accept: '*/*', 'accept-encoding': 'gzip, deflate, br', 'sec-fetch-site': 'same-origin' }
+const SESSIONS_IN_TURN = 10_000
+
+/**
+ * What a measurement takes place among.
+ * @typedef {{ load: ReturnType<typeof startProcess>, providerUrl: string, wwwroot: string }} Around
+ */
+
+/**
+ * @param {import('./scenarios.js').Scenario} scenario
+ * @param {string[]} names
+ * @param {Around} around
+ */
+export async function startCandidates(scenario, names, { providerUrl, wwwroot }) {
+  const secret = randomBytes(32).toString('base64url')
+  const session = createSession(scenario.sessionBytes ?? 2000)
+  const processes = new Map(names.map(name => [name, startProcess('serve.js', SERVER_CORE, [name])]))
+  const stop = () => Promise.all([...processes.values()].map(process => process.stop()))
+  try {
+    const candidates = []
+    for (const [name, process] of processes) {
+      const port = await process.ask('start', { secret, providerUrl, wwwroot, session })
+      const sent = scenario.isExpired ? expired(session) : session
+      const cookie = scenario.sessionBytes ? await process.ask('cookie', sent) : ''
+      candidates.push({ name, process, port, cookie })
+    }
+    const cookieBytes = Math.max(...candidates.map(({ cookie }) => cookie.length))
+    return {
+      cookieBytes,
+      stop,
+      candidates: await Promise.all(
+        candidates.map(({ cookie, ...candidate }) =>
+          prepare(scenario, { ...candidate, cookie: padded(cookie, cookieBytes), secret, session })
+        )
+      )
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** A candidate that has given one right answer, and may be loaded. */
+async function prepare({ path, status, fresh, isRight }, { name, process, port, cookie, secret, session }) {
+  const isServer = name === SERVER
+  // Only this server would notice that a login or an expired session was sent twice.
+  const freshFor = fresh === 'many' || isServer ? fresh : undefined
+  const headers = cookie ? { ...HEADERS, cookie } : HEADERS
+  let url = `http://127.0.0.1:${port}${path}`
+  let probe = { url, headers }
+  if (fresh === 'callback') {
+    const callback = createSessions(secret).callback()
+    probe = { url: url + callback.query, headers: { ...HEADERS, cookie: callback.cookie } }
+    if (!isServer) url = probe.url
+  }
+  const answer = await get(probe)
+  if (answer.status !== status || !isRight({ ...answer, session })) {
+    throw new Error(`${name} answered ${path} with ${answer.status} ${answer.body.slice(0, 200)}`)
+  }
+
+  return {
+    name,
+    process,
+    async load({ load, connections, seconds, amount }) {
+      const job = { url, headers, status, connections, seconds, amount }
+      if (freshFor) job.fresh = { what: freshFor, secret, session, count: SESSIONS_IN_TURN }
+      const before = await process.ask('usage')
+      const { requests, seconds: took, p99 } = await load.ask('run', job)
+      const cpuMicros = (await process.ask('usage')).cpuMicros - before.cpuMicros
+      return { rate: requests / took, cpuMicros: cpuMicros / requests, p99, busy: cpuMicros / (took * 1e6) }
+    }
+  }
+}
+
+/** Not `fetch`, which adds headers of its own and would be refused as a script where only a person may go. */
+function get({ url, headers }) {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { headers, agent: false }, async response => {
+      const chunks = await response.toArray()
+      resolve({ status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks).toString() })
+    })
+    request.on('error', reject)
+  })
+}
+
+function padded(cookie, bytes) {
+  const missing = bytes - cookie.length
+  return missing > 6 ? `${cookie}; pad=${'x'.repeat(missing - 6)}` : cookie
+}

@@ -1,0 +1,108 @@
+/** The clients: autocannon in a process of its own, so that what it costs is not the server's. */
+import { spawn } from 'node:child_process'
+import net from 'node:net'
+import autocannon from 'autocannon'
+import { answerParent } from './processes.js'
+import { createSessions, expired } from './sessions.js'
+
+/**
+ * @typedef {object} Job
+ * @property {string} url
+ * @property {Record<string, string>} headers
+ * @property {number} status the only one that counts
+ * @property {number} connections
+ * @property {number} [seconds]
+ * @property {number} [amount] of requests, in place of a duration
+ * @property {Fresh} [fresh]
+ */
+
+/**
+ * For requests that must differ from each other:
+ * - `many`: `count` sessions in turn
+ * - `expired`: a session for each request, since what was renewed once is not renewed again
+ * - `callback`: a login for each request, since a code is redeemed once
+ * @typedef {{ what: 'many' | 'expired' | 'callback', count: number, secret: string, session: Session }} Fresh
+ * @typedef {import('./sessions.js').Session} Session
+ */
+
+answerParent({
+  /** @param {Job} job */
+  async run({ url, headers, status, connections, seconds, amount, fresh }) {
+    const result = await autocannon({
+      url,
+      headers,
+      connections,
+      ...(amount ? { amount } : { duration: seconds }),
+      ...(fresh && { requests: [{ setupRequest: freshRequests(fresh, new URL(url).pathname, headers) }] })
+    })
+    const statuses = Object.keys(result.statusCodeStats)
+    if (result.errors > 0 || statuses.some(code => code !== String(status))) {
+      throw new Error(`${url} answered ${statuses.join(', ')} where ${status} was due, with ${result.errors} errors`)
+    }
+    return { requests: result.requests.total, seconds: result.duration, p99: result.latency.p99 }
+  },
+  timeToListen,
+  timeToExit
+})
+
+/** @param {Fresh} fresh */
+function freshRequests({ what, count, secret, session }, path, headers) {
+  const { cookie, callback } = createSessions(secret)
+  const withCookie = (request, cookie) => ({ ...request, headers: { ...headers, cookie } })
+  switch (what) {
+    case 'many': {
+      const cookies = Array.from({ length: count }, () => cookie(session))
+      let next = 0
+      return request => withCookie(request, cookies[next++ % count])
+    }
+    case 'expired':
+      return request => withCookie(request, cookie(expired(session)))
+    case 'callback':
+      return request => {
+        const login = callback()
+        return withCookie({ ...request, path: path + login.query }, login.cookie)
+      }
+  }
+}
+
+/** Milliseconds from starting a process to the first connection it takes, and to its first answer to `path`. */
+async function timeToListen({ command, args, env, cwd, port, path }) {
+  const started = performance.now()
+  const child = spawn(command, args, { env: { ...process.env, ...env }, cwd, stdio: ['ignore', 'ignore', 'pipe'] })
+  let complaint = ''
+  child.stderr.on('data', data => {
+    complaint += data
+  })
+  const ended = new Promise(resolve => child.once('close', resolve))
+  try {
+    while (!(await connects(port))) {
+      if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${complaint}`)
+    }
+    const listening = performance.now() - started
+    await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+    return { listening, answered: performance.now() - started }
+  } finally {
+    child.kill('SIGKILL')
+    await ended
+  }
+}
+
+/** Milliseconds from starting a process to its end. */
+async function timeToExit({ command, args, env, cwd }) {
+  const started = performance.now()
+  const child = spawn(command, args, { env: { ...process.env, ...env }, cwd, stdio: 'ignore' })
+  const code = await new Promise(resolve => child.once('exit', resolve))
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with code ${code}`)
+  return performance.now() - started
+}
+
+function connects(port) {
+  return new Promise(resolve => {
+    const socket = net.connect(port, '127.0.0.1')
+    const settle = value => {
+      socket.destroy()
+      setTimeout(resolve, value ? 0 : 1, value)
+    }
+    socket.once('connect', () => settle(true)).once('error', () => settle(false))
+  })
+}

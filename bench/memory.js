@@ -1,0 +1,37 @@
+/** Resident memory while many requests go by, beside bare Koa. */
+
+import { startCandidates } from './lineup.js'
+import { SERVER, scenarios } from './scenarios.js'
+
+const MEBIBYTE = 2 ** 20
+
+/**
+ * With one session the stores of the server stay empty; with many they fill up to their bounds.
+ * @param {import('./lineup.js').Around} around
+ * @param {import('./options.js').Options} options
+ */
+export async function measureMemory(around, options) {
+  const rows = []
+  for (const name of ['token', 'token-many']) rows.push(...(await measureScenario(name, around, options)))
+  return rows
+}
+
+async function measureScenario(scenario, around, { requests, connections }) {
+  const { candidates, stop } = await startCandidates(scenarios[scenario], ['koa', SERVER], around)
+  try {
+    const rows = []
+    for (const { name, process, load } of candidates) {
+      const resident = async () => (await process.ask('usage')).residentBytes / MEBIBYTE
+      const half = { load: around.load, connections, amount: Math.round(requests / 2) }
+      const atStart = await resident()
+      await load(half)
+      const halfway = await resident()
+      await load(half)
+      rows.push({ scenario, name, atStart, halfway, atEnd: await resident() })
+    }
+    const [koa] = rows
+    return rows.map(row => ({ ...row, ratio: row.atEnd / koa.atEnd }))
+  } finally {
+    await stop()
+  }
+}

@@ -1,0 +1,60 @@
+/** The command line. */
+import { parseArgs } from 'node:util'
+import { SERVER, scenarios } from './scenarios.js'
+
+const SCENARIOS = Object.keys(scenarios)
+const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory']
+
+export const USAGE = `npm run bench -- [options]
+  --only NAMES      some of ${MEASUREMENTS.join(',')}
+  --rounds N        rounds of every candidate (5)
+  --seconds N       length of each (5)
+  --connections N   kept open by the load (32)
+  --requests N      of the memory measurement (100000)
+  --peers           also other servers' ways, installed into bench/ first
+  --profile NAME    a CPU profile of one scenario, in place of the measurements
+  --candidate NAME  whose (${SERVER})`
+
+/**
+ * @typedef {object} Options
+ * @property {boolean} help
+ * @property {string[]} only names of measurements
+ * @property {number} rounds
+ * @property {number} seconds
+ * @property {number} connections
+ * @property {number} requests
+ * @property {boolean} peers
+ * @property {string} [profile] name of a scenario
+ * @property {string} candidate
+ */
+
+/**
+ * Throws with a sentence for the person who typed them.
+ * @returns {Options}
+ */
+export function parseOptions() {
+  const { values } = parseArgs({
+    options: {
+      help: { type: 'boolean', default: false },
+      only: { type: 'string', default: MEASUREMENTS.join(',') },
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '5' },
+      connections: { type: 'string', default: '32' },
+      requests: { type: 'string', default: '100000' },
+      peers: { type: 'boolean', default: false },
+      profile: { type: 'string' },
+      candidate: { type: 'string', default: SERVER }
+    }
+  })
+  const only = values.only.split(',')
+  const unknown =
+    only.find(name => !MEASUREMENTS.includes(name)) ?? [values.profile].find(name => name && !SCENARIOS.includes(name))
+  if (unknown !== undefined) throw new Error(`There is no ${unknown} to measure.`)
+  const numbers = ['rounds', 'seconds', 'connections', 'requests'].map(name => [name, positive(name, values[name])])
+  return { ...values, only, ...Object.fromEntries(numbers) }
+}
+
+function positive(name, text) {
+  if (!/^[1-9]\d*$/.test(text)) throw new Error(`--${name} takes a positive whole number.`)
+  return Number(text)
+}

@@ -1,0 +1,92 @@
+/** Processes of their own, each kept on one core, that are asked over Node's IPC channel. */
+import { spawn, spawnSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+export const SERVER_CORE = 0
+export const LOAD_CORE = 1
+
+const LONGEST_COMPLAINT = 4000
+
+/** Why processes are not pinned, or undefined when they are. */
+export const unpinned =
+  availableParallelism() < 2
+    ? 'this machine has one core'
+    : spawnSync('taskset', ['--version']).error
+      ? '`taskset` is not installed'
+      : undefined
+
+/**
+ * The command line of `node ...args` on one core.
+ * @param {number} core
+ * @param {string[]} args
+ * @returns {[command: string, args: string[]]}
+ */
+export function onCore(core, args) {
+  return unpinned ? [process.execPath, args] : ['taskset', ['-c', String(core), process.execPath, ...args]]
+}
+
+/**
+ * Starts a file of this folder that calls `answerParent`.
+ * @param {string} file
+ * @param {number} core
+ * @param {string[]} [args]
+ */
+export function startProcess(file, core, args = []) {
+  const [command, commandArgs] = onCore(core, [fileURLToPath(new URL(file, import.meta.url)), ...args])
+  const env = { ...process.env, NODE_ENV: 'production' }
+  // What the server logs goes where an operator's collector would take it from: out of the process, and here nowhere.
+  const child = spawn(command, commandArgs, { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  const name = [file, ...args].join(' ')
+  let complaint = ''
+  child.stderr.on('data', data => {
+    complaint = (complaint + data).slice(-LONGEST_COMPLAINT)
+  })
+  const waiting = new Map()
+  let asked = 0
+  child.on('message', ({ id, value, error }) => {
+    const { resolve, reject } = waiting.get(id)
+    waiting.delete(id)
+    if (error === undefined) resolve(value)
+    else reject(new Error(`${name}: ${error}`))
+  })
+  child.on('close', code => {
+    for (const { reject } of waiting.values()) reject(new Error(`${name} ended with code ${code}: ${complaint}`))
+  })
+  return {
+    /**
+     * @param {string} question
+     * @param {unknown} [data]
+     * @returns {Promise<any>}
+     */
+    ask(question, data) {
+      return new Promise((resolve, reject) => {
+        const id = asked++
+        waiting.set(id, { resolve, reject })
+        child.send({ id, question, data })
+      })
+    },
+    stop() {
+      return new Promise(resolve => {
+        if (!child.connected) return resolve()
+        child.once('exit', resolve)
+        child.disconnect()
+      })
+    }
+  }
+}
+
+/**
+ * The other end: answers the parent's questions until it lets go.
+ * @param {Record<string, (data: any) => unknown>} answers
+ */
+export function answerParent(answers) {
+  process.on('message', async ({ id, question, data }) => {
+    try {
+      process.send({ id, value: await answers[question](data) })
+    } catch (error) {
+      process.send({ id, error: error.stack })
+    }
+  })
+  process.on('disconnect', () => process.exit())
+}

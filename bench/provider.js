@@ -1,0 +1,54 @@
+/** A stand-in identity provider that answers at once: what is measured is the server before it. */
+import http from 'node:http'
+import { answerParent } from './processes.js'
+import { randomToken } from './sessions.js'
+import { USER_INFO } from './settings.js'
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+function discovery(issuer) {
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    userinfo_endpoint: `${issuer}/userinfo`,
+    jwks_uri: `${issuer}/jwks`,
+    response_types_supported: ['code'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    subject_types_supported: ['public']
+  }
+}
+
+const accessToken = randomToken(900)
+let issued = 0
+
+// The scope is left out, which means: as asked for (RFC 6749 section 5.1); so one answer does for both lists.
+function tokens() {
+  issued++
+  return {
+    token_type: 'Bearer',
+    access_token: accessToken,
+    refresh_token: `rotated-${issued}`.padEnd(42, '-'),
+    expires_in: 3599
+  }
+}
+
+const server = http.createServer((request, response) => {
+  const answer = body => response.writeHead(200, JSON_TYPE).end(JSON.stringify(body))
+  if (request.url === '/token') {
+    request.resume().on('end', () => answer(tokens()))
+  } else if (request.url === '/userinfo') {
+    answer(USER_INFO)
+  } else if (request.url === '/.well-known/openid-configuration') {
+    answer(discovery(`http://${request.headers.host}`))
+  } else {
+    response.writeHead(404).end()
+  }
+})
+server.keepAliveTimeout = 60_000
+
+answerParent({
+  start: () =>
+    new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${server.address().port}`))),
+  issued: () => issued
+})

@@ -1,0 +1,118 @@
+/** What is measured: one request each, sent over and over, and who can answer it. */
+import { CALLBACK_PATH, LOGIN_PATH, PROFILE_PATH, TOKEN_PATH } from './candidates/common.js'
+import { DISPLAY_NAME } from './settings.js'
+
+/**
+ * @typedef {object} Scenario
+ * @property {string} title
+ * @property {string} path
+ * @property {number} status of every answer
+ * @property {string[]} candidates the first is what the others are compared with
+ * @property {string[]} [peers] taken along with `--peers`
+ * @property {number} [sessionBytes] JSON of the session whose cookie is sent; without it no cookie is
+ * @property {boolean} [isExpired] whether that session's tokens have expired
+ * @property {'many' | 'expired' | 'callback'} [fresh] which requests must differ from each other; see load.js
+ * @property {(answer: { body: string, headers: object, session: import('./sessions.js').Session }) => boolean} isRight
+ */
+
+export const SERVER = 'platform-auth-server'
+export const FILE_NAME = 'viewer.js'
+export const FILE_BYTES = 10_240
+
+const SESSIONLESS = ['koa', 'node-http', 'koa-sealed', SERVER]
+const SESSION_PEERS = ['fastify-secure-session', 'iron-session', 'express-tutorial', 'express-openid-connect']
+
+/** @type {Record<string, Scenario>} */
+export const scenarios = {
+  token: {
+    title: 'active dual session of 2 kB, the same page asking again and again',
+    path: TOKEN_PATH,
+    status: 200,
+    candidates: SESSIONLESS,
+    peers: SESSION_PEERS,
+    sessionBytes: 2000,
+    isRight: isSessionsToken
+  },
+  'token-8k': {
+    title: 'active dual session of 8 kB, in three chunks',
+    path: TOKEN_PATH,
+    status: 200,
+    candidates: SESSIONLESS,
+    // iron-session refuses a session that does not fit one cookie.
+    peers: SESSION_PEERS.filter(name => name !== 'iron-session'),
+    sessionBytes: 8000,
+    isRight: isSessionsToken
+  },
+  'token-many': {
+    title: '10,000 active dual sessions of 2 kB in turn, so that no cookie is one seen lately',
+    path: TOKEN_PATH,
+    status: 200,
+    candidates: SESSIONLESS,
+    sessionBytes: 2000,
+    fresh: 'many',
+    isRight: isSessionsToken
+  },
+  anonymous: {
+    title: 'no session',
+    path: TOKEN_PATH,
+    status: 401,
+    candidates: SESSIONLESS,
+    peers: SESSION_PEERS,
+    isRight: ({ body }) => body === '' || body === 'Unauthorized'
+  },
+  profile: {
+    title: 'active dual session of 2 kB; the provider answers at once',
+    path: PROFILE_PATH,
+    status: 200,
+    candidates: ['koa', SERVER],
+    peers: ['express-tutorial'],
+    sessionBytes: 2000,
+    isRight: ({ body }) => JSON.parse(body).name === DISPLAY_NAME
+  },
+  static: {
+    title: 'a file of 10 kB',
+    path: `/${FILE_NAME}`,
+    status: 200,
+    candidates: ['koa-static', SERVER],
+    peers: ['express-tutorial'],
+    sessionBytes: 2000,
+    isRight: ({ body }) => body.length === FILE_BYTES
+  },
+  login: {
+    title: 'redirect to the provider',
+    path: LOGIN_PATH,
+    status: 302,
+    candidates: ['koa', SERVER],
+    peers: ['express-tutorial', 'express-openid-connect'],
+    isRight: ({ headers }) => headers.location.includes('/authorize?')
+  },
+  refresh: {
+    title: 'every session expired; two calls at the provider, which answers at once',
+    path: TOKEN_PATH,
+    status: 200,
+    candidates: ['koa', SERVER],
+    peers: ['express-tutorial'],
+    sessionBytes: 2000,
+    isExpired: true,
+    fresh: 'expired',
+    isRight: ({ body, headers }) => isLiveToken(JSON.parse(body)) && 'set-cookie' in headers
+  },
+  callback: {
+    title: 'back from the provider; two calls there, which it answers at once',
+    path: CALLBACK_PATH,
+    status: 302,
+    candidates: ['koa', SERVER],
+    peers: ['express-tutorial'],
+    fresh: 'callback',
+    isRight: ({ headers }) => headers.location === '/' && 'set-cookie' in headers
+  }
+}
+
+function isSessionsToken({ body, session }) {
+  const token = JSON.parse(body)
+  return Object.keys(token).length === 2 && token.access_token === session.public_token && isLiveToken(token)
+}
+
+function isLiveToken({ access_token, expires_in }) {
+  return access_token.length > 500 && expires_in > 3500 && expires_in <= 3600
+}

@@ -1,0 +1,35 @@
+/** Runs one candidate, named on the command line, and tells what it costs. */
+import { writeFile } from 'node:fs/promises'
+import inspector from 'node:inspector/promises'
+import { answerParent } from './processes.js'
+
+const [name] = process.argv.slice(2)
+const { start } = await import(`./candidates/${name}.js`)
+const profiler = new inspector.Session()
+let candidate
+
+answerParent({
+  async start(bench) {
+    candidate = await start(bench)
+    return candidate.port
+  },
+  /** The `Cookie` header of a browser with this session. */
+  cookie: session => candidate.cookie(session),
+  usage: () => ({ cpuMicros: cpuMicros(), residentBytes: process.memoryUsage.rss() }),
+  async startProfile() {
+    profiler.connect()
+    await profiler.post('Profiler.enable')
+    await profiler.post('Profiler.setSamplingInterval', { interval: 200 })
+    await profiler.post('Profiler.start')
+  },
+  async endProfile(file) {
+    const { profile } = await profiler.post('Profiler.stop')
+    profiler.disconnect()
+    await writeFile(file, JSON.stringify(profile))
+  }
+})
+
+function cpuMicros() {
+  const { user, system } = process.cpuUsage()
+  return user + system
+}

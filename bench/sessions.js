@@ -1,0 +1,78 @@
+/** Sessions and logins without a login: sealed by the server's own code with the secret of the run. */
+import { randomBytes } from 'node:crypto'
+import { createLoginTransactions, newLoginCookie } from '../dist/login/transaction.js'
+import { createKeyring } from '../dist/sealing/keyring.js'
+import { createSessionCookie } from '../dist/session/session-cookie.js'
+
+/**
+ * The fields of a dual session (contract section 2.1).
+ * @typedef {{ public_token: string, internal_token: string, refresh_token: string, expires_at: number }} Session
+ */
+
+const SESSION_COOKIE = 'platform_session'
+const LOGIN_COOKIE = 'platform_session_login'
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+
+/**
+ * @param {number} bytes of JSON, the two tokens sharing what the rest leaves
+ * @param {number} expiresAt milliseconds since the epoch
+ * @returns {Session}
+ */
+export function createSession(bytes, expiresAt = Date.now() + HOUR_MS) {
+  const empty = { public_token: '', internal_token: '', refresh_token: randomText(42), expires_at: expiresAt }
+  const each = Math.floor((bytes - JSON.stringify(empty).length) / 2)
+  return { ...empty, public_token: randomToken(each), internal_token: randomToken(each) }
+}
+
+/** @param {Session} session */
+export function expired(session) {
+  return { ...session, refresh_token: randomText(42), expires_at: Date.now() - 1000 }
+}
+
+/** @param {string} secret */
+export function createSessions(secret) {
+  const keyring = createKeyring([secret])
+  const sessionCookie = createSessionCookie({
+    sealer: keyring.sealer('session cookie, dual mode'),
+    name: SESSION_COOKIE,
+    maxAgeMs: DAY_MS,
+    now: Date.now
+  })
+  const transactions = createLoginTransactions(keyring.sealer('login state'), Date.now)
+  const loginCookie = newLoginCookie()
+  return {
+    open: sessionCookie.open,
+    /**
+     * The `Cookie` header of a browser with this session.
+     * @param {Session} fields
+     */
+    cookie(fields) {
+      const chunks = sessionCookie.seal({ id: randomText(22), issuedAt: Date.now(), fields })
+      return chunks.map((chunk, index) => `${sessionCookie.names[index]}=${chunk}`).join('; ')
+    },
+    /** A browser on its way back from the provider. */
+    callback() {
+      const { state } = transactions.begin(loginCookie, '/')
+      return { query: `?code=${randomText(32)}&state=${state}`, cookie: `${LOGIN_COOKIE}=${loginCookie}` }
+    }
+  }
+}
+
+/**
+ * Text in the shape of a JWT, and as hard to compress.
+ * @param {number} length
+ */
+export function randomToken(length) {
+  const header = Buffer.from('{"alg":"RS256","kid":"bench","typ":"JWT"}').toString('base64url')
+  const claims = { iss: 'bench', jti: '' }
+  const fixed = header.length + 2 + 342
+  claims.jti = randomText(Math.max(0, Math.floor(((length - fixed) * 3) / 4) - JSON.stringify(claims).length))
+  const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
+  const head = `${header}.${payload}.`
+  return head + randomText(Math.max(0, length - head.length))
+}
+
+function randomText(length) {
+  return randomBytes(length).toString('base64url').slice(0, length)
+}

@@ -1,0 +1,51 @@
+/** What every part of the benchmark agrees on, and the server's settings made from its own table of defaults. */
+import { settingKeys, settingOf } from '../dist/config/settings.js'
+
+export const CLIENT_ID = 'bench'
+export const INTERNAL_SCOPES = ['data:read', 'viewables:read']
+export const PUBLIC_SCOPES = ['viewables:read']
+/** Only its scheme and path matter here: plain cookie names, and no base path. */
+export const CALLBACK_URL = 'http://localhost:8080/api/auth/callback'
+export const USER_INFO = { sub: '1', name: 'Ada Lovelace', given_name: 'Ada', family_name: 'Lovelace' }
+export const DISPLAY_NAME = 'Ada Lovelace'
+
+/**
+ * What a candidate is started with.
+ * @typedef {object} Bench
+ * @property {string} secret new for each run
+ * @property {string} providerUrl the stand-in identity provider
+ * @property {string} wwwroot a folder with one file
+ * @property {import('./sessions.js').Session} session whose tokens the candidates without a session answer
+ */
+
+/**
+ * @param {Bench} bench
+ * @returns {import('../dist/config/settings.js').Config}
+ */
+export function serverConfig({ secret, providerUrl, wwwroot }) {
+  const given = {
+    mode: 'dual',
+    port: 0,
+    host: '127.0.0.1',
+    wwwroot,
+    'session.secret': secret,
+    'platform.clientId': CLIENT_ID,
+    'platform.clientSecret': secret,
+    'platform.callbackUrl': CALLBACK_URL,
+    'platform.internalScopes': INTERNAL_SCOPES,
+    'platform.publicScopes': PUBLIC_SCOPES,
+    'platform.authorizationEndpoint': `${providerUrl}/authorize`,
+    'platform.tokenEndpoint': `${providerUrl}/token`,
+    'platform.userinfoEndpoint': `${providerUrl}/userinfo`,
+    'platform.revocationEndpoint': 'none',
+    'platform.endSessionEndpoint': 'none'
+  }
+  const config = {}
+  for (const key of settingKeys) {
+    const value = key in given ? given[key] : settingOf(key).default
+    const [group, member] = key.split('.')
+    if (member === undefined) config[key] = value
+    else config[group] = { ...config[group], [member]: value }
+  }
+  return config
+}
