@@ -1,0 +1,171 @@
+// Server processes, started as an operator starts them: by the program itself, with settings from the environment.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { HostileIdp } from '../helpers/hostile-idp/index.js'
+import { secretOf } from './provider.js'
+import type { Scope } from './scope.js'
+
+export interface FleetOptions {
+  readonly size: number
+  readonly mode: 'single' | 'dual'
+  readonly idp: HostileIdp
+  readonly callbackUrl: string
+  readonly timeLimitMs: number
+  readonly redisUrl: string | undefined
+  /** Any folder; none of its files count as settings. */
+  readonly cwd: string
+}
+
+export interface LogLine {
+  readonly at: number
+  readonly process: string
+  readonly level: number
+  readonly event?: string
+  readonly [field: string]: unknown
+}
+
+export interface Replica {
+  /** Differs for every process that ever ran: `2.1` is the second one in place 1. */
+  readonly name: string
+  readonly url: string
+  /** `kill -9`. */
+  kill(): Promise<void>
+  /** SIGTERM: it finishes what is under way. Gives the exit code. */
+  stop(): Promise<number | null>
+  pause(): void
+  resume(): void
+}
+
+export interface Fleet {
+  /** Those that answer, or are about to be found dead. */
+  readonly replicas: readonly Replica[]
+  /** Everything any process logged. */
+  readonly lines: readonly LogLine[]
+  /** What was written to the standard error output; nothing should be. */
+  readonly complaints: readonly string[]
+  killedAt(process: string): number | undefined
+  kill(index: number): Promise<void>
+  stop(index: number): Promise<number | null>
+  start(index: number): Promise<void>
+}
+
+const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
+
+export async function startFleet(scope: Scope, options: FleetOptions): Promise<Fleet> {
+  const running = new Map<number, Replica>()
+  const starts = new Map<number, number>()
+  const killed = new Map<string, number>()
+  const lines: LogLine[] = []
+  const complaints: string[] = []
+
+  async function start(index: number): Promise<void> {
+    const count = (starts.get(index) ?? 0) + 1
+    starts.set(index, count)
+    const name = `${count}.${index}`
+    const replica = await launch(name, options, {
+      line: text => lines.push({ at: performance.now(), process: name, ...parse(text) }),
+      complaint: text => complaints.push(`${name}: ${text}`),
+      killed: () => killed.set(name, performance.now())
+    })
+    running.set(index, replica)
+  }
+  function take(index: number): Replica {
+    const replica = running.get(index)
+    if (!replica) throw new Error(`No server runs in place ${index}.`)
+    running.delete(index)
+    return replica
+  }
+
+  scope.teardown(() => Promise.all([...running.values()].map(replica => replica.kill())))
+  await Promise.all(Array.from({ length: options.size }, (_, index) => start(index)))
+  return {
+    get replicas() {
+      return [...running.values()]
+    },
+    lines,
+    complaints,
+    killedAt: name => killed.get(name),
+    start,
+    async kill(index) {
+      await running.get(index)?.kill()
+      running.delete(index)
+    },
+    stop: index => take(index).stop()
+  }
+}
+
+interface Listeners {
+  line(text: string): void
+  complaint(text: string): void
+  killed(): void
+}
+
+async function launch(name: string, options: FleetOptions, heard: Listeners): Promise<Replica> {
+  const child = spawn(process.execPath, [program], { cwd: options.cwd, env: environment(name, options) })
+  const ended = once(child, 'close')
+  const errors: string[] = []
+  createInterface(child.stderr).on('line', text => {
+    errors.push(text)
+    heard.complaint(text)
+  })
+  const output = createInterface(child.stdout)
+  output.on('line', heard.line)
+  const url = await new Promise<string>((resolve, reject) => {
+    output.on('line', text => {
+      const { event, url } = parse(text)
+      if (event === 'server_started') resolve(String(url))
+    })
+    child.once('close', code => reject(new Error(`Server ${name} ended with ${code}: ${errors.join(' ')}`)))
+  })
+  return {
+    name,
+    url,
+    async kill() {
+      if (isRunning(child)) {
+        child.kill('SIGKILL')
+        heard.killed()
+      }
+      await ended
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+      return child.exitCode
+    },
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT')
+  }
+}
+
+function environment(name: string, { mode, idp, callbackUrl, timeLimitMs, redisUrl }: FleetOptions) {
+  return {
+    PORT: '0',
+    PLATFORM_AUTH_HOST: '127.0.0.1',
+    PLATFORM_AUTH_MODE: mode,
+    SERVER_SESSION_SECRET: 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe',
+    PLATFORM_CLIENT_ID: idp.clientId,
+    PLATFORM_CLIENT_SECRET: secretOf(name),
+    PLATFORM_CALLBACK_URL: callbackUrl,
+    PLATFORM_AUTHORIZATION_ENDPOINT: idp.authorizationEndpoint,
+    PLATFORM_TOKEN_ENDPOINT: idp.tokenEndpoint,
+    PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint,
+    PLATFORM_REVOCATION_ENDPOINT: idp.revocationEndpoint,
+    PLATFORM_END_SESSION_ENDPOINT: idp.endSessionEndpoint,
+    PLATFORM_TIMEOUT: String(timeLimitMs / 1000),
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl })
+  }
+}
+
+function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null
+}
+
+function parse(text: string): { level: number; event?: string; url?: unknown } {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return { level: 60, event: 'not_json', url: text }
+  }
+}

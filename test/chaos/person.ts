@@ -1,0 +1,202 @@
+// One person with one browser and several tabs: pages that ask for the profile and the token, tabs that are closed in
+// the middle of a request, logouts, and logins again. Everything the person sees is checked.
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Browser, type BrowserResponse, createBrowser } from '../helpers/browser.js'
+import { createCookieJar } from '../helpers/cookie-jar.js'
+import { createRandom } from '../helpers/random.js'
+import { openCallback, startLogin } from '../helpers/server.js'
+import type { Grant } from './book.js'
+import { nameOf, type Provider } from './provider.js'
+import { PROXY_HEADER } from './proxy.js'
+import type { Scope } from './scope.js'
+import type { Tally } from './tally.js'
+import type { Verdict } from './verdict.js'
+
+export interface PersonOptions {
+  readonly seed: number
+  readonly tabs: number
+  readonly mode: 'single' | 'dual'
+  readonly origin: string
+  readonly proxyUrl: string
+  readonly provider: Provider
+  readonly tokenLifetimeMs: number
+  readonly tally: Tally
+  /** Whether a logout must hold everywhere at once. */
+  readonly logoutsHold: boolean
+  judge(grant: Grant | undefined): Verdict
+}
+
+export interface Person {
+  signIn(): Promise<void>
+  /** Uses all the tabs until told to stop. */
+  live(hasEnded: () => boolean): Promise<void>
+  /** Asks until there is a clear answer, which a login that is gone is too; false when there is none in that time. */
+  isAnswered(withinMs: number): Promise<boolean>
+}
+
+interface Session {
+  readonly grant: Grant | undefined
+  state: 'live' | 'left' | 'gone'
+}
+
+const LONGEST_THOUGHT_MS = 4000
+const CLOSED_TABS = 0.05
+const LOGOUTS = 0.01
+
+export function createPerson(scope: Scope, options: PersonOptions): Person {
+  const { mode, tabs, origin, proxyUrl, provider, tally, tokenLifetimeMs } = options
+  const random = createRandom(options.seed)
+  const browser = createBrowser(scope, {
+    origin,
+    connectTo: { [origin]: proxyUrl },
+    cookies: createCookieJar()
+  })
+  let session: Promise<Session> = Promise.reject(new Error('Nobody signed in yet.'))
+  session.catch(() => {})
+  let inFlight = 0
+  const phaseMs = random() * tokenLifetimeMs
+
+  async function logIn(): Promise<Session> {
+    for (;;) {
+      try {
+        const callbackUrl = await startLogin(browser)
+        const { statusCode } = await openCallback(browser, callbackUrl)
+        if (statusCode === 302) {
+          tally.sessions++
+          return {
+            grant: provider.book.grantOfCode(new URL(callbackUrl).searchParams.get('code') ?? ''),
+            state: 'live'
+          }
+        }
+      } catch {
+        // The answer was lost on the way, or no server was there.
+      }
+      tally.failedLogins++
+      await pause(100 + random() * 200)
+    }
+  }
+
+  // A late answer to the old login would take the new one's cookies away, as it would in any browser.
+  function logInAgain(): void {
+    session = (async () => {
+      while (inFlight > 0) await pause(10)
+      return logIn()
+    })()
+  }
+
+  async function ask(path: string, of: Session, signal?: AbortSignal): Promise<BrowserResponse | undefined> {
+    inFlight++
+    tally.requests++
+    const started = performance.now()
+    try {
+      const response = await browser.fetch(path, signal ? { signal } : {})
+      tally.durations.push(performance.now() - started)
+      tally.statuses.set(response.statusCode, (tally.statuses.get(response.statusCode) ?? 0) + 1)
+      look(path, response, of)
+      return response
+    } catch {
+      tally.unanswered++
+      return undefined
+    } finally {
+      inFlight--
+    }
+  }
+
+  function look(path: string, response: BrowserResponse, of: Session): void {
+    const { statusCode, headers } = response
+    const isProfile = path.endsWith('/profile')
+    const complain = (what: string) => tally.faults.push(`${path}: ${what}`)
+    if (headers[PROXY_HEADER]) return
+    switch (statusCode) {
+      case 200: {
+        const { name, access_token: accessToken } = response.json<{ name?: string; access_token?: string }>()
+        if (isProfile && name !== nameOf(of.grant?.id)) complain(`the name of ${name} for ${nameOf(of.grant?.id)}`)
+        if (!isProfile && provider.book.grantOfAccessToken(accessToken ?? '') !== of.grant?.id)
+          complain('not their token')
+        if (of.state === 'gone') complain('a login that was gone came back')
+        return
+      }
+      case 401:
+        if (of.state !== 'live') return
+        of.state = 'gone'
+        tally.gone.push(options.judge(of.grant))
+        return
+      case 503:
+        if (!(Number(headers['retry-after']) >= 1)) complain('503 without Retry-After')
+        return
+      case 502:
+      case 504:
+        if (!isProfile) complain(String(statusCode))
+        return
+      default:
+        complain(String(statusCode))
+    }
+  }
+
+  async function leave(of: Session): Promise<void> {
+    of.state = 'left'
+    tally.logouts++
+    const copy = browser.clone()
+    try {
+      const { statusCode } = await browser.navigate('/api/auth/logout', { from: origin })
+      if (statusCode !== 302) tally.faults.push(`logout: ${statusCode}`)
+      else if (options.logoutsHold) await tryCopy(copy)
+    } catch {
+      tally.unanswered++
+    } finally {
+      copy.close()
+    }
+  }
+
+  async function tryCopy(copy: Browser): Promise<void> {
+    const { statusCode, headers } = await copy.fetch('/api/auth/profile')
+    if (statusCode !== 401 && !headers[PROXY_HEADER]) tally.faults.push(`a copied cookie after logout: ${statusCode}`)
+  }
+
+  // Half of the time all the tabs ask at the moment when the token has just expired, as pages do that count the seconds.
+  function thoughtMs(): number {
+    if (random() < 0.5) return random() * LONGEST_THOUGHT_MS
+    const periodMs = tokenLifetimeMs + 100
+    return periodMs - ((performance.now() + phaseMs) % periodMs)
+  }
+
+  async function useTab(hasEnded: () => boolean): Promise<void> {
+    while (!hasEnded()) {
+      await pause(thoughtMs())
+      const current = await session
+      if (hasEnded()) return
+      const signal = random() < CLOSED_TABS ? AbortSignal.timeout(Math.ceil(random() * 100)) : undefined
+      if (random() < LOGOUTS && current.state === 'live') await leave(current)
+      else if (mode === 'single') await ask('/api/auth/profile', current, signal)
+      else await openPage(current, signal)
+      if (current.state !== 'live' && (await session) === current) logInAgain()
+    }
+  }
+
+  async function openPage(current: Session, signal: AbortSignal | undefined): Promise<void> {
+    const asked = [ask('/api/auth/token', current, signal)]
+    if (random() < 0.3) asked.push(ask('/api/auth/profile', current, signal))
+    await Promise.all(asked)
+  }
+
+  return {
+    async signIn() {
+      session = logIn()
+      await session
+    },
+    async live(hasEnded) {
+      await Promise.all(Array.from({ length: tabs }, () => useTab(hasEnded)))
+    },
+    async isAnswered(withinMs) {
+      const deadline = performance.now() + withinMs
+      const current = await session
+      const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
+      while (current.state === 'live' && performance.now() < deadline) {
+        const response = await ask(path, current)
+        if (response?.statusCode === 200) return true
+        await pause(200)
+      }
+      return current.state !== 'live'
+    }
+  }
+}

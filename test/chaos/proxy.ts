@@ -1,0 +1,102 @@
+// A load balancer as they are: each request to the next server in turn, and to another one when that one is dead.
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Scope } from './scope.js'
+
+export interface Proxy {
+  readonly url: string
+  /** Answers of its own, when no server gave one. */
+  readonly gaveUp: number
+  readonly triedAgain: number
+  /** Answers that a server gave and the browser never got. */
+  readonly lostAnswers: number
+  /** From now on this share of the answers is lost on the way to the browser. */
+  lose(share: number): void
+}
+
+export interface ProxyOptions {
+  /** Where requests go; asked each time. */
+  readonly targets: () => readonly { readonly url: string }[]
+  readonly random: () => number
+}
+
+/** Marks an answer that is none of a server's. */
+export const PROXY_HEADER = 'x-given-up-by'
+const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
+const MOST_TRIES = 6
+const PAUSE_MS = 50
+
+export async function startProxy(scope: Scope, { targets, random }: ProxyOptions): Promise<Proxy> {
+  const agent = new http.Agent({ keepAlive: true })
+  const counts = { gaveUp: 0, triedAgain: 0, lostAnswers: 0 }
+  let turn = 0
+  let losing = 0
+
+  function pass(request: IncomingMessage, response: ServerResponse, tries: number): void {
+    const all = targets()
+    const target = all[turn++ % all.length]
+    const fail = () => {
+      if (response.headersSent || response.destroyed) response.destroy()
+      else if (tries >= MOST_TRIES) giveUp(response)
+      else {
+        counts.triedAgain++
+        setTimeout(() => pass(request, response, tries + 1), PAUSE_MS * tries)
+      }
+    }
+    if (!target) {
+      fail()
+      return
+    }
+    const outgoing = http.request(new URL(request.url ?? '/', target.url), {
+      method: request.method ?? 'GET',
+      headers: request.headers,
+      agent
+    })
+    outgoing.on('error', fail)
+    outgoing.on('response', answer => {
+      if (random() < losing) {
+        counts.lostAnswers++
+        answer.resume()
+        response.socket?.destroy()
+        return
+      }
+      const headers = { ...answer.headers }
+      for (const name of HOP_BY_HOP) delete headers[name]
+      response.writeHead(answer.statusCode ?? 502, headers)
+      answer.on('error', () => response.destroy())
+      answer.pipe(response)
+    })
+    response.once('close', () => {
+      if (!response.writableFinished) outgoing.destroy()
+    })
+    outgoing.end()
+  }
+
+  function giveUp(response: ServerResponse): void {
+    counts.gaveUp++
+    response.writeHead(502, { [PROXY_HEADER]: 'proxy' }).end()
+  }
+
+  const server = http.createServer((request, response) => pass(request, response, 1))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  scope.teardown(() => {
+    agent.destroy()
+    server.close()
+    server.closeAllConnections()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get gaveUp() {
+      return counts.gaveUp
+    },
+    get triedAgain() {
+      return counts.triedAgain
+    },
+    get lostAnswers() {
+      return counts.lostAnswers
+    },
+    lose(share) {
+      losing = share
+    }
+  }
+}

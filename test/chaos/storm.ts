@@ -1,0 +1,176 @@
+// The storm: hundreds of people, a provider in bad weather, and whatever else is made to go wrong meanwhile.
+import { createRandom } from '../helpers/random.js'
+import { startRedis } from '../helpers/redis-server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { fine } from './calls.js'
+import { type Fleet, startFleet } from './fleet.js'
+import { createPerson, type Person } from './person.js'
+import { startProvider } from './provider.js'
+import { startProxy } from './proxy.js'
+import type { Report } from './report.js'
+import { createScope, type Scope } from './scope.js'
+import { countEach, createTally, spread, type Tally } from './tally.js'
+import { startTrouble, type Trouble, type TroubleKind } from './trouble.js'
+import { type Circumstances, judgeLoss, judgeReuse } from './verdict.js'
+import { createWeather } from './weather.js'
+
+export interface StormOptions {
+  readonly seed: number
+  readonly mode: 'single' | 'dual'
+  readonly processes: number
+  readonly seconds: number
+  readonly people: number
+  readonly trouble: TroubleKind
+}
+
+export const ORIGIN = 'http://localhost:8080'
+export const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
+const TIME_LIMIT_MS = 2000
+const TOKEN_LIFETIME_SECONDS = 2
+const TABS = 3
+const LOST_ANSWERS = 0.02
+const LOGINS_AT_ONCE = 20
+const ALL_BACK_WITHIN_MS = 10_000
+
+export async function storm(report: Report, options: StormOptions): Promise<void> {
+  const { seed, mode, processes, seconds, trouble: kind } = options
+  report.title(`storm: ${plural(processes, 'process', 'es')}, ${mode} mode, ${kind}, ${seconds} s, seed ${seed}`)
+  const scope = createScope()
+  try {
+    await rage(scope, report, options)
+  } finally {
+    await scope.close()
+  }
+}
+
+async function rage(scope: Scope, report: Report, options: StormOptions): Promise<void> {
+  const { seed, mode, processes, seconds, people: count, trouble: kind } = options
+  const provider = await startProvider(scope, { seed, callbackUrl: CALLBACK_URL, timeLimitMs: TIME_LIMIT_MS })
+  provider.idp.settings.accessTokenLifetimeSeconds = TOKEN_LIFETIME_SECONDS
+  const redis = processes > 1 || kind !== 'no further trouble' ? await startRedis(scope) : undefined
+  const fleet = await startFleet(scope, {
+    size: processes,
+    mode,
+    idp: provider.idp,
+    callbackUrl: CALLBACK_URL,
+    timeLimitMs: TIME_LIMIT_MS,
+    redisUrl: redis?.url,
+    cwd: await tempFolder(scope)
+  })
+  const random = createRandom(seed + 3_000_000)
+  const proxy = await startProxy(scope, { targets: () => fleet.replicas, random })
+  const tally = createTally()
+  let trouble: Trouble | undefined
+  const circumstances: Circumstances = {
+    timeLimitMs: TIME_LIMIT_MS,
+    killedAt: fleet.killedAt,
+    wasRedisAway: (from, to) => trouble?.wasRedisAway(from, to) ?? false
+  }
+  const people = Array.from({ length: count }, (_, index) =>
+    createPerson(scope, {
+      seed: seed * 10_000 + index,
+      tabs: TABS,
+      mode,
+      origin: ORIGIN,
+      proxyUrl: proxy.url,
+      provider,
+      tokenLifetimeMs: TOKEN_LIFETIME_SECONDS * 1000,
+      tally,
+      logoutsHold: kind !== 'Redis killed',
+      judge: grant => judgeLoss(grant, circumstances)
+    })
+  )
+  await eachOf(people, LOGINS_AT_ONCE, person => person.signIn())
+
+  provider.follow(createWeather(seed))
+  proxy.lose(LOST_ANSWERS)
+  trouble = startTrouble(kind, { fleet, redis, random: createRandom(seed + 4_000_000) })
+  const end = performance.now() + seconds * 1000
+  await Promise.all(people.map(person => person.live(() => performance.now() > end)))
+  await trouble.end()
+  proxy.lose(0)
+  provider.follow(fine.answers)
+  const back = await Promise.all(people.map(person => person.isAnswered(ALL_BACK_WITHIN_MS)))
+
+  const reuses = [...provider.book.grants.values()].flatMap(grant =>
+    grant.reuses.map(reuse => judgeReuse(grant, reuse, circumstances))
+  )
+  tell(report, tally, fleet, reuses, provider.refreshCalls)
+  report.figures({
+    'requests tried again by the proxy': proxy.triedAgain,
+    'given up': proxy.gaveUp,
+    'answers lost on the way to browsers': proxy.lostAnswers,
+    ...trouble.figures()
+  })
+  report.check(
+    'when the storm is over everyone is answered',
+    back.every(Boolean),
+    `${back.filter(is => !is).length} not`
+  )
+}
+
+function tell(
+  report: Report,
+  tally: Tally,
+  fleet: Fleet,
+  reuses: readonly { kind: string; why: string }[],
+  providerCalls: number
+): void {
+  const lost = tally.gone.filter(({ kind }) => kind === 'lost')
+  const unavoidable = tally.gone.filter(({ kind }) => kind === 'unavoidable')
+  const needless = reuses.filter(({ kind }) => kind === 'lost')
+  const refreshes = fleet.lines.filter(({ event }) => event === 'refresh')
+  const { median, p99, longest } = spread(tally.durations)
+  report.figures({
+    sessions: tally.sessions,
+    requests: tally.requests,
+    refreshes: refreshes.filter(({ outcome }) => outcome === 'refreshed').length,
+    'provider calls': providerCalls,
+    'reuses seen by the provider': reuses.length,
+    'sessions lost': lost.length,
+    'unavoidable losses': unavoidable.length
+  })
+  report.figures({
+    answers: countEach([...tally.statuses].flatMap(([status, count]) => Array<string>(count).fill(String(status)))),
+    'no answer': tally.unanswered,
+    logouts: tally.logouts,
+    'failed logins': tally.failedLogins,
+    'ms median': median,
+    p99,
+    longest
+  })
+  const warnings = fleet.lines.filter(({ level, event }) => level === 40 && event !== 'refresh_failed')
+  report.figures({ warnings: countEach(warnings.map(({ event, reason }) => `${event} ${reason ?? ''}`.trim())) })
+  report.figures({ 'what became of refreshes': countEach(refreshes.map(({ outcome }) => String(outcome))) })
+  report.figures({ 'unavoidable losses, each because': countEach(unavoidable.map(({ why }) => why)) })
+  report.check('no session lost', lost.length === 0, countEach(lost.map(({ why }) => why)))
+  report.check(
+    'no token used twice that the provider had answered for',
+    needless.length === 0,
+    countEach(needless.map(({ why }) => why))
+  )
+  report.check('every answer is one that the design names', tally.faults.length === 0, countEach(tally.faults))
+  const errors = fleet.lines.filter(({ level }) => level >= 50)
+  report.check(
+    'no server logged an error',
+    errors.length === 0 && fleet.complaints.length === 0,
+    countEach([...errors.map(line => JSON.stringify(line)), ...fleet.complaints])
+  )
+}
+
+/** Not all at once, which would be a storm of its own. */
+async function eachOf(
+  people: readonly Person[],
+  atOnce: number,
+  act: (person: Person) => Promise<void>
+): Promise<void> {
+  const waiting = [...people]
+  const workers = Array.from({ length: atOnce }, async () => {
+    for (let person = waiting.pop(); person; person = waiting.pop()) await act(person)
+  })
+  await Promise.all(workers)
+}
+
+function plural(count: number, word: string, ending: string): string {
+  return `${count} ${word}${count === 1 ? '' : ending}`
+}

@@ -1,0 +1,52 @@
+// What the people of a run saw, counted.
+import type { Verdict } from './verdict.js'
+
+export interface Tally {
+  sessions: number
+  failedLogins: number
+  logouts: number
+  requests: number
+  /** No answer: the tab was closed, or the connection broke. */
+  unanswered: number
+  readonly statuses: Map<number, number>
+  /** Milliseconds from request to answer. */
+  readonly durations: number[]
+  /** Logins that were gone although their person had not ended them. */
+  readonly gone: Verdict[]
+  /** Answers that should never be, in words. */
+  readonly faults: string[]
+}
+
+export function createTally(): Tally {
+  return {
+    sessions: 0,
+    failedLogins: 0,
+    logouts: 0,
+    requests: 0,
+    unanswered: 0,
+    statuses: new Map(),
+    durations: [],
+    gone: [],
+    faults: []
+  }
+}
+
+/** `3 × a, 1 × b`, the most frequent first. */
+export function countEach(values: Iterable<string>): string {
+  const counts = new Map<string, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  const sorted = [...counts].sort(([, a], [, b]) => b - a)
+  return sorted.map(([value, count]) => `${count} × ${value}`).join(', ') || 'none'
+}
+
+export interface Spread {
+  readonly median: number
+  readonly p99: number
+  readonly longest: number
+}
+
+export function spread(durations: readonly number[]): Spread {
+  const sorted = [...durations].sort((a, b) => a - b)
+  const at = (share: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0)
+  return { median: at(0.5), p99: at(0.99), longest: at(1) }
+}

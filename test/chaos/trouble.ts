@@ -1,0 +1,84 @@
+// What else goes wrong while the provider does: Redis dies, processes die, from a seed.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { RedisServer } from '../helpers/redis-server.js'
+import type { Fleet } from './fleet.js'
+
+export const troubleKinds = ['no further trouble', 'Redis killed', 'processes killed', 'processes restarted'] as const
+export type TroubleKind = (typeof troubleKinds)[number]
+
+export interface Trouble {
+  /** Everything runs again when it resolves. */
+  end(): Promise<void>
+  wasRedisAway(from: number, to: number): boolean
+  figures(): Readonly<Record<string, string | number>>
+}
+
+interface TroubleParts {
+  readonly fleet: Fleet
+  readonly redis: RedisServer | undefined
+  readonly random: () => number
+}
+
+// Until the last process has noticed that Redis is back.
+const NOTICED_MS = 2000
+
+export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
+  const { fleet, redis, random } = parts
+  const absences: { readonly from: number; until: number }[] = []
+  const counts = { killed: 0, stopped: 0, exitCodes: [] as (number | null)[] }
+  let hasEnded = false
+
+  async function killRedis(server: RedisServer): Promise<void> {
+    await pause(1000 + random() * 1500)
+    if (hasEnded) return
+    const absence = { from: performance.now(), until: Number.POSITIVE_INFINITY }
+    absences.push(absence)
+    await server.kill()
+    await pause(100 + random() * 1400)
+    await server.restart()
+    absence.until = performance.now() + NOTICED_MS
+  }
+
+  async function endProcess(): Promise<void> {
+    await pause(300 + random() * 1200)
+    if (hasEnded) return
+    const index = Math.floor(random() * fleet.replicas.length)
+    if (kind === 'processes killed') {
+      counts.killed++
+      await fleet.kill(index)
+    } else {
+      counts.stopped++
+      counts.exitCodes.push(await fleet.stop(index))
+    }
+    await fleet.start(index)
+  }
+
+  async function run(): Promise<void> {
+    while (!hasEnded) {
+      if (kind === 'Redis killed' && redis) await killRedis(redis)
+      else if (kind === 'no further trouble') return
+      else await endProcess()
+    }
+  }
+
+  const running = run()
+  return {
+    async end() {
+      hasEnded = true
+      await running
+    },
+    wasRedisAway: (from, to) => absences.some(absence => absence.from < to && from < absence.until),
+    figures(): Readonly<Record<string, string | number>> {
+      switch (kind) {
+        case 'no further trouble':
+          return {}
+        case 'Redis killed':
+          return { 'Redis killed and restarted': absences.length }
+        case 'processes killed':
+          return { 'processes killed': counts.killed }
+        case 'processes restarted':
+          return { 'processes restarted': counts.stopped, 'exit codes': [...new Set(counts.exitCodes)].join(', ') }
+      }
+    }
+  }
+}
