@@ -1,6 +1,7 @@
 /**
- * The command line: reads the words, runs the command, and turns whatever goes wrong into a sentence and an exit code. Only
- * commander and the settings table are loaded before it is known what was asked for, so `--help` answers at once.
+ * The command line: reads the words, runs the command, and turns whatever goes wrong into a sentence and an exit
+ * code. Only commander and the settings table are loaded before it is known what was asked for, so `--help` answers
+ * at once.
  */
 import { CommanderError } from 'commander'
 import { ConfigError } from '../config/errors.js'

@@ -1,7 +1,8 @@
 import { namesFile } from '../config/flags.js'
 import { defaultText, required, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
 
-// The flags of the command line: one for every row of the settings table that has one, and the few that are no settings.
+// The flags of the command line: one for every row of the settings table that has one, and the few that are no
+// settings.
 
 export interface CommandLineOption {
   /** As commander writes it: `--port <port>`. */

@@ -1,7 +1,8 @@
 import { parseRedisAddress } from './redis-address.js'
 import { asText, type ValueType } from './types.js'
 
-// The addresses among the settings. They keep the spelling they were given: a callback URL is compared letter by letter by the provider.
+// The addresses among the settings. They keep the spelling they were given: a callback URL is compared letter by
+// letter by the provider.
 
 export const callbackPath = '/api/auth/callback'
 
@@ -23,7 +24,10 @@ export const callbackAddress: ValueType<string> = {
     )
 }
 
-/** An endpoint or the issuer of the identity provider: secrets travel there, so it is https, or http that stays on this machine. */
+/**
+ * An endpoint or the issuer of the identity provider: secrets travel there, so it is https, or http that stays on
+ * this machine.
+ */
 export const providerAddress: ValueType<string> = {
   allowed: 'an https address (plain http on this machine only)',
   json: { type: 'string', pattern: '^https?://[^\\s#]+$' },

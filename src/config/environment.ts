@@ -15,7 +15,10 @@ interface Variable {
   readonly origin: string
 }
 
-/** The settings among the variables of the process and of a `.env` file in the working directory, which fills gaps only. */
+/**
+ * The settings among the variables of the process and of a `.env` file in the working directory, which fills gaps
+ * only.
+ */
 export async function layerOfEnvironment(env: Environment, cwd: string): Promise<Layer> {
   const { fromDotEnv, problems } = await readDotEnv(cwd)
   const variables = new Map<string, Variable>()

@@ -10,7 +10,10 @@ const extensions = ['.json', '.yaml', '.yml', '.js', '.mjs', '.cjs']
 const rcNames = ['', ...extensions].map(extension => `.${fileName}rc${extension}`)
 const configNames = extensions.map(extension => `${fileName}.config${extension}`)
 
-/** Where settings are looked for, in this order, in the working directory and nowhere else; the first that is there counts. */
+/**
+ * Where settings are looked for, in this order, in the working directory and nowhere else; the first that is there
+ * counts.
+ */
 export const searchPlaces: readonly string[] = [
   'package.json',
   ...[...rcNames, ...configNames].flatMap(name => [name, `config/${name}`, `.config/${name}`]),
@@ -53,7 +56,8 @@ async function isFile(path: string): Promise<boolean> {
   )
 }
 
-// Nearly every folder has a package.json and hardly any holds settings, so it is not worth loading cosmiconfig to find out.
+// Nearly every folder has a package.json and hardly any holds settings, so it is not worth loading cosmiconfig to
+// find out.
 async function hasOurKey(path: string): Promise<boolean> {
   try {
     const manifest: unknown = JSON.parse(await readFile(path, 'utf8'))
@@ -66,7 +70,7 @@ async function hasOurKey(path: string): Promise<boolean> {
 async function readSettings(path: string, shown: string, origin: string): Promise<FileLayer> {
   try {
     const { cosmiconfig } = await import('cosmiconfig')
-    const found = await cosmiconfig(fileName, { cache: false, loaders }).load(path)
+    const found = await cosmiconfig(fileName, { loaders }).load(path)
     const settings: unknown = found === null || found.isEmpty ? {} : found.config
     const inPackage = basename(path) === 'package.json' ? `, key ${fileName}` : ''
     return { ...layerOfObject(settings, `file ${shown}${inPackage}`), file: path, isRead: true }

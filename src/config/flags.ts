@@ -1,3 +1,4 @@
+import type { Problem } from './errors.js'
 import type { Given, Layer } from './layer.js'
 import { readSecretFile } from './read-file.js'
 import { isSettingKey, type SettingKey, settingOf } from './settings.js'
@@ -7,10 +8,14 @@ export type Flags = { readonly [Key in SettingKey]?: string | boolean }
 
 export async function layerOfFlags(flags: Flags, cwd: string): Promise<Layer> {
   const given = new Map<SettingKey, Given>()
+  const warnings: Problem[] = []
   for (const [key, value] of Object.entries(flags)) {
-    if (isSettingKey(key) && value !== undefined) given.set(key, await givenByFlag(key, value, cwd))
+    if (!isSettingKey(key) || value === undefined) continue
+    const found = await givenByFlag(key, value, cwd)
+    given.set(key, found)
+    if (showsSecret(key, value)) warnings.push({ key, origin: found.origin, message: exposed(settingOf(key).env) })
   }
-  return { given, problems: [], warnings: [] }
+  return { given, problems: [], warnings }
 }
 
 async function givenByFlag(key: SettingKey, value: string | boolean, cwd: string): Promise<Given> {
@@ -19,6 +24,16 @@ async function givenByFlag(key: SettingKey, value: string | boolean, cwd: string
   if (typeof value === 'boolean') return { origin, value }
   if (namesFile(flag)) return readSecretFile(value, cwd, origin)
   return { origin, value: type.fromText(value.trim()) }
+}
+
+/** The one secret that is also a flag, because most often it holds none: the address of Redis. */
+function showsSecret(key: SettingKey, value: string | boolean): boolean {
+  const { secret = false, flag, type } = settingOf(key)
+  return secret && !namesFile(flag) && typeof value === 'string' && type.mask?.(value) !== value
+}
+
+function exposed(name: string): string {
+  return `holds a password that every process on this machine can read; give it by ${name} or ${name}_FILE`
 }
 
 /** `--port` of `--port <port>`. */

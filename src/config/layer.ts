@@ -18,7 +18,10 @@ export type Given = { readonly origin: string } & (
 
 export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
 
-/** Reads nested settings, as a file or a program gives them. `null` says nothing, or asks for the default if `nullIsDefault`. */
+/**
+ * Reads nested settings, as a file or a program gives them. `null` says nothing, or asks for the default if
+ * `nullIsDefault`.
+ */
 export function layerOfObject(object: unknown, origin: string, { nullIsDefault = false } = {}): Layer {
   const given = new Map<SettingKey, Given>()
   const problems: Problem[] = []

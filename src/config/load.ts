@@ -13,8 +13,8 @@ export interface LoadedConfig {
 }
 
 /**
- * Collects the settings (a program's own ones, the environment, `.env` and a settings file, in this order), checks them, and
- * throws one `ConfigError` with everything that is wrong.
+ * Collects the settings (a program's own ones, the environment, `.env` and a settings file, in this order), checks
+ * them, and throws one `ConfigError` with everything that is wrong.
  */
 export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {
   const resolution = await resolveSettings(sources)

@@ -1,12 +1,13 @@
 import { pathToFileURL } from 'node:url'
 import { errorCode, whyUnreadable } from './read-file.js'
 
-// How a settings file becomes an object (YAML is left to cosmiconfig), and what is said when it does not: where the file is wrong,
-// never what stands there, for parsers quote the line, and the line may hold a secret.
+// How a settings file becomes an object (YAML is left to cosmiconfig), and what is said when it does not: where the
+// file is wrong, never what stands there, for parsers quote the line, and the line may hold a secret.
 
 export const loaders = {
   '.json': loadJson,
-  // cosmiconfig's own loader runs a script that throws a second time, to find out whether it is CommonJS; Node knows by itself.
+  // cosmiconfig's own loader runs a script that throws a second time, to find out whether it is CommonJS; Node knows
+  // by itself.
   '.js': loadScript,
   '.mjs': loadScript,
   '.cjs': loadScript,

@@ -1,4 +1,7 @@
-/** The candidate that was most likely meant by a misspelt word, or undefined when none is close enough to be worth a guess. */
+/**
+ * The candidate that was most likely meant by a misspelt word, or undefined when none is close enough to be worth a
+ * guess.
+ */
 export function nearest(
   word: string,
   candidates: readonly string[],

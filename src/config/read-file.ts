@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Given } from './layer.js'
 
-/** Reads the file a secret is kept in. Editors and `echo` end a file with a newline that is no part of the secret: one is dropped. */
+/**
+ * Reads the file a secret is kept in. Editors and `echo` end a file with a newline that is no part of the secret: one
+ * is dropped.
+ */
 export async function readSecretFile(path: string, cwd: string, origin: string): Promise<Given> {
   try {
     const text = await readFile(resolve(cwd, path), 'utf8')

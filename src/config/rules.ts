@@ -1,7 +1,8 @@
 import { isLoopback } from './addresses.js'
 import type { SettingKey, Values } from './settings.js'
 
-// What settings must be to each other. A rule sees only values that passed by themselves, so it says nothing about a missing one.
+// What settings must be to each other. A rule sees only values that passed by themselves, so it says nothing about a
+// missing one.
 
 export interface Finding {
   readonly key: SettingKey

@@ -1,7 +1,10 @@
 import { groups, required, type SettingKey, settingKeys, settingOf } from './settings.js'
 import type { JsonSchema } from './types.js'
 
-/** The JSON Schema of a settings file, for editors. What it cannot express, such as rules between settings, the server still checks. */
+/**
+ * The JSON Schema of a settings file, for editors. What it cannot express, such as rules between settings, the server
+ * still checks.
+ */
 export function jsonSchema(): JsonSchema {
   const topKeys = settingKeys.filter(key => !key.includes('.'))
   return {

@@ -55,8 +55,8 @@ function isLongEnough(secret: string): boolean {
   return [...secret].length >= shortestSecret
 }
 
-// Examples give themselves away by a word that stands by itself; in random text such a word between two separators practically never
-// comes up. A client secret is not ours to choose, so there only the words of a placeholder count.
+// Examples give themselves away by a word that stands by itself; in random text such a word between two separators
+// practically never comes up. A client secret is not ours to choose, so there only the words of a placeholder count.
 
 function isNoPlaceholder(secret: string): boolean {
   return !hasWord(secret, 'change|changeme|replace|placeholder|your')

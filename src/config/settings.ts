@@ -3,8 +3,9 @@ import { clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
 import { list, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
 
 /**
- * The only place where a setting exists. The command line, the environment reader, the check of a file, the effective settings,
- * the JSON Schema and the reference table of the README are all made from these rows; a new setting is a new row.
+ * The only place where a setting exists. The command line, the environment reader, the check of a file, the effective
+ * settings, the JSON Schema and the reference table of the README are all made from these rows; a new setting is a
+ * new row.
  */
 
 /** Marks a setting that has no default. */
@@ -31,7 +32,8 @@ const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
 const hostName = text('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 const endpoint = { default: undefined, defaultText: 'that of APS, or discovered' } as const
 
-// The session layer puts the prefix in front by itself where https allows it; a name that already has it means the same cookie.
+// The session layer puts the prefix in front by itself where https allows it; a name that already has it means the
+// same cookie.
 const cookieName: ValueType<string> = {
   ...text('up to 64 letters, digits and . _ -', /^(?!__Secure-)[A-Za-z0-9._-]{1,64}$/),
   schema: v =>
@@ -202,7 +204,7 @@ export const settings = {
     type: yesOrNo,
     default: true,
     summary:
-      'Proof that a code belongs to the login that asked for it (RFC 7636); do without only where the provider refuses it.'
+      'Proof that a code belongs to the login that asked for it (RFC 7636); off only where the provider refuses it.'
   },
   'platform.prompt': {
     env: 'PLATFORM_PROMPT',
@@ -317,8 +319,8 @@ type ValueOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * What the rest of the server gets: every value checked, every default filled in, `undefined` where a setting without default was
- * not given. The names are the keys of the table, with the part before the dot as a group.
+ * What the rest of the server gets: every value checked, every default filled in, `undefined` where a setting without
+ * default was not given. The names are the keys of the table, with the part before the dot as a group.
  */
 export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: ValueOf<`${Name}.${Key}`> }

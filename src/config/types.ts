@@ -1,8 +1,8 @@
 import type * as valibot from 'valibot'
 
 /**
- * The general kinds of value a setting can have. A kind knows four things about itself: what a person is told is allowed,
- * what an editor is told, how text becomes such a value, and the schema that decides.
+ * The general kinds of value a setting can have. A kind knows four things about itself: what a person is told is
+ * allowed, what an editor is told, how text becomes such a value, and the schema that decides.
  *
  * valibot comes in as an argument, so `--help`, which only reads the sentences, does not load it.
  */
@@ -12,7 +12,10 @@ export interface ValueType<Value> {
   readonly json: JsonSchema
   /** The words a shell may offer. */
   readonly choices?: readonly string[]
-  /** A flag's or variable's text as what a file would hold. Text that cannot be one stays text, and the schema refuses it. */
+  /**
+   * A flag's or variable's text as what a file would hold. Text that cannot be one stays text, and the schema refuses
+   * it.
+   */
   readonly fromText: (text: string) => unknown
   /** A `check` in it carries the reason of the refusal as its message; everything else is explained by `allowed`. */
   readonly schema: (v: Valibot) => valibot.GenericSchema<unknown, Value>

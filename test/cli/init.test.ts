@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
+import { writeNew } from '#src/cli/init/files.js'
 import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -105,6 +106,12 @@ test('init never writes over a file', async t => {
     `${settingsFile} is there already and was left as it is.\n.env is there already and was left as it is, without PLATFORM_CLIENT_SECRET.\n`
   )
   for (const [name, text] of Object.entries(files)) t.is(await readFile(join(cwd, name), 'utf8'), text)
+})
+
+test('a file that comes up at the last moment is not written over either', async t => {
+  const cwd = await tempFolder(t, { '.env': 'mine' })
+  t.false(await writeNew(join(cwd, '.env'), 'ours'))
+  t.is(await readFile(join(cwd, '.env'), 'utf8'), 'mine')
 })
 
 test('init takes a settings file of any name for one that is there already', async t => {

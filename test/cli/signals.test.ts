@@ -68,6 +68,13 @@ test('a second signal ends the process at once', t => {
   }
 })
 
+test('a SIGTERM is never an echo', t => {
+  const server = running()
+  server.send('SIGINT')
+  server.send('SIGTERM')
+  t.deepEqual(server.exits, [1])
+})
+
 test('the Ctrl-C that npm repeats is no second signal', t => {
   const server = running()
   server.send('SIGINT')

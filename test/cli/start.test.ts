@@ -2,8 +2,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import got from 'got'
+import { demoSettings } from '#src/cli/demo.js'
 import { main } from '#src/cli/main.js'
+import { loadConfig } from '#src/config/load.js'
 import { enough, sessionSecret } from '../config/given.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 import { run, type ShellOptions, shell, until } from './shell.js'
 
 // Port 1 answers nobody, so no test reaches for the real provider.
@@ -120,18 +123,31 @@ test('a demo needs no setting and leads to a provider that asks who is signing i
 })
 
 test('a demo goes above what the environment and files say of the real provider, and below the flags', async t => {
-  const token = 'https://provider.example/token'
   const { log } = await started(
     t,
     ['--demo', '--port', '0', '--callback-url', 'http://127.0.0.1:8080/api/auth/callback'],
     {
-      env: { ...env, PLATFORM_AUTHORIZATION_ENDPOINT: token, PLATFORM_TOKEN_ENDPOINT: token },
-      files: { '.platform-auth-serverrc': 'platform: { clientAuthentication: client_secret_post }' }
+      env: { ...env, PLATFORM_AUTHORIZATION_ENDPOINT: 'https://provider.example/authorize' }
     }
   )
   const line = log().find(({ event }) => event === 'server_started')
   t.is(line?.callbackUrl, 'http://127.0.0.1:8080/api/auth/callback')
   t.is((await loginAddress(line)).origin as unknown, line?.demo)
+})
+
+test('nothing of the real provider is left in the settings of a demo', async t => {
+  const endpoints = ['AUTHORIZATION', 'TOKEN', 'USERINFO', 'REVOCATION', 'END_SESSION']
+  const real = Object.fromEntries(endpoints.map(name => [`PLATFORM_${name}_ENDPOINT`, 'https://provider.example/']))
+  const { config, origins } = await loadConfig({
+    env: { ...env, ...real, PLATFORM_CLIENT_AUTHENTICATION: 'client_secret_post' },
+    cwd: await tempFolder(t),
+    ...demoSettings()
+  })
+  t.false(JSON.stringify(config).includes('provider.example'))
+  t.is(config.platform.clientAuthentication, 'client_secret_basic')
+  for (const key of ['session.secret', 'platform.clientId', 'platform.clientSecret', 'platform.issuer'] as const) {
+    t.is(origins[key], 'demo')
+  }
 })
 
 test('a demo on a terminal says where its provider is', async t => {

@@ -145,6 +145,17 @@ test('a flag names the file of a secret', async t => {
   t.is(origins['session.secret'], 'flag --session-secret-file')
 })
 
+test('a password on the command line gets a warning that does not repeat it', async t => {
+  const { config, warnings } = await load(t, { flags: { redisUrl: 'redis://user:hunter2@localhost' } })
+  t.is(config.redisUrl, 'redis://user:hunter2@localhost')
+  t.is(warnings.length, 1)
+  t.is(warnings[0]?.origin, 'flag --redis-url')
+  t.regex(warnings[0]?.message ?? '', /REDIS_URL_FILE/)
+  t.notRegex(warnings[0]?.message ?? 'hunter2', /hunter2/)
+  t.deepEqual((await load(t, { flags: { redisUrl: 'redis://localhost' } })).warnings, [])
+  t.deepEqual((await load(t, { env: { REDIS_URL: 'redis://user:hunter2@localhost' } })).warnings, [])
+})
+
 test('relative files are found from the working directory', async t => {
   const cwd = await tempFolder(t, { 'run/secrets/session': sessionSecret })
   const env = { ...enough, SERVER_SESSION_SECRET: '', SERVER_SESSION_SECRET_FILE: join('run', 'secrets', 'session') }

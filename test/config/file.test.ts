@@ -110,6 +110,7 @@ const misnamed = [
   { text: '{"__proto__": {"port": 1}}', key: '__proto__', message: 'is no setting' },
   { text: 'constructor: 1', key: 'constructor', message: 'is no setting' },
   { text: 'log: hunter2', key: 'log', message: 'is a group of settings: level, pretty, requests' },
+  { text: 'log: false', key: 'log', message: 'is a group of settings: level, pretty, requests' },
   { text: 'log: [hunter2]', key: 'log', message: 'is a group of settings: level, pretty, requests' },
   { text: 'hunter2', key: 'settings', message: 'must be a mapping of settings to values' },
   { text: '- hunter2', key: 'settings', message: 'must be a mapping of settings to values' }
@@ -130,6 +131,11 @@ const broken = [
   },
   { name: 'b.yaml', text: 'session: { secret: *hunter2 }', says: /YAML: unidentified alias at line 1, column \d+$/ },
   { name: 'c.yaml', text: 'secret: !hunter2 x', says: /YAML: unknown tag at line 1, column \d+$/ },
+  {
+    name: 'c2.yaml',
+    text: 'secret: !hunter2%ZZ x',
+    says: /YAML: tag name cannot contain such characters at line 1, column \d+$/
+  },
   { name: 'd.yaml', text: 'secret: hunter2: hunter2', says: /YAML: .* at line 1/ },
   { name: 'noExtension', text: 'secret: "hunter2', says: /YAML/ },
   { name: 'e.json', text: '{\n"secret": hunter2 }', says: /^is not valid JSON near line 2$/ },

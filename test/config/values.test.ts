@@ -65,6 +65,8 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
     varied.slice(1),
     'a'.repeat(64),
     'abcdefgh'.repeat(8),
+    'q7Rz.mKp2'.repeat(4),
+    'q7Rz.mKp2W'.repeat(4).slice(0, 34),
     '0123456789012345678901234567890123',
     'abcdefghijklmnopqrstuvwxyz0123456789',
     'aabbccddaabbccddabcdabcdabcddcba',

@@ -1,6 +1,7 @@
 import type { CommandEntry } from '../command.js'
 
-// What can be asked of the command line. Each command is a file of its own beside this one, loaded when it is asked for.
+// What can be asked of the command line. Each command is a file of its own beside this one, loaded when it is asked
+// for.
 
 /** What is done when nothing is said. */
 export const defaultCommand: CommandEntry = {

@@ -15,7 +15,10 @@ import {
 } from '../init/files.js'
 import { askAt } from '../questions.js'
 
-/** Writes what a new deployment needs: a settings file that explains itself, and the secrets beside it. Never writes over a file. */
+/**
+ * Writes what a new deployment needs: a settings file that explains itself, and the secrets beside it. Never writes
+ * over a file.
+ */
 export const init: Command = async function init(invocation) {
   const { terminal, options } = invocation
   const { cwd, stdout, stderr } = terminal
