@@ -65,12 +65,13 @@ export function createRenewals(parts: RenewalParts): Renewals {
     return expires_at - marginMs < now()
   }
 
-  // A provider that does not rotate gives the same key again; then an old result is no answer but must be replaced.
   function leadsOn(kept: Renewal, from: SessionRecord): boolean {
     if (kept.outcome === 'rejected') return true
     if (kept.outcome === 'failed') return now() < kept.retryAt
     if (kept.record.fields.refresh_token !== from.fields.refresh_token) return true
-    return kept.outcome === 'renewed' ? !hasExpired(kept.record.fields) : now() < kept.retryAt
+    // A provider that does not rotate gives the same key again; then what was kept may be the very session that is due.
+    if (kept.outcome === 'partial') return now() < kept.retryAt
+    return kept.record.issuedAt > from.issuedAt && !hasExpired(kept.record.fields)
   }
 
   async function renewOnce(record: SessionRecord, log: () => Log): Promise<Once<Renewal>> {
@@ -112,27 +113,30 @@ export function createRenewals(parts: RenewalParts): Renewals {
     return refreshed.outcome === 'partial' ? { outcome: 'partial', record, retryAt } : { outcome: 'failed', retryAt }
   }
 
+  async function renew(record: SessionRecord, log: () => Log): Promise<CurrentSession> {
+    let latest = record
+    for (;;) {
+      const { value, how } = await renewOnce(latest, log)
+      if (value.outcome === 'rejected') return { kind: 'ended' }
+      if (value.outcome !== 'failed') latest = value.record
+      const isFresh = how !== 'kept'
+      if (!hasExpired(latest.fields) || (value.outcome === 'renewed' && isFresh))
+        return { kind: 'live', record: latest }
+      if (value.outcome !== 'renewed' && (isFresh || now() < value.retryAt)) {
+        const retryAfterSeconds = Math.max(1, Math.ceil((value.retryAt - now()) / 1000))
+        return { kind: 'unavailable', record: latest, retryAfterSeconds }
+      }
+      // What was kept has itself expired, or waited for long enough; the chain goes on from there.
+    }
+  }
+
   return {
     async current(record, log) {
       if (await hasEnded(coordination, record.id)) return { kind: 'ended' }
-      let latest = record
-      let due = isDue(latest)
-      while (due) {
-        const { value, how } = await renewOnce(latest, log)
-        if (value.outcome === 'rejected') return { kind: 'ended' }
-        if (value.outcome !== 'failed') latest = value.record
-        if (value.outcome === 'renewed') {
-          // A kept result may itself have expired since; then the chain goes on from there.
-          due = how === 'kept' && hasExpired(latest.fields)
-        } else if (!hasExpired(latest.fields)) {
-          due = false
-        } else if (value.outcome === 'failed' || how !== 'kept' || now() < value.retryAt) {
-          const retryAfterSeconds = Math.max(1, Math.ceil((value.retryAt - now()) / 1000))
-          return { kind: 'unavailable', record: latest, retryAfterSeconds }
-        }
-      }
-      if (latest !== record && (await hasEnded(coordination, latest.id))) return { kind: 'ended' }
-      return { kind: 'live', record: latest }
+      if (!isDue(record)) return { kind: 'live', record }
+      const session = await renew(record, log)
+      // A logout that came meanwhile wins, whatever the provider did.
+      return (await hasEnded(coordination, record.id)) ? { kind: 'ended' } : session
     },
     async newest(record) {
       let latest = record

@@ -1,0 +1,108 @@
+// A logout wins over every renewal, whenever it comes.
+import test from 'ava'
+import { createMemoryCoordination } from '#src/coordination/memory.js'
+import { endSession, hasEnded } from '#src/modes/logouts.js'
+import { createClock } from '../helpers/clock.js'
+import { upstreamError } from './fake-idp.js'
+import { grantsOf, modeNames, setUpRenewal } from './renewal-setup.js'
+
+test('a session has ended from its logout on, until the last of its cookies is too old', async t => {
+  const clock = createClock()
+  const coordination = createMemoryCoordination(clock.now)
+  t.false(await hasEnded(coordination, 'id'))
+  await endSession(coordination, 'id', 1000)
+  t.true(await hasEnded(coordination, 'id'))
+  t.false(await hasEnded(coordination, 'other id'))
+  clock.advance(999)
+  t.true(await hasEnded(coordination, 'id'))
+  clock.advance(1)
+  t.false(await hasEnded(coordination, 'id'))
+})
+
+for (const mode of modeNames) {
+  const grants = grantsOf[mode]
+
+  test(`${mode}: after the logout no generation of the session is good any more, and nobody is asked`, async t => {
+    const { record, clock, live, current, logout, refreshes } = await setUpRenewal(mode)
+    clock.advanceSeconds(3601)
+    const renewed = await live(record)
+    await logout(renewed)
+    for (const old of [record, renewed]) t.deepEqual(await current(old), { kind: 'ended' })
+    clock.advanceSeconds(3601)
+    for (const old of [record, renewed]) t.deepEqual(await current(old), { kind: 'ended' })
+    t.is(refreshes(), grants)
+  })
+
+  for (let step = 1; step <= grants; step++) {
+    test(`${mode}: a logout while step ${step} of a renewal is under way wins, and the late token is revoked`, async t => {
+      const { record, clock, idp, current, logout, refreshLines } = await setUpRenewal(mode)
+      clock.advanceSeconds(3601)
+      if (step > 1) idp.next({})
+      const held = idp.holdNext()
+      const waiting = Array.from({ length: 10 }, () => current(record))
+      await held.begun
+      await logout(record)
+      held.letGo()
+      for (const session of await Promise.all(waiting)) t.deepEqual(session, { kind: 'ended' })
+      t.deepEqual(idp.revoked, [idp.newestRefreshToken])
+      t.deepEqual(await current(record), { kind: 'ended' })
+      t.true(refreshLines().every(({ outcome }) => outcome === 'rejected'))
+    })
+  }
+
+  test(`${mode}: a logout during a renewal that then fails ends the session all the same`, async t => {
+    const { record, clock, idp, current, logout } = await setUpRenewal(mode)
+    clock.advanceSeconds(3601)
+    const held = idp.holdNext(upstreamError())
+    const waiting = current(record)
+    await held.begun
+    await logout(record)
+    held.letGo()
+    t.deepEqual(await waiting, { kind: 'ended' })
+  })
+
+  test(`${mode}: a logout during a renewal before its time that then fails ends the session all the same`, async t => {
+    const { record, clock, idp, current, logout } = await setUpRenewal(mode, { marginSeconds: 120 })
+    clock.advanceSeconds(3500)
+    const held = idp.holdNext(upstreamError())
+    const waiting = current(record)
+    await held.begun
+    await logout(record)
+    held.letGo()
+    t.deepEqual(await waiting, { kind: 'ended' })
+  })
+
+  test(`${mode}: a revocation of the late token that fails is nobody's concern`, async t => {
+    const { record, clock, idp, current, logout } = await setUpRenewal(mode)
+    idp.revokeRefreshToken = () => Promise.reject(upstreamError())
+    clock.advanceSeconds(3601)
+    const held = idp.holdNext()
+    const waiting = current(record)
+    await held.begun
+    await logout(record)
+    held.letGo()
+    t.deepEqual(await waiting, { kind: 'ended' })
+  })
+
+  test(`${mode}: a logout ends its own session and no other`, async t => {
+    const { record, clock, live, logout, mode: modeUnderTest } = await setUpRenewal(mode)
+    const fields = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
+    const other = { id: 'another-session', issuedAt: clock.now(), fields }
+    await logout(record)
+    clock.advanceSeconds(3601)
+    t.is((await live(other)).id, 'another-session')
+  })
+}
+
+test('dual: a logout while the second refresh fails revokes what the first one brought', async t => {
+  const { record, clock, idp, current, logout } = await setUpRenewal('dual')
+  clock.advanceSeconds(3601)
+  idp.next({})
+  const held = idp.holdNext(upstreamError())
+  const waiting = current(record)
+  await held.begun
+  await logout(record)
+  held.letGo()
+  t.deepEqual(await waiting, { kind: 'ended' })
+  t.deepEqual(idp.revoked, [idp.newestRefreshToken])
+})

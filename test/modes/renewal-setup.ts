@@ -1,0 +1,87 @@
+// A login, a provider, a clock and a log for one test of the refresh step, in either mode.
+import type { Coordination } from '#src/coordination/coordination.js'
+import { createMemoryCoordination } from '#src/coordination/memory.js'
+import { createDualMode } from '#src/modes/dual.js'
+import type { ModeParts } from '#src/modes/grants.js'
+import { endSession } from '#src/modes/logouts.js'
+import type { Mode } from '#src/modes/mode.js'
+import { type CurrentSession, createRenewals, type Renewals } from '#src/modes/renewal.js'
+import { createSingleMode } from '#src/modes/single.js'
+import type { SessionRecord } from '#src/session/record.js'
+import { type Clock, createClock } from '../helpers/clock.js'
+import { type CollectedLogs, collectLogs, type LogEntry } from '../helpers/logs.js'
+import { createFakeIdp, type FakeIdp, type FakeIdpOptions } from './fake-idp.js'
+
+export const modeNames = ['single', 'dual'] as const
+export type ModeName = (typeof modeNames)[number]
+
+/** Grants that one whole refresh takes. */
+export const grantsOf: Readonly<Record<ModeName, number>> = { single: 1, dual: 2 }
+
+const createMode: Readonly<Record<ModeName, (parts: ModeParts) => Mode>> = {
+  single: parts => createSingleMode({ scopes: ['data:read'] }, parts),
+  dual: parts =>
+    createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, parts)
+}
+
+export interface RenewalSetUp {
+  readonly idp: FakeIdp
+  readonly mode: Mode
+  readonly clock: Clock
+  readonly coordination: Coordination
+  readonly renewals: Renewals
+  readonly logs: CollectedLogs
+  /** What a browser holds that has just logged in. */
+  readonly record: SessionRecord
+  current(record: SessionRecord): Promise<CurrentSession>
+  /** The same, where the session must be good; gives what the browser holds from now on. */
+  live(record: SessionRecord): Promise<SessionRecord>
+  /** The same, where the provider cannot renew it now. */
+  unavailable(record: SessionRecord): Promise<Extract<CurrentSession, { kind: 'unavailable' }>>
+  logout(record: SessionRecord): Promise<void>
+  /** Grants since the login. */
+  refreshes(): number
+  /** The lines about refreshes. */
+  refreshLines(): readonly LogEntry[]
+}
+
+export interface RenewalOptions extends FakeIdpOptions {
+  readonly marginSeconds?: number
+  readonly keepSeconds?: number
+}
+
+export async function setUpRenewal(name: ModeName, options: RenewalOptions = {}): Promise<RenewalSetUp> {
+  const { marginSeconds = 0, keepSeconds = 60, ...idpOptions } = options
+  const clock = createClock(1_700_000_000_000)
+  const idp = createFakeIdp(idpOptions)
+  const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, now: clock.now })
+  const coordination = createMemoryCoordination(clock.now)
+  const renewals = createRenewals({ mode, idp, coordination, now: clock.now, marginSeconds, keepSeconds })
+  const logs = await collectLogs()
+  const fields = await mode.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
+  const record = Object.freeze({ id: 'the-session-id', issuedAt: clock.now(), fields: Object.freeze(fields) })
+  const current = (record: SessionRecord) => renewals.current(record, () => logs.log)
+  return {
+    idp,
+    mode,
+    clock,
+    coordination,
+    renewals,
+    logs,
+    record,
+    current,
+    async live(record) {
+      const session = await current(record)
+      if (session.kind !== 'live') throw new Error(`the session is ${session.kind}`)
+      return session.record
+    },
+    async unavailable(record) {
+      const session = await current(record)
+      if (session.kind !== 'unavailable') throw new Error(`the session is ${session.kind}`)
+      return session
+    },
+    logout: record => endSession(coordination, record.id, 86_400_000),
+    refreshes: () => idp.grants.length - grantsOf[name],
+    refreshLines: () => logs.entries.filter(({ event }) => event === 'refresh')
+  }
+}
