@@ -26,14 +26,13 @@ export interface RedisLinkParts {
   readonly onUp: () => void
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly commandMs: number
+  readonly startMs: number
 }
 
-// Long enough to load the client and to shake hands over TLS; only what comes in these first seconds may wait for it.
-const START_MS = 2000
 const PROBE_UNSURE_MS = 25
 const PROBE_AWAY_MS = 500
 
-export function createRedisLink({ open, probe, onUp, log, commandMs }: RedisLinkParts): RedisLink {
+export function createRedisLink({ open, probe, onUp, log, commandMs, startMs }: RedisLinkParts): RedisLink {
   let state: LinkState = 'unsure'
   let client: RedisClient | undefined
   let isProbing = false
@@ -114,7 +113,7 @@ export function createRedisLink({ open, probe, onUp, log, commandMs }: RedisLink
     trouble = error
   }
 
-  beUnsure(START_MS)
+  beUnsure(startMs)
   const opening = open({ onReady: tryAgain, onLost: lost, onTrouble }).then(
     opened => {
       client = opened

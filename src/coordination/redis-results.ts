@@ -15,8 +15,8 @@ export interface RedisResults {
   finish(key: string, run: string, refused: string, text: string, ttlMs: number): Command<string | null>
   /** Gives the lock back without a result, and lets those who wait try. */
   release(key: string, run: string): Command<void>
-  /** Keeps the lock, or takes it again if Redis lost it; false when somebody else has it. */
-  extend(key: string, run: string): Command<boolean>
+  /** Keeps the lock, or takes it again if Redis lost it; false when somebody else has it, or had it and is done. */
+  extend(key: string, run: string, refused: string): Command<boolean>
   /** Leaves a result that Redis may have missed or lost. */
   restore(key: string, text: string, ttlMs: number): Command<void>
   look(key: string): Command<Begun | undefined>
@@ -62,11 +62,13 @@ const RELEASE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 redis.call('PUBLISH', ARGV[2], ARGV[3])`
 
-// KEYS: lock. ARGV: run, milliseconds of the lock.
+// KEYS: lock, result. ARGV: run, refused run, milliseconds of the lock.
 const EXTEND = `
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+local result = not owner and redis.call('GET', KEYS[2])
+if result and string.sub(result, 1, ${RUN_LENGTH}) ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 return 1`
 
 // KEYS: result. ARGV: result, its milliseconds, channel, key.
@@ -106,8 +108,8 @@ export function createRedisResults(prefix: string, channel: string, lockMs: numb
         await commands.eval(RELEASE, 1, lock(key), run, channel, key)
       }
     },
-    extend(key, run) {
-      return async commands => (await commands.eval(EXTEND, 1, lock(key), run, lockMs)) === 1
+    extend(key, run, refused) {
+      return async commands => (await commands.eval(EXTEND, 2, lock(key), result(key), run, refused, lockMs)) === 1
     },
     restore(key, text, ttlMs) {
       return async commands => {

@@ -29,6 +29,8 @@ const TIMING = {
   extendMs: 1000,
   /** A Redis that takes longer is of no use on the way of every request; much less would mistake a hiccup for an end. */
   commandMs: 500,
+  /** To load the client and to shake hands over TLS; only what comes in these first moments may wait for it. */
+  startMs: 2000,
   closeMs: 2000
 }
 // Marks and results are handed over this many at a time, so that requests get in between.
@@ -47,7 +49,7 @@ interface Packed<T> {
 
 export function createRedisCoordination(parts: RedisCoordinationParts): Coordination {
   const { open, prefix, sealer, now, log } = parts
-  const { lockMs, extendMs, commandMs, closeMs } = { ...TIMING, ...parts.timing }
+  const { lockMs, extendMs, commandMs, startMs, closeMs } = { ...TIMING, ...parts.timing }
   const channel = `${prefix}done`
   const results = createRedisResults(prefix, channel, lockMs)
   const markKey = (key: string) => `${prefix}mark:${key}`
@@ -60,19 +62,23 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
     probe: commands => commands.set(`${prefix}probe`, '1', 'PX', lockMs),
     onUp: tellRedis,
     log,
-    commandMs
+    commandMs,
+    startMs
   })
   const extending = setInterval(extendLocks, extendMs)
   extending.unref()
 
   interface OwnRun extends Run {
     readonly id: string
+    /** The run whose kept result would not do. */
+    readonly refused: string
     isLost: boolean
   }
 
-  function ownRun(isAway: boolean, id: string): OwnRun {
+  function ownRun(id: string, refused: string, isAway: boolean): OwnRun {
     return {
       id,
+      refused,
       isLost: isAway,
       isAlone() {
         return this.isLost || link.state() === 'away' || link.isBackSince(lockMs)
@@ -98,7 +104,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
         continue
       }
       sleeper.leave()
-      if (begun?.kind !== 'result') return runIt(key, ownRun(begun === undefined, id), refused, work)
+      if (begun?.kind !== 'result') return runIt(key, ownRun(id, refused, begun === undefined), work)
       const packed = unpack<T>(key, begun.text)
       if (packed && (hasWaited || (packed.isKept && accept(packed.value)))) {
         return { value: packed.value, how: hasWaited ? 'joined' : 'kept', run: runOf(begun.text), keepMs: 0 }
@@ -110,7 +116,6 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   async function runIt<T>(
     key: string,
     run: OwnRun,
-    refused: string,
     work: (run: Run) => Promise<Settled<T>>
   ): Promise<Done<T> & Settled<T>> {
     runs.set(key, run)
@@ -120,7 +125,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
       runs.delete(key)
       // Those who wait elsewhere need a moment to fetch what is not kept.
       const ttlMs = keepMs > 0 ? keepMs : 2 * lockMs
-      const earlier = await link.ask(results.finish(key, run.id, refused, text, ttlMs))
+      const earlier = await link.ask(results.finish(key, run.id, run.refused, text, ttlMs))
       const packed = earlier ? unpack<T>(key, earlier) : undefined
       if (earlier && packed) return { value: packed.value, how: 'joined', run: runOf(earlier), keepMs: 0 }
       return { value, how: 'ran', run: run.id, keepMs }
@@ -134,7 +139,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   function extendLocks() {
     for (const [key, run] of runs) {
       // Looked up again when it is sent: a lock given back must not be taken once more by a late extension.
-      const extend = results.extend(key, run.id)
+      const extend = results.extend(key, run.id, run.refused)
       void link
         .ask(async commands => (runs.get(key) === run ? extend(commands) : true))
         .then(isMine => {

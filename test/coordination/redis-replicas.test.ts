@@ -2,12 +2,11 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startReplica, startReplicas } from './replicas.js'
+import { commandsProcessed, controlledWork, KEEP_MS, never, someoneWaits, until } from './work.js'
 
-const KEEP_MS = 60_000
-const quickLock = { lockMs: 400, extendMs: 100 }
+const quickLock = { lockMs: 1500, extendMs: 100 }
 
 testWithRedis('a thousand askers on four replicas have the work done once', async t => {
   const redis = await startRedis(t)
@@ -39,7 +38,7 @@ testWithRedis('who waits on another replica is woken by the result, not by a clo
   await first
   const finished = performance.now()
   t.deepEqual(await second, { value: 'value', how: 'joined' })
-  t.true(performance.now() - finished < 5000)
+  t.true(performance.now() - finished < 15_000)
 })
 
 testWithRedis('when work fails, the other replicas try it themselves at once', async t => {
@@ -62,7 +61,7 @@ testWithRedis('no work is done twice while its owner lives, however long it take
   const first = owner.once('key', work.run)
   await work.started
   const second = other.once('key', never)
-  await pause(3 * quickLock.lockMs)
+  await pause(2.5 * quickLock.lockMs)
   work.finish('value')
   t.is((await first).how, 'ran')
   t.deepEqual(await second, { value: 'value', how: 'joined' })
@@ -281,55 +280,6 @@ testWithRedis('a run knows that it lost its lock to another', async t => {
   })
   t.deepEqual(seen, [false])
 })
-
-interface ControlledWork {
-  readonly run: () => Promise<{ value: unknown; keepMs: number }>
-  readonly started: Promise<void>
-  finish(value: unknown): void
-  fail(error: Error): void
-}
-
-/** Work that ends when the test says so. */
-function controlledWork(): ControlledWork {
-  let start = () => {}
-  let finish: ControlledWork['finish'] = () => {}
-  let fail: ControlledWork['fail'] = () => {}
-  const started = new Promise<void>(resolve => {
-    start = resolve
-  })
-  const ended = new Promise<unknown>((resolve, reject) => {
-    finish = resolve
-    fail = reject
-  })
-  return {
-    started,
-    finish: value => finish(value),
-    fail: error => fail(error),
-    async run() {
-      start()
-      return { value: await ended, keepMs: KEEP_MS }
-    }
-  }
-}
-
-async function never(): Promise<never> {
-  throw new Error('this work was not to be done')
-}
-
-/** Resolves when a replica has found a lock taken, which makes it ask how long it has to wait at most. */
-async function someoneWaits(admin: Redis): Promise<void> {
-  await until(async () => ((await commandsProcessed(admin)).pttl ?? 0) > 0)
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await pause(10)
-}
-
-async function commandsProcessed(admin: Redis): Promise<Record<string, number>> {
-  const stats = await admin.info('commandstats')
-  const calls = [...stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name, n]) => [name, Number(n)] as const)
-  return Object.fromEntries(calls.filter(([name]) => name === 'eval' || name === 'pttl' || name === 'set'))
-}
 
 function difference(before: Record<string, number>, after: Record<string, number>): Record<string, number> {
   const names = Object.keys(after).filter(name => after[name] !== before[name])

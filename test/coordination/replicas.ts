@@ -11,12 +11,17 @@ export interface Replica extends Coordination {
   readonly logs: CollectedLogs
 }
 
+// So patient that a slow machine is not taken for a Redis in trouble.
+const PATIENT = { commandMs: 20_000, startMs: 30_000 }
+/** Nearly as impatient as a server is. */
+export const IMPATIENT = { commandMs: 1000, startMs: 2000 }
+
 type Options = Partial<Pick<RedisCoordinationParts, 'prefix' | 'timing' | 'now'>> & { readonly secret?: string }
 
 export async function startReplica(
   t: Pick<ExecutionContext, 'teardown'>,
   url: string,
-  { prefix = 'platform-auth:test:', secret = 'a secret that replicas share', ...options }: Options = {}
+  { prefix = 'platform-auth:test:', secret = 'a secret that replicas share', timing, now = Date.now }: Options = {}
 ): Promise<Replica> {
   const address = parseRedisAddress(url)
   if (!address) throw new Error(`${url} is not understood`)
@@ -25,9 +30,9 @@ export async function startReplica(
     open: events => openRedisClient(address, events),
     prefix,
     sealer: createKeyring([secret]).sealer('shared results'),
-    now: Date.now,
+    now,
     log: logs.log,
-    ...options
+    timing: { ...PATIENT, ...timing }
   })
   t.teardown(() => coordination.close())
   return { ...coordination, logs }

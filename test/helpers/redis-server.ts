@@ -23,12 +23,15 @@ const program = ['redis-server', 'valkey-server'].find(name => spawnSync(name, [
 
 export const hasRedis = program !== undefined
 
+/** @param sentinelFile makes it a sentinel, which keeps its settings there. */
 export async function startRedis(
   t: Pick<ExecutionContext, 'teardown'>,
-  options: readonly string[] = []
+  options: readonly string[] = [],
+  sentinelFile?: string
 ): Promise<RedisServer> {
   const port = await freePort()
-  let child = await spawnRedis(port, options)
+  const spawnIt = () => spawnRedis(port, options, sentinelFile)
+  let child = await spawnIt()
   const admin = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50, maxRetriesPerRequest: null })
   admin.on('error', () => {})
   t.teardown(async () => {
@@ -44,7 +47,7 @@ export async function startRedis(
     kill: () => end(child),
     async restart() {
       await end(child)
-      child = await spawnRedis(port, options)
+      child = await spawnIt()
     }
   }
 }
@@ -55,10 +58,16 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-async function spawnRedis(port: number, options: readonly string[]): Promise<ChildProcess> {
-  const quiet = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', '/', '--logfile', '']
-  const child = spawn(program as string, ['--port', String(port), ...quiet, ...options], {
-    stdio: ['ignore', 'pipe', 'inherit']
+async function spawnRedis(
+  port: number,
+  options: readonly string[],
+  sentinelFile: string | undefined
+): Promise<ChildProcess> {
+  const where = ['--port', String(port), '--bind', '127.0.0.1']
+  const kind = sentinelFile ? ['--sentinel'] : ['--save', '', '--appendonly', 'no', '--dir', '/']
+  const file = sentinelFile ? [sentinelFile] : []
+  const child = spawn(program as string, [...file, ...where, ...kind, ...options], {
+    stdio: ['ignore', 'pipe', 'ignore']
   })
   running.add(child)
   child.once('exit', () => running.delete(child))
@@ -66,7 +75,7 @@ async function spawnRedis(port: number, options: readonly string[]): Promise<Chi
     let printed = ''
     child.stdout.on('data', chunk => {
       printed += chunk
-      if (/Ready to accept connections/.test(printed)) resolve()
+      if (/Ready to accept connections|Sentinel ID is/.test(printed)) resolve()
     })
     child.once('exit', code => reject(new Error(`redis-server ended with ${code}: ${printed}`)))
     child.once('error', reject)
@@ -83,7 +92,7 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /** A port that was free a moment ago, and stays the same over a restart. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }

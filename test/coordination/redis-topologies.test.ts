@@ -1,0 +1,128 @@
+// Where redisUrl may lead: a database behind a password, a cluster, sentinels, TLS.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../helpers/redis-topologies.js'
+import { coordinationContract } from './contract.js'
+import { IMPATIENT, startReplica, startReplicas } from './replicas.js'
+import { controlledWork, KEEP_MS, never, until } from './work.js'
+
+coordinationContract(
+  'redis cluster',
+  async t => ({ replicas: await startReplicas(t, (await startRedisCluster(t)).url), pass: ms => pause(ms) }),
+  testWithRedis
+)
+
+testWithRedis('a cluster shares the work between its nodes, and a waiter hears of it from any of them', async t => {
+  const { url, nodes } = await startRedisCluster(t)
+  const [owner, waiter] = await startReplicas(t, url, { timing: { lockMs: 30_000 } })
+  for (let n = 0; n < 10; n++) {
+    const work = controlledWork()
+    const first = owner.once(`key ${n}`, work.run)
+    await work.started
+    const second = waiter.once(`key ${n}`, never)
+    await pause(20)
+    work.finish(n)
+    await first
+    t.is((await second).value, n)
+    await owner.mark(`mark ${n}`, KEEP_MS)
+    t.true(await waiter.isMarked(`mark ${n}`))
+  }
+  for (const { admin } of nodes) t.true((await admin.dbsize()) > 0)
+  t.deepEqual([...owner.logs.entries, ...waiter.logs.entries], [])
+})
+
+testWithRedis('a cluster that lost a node is away, and used again when it is whole', async t => {
+  const { url, nodes } = await startRedisCluster(t)
+  const replica = await startReplica(t, url, { timing: IMPATIENT })
+  await replica.isMarked('warm')
+  await nodes[1]?.kill()
+  await until(async () => {
+    await replica.once(String(Math.random()), async () => ({ value: 1, keepMs: 1 }))
+    return replica.status().store === 'memory (redis away)'
+  })
+  await nodes[1]?.restart()
+  await until(() => replica.status().store === 'redis')
+  t.deepEqual(replica.logs.entries.map(({ event }) => event).slice(0, 2), ['redis_away', 'redis_back'])
+})
+
+testWithRedis('one host may be the entrance to a cluster', async t => {
+  const { nodes } = await startRedisCluster(t)
+  const [one, two] = await startReplicas(t, `redis://127.0.0.1:${nodes[0]?.port}?cluster`)
+  for (let n = 0; n < 10; n++) await one.mark(String(n), KEEP_MS)
+  for (let n = 0; n < 10; n++) t.true(await two.isMarked(String(n)))
+})
+
+testWithRedis('sentinels are asked for the master, and asked again after a failover', async t => {
+  const { url, sentinel } = await startRedisWithSentinel(t)
+  const [one, two] = await startReplicas(t, url, { timing: IMPATIENT })
+  await one.mark('before', KEEP_MS)
+  t.true(await two.isMarked('before'))
+  const master = async () => String(await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main'))
+  const old = await master()
+  await until(async () => (await sentinel.call('SENTINEL', 'FAILOVER', 'main').catch(() => 'not yet')) === 'OK')
+  await until(async () => (await master()) !== old)
+  const [host, port] = (await master()).split(',')
+  const admin = new Redis({ host, port: Number(port) })
+  t.teardown(() => admin.disconnect())
+  let n = 0
+  await until(async () => {
+    await one.mark(`after ${++n}`, KEEP_MS)
+    return (await two.isMarked(`after ${n}`)) && (await admin.exists(`platform-auth:test:mark:after ${n}`)) === 1
+  })
+  t.is(one.status().store, 'redis')
+})
+
+testWithRedis('a user, a password and a database number are taken from the address', async t => {
+  const redis = await startRedis(t, [
+    '--user',
+    'server',
+    'on',
+    '>p@ss',
+    '~platform-auth:*',
+    '&platform-auth:*',
+    '+@all'
+  ])
+  const replica = await startReplica(t, `redis://server:p%40ss@127.0.0.1:${redis.port}/7`)
+  await replica.once('key', async () => ({ value: 1, keepMs: KEEP_MS }))
+  t.is(replica.status().store, 'redis')
+  t.is(await redis.admin.dbsize(), 0)
+  await redis.admin.select(7)
+  t.deepEqual(await redis.admin.keys('*:result'), ['platform-auth:test:{key}:result'])
+})
+
+testWithRedis('a server may be allowed no more than what is used', async t => {
+  const commands = ['+eval', '+get', '+set', '+del', '+pttl', '+publish', '+subscribe', '+ping']
+  const rights = ['~platform-auth:*', '&platform-auth:*', '-@all', ...commands]
+  const redis = await startRedis(t, ['--user', 'server', 'on', '>pw', ...rights])
+  const [one, two] = await startReplicas(t, redis.url.replace('//', '//server:pw@'))
+  const work = controlledWork()
+  const first = one.once('key', work.run)
+  await work.started
+  const second = two.once('key', never)
+  await one.mark('ended', KEEP_MS)
+  t.true(await two.isMarked('ended'))
+  work.finish('value')
+  await first
+  t.is((await second).value, 'value')
+  t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
+})
+
+testWithRedis('over TLS a certificate that is not trusted is refused, and says so in the log', async t => {
+  const { url } = await startRedisWithTls(t)
+  const replica = await startReplica(t, url, { timing: IMPATIENT })
+  t.is((await replica.once('key', async () => ({ value: 1, keepMs: 1 }))).how, 'ran')
+  t.is(replica.status().store, 'memory (redis away)')
+  t.is(replica.logs.entries[0]?.reason, 'DEPTH_ZERO_SELF_SIGNED_CERT')
+})
+
+testWithRedis('over TLS a certificate that is trusted is all it takes', async t => {
+  const { url, certificate, admin } = await startRedisWithTls(t)
+  const env = { ...process.env, NODE_EXTRA_CA_CERTS: certificate }
+  const owner = fork(new URL('owner.js', import.meta.url), [url, 'key'], { env })
+  t.teardown(() => owner.kill('SIGKILL'))
+  await once(owner, 'message')
+  t.is(await admin.exists('platform-auth:test:{key}:lock'), 1)
+})

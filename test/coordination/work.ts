@@ -1,0 +1,54 @@
+// Work for a store to do, and ways to see how far it has come.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+
+export const KEEP_MS = 60_000
+
+export interface ControlledWork {
+  readonly run: () => Promise<{ value: unknown; keepMs: number }>
+  readonly started: Promise<void>
+  finish(value: unknown): void
+  fail(error: Error): void
+}
+
+/** Work that ends when the test says so. */
+export function controlledWork(): ControlledWork {
+  let start = () => {}
+  let finish: ControlledWork['finish'] = () => {}
+  let fail: ControlledWork['fail'] = () => {}
+  const started = new Promise<void>(resolve => {
+    start = resolve
+  })
+  const ended = new Promise<unknown>((resolve, reject) => {
+    finish = resolve
+    fail = reject
+  })
+  return {
+    started,
+    finish: value => finish(value),
+    fail: error => fail(error),
+    async run() {
+      start()
+      return { value: await ended, keepMs: KEEP_MS }
+    }
+  }
+}
+
+export async function never(): Promise<never> {
+  throw new Error('this work was not to be done')
+}
+
+/** Resolves when a replica has found a lock taken, which makes it ask how long it has to wait at most. */
+export async function someoneWaits(admin: Redis): Promise<void> {
+  await until(async () => ((await commandsProcessed(admin)).pttl ?? 0) > 0)
+}
+
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await pause(10)
+}
+
+export async function commandsProcessed(admin: Redis): Promise<Record<string, number>> {
+  const stats = await admin.info('commandstats')
+  const calls = [...stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name, n]) => [name, Number(n)] as const)
+  return Object.fromEntries(calls.filter(([name]) => name === 'eval' || name === 'pttl' || name === 'set'))
+}
