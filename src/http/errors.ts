@@ -120,7 +120,14 @@ export function providerFailure(error: OAuthError | UpstreamError): HttpError {
   if (error instanceof OAuthError) {
     return new HttpError(502, 'server_error', 'The identity provider refused a request of this server.')
   }
-  return error.problem === 'unusable'
-    ? new HttpError(502, 'server_error', 'The identity provider gave an answer that could not be used.')
-    : new HttpError(504, 'temporarily_unavailable', 'The identity provider could not be reached in time.')
+  switch (error.problem) {
+    case 'unusable':
+      return new HttpError(502, 'server_error', 'The identity provider gave an answer that could not be used.')
+    case 'busy':
+      return new HttpError(503, 'temporarily_unavailable', 'Too many requests wait for the identity provider.', {
+        'Retry-After': '2'
+      })
+    default:
+      return new HttpError(504, 'temporarily_unavailable', 'The identity provider could not be reached in time.')
+  }
 }

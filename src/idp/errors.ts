@@ -24,8 +24,9 @@ export class OAuthError extends Error {
  * - `timeout`: no whole answer within the time allowed
  * - `unreachable`: no connection, or it broke before the answer was whole
  * - `unusable`: an answer that is not what the protocol promises, server errors included
+ * - `busy`: so many calls were waiting for the provider already that this one was not made
  */
-export type UpstreamProblem = 'timeout' | 'unreachable' | 'unusable'
+export type UpstreamProblem = 'timeout' | 'unreachable' | 'unusable' | 'busy'
 
 /** The provider could not be reached, or what it said made no sense. */
 export class UpstreamError extends Error {

@@ -6,6 +6,7 @@ import http from 'node:http'
 import https from 'node:https'
 import type { Got, Method } from 'got'
 import { type Endpoint, UpstreamError } from './errors.js'
+import { createQueue, type Queue, QueueFullError, type QueueLimits } from './queue.js'
 
 export interface TransportRequest {
   readonly endpoint: Endpoint
@@ -37,8 +38,11 @@ const LONGEST_ANSWER = 1024 * 1024
 // Shorter than any provider's own patience: a socket that it closes just as we send costs a single-use token.
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
+// For each endpoint, so that slow profiles do not hold up renewals. With answers in 200 ms this is 19,000 calls a
+// minute, far beyond what providers allow an application; what waits longer than the one timeout gives up by itself.
+const LIMITS: QueueLimits = { atOnce: 64, waiting: 1000 }
 
-export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS): Transport {
+export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS): Transport {
   const agents = {
     http: new http.Agent({ keepAlive: true, timeout: idleSocketMs }),
     https: new https.Agent({ keepAlive: true, timeout: idleSocketMs })
@@ -89,19 +93,45 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
     }
   }
 
+  const queues = new Map<Endpoint, Queue>()
+
+  async function enter(endpoint: Endpoint, deadline: AbortSignal): Promise<() => void> {
+    const queue = queues.get(endpoint) ?? createQueue(limits)
+    queues.set(endpoint, queue)
+    const started = performance.now()
+    try {
+      return await queue.enter(deadline)
+    } catch (error) {
+      if (error instanceof QueueFullError) {
+        throw new UpstreamError(endpoint, 'busy', 'too many calls were waiting for it, so this one was not made')
+      }
+      const durationMs = Math.round(performance.now() - started)
+      throw new UpstreamError(endpoint, 'timeout', 'its turn did not come in time', { durationMs })
+    }
+  }
+
+  async function callInTurn(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
+    // A token request is never sent twice: the first may have arrived, and what it carries is single use.
+    let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
+    for (;;) {
+      attemptsLeft--
+      try {
+        const response = await attempt(request, deadline)
+        if (attemptsLeft === 0 || response.status < 500) return response
+      } catch (error) {
+        if (attemptsLeft === 0 || !(error instanceof UpstreamError) || error.problem !== 'unreachable') throw error
+      }
+    }
+  }
+
   return {
     async call(request) {
       const deadline = AbortSignal.timeout(request.timeoutMs ?? timeoutMs)
-      // A token request is never sent twice: the first may have arrived, and what it carries is single use.
-      let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
-      for (;;) {
-        attemptsLeft--
-        try {
-          const response = await attempt(request, deadline)
-          if (attemptsLeft === 0 || response.status < 500) return response
-        } catch (error) {
-          if (attemptsLeft === 0 || !(error instanceof UpstreamError) || error.problem !== 'unreachable') throw error
-        }
+      const leave = await enter(request.endpoint, deadline)
+      try {
+        return await callInTurn(request, deadline)
+      } finally {
+        leave()
       }
     },
     async warmUp() {

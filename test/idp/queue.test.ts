@@ -1,0 +1,82 @@
+import test from 'ava'
+import { createQueue, QueueFullError } from '#src/idp/queue.js'
+
+const patient = () => new AbortController().signal
+/** Lets everything happen that needs no time. */
+const settled = () => new Promise(resolve => setImmediate(resolve))
+
+test('as many as allowed enter at once, and the others in the order in which they came', async t => {
+  const queue = createQueue({ atOnce: 2, waiting: 10 })
+  const entered: number[] = []
+  const leaves: (() => void)[] = []
+  for (const n of [1, 2, 3, 4, 5]) {
+    void queue.enter(patient()).then(leave => {
+      entered.push(n)
+      leaves.push(leave)
+    })
+  }
+  await settled()
+  t.deepEqual(entered, [1, 2])
+  leaves[1]?.()
+  await settled()
+  t.deepEqual(entered, [1, 2, 3])
+  leaves[0]?.()
+  leaves[2]?.()
+  await settled()
+  t.deepEqual(entered, [1, 2, 3, 4, 5])
+})
+
+test('nobody overtakes those who wait', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 10 })
+  const leave = await queue.enter(patient())
+  const order: string[] = []
+  const first = queue.enter(patient()).then(next => {
+    order.push('waited')
+    return next
+  })
+  leave()
+  const second = queue.enter(patient()).then(() => order.push('came later'))
+  ;(await first)()
+  await second
+  t.deepEqual(order, ['waited', 'came later'])
+})
+
+test('leaving twice lets one in, not two', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 10 })
+  const leave = await queue.enter(patient())
+  let inside = 0
+  for (const _ of [1, 2]) void queue.enter(patient()).then(() => inside++)
+  leave()
+  leave()
+  await settled()
+  t.is(inside, 1)
+})
+
+test('who finds the queue full is turned away at once', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  const leave = await queue.enter(patient())
+  const waiting = queue.enter(patient())
+  await t.throwsAsync(queue.enter(patient()), { instanceOf: QueueFullError })
+  leave()
+  ;(await waiting)()
+  await t.notThrowsAsync(queue.enter(patient()))
+})
+
+test('who gives up frees the place in the queue, and is not let in later', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  const leave = await queue.enter(patient())
+  const impatient = new AbortController()
+  const givenUp = queue.enter(impatient.signal)
+  const reason = new Error('no more patience')
+  impatient.abort(reason)
+  t.is(await t.throwsAsync(givenUp), reason)
+  const next = queue.enter(patient())
+  leave()
+  await t.notThrowsAsync(next)
+})
+
+test('who has no patience left does not enter, even when there is room', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  await t.throwsAsync(queue.enter(AbortSignal.abort(new Error('too late'))), { message: 'too late' })
+  await t.notThrowsAsync(queue.enter(patient()))
+})
