@@ -10,7 +10,7 @@ import { type AuthorizationResponse, parseAuthorizationResponse } from './author
 import type { CookieNames } from './cookies.js'
 import { HttpError } from './errors.js'
 import { type LoginCookie, readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { cookieMissing } from './login-loop.js'
+import { loginCookieMissing } from './login-loop.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'
 import { sessionRecord, writeSession } from './session.js'
@@ -39,7 +39,7 @@ export function callback(parts: CallbackParts): Middleware {
       const opened = transactions.open(response.state, loginCookie?.browser)
       if (opened.kind === 'foreign') throw badLogin('This login was not started in this browser.')
       if (opened.kind === 'unbound') {
-        throw cookieMissing('The login cookie did not come back.', cookies, 'unknown')
+        throw loginCookieMissing(cookies)
       }
       if (opened.kind === 'expired') {
         if (await hasLiveSession(ctx)) return redirect(ctx, homePath)

@@ -19,13 +19,26 @@ export function isLoginLoop(ctx: Context, names: CookieNames, loginCookie: Login
   return succeededAt <= now && now - succeededAt < JUST_NOW_MS
 }
 
-/** @param description for the JSON answer; the page explains the reasons at length. */
-export function cookieMissing(description: string, names: CookieNames, host: 'same' | 'other' | 'unknown'): HttpError {
-  const reasons: LoginLoopReason[] = []
-  if (host === 'other') reasons.push('other_host')
-  if (names.secure) reasons.push('secure_cookie_on_http')
-  if (host === 'unknown') reasons.push('other_host')
-  reasons.push('cookies_blocked')
-  if (host !== 'unknown') reasons.push('cookie_too_large')
+/** A session cookie was set and did not come back, although the login cookie beside it did. */
+export function sessionCookieMissing({ isOtherHost }: { readonly isOtherHost: boolean }): HttpError {
+  const description = 'The session cookie of a login that has just succeeded did not come back.'
+  return cookieMissing(description, [
+    ...(isOtherHost ? (['other_host'] as const) : []),
+    'cookie_too_large',
+    'cookies_blocked'
+  ])
+}
+
+/** The callback was reached without the login cookie. */
+export function loginCookieMissing({ secure }: CookieNames): HttpError {
+  const description = 'The login cookie did not come back.'
+  return cookieMissing(description, [
+    ...(secure ? (['secure_cookie_on_http'] as const) : []),
+    'other_host',
+    'cookies_blocked'
+  ])
+}
+
+function cookieMissing(description: string, reasons: readonly LoginLoopReason[]): HttpError {
   return new HttpError(400, 'session_cookie_missing', description, {}, reasons)
 }

@@ -6,7 +6,7 @@ import type { Metrics } from '../metrics/metrics.js'
 import type { Mode } from '../modes/mode.js'
 import type { CookieNames } from './cookies.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { cookieMissing, isLoginLoop } from './login-loop.js'
+import { isLoginLoop, sessionCookieMissing } from './login-loop.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'
 
@@ -42,8 +42,7 @@ export function login({
     writeLoginCookie(ctx, cookies, { browser, succeededAt: undefined })
     if (sent && isLoginLoop(ctx, cookies, sent, now())) {
       requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie just set did not come back')
-      const description = 'The session cookie of a login that has just succeeded did not come back.'
-      throw cookieMissing(description, cookies, ctx.host === callbackHost ? 'same' : 'other')
+      throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost })
     }
     const [returnTo, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
     const { state, nonce, codeChallenge } = transactions.begin(

@@ -73,7 +73,7 @@ test('a program that asks gets the same in JSON', async t => {
 test('the page names the likely reasons and the way forward, and loads nothing from elsewhere', async t => {
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login')
-  t.deepEqual(reasonsOn(page), ['blocked', 'size'])
+  t.deepEqual(reasonsOn(page), ['size', 'blocked'])
   t.regex(page.text(), /href="\/api\/auth\/login"/)
   t.regex(page.text(), /href="\/"/)
   t.regex(page.text(), new RegExp(`<code>${page.headers['x-request-id']}</code>`))
@@ -89,14 +89,13 @@ test('under another host name, the page says where the application is to be open
   t.regex(page.text(), /href="http:\/\/localhost:8080\/"/)
 })
 
-test('over plain http, the page of an https deployment says that this is why', async t => {
+test('on an https deployment, a login without its cookie may have begun over plain http, and the page says so', async t => {
   const callbackUrl = httpsCallbackUrl
-  const { browser, origin } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
+  const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
   const login = await browser.navigate('/tools/viewer/api/auth/login')
-  const authorized = await browser.navigate(login.headers.location ?? '', { from: origin })
-  await openCallback(browser, authorized.headers.location ?? '')
-  for (const [name] of sessionCookies(browser)) browser.cookies.delete(name)
-  const page = await browser.navigate('/tools/viewer/api/auth/login')
+  const back = await browser.navigate(login.headers.location ?? '', { from: browser.origin ?? '' })
+  browser.cookies.clear()
+  const page = await openCallback(browser, back.headers.location ?? '')
   t.is(reasonsOn(page)[0], 'http')
   t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/"/)
   t.regex(page.text(), /href="\/tools\/viewer\/api\/auth\/login"/)
