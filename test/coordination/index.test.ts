@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import test from 'ava'
+import type { Config } from '#src/config/settings.js'
+import { createCoordination } from '#src/coordination/index.js'
+import { createKeyring } from '#src/sealing/keyring.js'
+import { type DeepPartial, testConfig } from '../helpers/config.js'
+import { collectLogs } from '../helpers/logs.js'
+import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { until } from './work.js'
+
+const provider = {
+  clientId: 'client',
+  clientSecret: 'client secret',
+  authorizationEndpoint: 'http://127.0.0.1:1/authorize',
+  tokenEndpoint: 'http://127.0.0.1:1/token',
+  userinfoEndpoint: 'http://127.0.0.1:1/userinfo',
+  revocationEndpoint: 'http://127.0.0.1:1/revoke',
+  endSessionEndpoint: 'http://127.0.0.1:1/logout'
+}
+
+async function setUp(t: { teardown(end: () => unknown): void }, overrides: DeepPartial<Config> = {}) {
+  const config = testConfig(provider, overrides)
+  const keyring = createKeyring([config.session.secret])
+  const coordination = createCoordination(config, { keyring, now: Date.now, log: (await collectLogs()).log })
+  t.teardown(() => coordination.close())
+  return coordination
+}
+
+test('without an address of a Redis this process coordinates by itself', async t => {
+  const coordination = await setUp(t)
+  t.deepEqual(coordination.status(), { store: 'memory' })
+  await coordination.mark('key', 1000)
+  t.true(await coordination.isMarked('key'))
+})
+
+test('the Redis client is loaded only when there is an address of a Redis', async t => {
+  const script = (redisUrl: string) => `
+    import { createRequire } from 'node:module'
+    import { createCoordination } from '#src/coordination/index.js'
+    const config = { mode: 'single', platform: {}, redisUrl: ${redisUrl} }
+    const log = { info() {}, warn() {} }
+    const coordination = createCoordination(config, { keyring: { sealer() {} }, now: Date.now, log })
+    await coordination.isMarked('key')
+    const loaded = Object.keys(createRequire(import.meta.url).cache)
+    console.log(loaded.some(path => path.includes('ioredis')))
+    process.exit()`
+  const run = async (redisUrl: string) => {
+    const args = ['--input-type=module', '--eval', script(redisUrl)]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: new URL('../..', import.meta.url) })
+    return stdout.trim()
+  }
+  t.is(await run('undefined'), 'false')
+  t.is(await run("'redis://127.0.0.1:1'"), 'true')
+})
+
+testWithRedis('replicas of a deployment see each other, applications and modes that share a Redis do not', async t => {
+  const { url: redisUrl } = await startRedis(t)
+  const one = await setUp(t, { redisUrl })
+  const replica = await setUp(t, { redisUrl })
+  const others = [
+    await setUp(t, { redisUrl, mode: 'dual' }),
+    await setUp(t, { redisUrl, platform: { clientId: 'another' } }),
+    await setUp(t, { redisUrl, platform: { issuer: 'https://idp.example' } })
+  ]
+  t.deepEqual(one.status(), { store: 'redis' })
+  await one.mark('key', 60_000)
+  await until(() => replica.isMarked('key'))
+  for (const other of others) t.false(await other.isMarked('key'))
+})

@@ -1,0 +1,166 @@
+// Whole servers as replicas of one deployment: one provider, one Redis, and a browser that meets now this one, now that.
+import type { ExecutionContext } from 'ava'
+import { createClock } from '../helpers/clock.js'
+import { defaultCallbackUrl } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+import { startReplica } from './replicas.js'
+
+interface Replicated {
+  readonly servers: readonly [TestServer, TestServer, ...TestServer[]]
+  readonly redis: RedisServer
+}
+
+async function startReplicated(t: ExecutionContext, mode: 'single' | 'dual', count = 2): Promise<Replicated> {
+  const redis = await startRedis(t)
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+  const start = async () => {
+    const coordination = await startReplica(t, redis.url, { now: clock.now })
+    return startTestServer(t, { mode, idp, clock, logLevel: 'info', parts: { coordination } })
+  }
+  const servers: [TestServer, TestServer, ...TestServer[]] = [await start(), await start()]
+  while (servers.length < count) servers.push(await start())
+  return { servers, redis }
+}
+
+for (const [mode, calls] of [
+  ['single', 1],
+  ['dual', 2]
+] as const) {
+  const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
+
+  testWithRedis(`${mode}: a thousand requests over four replicas on one expired session renew it once`, async t => {
+    const { servers } = await startReplicated(t, mode, 4)
+    const [{ browser, idp, clock }] = servers
+    await signIn(browser)
+    clock.advanceSeconds(3600)
+    const before = idp.tokenRequests.length
+    const tabs = Array.from({ length: 40 }, (_, index) => {
+      const tab = browser.clone()
+      servers[index % servers.length]?.connect(tab)
+      return tab
+    })
+    const started = performance.now()
+    const asked = tabs.flatMap(tab =>
+      Array.from({ length: 25 }, async () => ({ response: await tab.fetch(path), ms: performance.now() - started }))
+    )
+    const answers = await Promise.all(asked)
+    t.is(answers.filter(({ response }) => response.statusCode === 200).length, 1000)
+    t.is(new Set(answers.map(({ response }) => response.text())).size, 1)
+    t.is(idp.tokenRequests.length - before, calls)
+    t.deepEqual(idp.reuses, [])
+    const times = answers.map(({ ms }) => Math.round(ms)).sort((a, b) => a - b)
+    t.log(`answered after ${times[0]} to ${times.at(-1)} ms, half of them by ${times[500]} ms`)
+  })
+
+  testWithRedis(`${mode}: a session renewed by one replica goes on at another, with the old cookie too`, async t => {
+    const { servers } = await startReplicated(t, mode)
+    const [one, two] = servers
+    const { browser, idp, clock } = one
+    await signIn(browser)
+    const old = browser.clone()
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch(path)).statusCode, 200)
+    const after = idp.tokenRequests.length
+    for (const tab of [browser, old]) {
+      two.connect(tab)
+      t.is((await tab.fetch(path)).statusCode, 200)
+    }
+    t.is(idp.tokenRequests.length, after)
+  })
+}
+
+testWithRedis('a logout at one replica ends every copy of the cookie at all of them', async t => {
+  const { servers } = await startReplicated(t, 'dual')
+  const [one, two] = servers
+  await signIn(one.browser)
+  const copy = one.browser.clone()
+  two.connect(copy)
+  t.is((await copy.fetch('/api/auth/token')).statusCode, 200)
+  await one.browser.navigate('/api/auth/logout')
+  t.is((await copy.fetch('/api/auth/token')).statusCode, 401)
+  t.is((await copy.fetch('/api/auth/profile')).statusCode, 401)
+})
+
+testWithRedis('a logout wins over a renewal at another replica, and the late token is revoked', async t => {
+  const { servers } = await startReplicated(t, 'single')
+  const [one, two] = servers
+  const { browser, idp, clock } = one
+  await signIn(browser)
+  const other = browser.clone()
+  two.connect(other)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const renewal = browser.fetch('/api/auth/profile')
+  await hold.arrived()
+  t.is((await other.navigate('/api/auth/logout')).statusCode, 302)
+  hold.release()
+  t.is((await renewal).statusCode, 401)
+  await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
+  t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
+})
+
+testWithRedis('the same callback at two replicas redeems its code once, and both sign the browser in', async t => {
+  const { servers } = await startReplicated(t, 'single')
+  const [one, two] = servers
+  const { browser, idp } = one
+  const callbackUrl = await startLogin(browser)
+  const other = browser.clone()
+  two.connect(other)
+  const answers = await Promise.all([browser, other].map(tab => openCallback(tab, callbackUrl)))
+  t.deepEqual(
+    answers.map(({ statusCode }) => statusCode),
+    [302, 302]
+  )
+  t.is(idp.tokenRequests.length, 1)
+  for (const tab of [browser, other]) t.is((await tab.fetch('/api/auth/profile')).statusCode, 200)
+})
+
+testWithRedis('an answer that was lost with its server is given again by the next one', async t => {
+  const { servers } = await startReplicated(t, 'dual')
+  const [one, two] = servers
+  const { browser, idp, clock } = one
+  await signIn(browser)
+  const old = browser.clone()
+  clock.advanceSeconds(3600)
+  await browser.fetch('/api/auth/token')
+  await one.server.close()
+  const after = idp.tokenRequests.length
+  two.connect(old)
+  const response = await old.fetch('/api/auth/token')
+  t.is(response.statusCode, 200)
+  t.true(response.setCookies.length > 0)
+  t.is(idp.tokenRequests.length, after)
+})
+
+testWithRedis('readyz names the store in use, and stays 200 while Redis is away', async t => {
+  const redis = await startRedis(t)
+  const { browser, logs } = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
+  await signIn(browser)
+  const store = async () => (await browser.get('/readyz')).json().store
+  t.is(await store(), 'redis')
+  await redis.kill()
+  while ((await store()) !== 'memory (redis away)') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  const ready = await browser.get('/readyz')
+  t.is(ready.statusCode, 200)
+  t.deepEqual(ready.json(), { status: 'ready', store: 'memory (redis away)' })
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+  await redis.restart()
+  await eventually(() => logs.find(({ event }) => event === 'redis_back') !== undefined)
+  t.is(await store(), 'redis')
+})
+
+testWithRedis('a server whose Redis is not there starts, signs in and renews', async t => {
+  const redis = await startRedis(t)
+  await redis.kill()
+  const server = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
+  const { browser, clock, idp } = server
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  t.is(idp.tokenRequests.length, 4)
+})
