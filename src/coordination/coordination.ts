@@ -32,6 +32,8 @@ export interface Settled<T> {
   readonly value: T
   /** How long later askers are given the same value, in milliseconds; 0 for only those who are waiting now. */
   readonly keepMs: number
+  /** It cannot be had again. Should the work have been done twice after all, such a result outweighs any other. */
+  readonly isPrecious?: boolean
 }
 
 export interface Once<T> {

@@ -9,15 +9,16 @@ export interface RedisResults {
   /** Takes the lock unless somebody else has it, or there is a result other than the one `refused`. */
   begin(key: string, run: string, refused: string): Command<Begun>
   /**
-   * Leaves the result, gives the lock back, tells those who wait. When a result came up meanwhile, it stays and is
-   * returned: it is of an earlier run that had lost the lock to this one, and whose token was therefore used first.
+   * Leaves the result, gives the lock back, tells those who wait. Should another run have left one meanwhile, a precious
+   * one outweighs one that is not, and otherwise the one that began first stays, since its token was used first: that
+   * is the other for a run that still has its lock, and itself for one that lost it. If the other stays, it is returned.
    */
   finish(key: string, run: string, refused: string, text: string, ttlMs: number): Command<string | null>
   /** Gives the lock back without a result, and lets those who wait try. */
   release(key: string, run: string): Command<void>
   /** Keeps the lock, or takes it again if Redis lost it; false when somebody else has it, or had it and is done. */
   extend(key: string, run: string, refused: string): Command<boolean>
-  /** Leaves a result that Redis may have missed or lost. */
+  /** Leaves a result that Redis may have missed or lost, unless there is another, and no less precious. */
   restore(key: string, text: string, ttlMs: number): Command<void>
   look(key: string): Command<Begun | undefined>
 }
@@ -30,9 +31,11 @@ export type Begun =
   | { readonly kind: 'held'; readonly leftMs: number }
   | { readonly kind: 'result'; readonly text: string }
 
-/** A run's id; a result's text begins with that of the run that made it. */
+/** A run's id. A result's text begins with that of the run that made it, and a sign that tells whether it is precious. */
 export const RUN_LENGTH = 22
 export const NO_RUN = '-'.repeat(RUN_LENGTH)
+export const PRECIOUS = '+'
+export const ORDINARY = '-'
 
 // KEYS: lock, result. ARGV: run, refused run, milliseconds of the lock.
 const BEGIN = `
@@ -42,20 +45,24 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return { 'mine' } end
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[3]) then return { 'mine' } end
 return { 'held', redis.call('PTTL', KEYS[1]) }`
 
-// KEYS: lock, result. ARGV: run, refused run, result, its milliseconds, channel, key.
-const FINISH = `
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  redis.call('DEL', KEYS[1])
-  local other = redis.call('GET', KEYS[2])
-  local by = other and string.sub(other, 1, ${RUN_LENGTH})
-  if by and by ~= ARGV[2] and by ~= ARGV[1] then
-    redis.call('PUBLISH', ARGV[5], ARGV[6])
-    return other
-  end
+const OUTWEIGHS = `
+local function outweighs(a, b)
+  local sign = ${RUN_LENGTH} + 1
+  return string.sub(a, sign, sign) == '${PRECIOUS}' and string.sub(b, sign, sign) ~= '${PRECIOUS}'
 end
-redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
+`
+
+// KEYS: lock, result. ARGV: run, refused run, result, its milliseconds, channel, key.
+const FINISH = `${OUTWEIGHS}
+local other = redis.call('GET', KEYS[2])
+local by = other and string.sub(other, 1, ${RUN_LENGTH})
+local isMine = redis.call('GET', KEYS[1]) == ARGV[1]
+if isMine then redis.call('DEL', KEYS[1]) end
+local stays = by and by ~= ARGV[1] and by ~= ARGV[2]
+  and (outweighs(other, ARGV[3]) or isMine and not outweighs(ARGV[3], other))
+if not stays then redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4]) end
 redis.call('PUBLISH', ARGV[5], ARGV[6])
-return false`
+return stays and other`
 
 // KEYS: lock. ARGV: run, channel, key.
 const RELEASE = `
@@ -72,8 +79,11 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 return 1`
 
 // KEYS: result. ARGV: result, its milliseconds, channel, key.
-const RESTORE = `
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then redis.call('PUBLISH', ARGV[3], ARGV[4]) end`
+const RESTORE = `${OUTWEIGHS}
+local other = redis.call('GET', KEYS[1])
+if other and not outweighs(ARGV[1], other) then return end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('PUBLISH', ARGV[3], ARGV[4])`
 
 // KEYS: lock, result.
 const LOOK = `

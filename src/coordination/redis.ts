@@ -10,7 +10,7 @@ import type { Coordination, Once, Run, Settled } from './coordination.js'
 import { createMemoryCoordination } from './memory.js'
 import type { RedisClient, RedisEvents } from './redis-client.js'
 import { createRedisLink } from './redis-link.js'
-import { type Begun, createRedisResults, NO_RUN, RUN_LENGTH } from './redis-results.js'
+import { type Begun, createRedisResults, NO_RUN, ORDINARY, PRECIOUS, RUN_LENGTH } from './redis-results.js'
 import { createWakeups } from './wakeups.js'
 
 export interface RedisCoordinationParts {
@@ -33,12 +33,14 @@ const TIMING = {
   startMs: 2000,
   closeMs: 2000
 }
+// Not sealed, but authenticated: the run, and whether its result is precious.
+const HEAD_LENGTH = RUN_LENGTH + 1
 // Marks and results are handed over this many at a time, so that requests get in between.
 const RESTORED_AT_ONCE = 200
 
 /** What this process keeps of a piece of work: enough to tell Redis again. */
 interface Done<T> extends Once<T> {
-  readonly run: string
+  readonly head: string
 }
 
 /** What travels, sealed. `isKept` is false when it is only for those who were waiting. */
@@ -107,7 +109,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
       if (begun?.kind !== 'result') return runIt(key, ownRun(id, refused, begun === undefined), work)
       const packed = unpack<T>(key, begun.text)
       if (packed && (hasWaited || (packed.isKept && accept(packed.value)))) {
-        return { value: packed.value, how: hasWaited ? 'joined' : 'kept', run: runOf(begun.text), keepMs: 0 }
+        return { value: packed.value, how: hasWaited ? 'joined' : 'kept', head: headOf(begun.text), keepMs: 0 }
       }
       refused = runOf(begun.text)
     }
@@ -120,15 +122,16 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   ): Promise<Done<T> & Settled<T>> {
     runs.set(key, run)
     try {
-      const { value, keepMs } = await work(run)
-      const text = pack(key, run.id, { value, isKept: keepMs > 0 })
+      const { value, keepMs, isPrecious = false } = await work(run)
+      const head = run.id + (isPrecious ? PRECIOUS : ORDINARY)
+      const text = pack(key, head, { value, isKept: keepMs > 0 })
       runs.delete(key)
       // Those who wait elsewhere need a moment to fetch what is not kept.
       const ttlMs = keepMs > 0 ? keepMs : 2 * lockMs
-      const earlier = await link.ask(results.finish(key, run.id, run.refused, text, ttlMs))
-      const packed = earlier ? unpack<T>(key, earlier) : undefined
-      if (earlier && packed) return { value: packed.value, how: 'joined', run: runOf(earlier), keepMs: 0 }
-      return { value, how: 'ran', run: run.id, keepMs }
+      const other = await link.ask(results.finish(key, run.id, run.refused, text, ttlMs))
+      const packed = other ? unpack<T>(key, other) : undefined
+      if (other && packed) return { value: packed.value, how: 'joined', head: headOf(other), keepMs: 0 }
+      return { value, how: 'ran', head, keepMs }
     } catch (error) {
       runs.delete(key)
       void link.ask(results.release(key, run.id))
@@ -160,7 +163,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   function* restorations() {
     for (const [key, value, leftMs] of local.results()) {
       const done = value as Done<unknown>
-      const text = pack(key, done.run, { value: done.value, isKept: true })
+      const text = pack(key, done.head, { value: done.value, isKept: true })
       yield () => link.ask(results.restore(key, text, leftMs))
     }
     for (const [key, , leftMs] of local.marks()) yield () => setMark(key, leftMs)
@@ -170,13 +173,13 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
     return link.ask(commands => commands.set(markKey(key), '1', 'PX', Math.max(1, Math.ceil(ttlMs))))
   }
 
-  function pack<T>(key: string, run: string, packed: Packed<T>): string {
-    return run + sealer.seal(Buffer.from(JSON.stringify(packed)), `${key} ${run}`)
+  function pack<T>(key: string, head: string, packed: Packed<T>): string {
+    return head + sealer.seal(Buffer.from(JSON.stringify(packed)), `${key} ${head}`)
   }
 
-  /** Undefined for what was not sealed by this deployment for this key and run; then the work is done again. */
+  /** Undefined for what was not sealed by this deployment for this key by this run; then the work is done again. */
   function unpack<T>(key: string, text: string): Packed<T> | undefined {
-    const plaintext = sealer.open(text.slice(RUN_LENGTH), `${key} ${runOf(text)}`)
+    const plaintext = sealer.open(text.slice(HEAD_LENGTH), `${key} ${headOf(text)}`)
     return plaintext && (JSON.parse(plaintext.toString()) as Packed<T>)
   }
 
@@ -255,4 +258,8 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
 
 function runOf(text: string): string {
   return text.slice(0, RUN_LENGTH)
+}
+
+function headOf(text: string): string {
+  return text.slice(0, HEAD_LENGTH)
 }

@@ -38,7 +38,7 @@ export function createRedemptions({ mode, coordination, now, keepSeconds }: Rede
         // The kept tokens go after a while; that the login was used must be known for as long as its state is good.
         await coordination.mark(key, expiresAt - now())
         const record = { id: randomBytes(16).toString('base64url'), issuedAt: now(), fields }
-        return { value: record, keepMs: keepSeconds * 1000 }
+        return { value: record, isPrecious: true, keepMs: keepSeconds * 1000 }
       })
       if (!record || (await hasEnded(coordination, record.id))) return { kind: 'spent' }
       return { kind: how === 'kept' ? 'repeated' : 'fresh', record }

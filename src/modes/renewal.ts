@@ -3,11 +3,12 @@
  * refresh token at a time, its result kept for requests that left the browser before the new cookie reached it.
  */
 import { createHash } from 'node:crypto'
-import type { Coordination, Once } from '../coordination/coordination.js'
+import type { Coordination, Once, Run } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
+import { createDoubts } from './doubts.js'
 import type { Log } from './log.js'
 import { hasEnded } from './logouts.js'
 import type { Mode } from './mode.js'
@@ -53,6 +54,7 @@ const LONGEST_PAUSE_SECONDS = 60
 export function createRenewals(parts: RenewalParts): Renewals {
   const { mode, idp, coordination, now, marginSeconds, keepSeconds, metrics = noMetrics } = parts
   const keepMs = keepSeconds * 1000
+  const doubts = createDoubts(coordination, keepMs)
 
   function hasExpired({ expires_at = 0 }: SessionFields): boolean {
     return expires_at < now()
@@ -79,11 +81,12 @@ export function createRenewals(parts: RenewalParts): Renewals {
     let calls = 0
     const once = await coordination.once<Renewal>(
       renewalKey(record),
-      async () => {
+      async run => {
         const refreshed = await mode.refresh(record.fields)
         calls = refreshed.calls
-        const value = await settle(record, refreshed, log)
-        return { value, keepMs: value.outcome === 'failed' ? value.retryAt - now() : keepMs }
+        const value = await settle(record, refreshed, run, log)
+        const isPrecious = 'record' in value
+        return { value, isPrecious, keepMs: value.outcome === 'failed' ? value.retryAt - now() : keepMs }
       },
       kept => leadsOn(kept, record)
     )
@@ -95,6 +98,7 @@ export function createRenewals(parts: RenewalParts): Renewals {
   async function settle(
     before: SessionRecord,
     refreshed: Awaited<ReturnType<Mode['refresh']>>,
+    run: Run,
     log: () => Log
   ): Promise<Renewal> {
     const record =
@@ -106,8 +110,11 @@ export function createRenewals(parts: RenewalParts): Renewals {
     }
     if (refreshed.outcome === 'complete') return { outcome: 'renewed', record }
     const { error } = refreshed
-    if (error instanceof OAuthError && error.error === 'invalid_grant') return { outcome: 'rejected' }
-    const isPassing = error instanceof UpstreamError && !error.isRefusal
+    const isDead = error instanceof OAuthError && error.error === 'invalid_grant'
+    // What the first of two refreshes brought is known to nobody else, so that its refusal cannot be of another's doing.
+    const isOwn = refreshed.outcome === 'partial'
+    if (isDead && (isOwn || (await doubts.isBelieved(renewalKey(before), run)))) return { outcome: 'rejected' }
+    const isPassing = isDead || (error instanceof UpstreamError && !error.isRefusal)
     log()[isPassing ? 'warn' : 'error']({ event: 'refresh_failed', err: error }, 'the provider did not renew a session')
     const retryAt = now() + pauseSeconds(error) * 1000
     return refreshed.outcome === 'partial' ? { outcome: 'partial', record, retryAt } : { outcome: 'failed', retryAt }

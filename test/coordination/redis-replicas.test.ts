@@ -252,6 +252,32 @@ testWithRedis('an earlier run that lost its lock, and comes first, is what the l
   t.deepEqual(await second, { value: 'tokens', how: 'joined' })
 })
 
+testWithRedis(
+  'should work have been done twice, a precious result outweighs another, whichever comes first',
+  async t => {
+    const redis = await startRedis(t)
+    for (const preciousIs of ['early', 'late'] as const) {
+      for (const firstIs of ['early', 'late'] as const) {
+        const key = `${preciousIs} ${firstIs}`
+        const [one, two] = await startReplicas(t, redis.url, { timing: { lockMs: 60_000, extendMs: 60_000 } })
+        const [early, late] = [controlledWork(preciousIs === 'early'), controlledWork(preciousIs === 'late')]
+        const first = one.once(key, early.run)
+        await early.started
+        await redis.admin.del(...(await redis.admin.keys('*:lock')))
+        const second = two.once(key, late.run)
+        await late.started
+        for (const next of firstIs === 'early' ? ['early', 'late'] : ['late', 'early']) {
+          const [work, done] = next === 'early' ? [early, first] : [late, second]
+          work.finish(next)
+          await done
+        }
+        t.is(await (await startReplica(t, redis.url)).result(key), preciousIs, key)
+        t.is((await (firstIs === 'early' ? second : first)).value, preciousIs, `${key}: who comes last is given it`)
+      }
+    }
+  }
+)
+
 testWithRedis('a lock that Redis lost is taken again by its owner', async t => {
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url, { timing: { lockMs: 60_000, extendMs: 50 } })

@@ -225,6 +225,24 @@ testWithRedis('work begun while Redis was away holds its lock as soon as Redis i
   t.deepEqual(await second, { value: 'value', how: 'joined' })
 })
 
+testWithRedis('of what two replicas did alone, the precious result is known to both when Redis is back', async t => {
+  const redis = await startRedis(t)
+  const replicas = await startReplicas(t, redis.url, { timing: IMPATIENT })
+  await redis.kill()
+  for (const [index, replica] of replicas.entries()) {
+    for (const key of ['one', 'two']) {
+      const isPrecious = (key === 'one') === (index === 0)
+      const value = isPrecious ? 'tokens' : 'refused'
+      t.is((await replica.once(key, async () => ({ value, isPrecious, keepMs: KEEP_MS }))).value, value)
+    }
+  }
+  await redis.restart()
+  await until(() => replicas.every(isBack))
+  const third = await startReplica(t, redis.url)
+  for (const key of ['one', 'two']) await until(async () => (await third.result(key)) === 'tokens')
+  t.pass()
+})
+
 testWithRedis('a logout that everyone knew is known again after Redis lost it', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)

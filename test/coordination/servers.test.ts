@@ -1,24 +1,30 @@
 // Whole servers as replicas of one deployment: one provider, one Redis, and a browser that meets now this one, now that.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
-import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
 import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { startReplica } from './replicas.js'
+import { IMPATIENT, startReplica } from './replicas.js'
 
 interface Replicated {
   readonly servers: readonly [TestServer, TestServer, ...TestServer[]]
   readonly redis: RedisServer
 }
 
-async function startReplicated(t: ExecutionContext, mode: 'single' | 'dual', count = 2): Promise<Replicated> {
+async function startReplicated(
+  t: ExecutionContext,
+  mode: 'single' | 'dual',
+  count = 2,
+  timing = {}
+): Promise<Replicated> {
   const redis = await startRedis(t)
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
   const start = async () => {
-    const coordination = await startReplica(t, redis.url, { now: clock.now })
+    const coordination = await startReplica(t, redis.url, { now: clock.now, timing })
     return startTestServer(t, { mode, idp, clock, logLevel: 'info', parts: { coordination } })
   }
   const servers: [TestServer, TestServer, ...TestServer[]] = [await start(), await start()]
@@ -164,3 +170,44 @@ testWithRedis('a server whose Redis is not there starts, signs in and renews', a
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
   t.is(idp.tokenRequests.length, 4)
 })
+
+testWithRedis(
+  'two replicas that renew the same session while Redis is away lose it no more than its provider does',
+  async t => {
+    const { servers, redis } = await startReplicated(t, 'dual', 2, IMPATIENT)
+    const [one, two] = servers
+    const { browser, idp, clock } = one
+    await signIn(browser)
+    const other = browser.clone()
+    two.connect(other)
+    await redis.kill()
+    for (const tab of [browser, other]) {
+      while ((await tab.get('/readyz')).json().store === 'redis') await tab.fetch('/api/auth/token')
+    }
+    clock.advanceSeconds(3600)
+    // It refuses a token that was spent, but leaves what came of it alone.
+    const spent = new Set<string | undefined>()
+    idp.failWhen('token', ({ form }) => {
+      if (spent.has(form.refresh_token)) return faults.error('invalid_grant')
+      spent.add(form.refresh_token)
+      return undefined
+    })
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+    const refused = await other.fetch('/api/auth/token')
+    t.is(refused.statusCode, 503)
+    t.is(refused.headers['retry-after'], '1')
+    t.deepEqual(refused.setCookies, [])
+
+    await redis.restart()
+    for (const tab of [browser, other]) while ((await tab.get('/readyz')).json().store !== 'redis') await pause(20)
+    const calls = idp.tokenRequests.length
+    let response = refused
+    while (response.statusCode === 503) {
+      clock.advanceSeconds(1)
+      response = await other.fetch('/api/auth/token')
+    }
+    t.is(response.statusCode, 200)
+    t.true(response.setCookies.length > 0)
+    t.is(idp.tokenRequests.length, calls, 'it was given what the other replica had')
+  }
+)

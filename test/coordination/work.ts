@@ -1,18 +1,19 @@
 // Work for a store to do, and ways to see how far it has come.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import type { Settled } from '#src/coordination/coordination.js'
 
 export const KEEP_MS = 60_000
 
 export interface ControlledWork {
-  readonly run: () => Promise<{ value: unknown; keepMs: number }>
+  readonly run: () => Promise<Settled<unknown>>
   readonly started: Promise<void>
   finish(value: unknown): void
   fail(error: Error): void
 }
 
 /** Work that ends when the test says so. */
-export function controlledWork(): ControlledWork {
+export function controlledWork(isPrecious = false): ControlledWork {
   let start = () => {}
   let finish: ControlledWork['finish'] = () => {}
   let fail: ControlledWork['fail'] = () => {}
@@ -29,7 +30,7 @@ export function controlledWork(): ControlledWork {
     fail: error => fail(error),
     async run() {
       start()
-      return { value: await ended, keepMs: KEEP_MS }
+      return { value: await ended, isPrecious, keepMs: KEEP_MS }
     }
   }
 }
