@@ -48,7 +48,7 @@ export async function measureStartup({ load }, { rounds }) {
       for (const [index, { measure }] of cases.entries()) times[index].push(await measure())
     }
     return cases.map(({ name }, index) => {
-      const medianOf = event => median(times[index].map(time => time[event]))
+      const medianOf = event => (event in times[index][0] ? median(times[index].map(time => time[event])) : undefined)
       return { name, listening: medianOf('listening'), answered: medianOf('answered'), ended: medianOf('ended') }
     })
   } finally {
