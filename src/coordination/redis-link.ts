@@ -27,12 +27,14 @@ export interface RedisLinkParts {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly commandMs: number
   readonly startMs: number
+  /** How often it is seen whether Redis still does what is needed, even if nobody asks for it. */
+  readonly checkMs: number
 }
 
 const PROBE_UNSURE_MS = 25
 const PROBE_AWAY_MS = 500
 
-export function createRedisLink({ open, probe, onUp, log, commandMs, startMs }: RedisLinkParts): RedisLink {
+export function createRedisLink({ open, probe, onUp, log, commandMs, startMs, checkMs }: RedisLinkParts): RedisLink {
   let state: LinkState = 'unsure'
   let client: RedisClient | undefined
   let isProbing = false
@@ -122,28 +124,35 @@ export function createRedisLink({ open, probe, onUp, log, commandMs, startMs }: 
     error => goAway(reasonOf(error))
   )
 
-  return {
-    async ask(command) {
-      const started = performance.now()
-      for (;;) {
-        if (state === 'unsure') await decision
-        if (state !== 'up' || !client) return undefined
-        try {
-          return await within(commandMs, command(client.commands))
-        } catch (error) {
-          // What broke with its connection is sent again on the next one: every command here may run twice.
-          const isWorthWaiting = isConnectionTrouble(error) && performance.now() - started < commandMs
-          if (isWorthWaiting) lost()
-          else goAway(reasonOf(error))
-        }
+  async function ask<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T | undefined> {
+    const started = performance.now()
+    for (;;) {
+      if (state === 'unsure') await decision
+      if (state !== 'up' || !client) return undefined
+      try {
+        return await within(commandMs, command(client.commands))
+      } catch (error) {
+        // What broke with its connection is sent again on the next one: every command here may run twice.
+        const isWorthWaiting = isConnectionTrouble(error) && performance.now() - started < commandMs
+        if (isWorthWaiting) lost()
+        else goAway(reasonOf(error))
       }
-    },
+    }
+  }
+
+  // A master that became a replica still answers what only reads, out of what it had then.
+  const checking = setInterval(() => ask(probe), checkMs)
+  checking.unref()
+
+  return {
+    ask,
     state: () => state,
     isBackSince: ms => performance.now() - backSince < ms,
     async close() {
       if (state === 'closed') return
       decide('closed')
       clearTimeout(probeTimer)
+      clearInterval(checking)
       await opening
       await client?.close()
     }

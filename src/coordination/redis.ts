@@ -31,6 +31,7 @@ const TIMING = {
   commandMs: 500,
   /** To load the client and to shake hands over TLS; only what comes in these first moments may wait for it. */
   startMs: 2000,
+  checkMs: 5000,
   closeMs: 2000
 }
 // Not sealed, but authenticated: the run, and whether its result is precious.
@@ -51,7 +52,7 @@ interface Packed<T> {
 
 export function createRedisCoordination(parts: RedisCoordinationParts): Coordination {
   const { open, prefix, sealer, now, log } = parts
-  const { lockMs, extendMs, commandMs, startMs, closeMs } = { ...TIMING, ...parts.timing }
+  const { lockMs, extendMs, closeMs, ...linkTiming } = { ...TIMING, ...parts.timing }
   const channel = `${prefix}done`
   const results = createRedisResults(prefix, channel, lockMs)
   const markKey = (key: string) => `${prefix}mark:${key}`
@@ -64,8 +65,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
     probe: commands => commands.set(`${prefix}probe`, '1', 'PX', lockMs),
     onUp: tellRedis,
     log,
-    commandMs,
-    startMs
+    ...linkTiming
   })
   const extending = setInterval(extendLocks, extendMs)
   extending.unref()

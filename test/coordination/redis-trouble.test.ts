@@ -106,6 +106,15 @@ testWithRedis('a server starts and serves while its Redis is not there yet', asy
   t.deepEqual(events(replica), ['redis_away', 'redis_back'])
 })
 
+testWithRedis('a Redis that only reads any more is noticed although nobody writes', async t => {
+  const redis = await startRedis(t)
+  const replica = await startReplica(t, redis.url, { timing: { ...IMPATIENT, checkMs: 50 } })
+  await replica.isMarked('warm')
+  await redis.admin.replicaof('127.0.0.1', 1)
+  await until(() => isAway(replica))
+  t.is(replica.logs.entries[0]?.reason, 'READONLY')
+})
+
 testWithRedis('the first requests wait for the first connection, so that none acts alone', async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url)
