@@ -1,0 +1,269 @@
+import test, { type ExecutionContext } from 'ava'
+import { cookieNames } from '#src/http/cookies.js'
+import type { BrowserResponse } from '../helpers/browser.js'
+import { discovered, publicOrigin } from '../helpers/config.js'
+import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { filesBelow, readText } from '../helpers/repository.js'
+import {
+  openCallback,
+  signIn,
+  startLogin,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions
+} from '../helpers/server.js'
+import { sessionCookies, withParameters } from '../http/support.js'
+import { broken, documentedAnswers, mismatches, readOpenApi } from './openapi.js'
+
+const document = readOpenApi()
+const documented = documentedAnswers(document)
+
+interface Provocation {
+  /** An answer of the document. */
+  readonly answer: string
+  readonly what?: string
+  readonly mode?: TestServerOptions['mode']
+  /** The endpoints come from a discovery document that the test can spoil. */
+  readonly discovery?: true
+  readonly provoke: (server: TestServer, headers: Record<string, string>) => Promise<BrowserResponse>
+}
+
+const [login, callback, logout] = ['/api/auth/login', '/api/auth/callback', '/api/auth/logout']
+const [profile, token] = ['/api/auth/profile', '/api/auth/token']
+
+type Headers = Record<string, string>
+const get = (path: string, more: Headers = {}) => {
+  return ({ browser }: TestServer, headers: Headers) => browser.get(path, { headers: { ...headers, ...more } })
+}
+const withBody = (path: string) => {
+  return ({ browser }: TestServer, headers: Headers) => browser.get(path, { headers, body: 'body' })
+}
+const head = (path: string) => {
+  return ({ browser }: TestServer) => browser.request('HEAD', path)
+}
+
+/** Signed in, with `trouble` made afterwards. */
+const signedIn = (path: string, trouble: (server: TestServer) => void = () => {}) => {
+  return async (server: TestServer, headers: Headers) => {
+    await signIn(server.browser)
+    trouble(server)
+    return server.browser.get(path, { headers })
+  }
+}
+
+/** Back from the provider, with `trouble` made on the way. */
+const cameBack = (
+  trouble: (server: TestServer) => void,
+  change: (back: string) => string = back => back,
+  clean: (server: TestServer) => void = () => {}
+) => {
+  return async (server: TestServer, headers: Headers) => {
+    const back = await startLogin(server.browser)
+    trouble(server)
+    const response = await server.browser.get(change(back), { headers })
+    clean(server)
+    return response
+  }
+}
+
+const expire = ({ clock }: TestServer) => clock.advanceSeconds(3600)
+const refusedWith = (error: string) =>
+  cameBack(
+    () => {},
+    back => withParameters(back, { code: undefined, error })
+  )
+const startStopping = ({ server }: TestServer) => void server.close()
+
+const provocations: readonly Provocation[] = [
+  { answer: `GET ${login} 302`, provoke: get(`${login}?return_to=/models`) },
+  {
+    answer: `GET ${login} 400`,
+    provoke: signedIn(login, ({ browser }) => {
+      for (const [name] of sessionCookies(browser)) browser.cookies.delete(name)
+    })
+  },
+  { answer: `GET ${login} 403`, provoke: get(login, { 'sec-fetch-mode': 'cors' }) },
+  { answer: `GET ${login} 413`, provoke: withBody(login) },
+  {
+    answer: `GET ${login} 502`,
+    discovery: true,
+    provoke: (server, headers) => {
+      server.idp.discovery = () => ({ issuer: 'https://another.example' })
+      return get(login)(server, headers)
+    }
+  },
+  {
+    answer: `GET ${login} 504`,
+    discovery: true,
+    provoke: (server, headers) => {
+      server.idp.failWhen('discovery', () => faults.reset())
+      return get(login)(server, headers)
+    }
+  },
+  { answer: `GET ${callback} 302`, what: 'of a first login', provoke: ({ browser }) => signIn(browser) },
+  {
+    answer: `GET ${callback} 302`,
+    what: 'of a repetition',
+    mode: 'dual',
+    provoke: async ({ browser }) => {
+      const back = await startLogin(browser, '/models?id=7')
+      await openCallback(browser, back)
+      return openCallback(browser, back)
+    }
+  },
+  { answer: `GET ${callback} 400`, what: 'without parameters', provoke: get(callback) },
+  {
+    answer: `GET ${callback} 400`,
+    what: 'without the login cookie',
+    provoke: cameBack(({ browser }) => browser.cookies.clear())
+  },
+  { answer: `GET ${callback} 400`, what: 'with an error of the provider', provoke: refusedWith('invalid_scope') },
+  { answer: `GET ${callback} 403`, provoke: refusedWith('access_denied') },
+  { answer: `GET ${callback} 413`, provoke: withBody(callback) },
+  {
+    answer: `GET ${callback} 500`,
+    provoke: cameBack(({ idp }) => {
+      idp.settings.accessTokenLength = 16_000
+    })
+  },
+  { answer: `GET ${callback} 502`, provoke: cameBack(({ idp }) => idp.fail('token', faults.html(500))) },
+  {
+    answer: `GET ${callback} 502`,
+    what: 'for a wrong client secret',
+    provoke: cameBack(({ idp }) => idp.fail('token', faults.error('invalid_client', 401)))
+  },
+  { answer: `GET ${callback} 503`, provoke: refusedWith('temporarily_unavailable') },
+  { answer: `GET ${callback} 504`, provoke: cameBack(({ idp }) => idp.fail('token', faults.reset())) },
+  { answer: `GET ${logout} 302`, what: 'of a session', provoke: signedIn(logout) },
+  { answer: `GET ${logout} 302`, what: 'without one', provoke: get(logout) },
+  {
+    answer: `GET ${logout} 403`,
+    provoke: get(logout, { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' })
+  },
+  { answer: `GET ${logout} 413`, provoke: withBody(logout) },
+  ...[profile, token].flatMap((path): Provocation[] => [
+    { answer: `GET ${path} 200`, what: 'at once', mode: 'dual', provoke: signedIn(path) },
+    { answer: `GET ${path} 200`, what: 'after a renewal', mode: 'dual', provoke: signedIn(path, expire) },
+    { answer: `GET ${path} 401`, mode: 'dual', provoke: get(path) },
+    {
+      answer: `GET ${path} 401`,
+      what: 'after the provider ended it',
+      mode: 'dual',
+      provoke: signedIn(path, server => {
+        expire(server)
+        server.idp.endAllGrants()
+      })
+    },
+    { answer: `GET ${path} 403`, mode: 'dual', provoke: get(path, { 'sec-fetch-site': 'same-site' }) },
+    { answer: `GET ${path} 413`, mode: 'dual', provoke: withBody(path) },
+    {
+      answer: `GET ${path} 503`,
+      mode: 'dual',
+      provoke: signedIn(path, server => {
+        expire(server)
+        server.idp.fail('token', faults.status(500))
+      })
+    }
+  ]),
+  {
+    answer: `GET ${profile} 502`,
+    provoke: signedIn(profile, server => {
+      expire(server)
+      server.idp.fail('userinfo', faults.empty(401))
+    })
+  },
+  {
+    answer: `GET ${profile} 504`,
+    provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.hang()))
+  },
+  { answer: `GET ${token} 404`, mode: 'single', provoke: signedIn(token) },
+  ...['/healthz', '/readyz'].flatMap((path): Provocation[] => [
+    { answer: `GET ${path} 200`, provoke: get(path) },
+    { answer: `HEAD ${path} 200`, provoke: head(path) },
+    { answer: `GET ${path} 413`, provoke: withBody(path) }
+  ]),
+  {
+    answer: 'GET /readyz 503',
+    provoke: (server, headers) => {
+      startStopping(server)
+      return get('/readyz')(server, headers)
+    }
+  },
+  {
+    answer: 'HEAD /readyz 503',
+    provoke: server => {
+      startStopping(server)
+      return head('/readyz')(server)
+    }
+  }
+]
+
+for (const { answer, what = '', mode = 'single', discovery, provoke } of provocations) {
+  const promise = documented.get(answer)
+  const types = Object.keys(promise?.content ?? {})
+  for (const accept of types.length > 0 ? types : ['*/*']) {
+    test(`${answer} ${what} is what the document promises, for ${accept}`.replace('  ', ' '), async t => {
+      const server = await start(t, mode, discovery)
+      const response = await provoke(server, { accept })
+      t.is(`${answer.split(' ', 2).join(' ')} ${response.statusCode}`, answer)
+      t.deepEqual(broken(promise ?? { description: '' }, response), [])
+      if (types.length > 0) t.true(response.headers['content-type']?.startsWith(accept))
+    })
+  }
+}
+
+async function start(t: ExecutionContext, mode: TestServerOptions['mode'], discovery = false): Promise<TestServer> {
+  const idp = discovery ? await createHostileIdp(t) : undefined
+  const platform = { timeoutSeconds: 1, ...(idp && discovered(idp)) }
+  // What is asked of a server that is stopping comes within the delay.
+  const overrides = { platform, log: { requests: false }, shutdown: { delaySeconds: 1 } }
+  return startTestServer(t, { mode, overrides, ...(idp && { idp }) })
+}
+
+test('every answer of the document is provoked', t => {
+  t.deepEqual([...documented.keys()].sort(), [...new Set(provocations.map(({ answer }) => answer))].sort())
+})
+
+test('every other method, and every other path, is answered as the document says', async t => {
+  const { MethodNotAllowed, NotFound } = document.components.responses
+  const { browser } = await start(t, 'dual')
+  for (const [path, operations] of Object.entries(document.paths)) {
+    for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      if (method.toLowerCase() in operations) continue
+      const response = await browser.request(method, path)
+      t.is(response.statusCode, 405, `${method} ${path}`)
+      const { content = {}, ...rest } = MethodNotAllowed ?? { description: '' }
+      t.deepEqual(broken({ ...rest, ...(method !== 'HEAD' && { content }) }, response), [], `${method} ${path}`)
+    }
+  }
+  for (const path of ['/api/auth/nothing', '/nothing']) {
+    const response = await browser.get(path)
+    t.is(response.statusCode, 404)
+    t.deepEqual(broken(NotFound ?? { description: '' }, response), [], path)
+  }
+})
+
+test('every route of the server is in the document, and no other', t => {
+  const sources = filesBelow('src/http').map(readText).join('\n')
+  const routes = [...sources.matchAll(/router\.\w+\('(\/[^']+)'/g)].map(([, path]) => `/api/auth${path}`)
+  const health = [...sources.matchAll(/ctx\.path [!=]== '(\/[^']+)'/g)].map(([, path]) => path)
+  t.deepEqual(Object.keys(document.paths).sort(), [...new Set([...routes, ...health])].sort())
+})
+
+test('the cookies of the document are those of a deployment over https', t => {
+  const { session, loginCookie } = document.components.securitySchemes
+  const names = cookieNames('platform_session', `${publicOrigin.replace('http:', 'https:')}/api/auth/callback`)
+  t.deepEqual([session?.name, loginCookie?.name], [names.session, names.login])
+})
+
+test('the examples of the document fit their schemas', t => {
+  const schemas = Object.entries(document.components.schemas)
+  t.true(schemas.some(([, { examples }]) => Array.isArray(examples)))
+  for (const [name, schema] of schemas) {
+    for (const example of (schema.examples ?? []) as unknown[]) t.deepEqual(mismatches(schema, example, name), [])
+  }
+})
+
+test('the document is of this version', t => {
+  t.is(document.info.version, (JSON.parse(readText('package.json')) as { version: string }).version)
+})

@@ -1,0 +1,110 @@
+// docs/openapi.yaml as something that answers can be held against.
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { BrowserResponse } from '../helpers/browser.js'
+import { readYaml } from '../helpers/repository.js'
+
+type Schema = Readonly<Record<string, unknown>>
+
+interface Header {
+  readonly required?: boolean
+  readonly schema: Schema
+}
+
+export interface DocumentedResponse {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, Header>>
+  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly responses: Readonly<Record<string, DocumentedResponse>>
+}
+
+export interface OpenApi {
+  readonly openapi: string
+  readonly info: { readonly version: string }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly responses: Readonly<Record<string, DocumentedResponse>>
+    readonly schemas: Readonly<Record<string, Schema>>
+    readonly securitySchemes: Readonly<Record<string, { readonly name: string }>>
+  }
+}
+
+/** The whole document with every reference replaced by what it refers to. */
+export function readOpenApi(): OpenApi {
+  const [document] = readYaml('docs/openapi.yaml')
+  return resolve(document, document) as OpenApi
+}
+
+function resolve(part: unknown, document: unknown): unknown {
+  if (Array.isArray(part)) return part.map(item => resolve(item, document))
+  if (typeof part !== 'object' || part === null) return part
+  if ('$ref' in part) return resolve(referredTo(String(part.$ref), document), document)
+  return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, resolve(value, document)]))
+}
+
+function referredTo(reference: string, document: unknown): unknown {
+  const names = reference.replace(/^#\//, '').split('/')
+  const target = names.reduce((part, name) => (part as Record<string, unknown> | undefined)?.[name], document)
+  if (target === undefined) throw new Error(`${reference} refers to nothing`)
+  return target
+}
+
+/** `GET /healthz 200` and the like, with what is promised there. */
+export function documentedAnswers({ paths }: OpenApi): Map<string, DocumentedResponse> {
+  const answers = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.entries(responses).map(
+        ([status, response]) => [`${method.toUpperCase()} ${path} ${status}`, response] as const
+      )
+    )
+  )
+  return new Map(answers)
+}
+
+// What HTTP itself and Node's server add.
+const ofTransport = new Set(['date', 'connection', 'keep-alive', 'content-length', 'content-type', 'transfer-encoding'])
+
+const ajv = new Ajv2020({ strict: true, allErrors: true, formats: { uri: canParse, 'uri-reference': canParse } })
+
+function canParse(text: string): boolean {
+  return URL.canParse(text, 'http://none')
+}
+
+/** One sentence for each way in which the answer is not what the document promises. */
+export function broken({ headers = {}, content = {} }: DocumentedResponse, answer: BrowserResponse): string[] {
+  return [...brokenHeaders(headers, answer), ...brokenContent(content, answer)]
+}
+
+function brokenHeaders(documented: NonNullable<DocumentedResponse['headers']>, answer: BrowserResponse): string[] {
+  const byName = new Map(Object.entries(documented).map(([name, header]) => [name.toLowerCase(), header]))
+  const unknown = Object.keys(answer.headers)
+    .filter(name => !byName.has(name) && !ofTransport.has(name))
+    .map(name => `the header ${name} is not documented`)
+  const wrong = [...byName].flatMap(([name, { required, schema }]) => {
+    const sent = answer.headers[name]
+    if (sent === undefined) return required ? [`the header ${name} is missing`] : []
+    return [sent].flat().flatMap(value => mismatches(schema, schema.type === 'integer' ? Number(value) : value, name))
+  })
+  return [...unknown, ...wrong]
+}
+
+function brokenContent(documented: NonNullable<DocumentedResponse['content']>, answer: BrowserResponse): string[] {
+  const type = answer.headers['content-type']?.split(';', 1)[0]
+  if (type === undefined) {
+    const isHead = answer.body.length === 0 && Object.keys(documented).length === 0
+    return isHead ? [] : ['there is a body without a type, or none where one is documented']
+  }
+  const schema = documented[type]?.schema
+  // The answer to HEAD has the type of a body that does not come.
+  if (!schema) return answer.body.length === 0 ? [] : [`a body of the type ${type} is not documented`]
+  return mismatches(schema, type === 'application/json' ? answer.json() : answer.text(), type)
+}
+
+export function mismatches(schema: Schema, value: unknown, what: string): string[] {
+  const validate = ajv.compile(schema)
+  if (validate(value)) return []
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${what} ${instancePath} ${message}: ${value}`)
+}

@@ -1,0 +1,27 @@
+// The repository's own files, for tests of what is written beside the code.
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { defaultLoaders } from 'cosmiconfig'
+
+export const repository = fileURLToPath(new URL('../../', import.meta.url))
+
+export function readText(path: string): string {
+  return readFileSync(repository + path, 'utf8')
+}
+
+/** Every file below these folders, as a path from the repository's root. */
+export function filesBelow(...folders: readonly string[]): string[] {
+  return folders.flatMap(folder =>
+    readdirSync(repository + folder, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile())
+      .map(entry => `${entry.parentPath.slice(repository.length)}/${entry.name}`)
+      .sort()
+  )
+}
+
+/** Every document of a YAML file. */
+export function readYaml(path: string): unknown[] {
+  return readText(path)
+    .split(/^---$/m)
+    .map(text => defaultLoaders['.yaml'](path, text) as unknown)
+}
