@@ -29,11 +29,11 @@ export function authRoutes(layers: AuthLayers): Middleware {
   // The router fills in the `params` its own type asks for.
   const routes = router.routes() as unknown as Middleware
 
-  return async function authRoutes(ctx, next) {
+  return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
-    ctx.set(SHARED_HEADERS)
+    for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
     if (ctx.method !== 'GET') throw methodNotAllowed('GET')
-    await routes(ctx, next)
+    return routes(ctx, next)
   }
 }
 
@@ -41,10 +41,10 @@ export function isAuthPath(path: string): boolean {
   return path.startsWith(AUTH_PATH) && (path.length === AUTH_PATH.length || path[AUTH_PATH.length] === '/')
 }
 
-const SHARED_HEADERS = {
+const SHARED_HEADERS = Object.entries({
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Resource-Policy': 'same-origin',
   Vary: 'Cookie, Sec-Fetch-Site'
-}
+})

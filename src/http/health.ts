@@ -11,7 +11,7 @@ export interface HealthParts {
  * not take this server out of the load balancer. Nor does a Redis that is away, but `/readyz` says which store is in use.
  */
 export function health({ isDraining, coordination }: HealthParts): Middleware {
-  return async function health(ctx, next) {
+  return function health(ctx, next) {
     const isHealthz = ctx.path === '/healthz'
     if ((!isHealthz && ctx.path !== '/readyz') || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
@@ -20,5 +20,6 @@ export function health({ isDraining, coordination }: HealthParts): Middleware {
     ctx.body = isHealthz
       ? { status: 'ok' }
       : { status: draining ? 'draining' : 'ready', store: coordination.status().store }
+    return undefined
   }
 }

@@ -23,17 +23,8 @@ export interface LoginParts {
 }
 
 /** `GET /api/auth/login`: off to the identity provider (contract section 5.1, step 1). The session is not touched. */
-export function login({
-  mode,
-  idp,
-  transactions,
-  cookies,
-  pkce,
-  homeUrl,
-  now,
-  metrics,
-  requestLog
-}: LoginParts): Middleware {
+export function login(parts: LoginParts): Middleware {
+  const { mode, idp, transactions, cookies, pkce, homeUrl, now, metrics, requestLog } = parts
   const wantsIdToken = mode.loginScope.split(' ').includes('openid')
   const { host: callbackHost } = new URL(homeUrl)
   return async function login(ctx) {

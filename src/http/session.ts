@@ -26,24 +26,22 @@ const STORE_KEY = 'browser'
 /** Opens the session of a request; without this layer a request has none. */
 export function session(app: Koa, parts: SessionParts): Middleware {
   const { sessionCookie } = parts
-  const attach = koaSession(app, parts)
+  extendContext(app, parts)
   return function session(ctx, next) {
     const record = sessionCookie.open(ctx.req.headers.cookie ?? '')
-    return attach(ctx, () => {
-      if (record) {
-        records.set(ctx, record)
-        ctx.session = record.fields
-      }
-      return next()
-    })
+    if (record) {
+      records.set(ctx, record)
+      ctx.session = record.fields
+    }
+    return next()
   }
 }
 
 /**
- * koa-session told that every request begins without a session: one that it read from a store itself it would hash
- * twice per request to see whether to write it back, which takes longer than all else it does (version 7).
+ * koa-session gives the application's context its `session`. Its middleware is not used: all it would do is read the
+ * session from the store, hash it twice to see whether it changed, and write it back. We know when it changed.
  */
-function koaSession(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, metrics }: SessionParts): Middleware {
+function extendContext(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, metrics }: SessionParts): void {
   class BrowserStore {
     readonly #ctx: Context
 
@@ -78,7 +76,7 @@ function koaSession(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, metr
     }
   }
 
-  return createKoaSession(app, {
+  createKoaSession(app, {
     key: cookies.session,
     maxAge: maxAgeSeconds * 1000,
     ContextStore: BrowserStore,

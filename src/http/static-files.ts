@@ -2,7 +2,7 @@
 import { existsSync, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, sep } from 'node:path'
-import type { Middleware } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 import koaStatic from 'koa-static'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
 
@@ -19,8 +19,11 @@ export function staticFiles(wwwroot: string): Middleware {
     response.setHeader('ETag', `W/"${size.toString(36)}-${Math.round(mtimeMs).toString(36)}"`)
   }
 
-  return async function staticFiles(ctx, next) {
-    if (isAuthPath(ctx.path) && !hasAuthFiles) return next()
+  return function staticFiles(ctx, next) {
+    return isAuthPath(ctx.path) && !hasAuthFiles ? next() : serveFile(ctx, next)
+  }
+
+  async function serveFile(ctx: Context, next: Next) {
     let found = true
     await serve(ctx, async () => {
       found = false

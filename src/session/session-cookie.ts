@@ -63,13 +63,15 @@ interface Opened {
   readonly expire: number
 }
 
-// The end of a sealed value is the tag, which differs for each; hashing it alone is much quicker than all of the value.
-const TAG_CHARACTERS = 20
+// The end of a sealed value is its tag, which differs for each; hashing that is much quicker than all of the value. A
+// longer piece would be no copy but a view, and keep the whole request's header in memory.
+const TAG_CHARACTERS = 12
 
 export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
   const { sealer, name, maxAgeMs, now, metrics = noMetrics } = parts
   const names = chunkNames(name)
   const remembered = new Map<string, Opened>()
+  const seenOnce = new Map<string, true>()
 
   function unseal(sealed: string): Opened | undefined {
     const plaintext = sealer.open(sealed, name)
@@ -84,10 +86,9 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     const known = remembered.get(tag)
     if (known?.sealed === sealed) return known
     const opened = unseal(sealed)
-    if (opened) {
-      if (remembered.size >= MOST_REMEMBERED) remembered.delete(remembered.keys().next().value as string)
-      remembered.set(tag, opened)
-    }
+    // A cookie is worth remembering when it comes a second time: a crowd that each come once would only push them out.
+    if (opened && seenOnce.delete(tag)) keep(remembered, tag, { ...opened, sealed: copyOf(sealed) })
+    else if (opened) keep(seenOnce, tag, true)
     return opened
   }
 
@@ -120,8 +121,19 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     },
     forgetOpened() {
       remembered.clear()
+      seenOnce.clear()
     }
   }
+}
+
+function keep<T>(map: Map<string, T>, key: string, value: T): void {
+  if (map.size >= MOST_REMEMBERED) map.delete(map.keys().next().value as string)
+  map.set(key, value)
+}
+
+/** The same text apart from the request's header, of which it is a view. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
 }
 
 function parse(plaintext: Buffer): SealedJson | undefined {
