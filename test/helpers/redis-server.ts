@@ -2,8 +2,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { threadId } from 'node:worker_threads'
 import type { ExecutionContext } from 'ava'
 import { Redis } from 'ioredis'
+import { tempFolder } from './temp-folder.js'
 
 export interface RedisServer {
   readonly url: string
@@ -30,7 +32,9 @@ export async function startRedis(
   sentinelFile?: string
 ): Promise<RedisServer> {
   const port = await freePort()
-  const spawnIt = () => spawnRedis(port, options, sentinelFile)
+  // A folder of its own: it would load what another one left in a shared one, as a replica does that was synchronized.
+  const dir = await tempFolder(t)
+  const spawnIt = () => spawnRedis(port, ['--dir', dir, ...options], sentinelFile)
   let child = await spawnIt()
   const admin = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50, maxRetriesPerRequest: null })
   admin.on('error', () => {})
@@ -64,7 +68,7 @@ async function spawnRedis(
   sentinelFile: string | undefined
 ): Promise<ChildProcess> {
   const where = ['--port', String(port), '--bind', '127.0.0.1']
-  const kind = sentinelFile ? ['--sentinel'] : ['--save', '', '--appendonly', 'no', '--dir', '/']
+  const kind = sentinelFile ? ['--sentinel'] : ['--save', '', '--appendonly', 'no']
   const file = sentinelFile ? [sentinelFile] : []
   const child = spawn(program as string, [...file, ...where, ...kind, ...options], {
     stdio: ['ignore', 'pipe', 'ignore']
@@ -91,12 +95,24 @@ async function end(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** A port that was free a moment ago, and stays the same over a restart. */
+// Below those that systems hand out (from 32768 on), in a range for each worker: whoever still tries to reach a server
+// that was killed must not find another test's in its place.
+const [lowest, perWorker, workers] = [10_240, 1000, 22]
+const firstPort = lowest + (threadId % workers) * perWorker
+let used = Math.floor(Math.random() * perWorker)
+
+/** A port that is free, stays the same over a restart, and is not given twice. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const port = firstPort + (used++ % perWorker)
+    const server = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false
+    )
+    if (!isFree) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }

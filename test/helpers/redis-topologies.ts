@@ -14,10 +14,7 @@ type Test = Pick<ExecutionContext, 'teardown'>
 export async function startRedisCluster(t: Test): Promise<{ url: string; nodes: readonly RedisServer[] }> {
   const busPorts = [await freePort(), await freePort()]
   const nodes = await Promise.all(
-    busPorts.map(async busPort => {
-      const dir = await tempFolder(t)
-      return startRedis(t, ['--cluster-enabled', 'yes', '--cluster-port', String(busPort), '--dir', dir])
-    })
+    busPorts.map(busPort => startRedis(t, ['--cluster-enabled', 'yes', '--cluster-port', String(busPort)]))
   )
   const [first, second] = nodes as [RedisServer, RedisServer]
   await first.admin.call('CLUSTER', 'ADDSLOTSRANGE', 0, 8191)
@@ -37,7 +34,7 @@ export async function startRedisWithSentinel(t: Test): Promise<{ url: string; se
   const dir = await tempFolder(t)
   const file = join(dir, 'sentinel.conf')
   await writeFile(file, `sentinel monitor main 127.0.0.1 ${master.port} 1\nsentinel failover-timeout main 5000\n`)
-  const { admin: sentinel, port } = await startRedis(t, ['--dir', dir], file)
+  const { admin: sentinel, port } = await startRedis(t, [], file)
   while (((await sentinel.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length === 0) await pause(100)
   return { url: `redis://127.0.0.1:${port}?sentinel=main`, sentinel }
 }
