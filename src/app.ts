@@ -13,6 +13,7 @@ import { login } from './http/login.js'
 import { logout } from './http/logout.js'
 import { measure } from './http/measure.js'
 import { profile } from './http/profile.js'
+import { originForm } from './http/request-target.js'
 import { requireTokens as requireTokensOf } from './http/require-tokens.js'
 import { session } from './http/session.js'
 import { staticFiles } from './http/static-files.js'
@@ -34,6 +35,7 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   const tokensLayer = requireTokensOf(services)
   gates.set(app, (ctx, next) => sessionLayer(ctx, () => tokensLayer(ctx, next)))
 
+  app.use(originForm)
   if (services.metrics !== noMetrics) app.use(measure(services.metrics))
   if (config.log.requests) app.use(accessLog(services.requestLog))
   app.on('error', brokenAnswers(services.requestLog))
