@@ -13,10 +13,12 @@ export function staticFiles(wwwroot: string): Middleware {
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   const serve = koaStatic(root, { setHeaders })
 
-  function setHeaders(response: ServerResponse, path: string, { size, mtimeMs }: Stats) {
-    if (!realpathSync(path).startsWith(inside)) throw new OutsideRootError()
+  function setHeaders(response: ServerResponse, path: string, stats: Stats) {
+    if (!stats.isFile() || !realpathSync(path).startsWith(inside)) throw new NotServedError()
     response.setHeader('X-Content-Type-Options', 'nosniff')
-    response.setHeader('ETag', `W/"${size.toString(36)}-${Math.round(mtimeMs).toString(36)}"`)
+    // koa-send picks a compressed neighbour by this header and leaves it to others to tell the caches (RFC 9110 section 12.5.5).
+    response.setHeader('Vary', 'Accept-Encoding')
+    response.setHeader('ETag', `W/"${stats.size.toString(36)}-${Math.round(stats.mtimeMs).toString(36)}"`)
   }
 
   return function staticFiles(ctx, next) {
@@ -25,15 +27,27 @@ export function staticFiles(wwwroot: string): Middleware {
 
   async function serveFile(ctx: Context, next: Next) {
     let found = true
-    await serve(ctx, async () => {
+    try {
+      await serve(ctx, async () => {
+        found = false
+      })
+    } catch (error) {
+      if (!GONE.has((error as NodeJS.ErrnoException).code ?? '')) throw error
       found = false
-    })
-    if (!found || ctx.body == null) return next()
+    }
+    if (!found || ctx.body == null) {
+      // Said by koa-send before it knew whether the compressed neighbour can be sent.
+      ctx.remove('Content-Encoding')
+      return next()
+    }
     if (ctx.fresh) ctx.status = 304
   }
 }
 
-/** A symbolic link that leads elsewhere: as good as not there. */
-class OutsideRootError extends Error {
+// Links in a circle, and a file that was taken away while we looked at it.
+const GONE = new Set(['ELOOP', 'ENOENT'])
+
+/** A symbolic link that leads elsewhere, a folder in the place of a file, a pipe: as good as not there. */
+class NotServedError extends Error {
   readonly status = 404
 }

@@ -18,7 +18,11 @@ export interface RawResult {
 export interface RawOptions {
   /** Stop after this many whole answers; by default only when the server hangs up or the time is over. */
   readonly answers?: number
+  /** Stop, and hang up in the middle, after this many bytes. */
+  readonly bytes?: number
   readonly timeoutMs?: number
+  /** The requests are HEAD: their answers have no body, whatever length they announce. */
+  readonly head?: boolean
   /** Send our FIN after the last byte. */
   readonly end?: boolean
 }
@@ -29,7 +33,13 @@ export function sendRaw(
   pieces: string | Buffer | readonly (string | Buffer)[],
   options: RawOptions = {}
 ) {
-  const { answers: wanted, timeoutMs = 10_000, end = false } = options
+  const {
+    answers: wanted,
+    bytes: enough = Number.POSITIVE_INFINITY,
+    timeoutMs = 10_000,
+    head = false,
+    end = false
+  } = options
   const list = typeof pieces === 'string' || Buffer.isBuffer(pieces) ? [pieces] : pieces
   return new Promise<RawResult>((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -38,13 +48,14 @@ export function sendRaw(
       clearTimeout(timer)
       socket.destroy()
       const bytes = Buffer.concat(chunks)
-      resolve({ bytes, answers: parseAnswers(bytes), closedByServer })
+      resolve({ bytes, answers: parseAnswers(bytes, head), closedByServer })
     }
     const timer = setTimeout(() => finish(false), timeoutMs)
     socket.on('connect', () => writeAll(socket, list, end))
     socket.on('data', chunk => {
       chunks.push(chunk)
-      if (wanted !== undefined && parseAnswers(Buffer.concat(chunks)).length >= wanted) finish(false)
+      if (socket.bytesRead >= enough) finish(false)
+      if (wanted !== undefined && parseAnswers(Buffer.concat(chunks), head).length >= wanted) finish(false)
     })
     socket.on('close', () => finish(true))
     socket.on('error', (error: NodeJS.ErrnoException) => {
@@ -66,7 +77,7 @@ function writeAll(socket: Socket, pieces: readonly (string | Buffer)[], end: boo
 }
 
 /** The whole answers in what came; Content-Length and chunked bodies are understood. */
-function parseAnswers(bytes: Buffer): RawAnswer[] {
+function parseAnswers(bytes: Buffer, toHead: boolean): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = bytes
   for (;;) {
@@ -76,7 +87,7 @@ function parseAnswers(bytes: Buffer): RawAnswer[] {
     const statusCode = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1])
     if (Number.isNaN(statusCode)) return answers
     const after = rest.subarray(headEnd + 4)
-    const length = bodyLength(head, statusCode, after)
+    const length = toHead ? 0 : bodyLength(head, statusCode, after)
     if (length === undefined || after.length < length) return answers
     answers.push({ statusCode, head, body: after.subarray(0, length) })
     rest = after.subarray(length)

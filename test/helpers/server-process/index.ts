@@ -1,0 +1,69 @@
+// A server in a process of its own, for what cannot be seen from within the tests' process: its life, memory, open files, output.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
+
+export interface ServerProcess {
+  readonly port: number
+  /** What it wrote to its standard output so far, line by line. */
+  readonly lines: readonly string[]
+  readonly errorOutput: () => string
+  /** Undefined while it runs. */
+  readonly exit: () => { readonly code: number | null; readonly signal: string | null } | undefined
+  /** Bytes on its heap after a garbage collection. */
+  heapUsed(): Promise<number>
+}
+
+export interface ServerProcessOptions {
+  /** How many files and sockets it may have open at once. */
+  readonly openFiles?: number
+}
+
+const script = fileURLToPath(new URL('./child.js', import.meta.url))
+
+export async function startServerProcess(
+  t: Pick<ExecutionContext, 'teardown'>,
+  config: Config,
+  { openFiles }: ServerProcessOptions = {}
+): Promise<ServerProcess> {
+  const limit = openFiles === undefined ? '' : `ulimit -n ${openFiles} && `
+  const child = spawn(
+    'sh',
+    ['-c', `${limit}exec "$0" "$@"`, process.execPath, '--expose-gc', script, JSON.stringify(config)],
+    {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc']
+    }
+  )
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    if (child.connected) child.disconnect()
+    await ended
+  })
+  const lines: string[] = []
+  createInterface(child.stdout as NodeJS.ReadableStream).on('line', line => lines.push(line))
+  let errors = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+
+  const ask = async <T>(question?: string): Promise<T> => {
+    const answer = once(child, 'message').then(([message]) => message as T)
+    if (question !== undefined) child.send(question)
+    const gone = ended.then(() => Promise.reject(new Error(`The server process ended: ${errors}`)))
+    return Promise.race([answer, gone])
+  }
+  const { port } = await ask<{ port: number }>()
+  return {
+    port,
+    lines,
+    errorOutput: () => errors,
+    exit: () =>
+      child.exitCode === null && child.signalCode === null
+        ? undefined
+        : { code: child.exitCode, signal: child.signalCode },
+    heapUsed: async () => (await ask<{ heapUsed: number }>('heapUsed')).heapUsed
+  }
+}

@@ -1,0 +1,471 @@
+// The files of wwwroot, as seen from outside: by well-behaved clients, and by those that look for a way out of the folder.
+import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import test, { type ExecutionContext } from 'ava'
+import { testConfig } from '../helpers/config.js'
+import { sendRaw } from '../helpers/raw.js'
+import { signIn, startTestServer } from '../helpers/server.js'
+import { startServerProcess } from '../helpers/server-process/index.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+type Files = Readonly<Record<string, string | Buffer>>
+
+// Occurs in everything that must not be served.
+const marker = 'not for anyone outside'
+const html = '<!doctype html><title>Page</title>'
+
+/** A server whose root is `www` in a folder of its own, with whatever `files` puts into it and next to it. */
+async function startWith(
+  t: ExecutionContext,
+  files: Files,
+  prepare: (folder: string) => Promise<unknown> = async () => {}
+) {
+  const folder = await tempFolder(t, { 'www/index.html': html, ...files })
+  await prepare(folder)
+  const started = await startTestServer(t, { overrides: { wwwroot: join(folder, 'www') } })
+  /** One request, byte for byte, on a connection of its own. */
+  const ask = async (target: string, headers = '', method = 'GET') => {
+    const request = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n`
+    const { answers, bytes } = await sendRaw(started.server.port, request, { head: method === 'HEAD' })
+    const [answer] = answers
+    if (!answer) throw new Error(`No answer to ${method} ${target}: ${bytes}`)
+    return { ...answer, text: answer.body.toString() }
+  }
+  return { ...started, folder, ask }
+}
+
+test('no spelling of a path leads out of the root', async t => {
+  const files = { 'outside.txt': marker, 'www-neighbour/outside.txt': marker, 'www/sub/page.html': html }
+  const { ask, folder, logs } = await startWith(t, files)
+  const absolute = join(folder, 'outside.txt')
+  const targets = [
+    '/../outside.txt',
+    '/../www-neighbour/outside.txt',
+    '/sub/../../outside.txt',
+    '/./../outside.txt',
+    '/%2e%2e/outside.txt',
+    '/%2E%2E/outside.txt',
+    '/.%2e/outside.txt',
+    '/..%2foutside.txt',
+    '/..%2Foutside.txt',
+    '/%2e%2e%2foutside.txt',
+    '/sub/..%2f..%2foutside.txt',
+    '/sub%2f..%2f..%2foutside.txt',
+    '/..%5coutside.txt',
+    '/%2e%2e%5coutside.txt',
+    '/..\\outside.txt',
+    '/\\..\\outside.txt',
+    '/sub/..\\..\\outside.txt',
+    '/%252e%252e%252foutside.txt',
+    '/..%252foutside.txt',
+    '/%c0%ae%c0%ae/outside.txt',
+    '/..%c0%afoutside.txt',
+    '/\xc0\xae\xc0\xae/outside.txt',
+    '/%u002e%u002e/outside.txt',
+    '/..;/outside.txt',
+    '/..%00/outside.txt',
+    '/%00/../outside.txt',
+    '/....//outside.txt',
+    `/${absolute}`,
+    `//${absolute}`,
+    `/${encodeURIComponent(absolute)}`,
+    `/file:${absolute}`,
+    '/C:/outside.txt',
+    '/C%3a%5coutside.txt',
+    'http://localhost/../outside.txt',
+    'http://localhost/%2e%2e/outside.txt',
+    `http://localhost/${absolute}`
+  ]
+  for (const target of targets) {
+    const { statusCode, head, text } = await ask(target)
+    t.true(statusCode === 400 || statusCode === 404, `${target}: ${statusCode}`)
+    t.false(head.includes(marker) || text.includes(marker), target)
+  }
+  t.is(
+    logs.find(({ level }) => Number(level) >= 40),
+    undefined
+  )
+})
+
+test('files and folders whose name begins with a dot are not there', async t => {
+  const names = ['.env', '.git/config', 'sub/.hidden', '.well-known/file', 'sub/.folder/file']
+  const { ask } = await startWith(t, Object.fromEntries(names.map(name => [`www/${name}`, marker])))
+  const targets = [...names.map(name => `/${name}`), '/%2eenv', '/%2Egit/config', '/sub/%2ehidden', '/sub/../.env']
+  for (const target of targets) {
+    const { statusCode, text } = await ask(target)
+    t.is(statusCode, 404, target)
+    t.false(text.includes(marker), target)
+  }
+})
+
+test('a folder is its index.html, or nothing: no list of what is in it', async t => {
+  const files = { 'www/with/index.html': 'the index', 'www/without/file.txt': marker }
+  const { ask } = await startWith(t, files, folder => mkdir(join(folder, 'www/odd/index.html'), { recursive: true }))
+  t.is((await ask('/with/')).text, 'the index')
+  t.is((await ask('/with')).text, 'the index')
+  for (const target of ['/without', '/without/', '/odd', '/odd/', '/with/index.html/']) {
+    const { statusCode, text } = await ask(target)
+    t.is(statusCode, 404, target)
+    t.false(text.includes('file.txt'), target)
+  }
+})
+
+test('a link is followed inside the root and nowhere else', async t => {
+  const files = { 'outside/file.txt': marker, 'www-neighbour/file.txt': marker, 'www/folder/file.txt': 'inside' }
+  const { ask, folder } = await startWith(t, files, async folder => {
+    const www = join(folder, 'www')
+    await symlink('folder/file.txt', join(www, 'link.txt'))
+    await symlink('folder', join(www, 'linked-folder'))
+    await symlink('../outside/file.txt', join(www, 'out.txt'))
+    await symlink(join(folder, 'outside/file.txt'), join(www, 'absolute.txt'))
+    await symlink('../outside', join(www, 'out'))
+    await symlink('../www-neighbour', join(www, 'neighbour'))
+    await symlink('..', join(www, 'up'))
+    await symlink('out.txt', join(www, 'twice.txt'))
+  })
+  t.is((await ask('/link.txt')).text, 'inside')
+  t.is((await ask('/linked-folder/file.txt')).text, 'inside')
+  await symlink('../outside/file.txt', join(folder, 'www/late.txt'))
+  const out = [
+    '/out.txt',
+    '/absolute.txt',
+    '/out/file.txt',
+    '/neighbour/file.txt',
+    '/up/outside/file.txt',
+    '/twice.txt'
+  ]
+  for (const target of [...out, '/late.txt']) {
+    for (const method of ['GET', 'HEAD']) {
+      const { statusCode, head, text } = await ask(target, '', method)
+      t.is(statusCode, 404, `${method} ${target}`)
+      t.false(text.includes(marker), target)
+      t.notRegex(head, /^(etag|last-modified):/im, target)
+    }
+  }
+})
+
+test('a link that leads in a circle or to nothing is not there, and is no fault', async t => {
+  const { ask, logs } = await startWith(t, {}, async folder => {
+    await symlink('circle', join(folder, 'www/circle'))
+    await symlink('nothing', join(folder, 'www/dangling'))
+  })
+  for (const target of ['/circle', '/circle/file', '/dangling', '/dangling/file']) {
+    t.is((await ask(target)).statusCode, 404, target)
+  }
+  t.is(
+    logs.find(({ level }) => Number(level) >= 40),
+    undefined
+  )
+})
+
+test('a root that is itself a link is the root', async t => {
+  const folder = await tempFolder(t, { 'release/index.html': 'the release' })
+  await symlink('release', join(folder, 'current'))
+  const { browser } = await startTestServer(t, { overrides: { wwwroot: join(folder, 'current') } })
+  t.is((await browser.get('/')).text(), 'the release')
+})
+
+test('names that no file can have are refused without a fault', async t => {
+  const { ask, logs } = await startWith(t, {})
+  const cases: readonly (readonly [target: string, status: number])[] = [
+    ['/%00', 400],
+    ['/index.html%00', 400],
+    ['/index.html%00.png', 400],
+    ['/%', 400],
+    ['/%zz', 400],
+    ['/%ff', 400],
+    ['/%e2%28%a1', 400],
+    ['/%ed%a0%80', 400],
+    [`/${'a'.repeat(300)}`, 404],
+    [`/${'a/'.repeat(4000)}`, 404],
+    [`/${'%41'.repeat(5000)}`, 404],
+    ['/%0d%0aSet-Cookie:%20a=b', 404],
+    ['/a\x80\xff', 400],
+    ['/a%20b%09c%0bd', 404]
+  ]
+  for (const [target, status] of cases) {
+    const { statusCode, head } = await ask(target)
+    t.is(statusCode, status, target.slice(0, 40))
+    t.notRegex(head, /^set-cookie:/im)
+  }
+  t.is(
+    logs.find(({ level }) => Number(level) >= 40),
+    undefined
+  )
+})
+
+test('HEAD answers with the headers of GET and no body', async t => {
+  const { ask, server } = await startWith(t, { 'www/page.html': html })
+  const withoutDate = (head: string) => head.replace(/^(date|x-request-id): .*$/gim, '')
+  t.is(withoutDate((await ask('/page.html', '', 'HEAD')).head), withoutDate((await ask('/page.html')).head))
+  const head = 'HEAD /page.html HTTP/1.1\r\nHost: localhost\r\n\r\n'
+  const { bytes } = await sendRaw(server.port, [head, head.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')])
+  t.regex(bytes.toString(), /^HTTP\/1\.1 200 OK\r\n[^<]*\r\n\r\nHTTP\/1\.1 200 OK\r\n[^<]*\r\n\r\n$/)
+})
+
+test('a file that the browser has is not sent again, until it changes', async t => {
+  const { browser, folder } = await startWith(t, { 'www/app.js': 'let a = 1' })
+  const first = await browser.get('/app.js')
+  const etag = String(first.headers.etag)
+  const modified = String(first.headers['last-modified'])
+  const later = new Date(Date.parse(modified) + 86_400_000).toUTCString()
+  const unchanged: readonly Record<string, string>[] = [
+    { 'if-none-match': etag },
+    { 'if-none-match': etag.replace('W/', '') },
+    { 'if-none-match': `"other", ${etag}` },
+    { 'if-none-match': '*' },
+    { 'if-modified-since': modified },
+    { 'if-modified-since': later }
+  ]
+  for (const method of ['GET', 'HEAD']) {
+    for (const headers of unchanged) {
+      const again = await browser.request(method, '/app.js', { headers })
+      t.is(again.statusCode, 304, `${method} ${JSON.stringify(headers)}`)
+      t.is(again.body.length, 0)
+      t.is(again.headers.etag, etag)
+      t.is(again.headers['content-type'], undefined)
+      t.is(again.headers['content-length'], undefined)
+    }
+  }
+  const other: readonly Record<string, string>[] = [
+    { 'if-none-match': '"other"' },
+    { 'if-none-match': '"other"', 'if-modified-since': later },
+    { 'if-modified-since': new Date(Date.parse(modified) - 1000).toUTCString() },
+    { 'if-modified-since': 'yesterday' },
+    { 'if-none-match': etag, 'cache-control': 'no-cache' }
+  ]
+  for (const headers of other)
+    t.is((await browser.get('/app.js', { headers })).text(), 'let a = 1', JSON.stringify(headers))
+
+  await writeFile(join(folder, 'www/app.js'), 'let a = 2')
+  await utimes(join(folder, 'www/app.js'), new Date(), new Date(Date.now() + 5000))
+  const changed = await browser.get('/app.js', { headers: { 'if-none-match': etag } })
+  t.is(changed.statusCode, 200)
+  t.is(changed.text(), 'let a = 2')
+})
+
+test('answers without a body, and those that break off, leave no file open', async t => {
+  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(3_000_000), 'page.html': html })
+  const unused = 'http://127.0.0.1:9/'
+  const idp = {
+    clientId: 'client',
+    clientSecret: 'client-secret',
+    authorizationEndpoint: unused,
+    tokenEndpoint: unused,
+    userinfoEndpoint: unused,
+    revocationEndpoint: unused,
+    endSessionEndpoint: unused
+  }
+  const config = testConfig(idp, { wwwroot, log: { level: 'warn', requests: false } })
+  const { port, lines, errorOutput } = await startServerProcess(t, config, { openFiles: 80 })
+  const requests = [
+    'HEAD /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /large.bin HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: *\r\n\r\n',
+    'HEAD /page.html HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: *\r\n\r\n'
+  ]
+  for (let round = 0; round < 20; round += 1) {
+    const { answers } = await sendRaw(
+      port,
+      Array.from({ length: 12 }, (_, index) => requests[index % 3] ?? ''),
+      {
+        answers: 12,
+        head: true
+      }
+    )
+    t.is(answers.length, 12)
+  }
+  for (let round = 0; round < 150; round += 1) {
+    const broken = await sendRaw(port, 'GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n', { bytes: 1 })
+    t.regex(broken.bytes.toString('latin1'), /^HTTP\/1\.1 200/)
+  }
+  const whole = await sendRaw(port, 'GET /page.html HTTP/1.1\r\nHost: localhost\r\n\r\n', { answers: 1 })
+  t.is(whole.answers[0]?.body.toString(), html)
+  t.deepEqual(lines, [])
+  t.is(errorOutput(), '')
+})
+
+test('a compressed neighbour is sent to those who can read it, and caches are told', async t => {
+  const { ask } = await startWith(t, {
+    'www/app.js': 'plain',
+    'www/app.js.br': brotliCompressSync('by brotli'),
+    'www/app.js.gz': gzipSync('by gzip'),
+    'www/style.css': 'plain',
+    'www/style.css.gz': gzipSync('by gzip')
+  })
+  const readers: Readonly<Record<string, (body: Buffer) => Buffer>> = { br: brotliDecompressSync, gzip: gunzipSync }
+  const cases: readonly (readonly [target: string, accepted: string, encoding: string | undefined, text: string])[] = [
+    ['/app.js', 'gzip, deflate, br', 'br', 'by brotli'],
+    ['/app.js', 'gzip', 'gzip', 'by gzip'],
+    ['/app.js', 'br;q=0, gzip', 'gzip', 'by gzip'],
+    ['/app.js', 'identity', undefined, 'plain'],
+    ['/app.js', 'br;q=0, gzip;q=0', undefined, 'plain'],
+    ['/style.css', 'gzip, br', 'gzip', 'by gzip'],
+    ['/style.css', 'br', undefined, 'plain']
+  ]
+  const types: Readonly<Record<string, RegExp>> = {
+    '/app.js': /^content-type: text\/javascript/im,
+    '/style.css': /^content-type: text\/css/im
+  }
+  for (const [target, accepted, encoding, text] of cases) {
+    const { statusCode, head, body } = await ask(target, `Accept-Encoding: ${accepted}\r\n`)
+    t.is(statusCode, 200)
+    t.is(/^content-encoding: (.+)$/im.exec(head)?.[1], encoding, `${target} ${accepted}`)
+    t.is((readers[encoding ?? ''] ?? (plain => plain))(body).toString(), text)
+    t.regex(head, /^vary: accept-encoding$/im)
+    t.regex(head, types[target] ?? /^$/)
+    const etag = /^etag: (.+)$/im.exec(head)?.[1]
+    const again = await ask(target, `Accept-Encoding: ${accepted}\r\nIf-None-Match: ${etag}\r\n`)
+    t.is(again.statusCode, 304)
+    t.regex(again.head, /^vary: accept-encoding$/im)
+  }
+  const { head } = await ask('/app.js')
+  t.regex(head, /^vary: accept-encoding$/im)
+  t.notRegex(head, /^content-encoding:/im)
+})
+
+test('a compressed neighbour that cannot be sent leaves an answer that can be read', async t => {
+  const { ask } = await startWith(t, { 'outside.br': marker, 'www/page.html': html }, async folder => {
+    await symlink('../outside.br', join(folder, 'www/page.html.br'))
+    await mkdir(join(folder, 'www/folder.gz'))
+  })
+  for (const [target, accepted] of [
+    ['/page.html', 'br'],
+    ['/folder', 'gzip']
+  ]) {
+    const { statusCode, head, text } = await ask(target ?? '', `Accept-Encoding: ${accepted}\r\n`)
+    t.is(statusCode, 404)
+    t.notRegex(head, /^content-encoding:/im)
+    t.is(JSON.parse(text).error, 'not_found')
+  }
+})
+
+test('parts of a file are not offered: a range gets the whole', async t => {
+  const { ask } = await startWith(t, { 'www/file.txt': '0123456789' })
+  for (const range of [
+    'bytes=0-1',
+    'bytes=-1',
+    'bytes=5-',
+    'bytes=100-200',
+    'bytes=0-0,2-2',
+    'lines=1-2',
+    'nonsense'
+  ]) {
+    const { statusCode, head, text } = await ask('/file.txt', `Range: ${range}\r\n`)
+    t.is(statusCode, 200, range)
+    t.is(text, '0123456789')
+    t.notRegex(head, /^(accept-ranges: bytes|content-range:)/im)
+  }
+})
+
+test('files are sent with the type of their name', async t => {
+  const types: Readonly<Record<string, string>> = {
+    'page.html': 'text/html; charset=utf-8',
+    'app.js': 'text/javascript; charset=utf-8',
+    'app.mjs': 'text/javascript; charset=utf-8',
+    'style.css': 'text/css; charset=utf-8',
+    'data.json': 'application/json; charset=utf-8',
+    'image.svg': 'image/svg+xml',
+    'image.png': 'image/png',
+    'module.wasm': 'application/wasm',
+    'font.woff2': 'font/woff2',
+    'UPPER.HTML': 'text/html; charset=utf-8',
+    'page.html.txt': 'text/plain; charset=utf-8',
+    noextension: 'application/octet-stream',
+    'file.unheard-of': 'application/octet-stream',
+    'gr\u00fc\u00dfe \u4e16\u754c.txt': 'text/plain; charset=utf-8'
+  }
+  const files = Object.fromEntries(Object.keys(types).map(name => [`www/${name}`, 'content']))
+  const { browser } = await startWith(t, files)
+  for (const [name, type] of Object.entries(types)) {
+    const { statusCode, headers, text } = await browser.get(`/${encodeURIComponent(name)}`)
+    t.is(statusCode, 200, name)
+    t.is(headers['content-type'], type, name)
+    t.is(headers['content-length'], '7')
+    t.is(headers['x-content-type-options'], 'nosniff')
+    t.is(text(), 'content')
+  }
+})
+
+test('a static answer has nothing to do with the session, whatever cookie comes along', async t => {
+  const { browser, clock, idp, logs } = await startWith(t, { 'www/page.html': html })
+  await signIn(browser)
+  const before = { requests: idp.requests.length, logs: logs.entries.length }
+  clock.advanceSeconds(3600)
+  const valid = browser.cookies.all().map(({ name, value }) => `${name}=${value}`)
+  const cookies = [valid.join('; '), 'platform_session=1garbage', `${valid.join('; ').slice(0, -4)}AAAA`]
+  for (const cookie of cookies) {
+    for (const path of ['/', '/page.html', '/nothing-here', '/healthz']) {
+      const { setCookies, headers } = await browser.get(path, { headers: { cookie } })
+      t.deepEqual(setCookies, [], path)
+      t.notRegex(String(headers.vary ?? ''), /cookie/i)
+    }
+  }
+  t.is(idp.requests.length, before.requests)
+  t.deepEqual([...new Set(logs.entries.slice(before.logs).map(({ event }) => event))], ['request'])
+})
+
+test('no policy of ours stands in the way of a page that loads a viewer from another host', async t => {
+  const { ask } = await startWith(t, { 'www/page.html': html, 'www/app.js': 'let a' })
+  for (const target of ['/', '/page.html', '/app.js']) {
+    const { head } = await ask(target)
+    t.notRegex(
+      head,
+      /^(content-security-policy|cross-origin-\S+|x-frame-options|permissions-policy|referrer-policy):/im
+    )
+    t.notRegex(head, /^(access-control-\S+|server|x-powered-by):/im)
+  }
+})
+
+test('a file under /api/auth that was there at the start comes before the routes', async t => {
+  const { browser } = await startWith(t, { 'www/api/auth/about.txt': 'about', 'www/api/auth/login': 'a file' })
+  t.is((await browser.get('/api/auth/about.txt')).text(), 'about')
+  t.is((await browser.get('/api/auth/login')).text(), 'a file')
+  t.deepEqual((await browser.get('/api/auth/login')).setCookies, [])
+  t.is((await browser.get('/api/auth/profile')).statusCode, 401)
+  t.is((await browser.get('/api/auth/nothing')).statusCode, 404)
+})
+
+test('what is not there is 404, as a page for people and as JSON for programs', async t => {
+  const { browser } = await startWith(t, {})
+  const paths = [
+    '/nothing',
+    '/nothing.html',
+    '/deep/route/of/an/application',
+    '/api',
+    '/api/',
+    '/api/other',
+    '/api/auth',
+    '/api/auth/'
+  ]
+  for (const path of paths) {
+    const page = await browser.navigate(path)
+    t.is(page.statusCode, 404, path)
+    t.is(page.headers['content-type'], 'text/html; charset=utf-8')
+    t.regex(String(page.headers['content-security-policy']), /default-src 'none'.*frame-ancestors 'none'/)
+    t.regex(page.text(), /There is no page here/)
+    for (const accept of ['application/json', '*/*', undefined]) {
+      const json = await browser.get(path, { headers: { accept } })
+      t.is(json.statusCode, 404, path)
+      t.is(json.headers['content-type'], 'application/json; charset=utf-8')
+      t.deepEqual(Object.keys(json.json()), ['error', 'error_description', 'request_id'])
+      t.is(json.json().error, 'not_found')
+      t.is(json.json().request_id, json.headers['x-request-id'])
+      t.is(json.headers['cache-control'], 'no-store')
+    }
+  }
+})
+
+test('every other method is 405 and told which there are, whether the file exists or not', async t => {
+  const { ask } = await startWith(t, { 'www/page.html': html })
+  const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'SEARCH']
+  for (const method of methods) {
+    for (const target of ['/', '/page.html', '/nothing', '/healthz']) {
+      const { statusCode, head, text } = await ask(target, 'X-Echo: hello\r\n', method)
+      t.is(statusCode, 405, `${method} ${target}`)
+      t.regex(head, /^allow: GET, HEAD$/im)
+      t.is(JSON.parse(text).error, 'method_not_allowed')
+      t.false(`${head}${text}`.includes('hello'), 'nothing of the request comes back')
+    }
+  }
+})
