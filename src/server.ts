@@ -1,9 +1,10 @@
 /** The listening process: limits on what clients may send, and an end that finishes what was begun. */
 import http, { type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import type { Logger } from 'pino'
+import type { AddressInfo } from 'node:net'
 import { assemble } from './app.js'
 import type { Config } from './config/settings.js'
+import { answerClientErrors } from './http/client-errors.js'
+import { watchConnections } from './http/connections.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { type AppParts, createServices } from './services.js'
 
@@ -31,8 +32,15 @@ const LIMITS = {
   connectionsCheckingInterval: 5_000
 }
 
-/** Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had. */
-export async function startServer(config: Config, parts: Partial<AppParts> = {}): Promise<RunningServer> {
+/**
+ * Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had.
+ * @param limits for tests that cannot wait as long as a slow client may take
+ */
+export async function startServer(
+  config: Config,
+  parts: Partial<AppParts> = {},
+  limits: Partial<typeof LIMITS> = {}
+): Promise<RunningServer> {
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...parts })
   const { log, transport, coordination } = services
@@ -40,11 +48,14 @@ export async function startServer(config: Config, parts: Partial<AppParts> = {})
   let draining = false
   const app = assemble(services, () => draining)
   const handle = app.callback()
-  const server = http.createServer(LIMITS, (request, response) => {
-    if (draining) response.shouldKeepAlive = false
-    void handle(request, response)
+  // A request goes on although its client has gone: a refresh that it began belongs to the whole deployment.
+  const atWork = new Set<Promise<void>>()
+  const server = http.createServer({ ...LIMITS, ...limits }, (request, response) => {
+    const work = handle(request, response).finally(() => atWork.delete(work))
+    atWork.add(work)
   })
-  server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, log))
+  const connections = watchConnections(server)
+  answerClientErrors(server, connections, log)
   const scrapes = await openListeners().catch(async (error: unknown) => {
     server.close()
     await coordination.close()
@@ -62,8 +73,10 @@ export async function startServer(config: Config, parts: Partial<AppParts> = {})
   let closing: Promise<void> | undefined
   async function close() {
     draining = true
+    connections.drain()
     await pause(config.shutdown.delaySeconds * 1000)
-    await end(server, config.shutdown.graceSeconds * 1000)
+    const graceMs = config.shutdown.graceSeconds * 1000
+    await Promise.all([connections.end(graceMs), within(graceMs, Promise.allSettled(atWork))])
     await coordination.close()
     transport.close()
     await scrapes?.close()
@@ -96,43 +109,16 @@ function listen(server: Server, { port, host }: Config): Promise<void> {
   })
 }
 
-function end(server: Server, graceMs: number): Promise<void> {
+function within(ms: number, work: Promise<unknown>): Promise<void> {
   return new Promise(resolve => {
-    const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
-    server.close(() => {
+    const deadline = setTimeout(resolve, ms)
+    void work.then(() => {
       clearTimeout(deadline)
       resolve()
     })
-    server.closeIdleConnections()
   })
 }
 
 function pause(ms: number): Promise<void> {
   return ms > 0 ? new Promise(resolve => setTimeout(resolve, ms)) : Promise.resolve()
-}
-
-const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, error: string, description: string]>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'invalid_request', 'The headers pass 32 KiB.'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'invalid_request', 'The request did not arrive in time.']
-}
-
-/** What never became a request: answered in the same form as every other error, and the connection closed. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket, log: Logger): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy()
-    return
-  }
-  const malformed = ['400 Bad Request', 'invalid_request', 'The request is not well-formed HTTP.'] as const
-  const [status, code, description] = CLIENT_ERRORS[error.code ?? ''] ?? malformed
-  log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code: error.code }, 'request refused')
-  const body = JSON.stringify({ error: code, error_description: description })
-  const headers = [
-    `HTTP/1.1 ${status}`,
-    'Connection: close',
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff'
-  ]
-  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`)
 }

@@ -19,6 +19,8 @@ export interface TestServerOptions {
   readonly clock?: Clock
   readonly logLevel?: Config['log']['level']
   readonly parts?: Partial<AppParts>
+  /** Shorter patience with slow clients than a real server has. */
+  readonly limits?: Parameters<typeof startServer>[2]
 }
 
 export interface TestServer {
@@ -47,7 +49,7 @@ export async function startTestServer(
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
   const config = testConfig(idp, { mode, wwwroot, ...overrides, log: { level: logLevel, ...overrides.log } })
   const logs = await collectLogs(config.log.level)
-  const server = await startServer(config, { now: clock.now, log: logs.log, ...options.parts })
+  const server = await startServer(config, { now: clock.now, log: logs.log, ...options.parts }, options.limits)
   t.teardown(() => server.close())
   const recorder = await recordBytes(t, server.port)
 

@@ -1,0 +1,363 @@
+// What the HTTP server accepts from clients: sizes, framing, patience. Raw sockets, since no HTTP client would send most of this.
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import type { Browser } from '../helpers/browser.js'
+import { eventually } from '../helpers/eventually.js'
+import { sendRaw } from '../helpers/raw.js'
+import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+/** A request line and headers; `more` are whole lines. */
+function head(start: string, more = ''): string {
+  return `${start} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
+}
+
+function cookieHeader({ cookies }: Browser): string {
+  return cookies
+    .all()
+    .map(({ name, value }) => `${name}=${value}`)
+    .join('; ')
+}
+
+const healthz = head('GET /healthz')
+const lastHealthz = head('GET /healthz', 'Connection: close\r\n')
+
+async function start(t: ExecutionContext, options: TestServerOptions = {}) {
+  const started = await startTestServer(t, options)
+  const send = (pieces: string | readonly string[], more: Parameters<typeof sendRaw>[2] = {}) =>
+    sendRaw(started.server.port, pieces, more)
+  const refusals = () =>
+    started.logs.entries.filter(({ event }) => event === 'client_error').map(({ status }) => status)
+  const noFault = () =>
+    t.is(
+      started.logs.find(({ level }) => Number(level) >= 40),
+      undefined
+    )
+  return { ...started, send, refusals, noFault }
+}
+
+test('thirty KiB of cookies are accepted, and the session among them is found', async t => {
+  const { browser } = await start(t)
+  await signIn(browser)
+  const session = cookieHeader(browser)
+  const others = Array.from({ length: 8 }, (_, index) => `other${index}=${'x'.repeat(3900)}`).join('; ')
+  const cookie = `${others.slice(0, 30 * 1024 - session.length)}; ${session}`
+  t.true(cookie.length >= 30 * 1024)
+  t.is((await browser.get('/api/auth/profile', { headers: { cookie } })).statusCode, 200)
+  t.is((await browser.get('/', { headers: { cookie } })).statusCode, 200)
+})
+
+test('headers beyond 32 KiB are 431, in the form of every other error, and logged', async t => {
+  const { send, refusals, noFault } = await start(t)
+  const many = Array.from({ length: 1500 }, (_, index) => `X-Header-${index}: ${'y'.repeat(20)}\r\n`).join('')
+  const tooMuch = [
+    head('GET /healthz', `Cookie: ${'x'.repeat(33 * 1024)}\r\n`),
+    head('GET /healthz', `Cookie: ${'x'.repeat(500_000)}\r\n`),
+    head('GET /healthz', `${'X'.repeat(33 * 1024)}: value\r\n`),
+    head('GET /healthz', many),
+    head(`GET /${'a'.repeat(33 * 1024)}`),
+    head(`GET /api/auth/callback?state=${'a'.repeat(33 * 1024)}`)
+  ]
+  for (const request of tooMuch) {
+    const { answers, closedByServer } = await send(request + healthz)
+    t.is(answers.length, 1)
+    const [answer] = answers
+    t.is(answer?.statusCode, 431)
+    t.regex(answer?.head ?? '', /^connection: close$/im)
+    t.regex(answer?.head ?? '', /^x-content-type-options: nosniff$/im)
+    t.deepEqual(Object.keys(JSON.parse(String(answer?.body))), ['error', 'error_description'])
+    t.true(closedByServer)
+  }
+  t.deepEqual(
+    refusals(),
+    tooMuch.map(() => 431)
+  )
+  noFault()
+})
+
+test('a GET or HEAD with a body is 413, and what it holds is not taken for a request', async t => {
+  const { send, noFault } = await start(t)
+  const chunked = `${healthz.length.toString(16)}\r\n${healthz}\r\n0\r\n\r\n`
+  for (const path of ['/', '/healthz', '/api/auth/login', '/api/auth/logout', '/nothing']) {
+    for (const method of ['GET', 'HEAD']) {
+      const isHead = method === 'HEAD'
+      for (const request of [
+        head(`${method} ${path}`, `Content-Length: ${healthz.length}\r\n`) + healthz,
+        head(`${method} ${path}`, 'Transfer-Encoding: chunked\r\n') + chunked,
+        head(`${method} ${path}`, 'Content-Length: 1000000\r\n'),
+        head(`${method} ${path}`, 'Content-Length: 5\r\nExpect: 100-continue\r\n')
+      ]) {
+        const { answers, closedByServer } = await send(request + healthz, { head: isHead })
+        t.deepEqual(
+          answers.map(({ statusCode }) => statusCode).filter(status => status !== 100),
+          [413],
+          `${method} ${path}`
+        )
+        t.true(closedByServer)
+        t.notRegex(answers[0]?.head ?? '', /^set-cookie:/im)
+      }
+    }
+  }
+  noFault()
+})
+
+test('an announced body of no length is none', async t => {
+  const { send } = await start(t)
+  const { answers } = await send(head('GET /healthz', 'Content-Length: 0\r\nConnection: close\r\n'))
+  t.is(answers[0]?.statusCode, 200)
+})
+
+test('the body of a refused method is passed over, and the connection goes on after it', async t => {
+  const { send } = await start(t)
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+    const body = `${healthz}${healthz}`
+    const whole = head(`${method} /api/auth/token`, `Content-Length: ${body.length}\r\n`) + body
+    const chunked = `${head(`${method} /`, 'Transfer-Encoding: chunked\r\n')}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+    const { answers } = await send(whole + chunked + head('GET /nothing', 'Connection: close\r\n'))
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [405, 405, 404],
+      method
+    )
+  }
+})
+
+// RFC 9112 section 11.2: two readings of where a request ends are how one client's bytes become another's request.
+const ambiguous: Readonly<Record<string, string>> = {
+  'a length and an encoding': 'Content-Length: 6\r\nTransfer-Encoding: chunked\r\n',
+  'an encoding and a length': 'Transfer-Encoding: chunked\r\nContent-Length: 6\r\n',
+  'two lengths': 'Content-Length: 0\r\nContent-Length: 30\r\n',
+  'two lengths in one line': 'Content-Length: 0, 30\r\n',
+  'a negative length': 'Content-Length: -1\r\n',
+  'a signed length': 'Content-Length: +30\r\n',
+  'a hexadecimal length': 'Content-Length: 0x1e\r\n',
+  'a length with a space in it': 'Content-Length: 3 0\r\n',
+  'a length beyond any number': 'Content-Length: 99999999999999999999999\r\n',
+  'an empty length': 'Content-Length:\r\n',
+  'a space before the colon': 'Transfer-Encoding : chunked\r\n',
+  'a tab before the colon': 'Content-Length\t: 30\r\n',
+  'an encoding that is none': 'Transfer-Encoding: xchunked\r\n',
+  'an encoding twice': 'Transfer-Encoding: chunked, chunked\r\n',
+  'an encoding that ends otherwise': 'Transfer-Encoding: chunked, identity\r\n',
+  'an encoding hidden by a vertical tab': 'Transfer-Encoding: \vchunked\r\n',
+  'a folded line': 'Transfer-Encoding:\r\n chunked\r\n',
+  'a line without a colon': 'Transfer-Encoding chunked\r\n',
+  'a bare CR': 'X-Header: a\rTransfer-Encoding: chunked\r\n',
+  'a bare LF': 'X-Header: a\nTransfer-Encoding: chunked\r\n',
+  'a NUL in a name': 'Trans\0fer-Encoding: chunked\r\n',
+  'a NUL in a value': 'X-Header: a\0b\r\n',
+  'a control character in a name': 'Content\x01-Length: 30\r\n'
+}
+
+for (const [name, line] of Object.entries(ambiguous)) {
+  test(`${name}: refused, and nothing after it is taken for a request`, async t => {
+    const { send, browser, noFault } = await start(t)
+    for (const method of ['GET', 'POST']) {
+      const { answers, closedByServer } = await send(`${head(`${method} /`, line)}0\r\n\r\n${healthz}`)
+      const statuses = answers.map(({ statusCode }) => statusCode)
+      t.true(statuses.length === 1, `${method}: ${statuses}`)
+      t.true([400, 413].includes(statuses[0] ?? 0), `${method}: ${statuses}`)
+      t.true(closedByServer)
+    }
+    t.is((await browser.get('/healthz')).statusCode, 200)
+    noFault()
+  })
+}
+
+test('what is not HTTP/1 is refused', async t => {
+  const { send, refusals } = await start(t)
+  const requests = [
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    'GET /healthz HTTP/3\r\n\r\n',
+    'GET /health z HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET\t/healthz\tHTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'G\xcbT /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'NONSENSE /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'get /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /healthz http/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /healthz HTTP/1.1\nHost: localhost\n\n',
+    '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+    'SSH-2.0-OpenSSH_9.9\r\n\r\n'
+  ]
+  for (const request of requests) {
+    const { answers, closedByServer } = await send(request)
+    t.is(answers[0]?.statusCode, 400, JSON.stringify(request))
+    t.is(JSON.parse(String(answers[0]?.body)).error, 'invalid_request')
+    t.is(answers.length, 1)
+    t.true(closedByServer)
+  }
+  t.deepEqual(
+    refusals(),
+    requests.map(() => 400)
+  )
+})
+
+test('an HTTP/1.1 request must name a host; one of HTTP/1.0 need not, and its connection ends', async t => {
+  const { send } = await start(t)
+  const nameless = await send('GET /healthz HTTP/1.1\r\n\r\n')
+  t.deepEqual(
+    nameless.answers.map(({ statusCode }) => statusCode),
+    [400]
+  )
+  t.true(nameless.closedByServer)
+  const old = await send('GET /healthz HTTP/1.0\r\n\r\n')
+  t.deepEqual(
+    old.answers.map(({ statusCode }) => statusCode),
+    [200]
+  )
+  t.true(old.closedByServer)
+})
+
+test('requests sent all at once are answered in their order', async t => {
+  const { send, browser, clock, idp } = await start(t)
+  await signIn(browser)
+  const cookie = cookieHeader(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const slow = head('GET /api/auth/profile', `Cookie: ${cookie}\r\n`)
+  const pipelined = send([slow, healthz, head('GET /nothing'), healthz, slow, lastHealthz].join(''))
+  await hold.arrived()
+  hold.release()
+  const { answers } = await pipelined
+  t.deepEqual(
+    answers.map(({ statusCode }) => statusCode),
+    [200, 200, 404, 200, 200, 200]
+  )
+  t.deepEqual(JSON.parse(String(answers[0]?.body)), { name: 'Ada Lovelace' })
+  t.deepEqual(JSON.parse(String(answers[1]?.body)), { status: 'ok' })
+})
+
+// Node ends a connection whose client has closed its half, and the answer with it; what it was for must not be lost.
+test('a client that closes its half while it waits loses the answer, and finds its result with the old cookie', async t => {
+  const { send, browser, clock, idp } = await start(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const asked = send(head('GET /api/auth/profile', `Cookie: ${cookieHeader(browser)}\r\n`), { end: true })
+  await hold.arrived()
+  t.true((await asked).closedByServer)
+  hold.release()
+  await eventually(() => idp.issued.refreshTokens.length === 2)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('expectations, upgrades and tunnels: none is offered, and none does harm', async t => {
+  const { send, browser } = await start(t)
+  const expecting = await send(head('GET /healthz', 'Expect: 100-continue\r\nConnection: close\r\n'))
+  t.is(expecting.answers.at(-1)?.statusCode, 200)
+  const unheardOf = await send(head('GET /healthz', 'Expect: a-miracle\r\nConnection: close\r\n'))
+  t.is(unheardOf.answers[0]?.statusCode, 417)
+  for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
+    const upgrade = `Upgrade: ${protocol}\r\nConnection: Upgrade, HTTP2-Settings\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n`
+    const { answers } = await send(head('GET /healthz', upgrade), { answers: 1 })
+    t.is(answers[0]?.statusCode, 200, protocol)
+  }
+  for (const target of ['localhost:80', '127.0.0.1:22', '/healthz']) {
+    const tunnel = await send(head(`CONNECT ${target}`) + healthz)
+    t.deepEqual(
+      tunnel.answers.filter(({ statusCode }) => statusCode < 400),
+      []
+    )
+    t.true(tunnel.closedByServer)
+  }
+  t.is((await browser.get('/healthz')).statusCode, 200)
+})
+
+test('a request that does not end in time is 408, and the connection ends', async t => {
+  const limits = { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 }
+  const { send, refusals, noFault } = await start(t, { limits })
+  const unfinished = ['GET', 'GET /healthz HTTP/1.1\r\n', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Header: a', '']
+  for (const piece of unfinished) {
+    const { answers, closedByServer } = await send(piece)
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [408],
+      piece
+    )
+    t.regex(answers[0]?.head ?? '', /^connection: close$/im)
+    t.deepEqual(Object.keys(JSON.parse(String(answers[0]?.body))), ['error', 'error_description'])
+    t.true(closedByServer)
+  }
+  t.deepEqual(
+    refusals(),
+    unfinished.map(() => 408)
+  )
+
+  const slowBody = await send(head('POST /', 'Content-Length: 10\r\n'))
+  t.is(slowBody.answers[0]?.statusCode, 405)
+  t.true(slowBody.closedByServer)
+  noFault()
+})
+
+test('a client that is refused and does not hang up is hung up on', async t => {
+  const limits = { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 }
+  const { server } = await start(t, { limits })
+  async function refuse(request: string, isPinging: boolean) {
+    // Half-open: our side stays as it is when the server's FIN comes, so that only a cut ends the connection.
+    const client = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
+    client.on('error', () => {})
+    client.resume()
+    const closed = new Promise(resolve => client.on('close', resolve))
+    client.write(request)
+    await new Promise(resolve => client.on('end', resolve))
+    // A cut is only noticed by writing.
+    const pinging = setInterval(() => client.write('x'), isPinging ? 20 : 1200)
+    await closed
+    clearInterval(pinging)
+    t.pass()
+  }
+  const tooLarge = head('GET /healthz', `Cookie: ${'x'.repeat(40_000)}\r\n`)
+  const cases = ['NONSENSE\r\n\r\n', tooLarge, 'GET /'].flatMap(request => [
+    refuse(request, true),
+    refuse(request, false)
+  ])
+  t.plan(cases.length)
+  await Promise.all(cases)
+})
+
+test('a connection is kept for longer than load balancers keep theirs', async t => {
+  const { send } = await start(t)
+  const { answers } = await send(healthz, { answers: 1 })
+  const seconds = Number(/^keep-alive: timeout=(\d+)$/im.exec(answers[0]?.head ?? '')?.[1])
+  t.true(seconds > 60)
+})
+
+test('nonsense behind a request does not get into the middle of its answer', async t => {
+  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
+  const { server } = await start(t, { overrides: { wwwroot } })
+  const client = connect({ port: server.port, host: '127.0.0.1' })
+  client.on('error', () => {})
+  client.write(head('GET /large.bin'))
+  await once(client, 'readable')
+  client.write('NONSENSE\r\n\r\n')
+  // Read on only after the server has had the nonsense: it had to wait for us in the middle of the file.
+  await new Promise(resolve => setTimeout(resolve, 50))
+  const chunks: Buffer[] = []
+  client.on('data', chunk => chunks.push(chunk))
+  await once(client, 'close')
+  const received = Buffer.concat(chunks).toString('latin1')
+  t.regex(received.slice(0, 20), /^HTTP\/1\.1 200 OK/)
+  t.regex(received.slice(received.indexOf('\r\n\r\n') + 4), /^A*$/)
+})
+
+test('nonsense behind a request that waits is answered, and the connection ends', async t => {
+  const { send, browser, clock, idp } = await start(t)
+  await signIn(browser)
+  const cookie = cookieHeader(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const asked = send([head('GET /api/auth/profile', `Cookie: ${cookie}\r\n`), 'NONSENSE\r\n\r\n'])
+  const { answers } = await asked
+  t.deepEqual(
+    answers.map(({ statusCode }) => statusCode),
+    [400]
+  )
+  await hold.arrived()
+  hold.release()
+  await eventually(() => idp.issued.refreshTokens.length === 2)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200, 'what it had begun is not lost')
+  t.deepEqual(idp.reuses, [])
+})

@@ -1,0 +1,233 @@
+// Listening, and an end that loses nobody's request.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import type { Coordination } from '#src/coordination/coordination.js'
+import { createMemoryCoordination } from '#src/coordination/memory.js'
+import { startServer } from '#src/server.js'
+import { createClock } from './helpers/clock.js'
+import { testConfig } from './helpers/config.js'
+import { eventually } from './helpers/eventually.js'
+import { createHostileIdp } from './helpers/hostile-idp/index.js'
+import { collectLogs } from './helpers/logs.js'
+import { sendRaw } from './helpers/raw.js'
+import { signIn, startTestServer, type TestServerOptions } from './helpers/server.js'
+import { tempFolder } from './helpers/temp-folder.js'
+
+const healthz = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+async function startWithExpiredSession(t: ExecutionContext, options: TestServerOptions = {}) {
+  const started = await startTestServer(t, options)
+  await signIn(started.browser)
+  started.clock.advanceSeconds(3600)
+  return started
+}
+
+/** Milliseconds that `work` took. */
+async function time(work: Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  await work
+  return performance.now() - started
+}
+
+for (const mode of ['single', 'dual'] as const) {
+  test(`${mode}: a refresh under way when the server ends is finished, and its session reaches the browser`, async t => {
+    const { server, browser, idp } = await startWithExpiredSession(t, { mode })
+    const hold = idp.hold('token')
+    const asked = browser.fetch(mode === 'dual' ? '/api/auth/token' : '/api/auth/profile')
+    await hold.arrived()
+    const closed = time(server.close())
+    hold.release()
+    const response = await asked
+    t.is(response.statusCode, 200)
+    t.regex(String(response.setCookies[0]?.line), /^platform_session=[^;]{100}/)
+    t.is(response.headers.connection, 'close')
+    t.true((await closed) < 5000, 'long before the ten seconds of grace')
+    t.deepEqual(idp.reuses, [])
+    const newest = idp.issued.refreshTokens.at(-1)?.value ?? ''
+    t.true(idp.isAlive(newest))
+  })
+}
+
+test('an answer that had promised to keep its connection is sent whole, and then the connection ends', async t => {
+  const size = 20_000_000
+  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
+  const { server } = await startTestServer(t, { overrides: { wwwroot } })
+  const client = connect({ port: server.port, host: '127.0.0.1' })
+  client.write('GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await once(client, 'readable')
+  const closed = time(server.close())
+  const received = Buffer.concat(await client.toArray()).toString('latin1')
+  t.is(received.length - received.indexOf('\r\n\r\n') - 4, size)
+  t.true((await closed) < 5000)
+})
+
+test('idle connections do not hold up the end', async t => {
+  const { server } = await startTestServer(t)
+  const client = connect({ port: server.port, host: '127.0.0.1' })
+  client.write(healthz)
+  await once(client, 'data')
+  const silent = connect({ port: server.port, host: '127.0.0.1' })
+  await once(silent, 'connect')
+  // Only by an answer on a later connection is it sure that the silent one has been accepted.
+  await sendRaw(server.port, healthz, { answers: 1 })
+  for (const socket of [client, silent]) socket.on('error', () => {}).resume()
+  const ends = [client, silent].map(socket => new Promise(resolve => socket.on('close', resolve)))
+  t.true((await time(server.close())) < 5000)
+  await Promise.all(ends)
+  t.pass()
+})
+
+test('a refresh whose browser has gone away is finished too, for the replicas that go on', async t => {
+  const clock = createClock()
+  const coordination = createMemoryCoordination(clock.now)
+  const first = await startTestServer(t, { clock, parts: { coordination } })
+  const second = await startTestServer(t, { clock, idp: first.idp, parts: { coordination } })
+  await signIn(first.browser)
+  clock.advanceSeconds(3600)
+  const hold = first.idp.hold('token')
+  const page = new AbortController()
+  const asked = first.browser.fetch('/api/auth/profile', { signal: page.signal })
+  await hold.arrived()
+  page.abort()
+  await t.throwsAsync(asked)
+  await eventually(() => first.logs.find(({ event, aborted }) => event === 'request' && aborted === true) !== undefined)
+  const closed = first.server.close()
+  setTimeout(hold.release, 100)
+  await closed
+  second.connect(first.browser)
+  t.is((await first.browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.deepEqual(first.idp.reuses, [])
+  t.is(first.idp.tokenRequests.length, 2)
+})
+
+test('a provider that does not answer holds up the end no longer than the grace', async t => {
+  const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
+  const hold = idp.hold('token')
+  const page = new AbortController()
+  const asked = browser.fetch('/api/auth/profile', { signal: page.signal })
+  await hold.arrived()
+  page.abort()
+  await t.throwsAsync(asked)
+  t.true((await time(server.close())) < 5000)
+})
+
+test('what is not finished within the grace is cut', async t => {
+  const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
+  const hold = idp.hold('token')
+  const asked = browser.fetch('/api/auth/profile').then(
+    () => 'answered',
+    (error: NodeJS.ErrnoException) => error.code
+  )
+  await hold.arrived()
+  t.true((await time(server.close())) < 5000)
+  t.is(await asked, 'ECONNRESET')
+})
+
+test('a client that sends its request for ever is cut when the grace is over', async t => {
+  const { server } = await startTestServer(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
+  const client = connect({ port: server.port, host: '127.0.0.1' }).on('error', () => {})
+  client.write('GET /healthz HTTP/1.1\r\nX-Header: a')
+  await sendRaw(server.port, healthz, { answers: 1 })
+  const ended = new Promise(resolve => client.on('close', resolve))
+  t.true((await time(server.close())) < 5000)
+  await ended
+})
+
+test('before it ends, the server says on /readyz that it will, and still answers everything', async t => {
+  const { server, browser, idp, newBrowser } = await startWithExpiredSession(t, {
+    overrides: { shutdown: { delaySeconds: 2 } }
+  })
+  t.is((await browser.get('/readyz')).statusCode, 200)
+  const closed = server.close()
+  // On a new connection, as a load balancer asks.
+  const ready = await newBrowser().get('/readyz')
+  t.is(ready.statusCode, 503)
+  t.deepEqual(ready.json(), { status: 'draining', store: 'memory' })
+  t.is(ready.headers.connection, 'close')
+  t.is((await newBrowser().request('HEAD', '/readyz')).statusCode, 503)
+  t.is((await browser.get('/healthz')).statusCode, 200)
+  t.is((await browser.get('/')).statusCode, 200)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+  await closed
+  await t.throwsAsync(newBrowser().get('/readyz'))
+})
+
+test('to close it again is to wait for the same end', async t => {
+  const { server } = await startTestServer(t)
+  t.is(server.close(), server.close())
+  await server.close()
+  await t.throwsAsync(sendRaw(server.port, healthz), { code: 'ECONNREFUSED' })
+})
+
+test('the coordination store is closed last, once no request can need it', async t => {
+  const clock = createClock()
+  const memory = createMemoryCoordination(clock.now)
+  const events: string[] = []
+  const coordination: Coordination = {
+    ...memory,
+    once: async (...parameters) => {
+      const once = await memory.once(...parameters)
+      events.push('done once')
+      return once
+    },
+    close: async () => {
+      events.push('store closed')
+    }
+  }
+  const { server, browser, idp } = await startWithExpiredSession(t, { clock, parts: { coordination } })
+  events.length = 0
+  const hold = idp.hold('token')
+  const asked = browser.fetch('/api/auth/profile')
+  await hold.arrived()
+  const closed = server.close()
+  hold.release()
+  await closed
+  t.is((await asked).statusCode, 200)
+  t.deepEqual(events, ['done once', 'store closed'])
+})
+
+test('a port that is taken is an error of Node’s own, and nothing stays open', async t => {
+  const taken = createServer()
+  await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => void taken.close())
+  const { port } = taken.address() as AddressInfo
+  const idp = await createHostileIdp(t)
+  const { log } = await collectLogs()
+  const memory = createMemoryCoordination(Date.now)
+  let closes = 0
+  const coordination = {
+    ...memory,
+    close: async () => {
+      closes += 1
+    }
+  }
+  await t.throwsAsync(startServer(testConfig(idp, { port }), { log, coordination }), { code: 'EADDRINUSE' })
+  t.is(closes, 1)
+})
+
+test('the server starts, serves files and is ready without the provider', async t => {
+  const idp = await createHostileIdp(t)
+  await idp.offline()
+  const { browser } = await startTestServer(t, { idp, overrides: { platform: { issuer: idp.issuer } } })
+  t.is((await browser.get('/')).statusCode, 200)
+  t.is((await browser.get('/readyz')).statusCode, 200)
+  t.is(idp.requests.length, 0)
+})
+
+test('it says where a browser on this machine reaches it', async t => {
+  const idp = await createHostileIdp(t)
+  const { log } = await collectLogs()
+  for (const [host, shown] of [
+    [undefined, 'localhost'],
+    ['127.0.0.1', '127.0.0.1'],
+    ['localhost', 'localhost']
+  ]) {
+    const server = await startServer(testConfig(idp, { host }), { log })
+    t.teardown(() => server.close())
+    t.is(server.url, `http://${shown}:${server.port}`)
+    t.is((await fetch(`${server.url}/healthz`)).status, 200)
+  }
+})
