@@ -1,5 +1,5 @@
-/** The endpoints of an identity provider that this server calls. */
-export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation'
+/** The endpoints of an identity provider. Browsers alone go to the last two, and whoever checks that they are there. */
+export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'authorization' | 'end_session'
 
 /** The provider answered with an error of the protocol (RFC 6749 section 5.2). Its own text is dropped: nobody knows what it quotes. */
 export class OAuthError extends Error {
@@ -35,13 +35,20 @@ export class UpstreamError extends Error {
   readonly durationMs: number
   readonly status: number | undefined
   readonly retryAfterSeconds: number | undefined
+  /** Why there was no connection, in Node's words (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
+  readonly code: string | undefined
 
   /** @param detail what was wrong, in words that hold nothing of the request or the answer's content. */
   constructor(
     endpoint: Endpoint,
     problem: UpstreamProblem,
     detail: string,
-    parts: { durationMs?: number; status?: number; retryAfterSeconds?: number | undefined } = {}
+    parts: {
+      durationMs?: number
+      status?: number
+      retryAfterSeconds?: number | undefined
+      code?: string | undefined
+    } = {}
   ) {
     super(`the identity provider's ${endpoint} endpoint: ${detail}`)
     this.name = 'UpstreamError'
@@ -50,6 +57,7 @@ export class UpstreamError extends Error {
     this.durationMs = parts.durationMs ?? 0
     this.status = parts.status
     this.retryAfterSeconds = parts.retryAfterSeconds
+    this.code = parts.code
   }
 
   /** The provider turned this server down: a wrong secret, say, told in HTML. No waiting mends that, the operator must. */

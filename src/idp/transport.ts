@@ -23,6 +23,10 @@ export interface TransportResponse {
   /** The parsed JSON, or undefined when the body was not JSON. */
   readonly json: unknown
   readonly retryAfterSeconds: number | undefined
+  /** What the provider's clock said, in milliseconds since the epoch. */
+  readonly date: number | undefined
+  /** Where a redirect would have led; none is followed. */
+  readonly location: string | undefined
   readonly durationMs: number
 }
 
@@ -79,8 +83,14 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
       })
       call.on('downloadProgress', ({ transferred }) => transferred > LONGEST_ANSWER && tooLarge.abort())
       const { statusCode, body, headers } = await call
-      const retryAfterSeconds = secondsOf(headers['retry-after'])
-      return { status: statusCode, json: parse(body), retryAfterSeconds, durationMs: elapsed() }
+      return {
+        status: statusCode,
+        json: parse(body),
+        retryAfterSeconds: secondsOf(headers['retry-after']),
+        date: timeOf(headers.date),
+        location: headers.location,
+        durationMs: elapsed()
+      }
     } catch (error) {
       const durationMs = elapsed()
       if (tooLarge.signal.aborted) {
@@ -89,7 +99,9 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
       if (deadline.aborted) {
         throw new UpstreamError(request.endpoint, 'timeout', 'no whole answer in time', { durationMs })
       }
-      throw new UpstreamError(request.endpoint, 'unreachable', `connection failed (${codeOf(error)})`, { durationMs })
+      const code = codeOf(error)
+      const detail = `connection failed (${code ?? 'unknown reason'})`
+      throw new UpstreamError(request.endpoint, 'unreachable', detail, { durationMs, code })
     }
   }
 
@@ -156,8 +168,13 @@ function secondsOf(retryAfter: string | undefined): number | undefined {
   return retryAfter && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined
 }
 
+function timeOf(date: string | undefined): number | undefined {
+  const time = Date.parse(date ?? '')
+  return Number.isNaN(time) ? undefined : time
+}
+
 // Node's code (ECONNREFUSED, CERT_HAS_EXPIRED, …) says what an operator needs; the message may quote the request.
-function codeOf(error: unknown): string {
+function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown }).code
-  return typeof code === 'string' ? code : 'unknown reason'
+  return typeof code === 'string' ? code : undefined
 }

@@ -35,7 +35,7 @@ function answering(...answers: [unknown, ...unknown[]]) {
       requests.push(request)
       if (answer instanceof Error) throw answer
       const [status, json] = typeof answer === 'number' ? [answer, undefined] : [200, answer]
-      return { status, json, retryAfterSeconds: undefined, durationMs: 1 }
+      return { status, json, retryAfterSeconds: undefined, date: undefined, location: undefined, durationMs: 1 }
     },
     warmUp: async () => {},
     close: () => {}

@@ -101,6 +101,28 @@ async function failure(t: ExecutionContext, call: Promise<unknown>, problem: Ups
   return error as UpstreamError
 }
 
+test('an answer tells the time of the provider and where a redirect would lead, if they are there and in order', async t => {
+  const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+  const { url } = await startProvider(
+    t,
+    inTurn(
+      (_request, response) => reply(response, 302, {}, { date, location: 'https://elsewhere.example/' }),
+      (_request, response) => reply(response, 200, {}, { date: 'yesterday' })
+    )
+  )
+  const transport = setUp(t)
+  t.like(await transport.call(get(url)), {
+    date: Date.UTC(1994, 10, 6, 8, 49, 37),
+    location: 'https://elsewhere.example/'
+  })
+  t.like(await transport.call(get(url)), { date: undefined, location: undefined })
+})
+
+test('why there is no connection stands in the error as a code', async t => {
+  const error = await failure(t, setUp(t).call(get('http://127.0.0.1:1/')), 'unreachable')
+  t.is(error.code, 'ECONNREFUSED')
+})
+
 test('a form is posted, anything else is asked for by GET, and no compression is wanted', async t => {
   const seen: [string, IncomingMessage['headers'], string][] = []
   const { url } = await startProvider(t, async (request, response) => {
