@@ -23,15 +23,15 @@ export function createCoordination(config: Config, { keyring, now, log }: Coordi
   if (!address) throw new TypeError('redisUrl is no address of a Redis')
   return createRedisCoordination({
     open: events => openRedisClient(address, events),
-    prefix: `platform-auth:${deploymentOf(config)}:`,
+    prefix: prefixOf(config),
     sealer: keyring.sealer('shared results'),
     now,
     log
   })
 }
 
-// Replicas of one deployment agree in these; two applications, or one in both modes, do not.
-function deploymentOf({ mode, platform }: Config): string {
+/** What all keys begin with. Replicas of one deployment agree in it; two applications, or one in both modes, do not. */
+export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
-  return createHash('sha256').update(identity).digest('base64url').slice(0, 10)
+  return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
 }

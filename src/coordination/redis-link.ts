@@ -162,7 +162,7 @@ export function createRedisLink({ open, probe, onUp, log, commandMs, startMs, ch
 class TooLateError extends Error {}
 
 /** Rejects with TooLateError unless `promise` settles in time. */
-function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     // After a pause of this process the answer may lie in the socket unread; what is there by now is read first.
     const timer = setTimeout(() => setImmediate(() => reject(new TooLateError())), ms)
@@ -184,7 +184,7 @@ function isConnectionTrouble(error: unknown): boolean {
 }
 
 // The first word alone (READONLY, OOM, WRONGPASS, ECONNREFUSED): what follows it may quote the command, password and all.
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   if (error instanceof TooLateError) return 'timeout'
   const { name, message, code } = error as { name?: string; message?: string; code?: unknown }
   if (name === 'ReplyError') return /^[A-Z]+/.exec(message ?? '')?.[0] ?? 'refused'
