@@ -13,6 +13,12 @@ export const defaultCommand: CommandEntry = {
 export const commands: readonly CommandEntry[] = [
   defaultCommand,
   {
+    name: 'check',
+    summary: 'Try the settings on the real provider and say what will not work.',
+    options: [{ flags: '--json', summary: 'As JSON.' }],
+    load: async () => (await import('./check.js')).check
+  },
+  {
     name: 'config',
     summary: 'Show the settings in effect and where each comes from; secrets stay hidden.',
     options: [{ flags: '--json', summary: 'As JSON.' }],

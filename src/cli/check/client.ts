@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto'
+import { OAuthError, UpstreamError } from '../../idp/errors.js'
+import { type Asked, findingOfError, settingOfEndpoint } from './answer.js'
+import { about, type Finding } from './finding.js'
+import type { Provider } from './provider.js'
+
+const { ok, warning, failed } = about('client')
+
+/**
+ * Sends a code that nobody issued. A provider that knows this client refuses the code (`invalid_grant`); one that does
+ * not refuses the client, before it looks at the code (RFC 6749 section 5.2).
+ */
+export async function client({ config, idp }: Provider): Promise<Finding[]> {
+  const { tokenEndpoint } = await idp.metadata()
+  const asked: Asked = {
+    check: 'client',
+    endpoint: 'The token endpoint',
+    url: tokenEndpoint,
+    setting: settingOfEndpoint(config, 'tokenEndpoint'),
+    timeoutSeconds: config.platform.timeoutSeconds
+  }
+  try {
+    const random = () => randomBytes(32).toString('base64url')
+    await idp.authorizationCodeGrant({ code: random(), codeVerifier: config.platform.pkce ? random() : undefined })
+    return [
+      failed('The token endpoint gave tokens for a made-up code.', 'Do not use this provider; compare its address.')
+    ]
+  } catch (error) {
+    return [findingOfRefusal(error, asked)]
+  }
+}
+
+function findingOfRefusal(error: unknown, asked: Asked): Finding {
+  if (error instanceof OAuthError) return findingOfCode(error)
+  if (error instanceof UpstreamError && (error.status === 401 || error.status === 403)) {
+    return failed(
+      `The token endpoint turns this client away (${error.status}), without saying why.`,
+      `${renewCredentials} If they are right, ask the provider whether it lets this machine in.`
+    )
+  }
+  return findingOfError(error, asked)
+}
+
+const renewCredentials = "Compare platform.clientId and platform.clientSecret with the application's page."
+
+function findingOfCode({ error, status }: OAuthError): Finding {
+  switch (error) {
+    case 'invalid_grant':
+      return ok(
+        'Client id and secret are accepted: of a made-up login the token endpoint refused the code alone (invalid_grant).'
+      )
+    case 'invalid_client':
+      return failed(
+        `Client id or secret is wrong: the token endpoint refuses the client (${status} invalid_client).`,
+        `${renewCredentials} If they are right, set platform.clientAuthentication to the other way.`
+      )
+    case 'unauthorized_client':
+    case 'unsupported_grant_type':
+      return failed(
+        `The token endpoint does not let this client redeem codes (${status} ${error}).`,
+        'Register the application as a web application that may use the authorization code grant.'
+      )
+    default:
+      return warning(
+        `The token endpoint refused a made-up code in its own way (${status} ${error}), so the secret is not proved.`,
+        `Sign in once; look for ${error} in the provider's documentation if that fails.`
+      )
+  }
+}

@@ -1,0 +1,56 @@
+/** Tries the settings on what they speak of. Each kind of finding is a file of its own beside this one. */
+import type { Environment } from '../../config/environment.js'
+import type { LoadedConfig } from '../../config/load.js'
+import { callback } from './callback.js'
+import { client } from './client.js'
+import { clock } from './clock.js'
+import { endpoints } from './endpoints.js'
+import type { Finding } from './finding.js'
+import { login } from './login.js'
+import { logout } from './logout.js'
+import { port } from './port.js'
+import { openProvider, type Provider } from './provider.js'
+import { redis } from './redis.js'
+import { scopes } from './scopes.js'
+import { sessionSize } from './session-size.js'
+import { settings } from './settings.js'
+import { tls } from './tls.js'
+import { userInfo } from './user-info.js'
+import { wwwroot } from './wwwroot.js'
+
+/** The findings in a fixed order, each as soon as it and those before it are there; all are looked for at once. */
+export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGenerator<Finding> {
+  const { config } = loaded
+  const provider = openProvider(config, Date.now)
+  const pending: readonly (Finding[] | Promise<Finding[]>)[] = [
+    settings(loaded),
+    callback(config),
+    scopes(config, provider.mode),
+    tls(env),
+    port(config),
+    wwwroot(config),
+    sessionSize(config, provider.idp, Date.now),
+    redis(config),
+    ...tryProvider(provider)
+  ]
+  // One that throws is told when its turn comes, not the moment it does.
+  Promise.all(pending).catch(() => {})
+  try {
+    for (const found of pending) yield* await found
+  } finally {
+    provider.transport.close()
+  }
+}
+
+function tryProvider(provider: Provider): readonly Promise<Finding[]>[] {
+  const found = endpoints(provider)
+  const answers = [login, client, userInfo, logout].map(async check =>
+    // Without the metadata, of which `endpoints` speaks, there is nothing to ask.
+    provider.idp.metadata().then(
+      () => check(provider),
+      () => []
+    )
+  )
+  const readings = Promise.all([found, ...answers]).then(() => clock(provider.clockReadings))
+  return [found, ...answers, readings]
+}

@@ -1,0 +1,96 @@
+import { OAuthError, UpstreamError } from '../../idp/errors.js'
+import { type Asked, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
+import { homeUrlOf } from './callback.js'
+import { about, type Finding } from './finding.js'
+import type { Provider } from './provider.js'
+
+const { ok, warning, failed } = about('logout')
+
+/** What `logout` needs of the provider. */
+export async function logout(provider: Provider): Promise<Finding[]> {
+  switch (provider.config.logout) {
+    case 'local':
+      return [ok('Sessions end here; the provider is not told.')]
+    case 'revoke':
+      return revocation(provider)
+    case 'idp':
+      return endOfSession(provider)
+  }
+}
+
+/** Revokes a token that nobody issued, which must succeed (RFC 7009 section 2.2). */
+async function revocation({ config, idp }: Provider): Promise<Finding[]> {
+  const { revocationEndpoint } = await idp.metadata()
+  if (revocationEndpoint === undefined) return [noRevocation(config.platform.revocationEndpoint)]
+  const asked: Asked = {
+    check: 'logout',
+    endpoint: 'The revocation endpoint',
+    url: revocationEndpoint,
+    setting: settingOfEndpoint(config, 'revocationEndpoint'),
+    timeoutSeconds: Math.min(config.platform.timeoutSeconds, 2)
+  }
+  try {
+    await idp.revokeRefreshToken('made-up-by-check')
+    return [ok('The revocation endpoint takes refresh tokens back.')]
+  } catch (error) {
+    return [findingOfRefusal(error, asked)]
+  }
+}
+
+function findingOfRefusal(error: unknown, asked: Asked): Finding {
+  if (error instanceof OAuthError && error.error === 'invalid_client') {
+    const message = `The revocation endpoint refuses the client (${error.status} invalid_client).`
+    return failed(message, 'Mend what is said of the client; if that is ok, set logout to local.')
+  }
+  // Some tell a token that nobody issued from one that is merely spent, and say so.
+  if ((error instanceof OAuthError || error instanceof UpstreamError) && error.status === 400) {
+    const code = error instanceof OAuthError ? ` ${error.error}` : ''
+    const message = `The revocation endpoint refuses a made-up token (400${code}), so a real one is not proved.`
+    return warning(message, 'Sign in and out once, and look for revocation_failed in the log.')
+  }
+  return findingOfError(error, asked)
+}
+
+function noRevocation(configured: string | undefined): Finding {
+  if (configured === 'none') return ok('Revocation is switched off: refresh tokens outlive a logout.')
+  return warning(
+    'The discovery document names no revocation endpoint: refresh tokens outlive a logout.',
+    'Set platform.revocationEndpoint, or logout to local.'
+  )
+}
+
+/** Opens the page as the browser of somebody who is not signed in there. */
+async function endOfSession({ config, idp, transport }: Provider): Promise<Finding[]> {
+  const { clientId, callbackUrl, timeoutSeconds } = config.platform
+  const { endSessionEndpoint, isDiscovered } = await idp.metadata()
+  if (endSessionEndpoint === undefined) {
+    return [
+      failed(
+        'The discovery document names no end-session endpoint: nobody is signed out at the provider.',
+        'Set platform.endSessionEndpoint, or logout to revoke.'
+      )
+    ]
+  }
+  const homeUrl = homeUrlOf(callbackUrl)
+  const asked: Asked = {
+    check: 'logout',
+    endpoint: 'The end-session endpoint',
+    url: endSessionEndpoint,
+    setting: settingOfEndpoint(config, 'endSessionEndpoint'),
+    timeoutSeconds
+  }
+  // The parameters with which the server itself sends people there.
+  const url = new URL(endSessionEndpoint)
+  url.searchParams.set('post_logout_redirect_uri', homeUrl)
+  if (isDiscovered) url.searchParams.set('client_id', clientId)
+  try {
+    const headers = { accept: 'text/html' }
+    const { status } = await transport.call({ endpoint: 'end_session', url: url.href, headers })
+    if (status < 400) return [ok(`The end-session endpoint answers (${status}); ${homeUrl} must be registered for it.`)]
+    if (status !== 400) return [findingOfStatus(status, asked)]
+    const next = `Register ${homeUrl} at the provider as an address to return to after logout.`
+    return [failed('The end-session endpoint turns this server away (400).', next)]
+  } catch (error) {
+    return [findingOfError(error, asked)]
+  }
+}

@@ -1,0 +1,36 @@
+import type { Config } from '../../config/settings.js'
+import { createIdentityProvider, type IdentityProvider } from '../../idp/client.js'
+import { createTransport, type Transport } from '../../idp/transport.js'
+import { createMode } from '../../modes/index.js'
+import type { Mode } from '../../modes/mode.js'
+import type { ClockReading } from './clock.js'
+
+/** The identity provider as the server would use it, with a bound on all of it together. */
+export interface Provider {
+  readonly config: Config
+  readonly idp: IdentityProvider
+  readonly mode: Mode
+  readonly transport: Transport
+  /** What its answers said of the time, in the order they came. */
+  readonly clockReadings: readonly ClockReading[]
+}
+
+export function openProvider(config: Config, now: () => number): Provider {
+  const timeoutMs = config.platform.timeoutSeconds * 1000
+  const deadline = performance.now() + timeoutMs
+  const inner = createTransport(timeoutMs)
+  const clockReadings: ClockReading[] = []
+  const transport: Transport = {
+    ...inner,
+    async call(request) {
+      const leftMs = Math.max(1, Math.round(deadline - performance.now()))
+      const sentAt = now()
+      const response = await inner.call({ ...request, timeoutMs: Math.min(request.timeoutMs ?? leftMs, leftMs) })
+      const { date } = response
+      if (date !== undefined) clockReadings.push({ endpoint: request.endpoint, date, sentAt, receivedAt: now() })
+      return response
+    }
+  }
+  const idp = createIdentityProvider(config.platform, transport)
+  return { config, idp, mode: createMode(config, idp, now), transport, clockReadings }
+}

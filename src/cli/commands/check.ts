@@ -1,0 +1,42 @@
+import { ConfigError } from '../../config/errors.js'
+import { type LoadedConfig, loadConfig } from '../../config/load.js'
+import { createLog } from '../../log.js'
+import { findings } from '../check/index.js'
+import { createReport } from '../check/report.js'
+import { refusedSettings } from '../check/settings.js'
+import { type Command, type Invocation, sourcesOf } from '../command.js'
+import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
+import { exitCodes } from '../exit-codes.js'
+
+export const check: Command = async function check(invocation) {
+  const { terminal, options } = invocation
+  const report = createReport(terminal.stdout, options.json === true)
+  try {
+    await withSettings(invocation, async loaded => {
+      for await (const finding of findings(loaded, terminal.env)) report.add(finding)
+    })
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    for (const finding of refusedSettings(error)) report.add(finding)
+    report.end()
+    return exitCodes.misused
+  }
+  report.end()
+  return report.hasFailed() ? exitCodes.failed : exitCodes.fine
+}
+
+/** The settings as they are, or with those of a demo that runs as long as they are used. */
+async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) => Promise<void>): Promise<void> {
+  const sources = sourcesOf(invocation)
+  const demoOptions = readDemoOptions(invocation)
+  const loaded = await loadConfig(demoOptions ? { ...sources, ...demoSettings() } : sources)
+  if (!demoOptions) return use(loaded)
+  // The standard output is for the findings.
+  const log = await createLog({ ...loaded.config.log, pretty: false }, invocation.terminal.stderr)
+  const demo = await openDemo(sources, loaded.config, demoOptions, log)
+  try {
+    await use(await loadConfig(demo.sources))
+  } finally {
+    await demo.close()
+  }
+}

@@ -1,0 +1,185 @@
+import test from 'ava'
+import { openProvider } from '#src/cli/check/provider.js'
+import { scopes } from '#src/cli/check/scopes.js'
+import { wwwroot } from '#src/cli/check/wwwroot.js'
+import { testConfig } from '../../helpers/config.js'
+import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
+import { freePort } from '../../helpers/redis-server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { run } from '../shell.js'
+import { check, checkAt, discovering, sessionSecret, settingsFor, someProvider } from './checked.js'
+
+for (const mode of ['single', 'dual'] as const) {
+  test(`against the demo all is ok: ${mode} mode`, async t => {
+    const { code, errors, lines } = await check(t, ['--demo', '--mode', mode, '--port', '0'], { env: {} })
+    t.is(errors, '')
+    const said = lines.map(line =>
+      line
+        .replace(/:\d{4,5}/g, ':PORT')
+        .replace(/Port \d+/, 'Port N')
+        .replace(/\d[\d,]*00 characters/, 'N characters')
+        .replace(/\d\.\d kB/g, 'N kB')
+        .replace(/\S+index\.html/, 'PAGE')
+    )
+    t.deepEqual(said, [
+      'ok settings The settings can be used; no settings file was found.',
+      'ok callback Register exactly http://localhost:PORT/api/auth/callback at the provider; people open http://localhost:PORT/.',
+      mode === 'dual'
+        ? 'ok scopes Pages get viewables:read, less than the server (data:read viewables:read).'
+        : 'ok scopes The token (data:read account:read account:write) stays on the server.',
+      'ok port Port N is free.',
+      'ok wwwroot PAGE is the start page.',
+      'ok cookie A session takes about N characters in one cookie.',
+      'ok headers Requests carry N kB of headers and the callback answers with N kB, which nginx, Apache and HAProxy take as they are.',
+      'ok redis None is set: fine for one process; several replicas need redisUrl.',
+      'ok endpoints http://127.0.0.1:PORT names its endpoints.',
+      'ok login The authorization endpoint lets this login in (303).',
+      'ok client Client id and secret are accepted: of a made-up login the token endpoint refused the code alone (invalid_grant).',
+      'ok userinfo The user info endpoint refuses a made-up token, as it should (401).',
+      'ok logout The revocation endpoint takes refresh tokens back.',
+      "ok clock This machine's clock agrees with the provider's."
+    ])
+    t.is(code, 0)
+  })
+}
+
+test('the demo has an end-session page too', async t => {
+  const { code, line } = await check(t, ['--demo', '--port', '0', '--logout', 'idp'], { env: {} })
+  t.regex(line('logout') ?? '', /^ok logout The end-session endpoint answers \(\d+\); http:\/\/localhost:\d+\/ must/)
+  t.is(code, 0)
+})
+
+test('one failed finding makes the exit code 1, a warning does not', async t => {
+  t.is((await checkAt(t)).code, 0)
+  const wrong = await checkAt(t, { env: () => ({ PLATFORM_CLIENT_SECRET: 'wrong' }) })
+  t.is(wrong.code, 1)
+})
+
+test('--json tells a script the same', async t => {
+  const idp = await createHostileIdp(t)
+  const env = { ...discovering(idp), PORT: String(await freePort()), PLATFORM_CLIENT_SECRET: 'wrong' }
+  const { code, output, errors } = await run(t, ['check', '--json'], { env })
+  t.is(code, 1)
+  t.is(errors, '')
+  const { ok, findings } = JSON.parse(output)
+  t.false(ok)
+  const found = findings.find((finding: { check: string }) => finding.check === 'client')
+  t.deepEqual(Object.keys(found), ['check', 'status', 'message', 'next'])
+  t.is(found.status, 'failed')
+  for (const { check, status, message, next } of findings) {
+    t.regex(check, /^[a-z]+$/)
+    t.true(['ok', 'warning', 'failed'].includes(status))
+    t.regex(message, /\.$/)
+    t.is(next === undefined, status === 'ok')
+  }
+})
+
+test('wrong settings are findings too, nothing is tried, and the code is 2', async t => {
+  const idp = await createHostileIdp(t)
+  const env = { ...settingsFor(idp), PORT: 'x', SERVER_SESSION_SECRET: 'hunter2', PLATFORM_AUTH_MOD: 'dual' }
+  const { code, output, errors, lines } = await check(t, [], { env })
+  t.deepEqual([code, errors], [2, ''])
+  t.is(lines.length, 3)
+  t.regex(lines[0] ?? '', /^failed settings port \(variable PORT\): found .*\.$/)
+  t.regex(lines[1] ?? '', /^failed settings session\.secret \(variable SERVER_SESSION_SECRET\): /)
+  t.regex(
+    lines[2] ?? '',
+    /^warning settings PLATFORM_AUTH_MOD .*PLATFORM_AUTH_MODE\. Next: Change it, unless it is meant\.$/
+  )
+  t.false(output.includes('hunter2'))
+  t.is(idp.requests.length, 0)
+  const json = await run(t, ['check', '--json'], { env })
+  t.is(json.code, 2)
+  t.false(JSON.parse(json.output).ok)
+})
+
+test('a wrong command line is no finding', async t => {
+  const { code, output, errors } = await run(t, ['check', '--demo-port', '1'])
+  t.deepEqual([code, output, errors], [2, '', '--demo-port does nothing without --demo.\n'])
+})
+
+test('a demo that cannot listen is said in a plain sentence', async t => {
+  const idp = await createHostileIdp(t)
+  const { code, errors } = await run(t, ['check', '--demo', '--port', '0', '--demo-port', String(idp.port)])
+  t.is(code, 1)
+  t.regex(errors, /^Port \d+ is taken by another program; .* --demo-port\.\n$/)
+})
+
+test('warnings of the settings are findings: public scopes that are not narrower, plain http off this machine', async t => {
+  const { lines } = await checkAt(t, {
+    args: ['--mode', 'dual', '--public-scopes', 'data:read viewables:read'],
+    env: () => ({ PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback' })
+  })
+  const warnings = lines.filter(line => line.startsWith('warning settings'))
+  t.deepEqual(warnings, [
+    'warning settings platform.publicScopes (flag --public-scopes): are the same as the internal ones, so pages can do all that the server can. Next: Change it, unless it is meant.',
+    'warning settings platform.callbackUrl (variable PLATFORM_CALLBACK_URL): is plain http on another machine: codes and cookies can be read on the way, and browsers keep no __Host- cookie. Next: Change it, unless it is meant.'
+  ])
+  t.false(lines.some(line => line.startsWith('ok scopes')))
+})
+
+test('public scopes that change things are a warning', t => {
+  const config = testConfig(someProvider, {
+    mode: 'dual',
+    platform: {
+      internalScopes: ['data:read', 'data:write', 'bucket:delete'],
+      publicScopes: ['data:read', 'data:write']
+    }
+  })
+  const provider = openProvider(config, Date.now)
+  t.teardown(() => provider.transport.close())
+  t.deepEqual(scopes(config, provider.mode), [
+    {
+      check: 'scopes',
+      status: 'warning',
+      message: 'Every script in your pages has the public token, and it may change things (data:write).',
+      next: 'Keep such scopes in platform.internalScopes alone.'
+    }
+  ])
+})
+
+test('a folder without a start page is a warning', async t => {
+  const folder = await tempFolder(t, { 'app.html': '' })
+  t.deepEqual(await wwwroot(testConfig(someProvider, { wwwroot: folder })), [
+    {
+      check: 'wwwroot',
+      status: 'warning',
+      message: `There is no ${folder}/index.html to read: after signing in people get 404 at the start page.`,
+      next: 'Put one there, or set wwwroot to the folder of your pages.'
+    }
+  ])
+})
+
+test('without a folder of your own the starter page is served', async t => {
+  t.deepEqual(await wwwroot(testConfig(someProvider)), [
+    { check: 'wwwroot', status: 'ok', message: 'You have none, so the starter page is served.' }
+  ])
+})
+
+test('a Node that trusts anybody is a fault', async t => {
+  const { line, code } = await checkAt(t, { env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) })
+  t.is(
+    line('tls'),
+    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody on the way read the client secret and the tokens. Next: Remove it; an authority of your own goes into NODE_EXTRA_CA_CERTS.'
+  )
+  t.is(code, 1)
+})
+
+test('the settings file that was read is named', async t => {
+  const idp = await createHostileIdp(t)
+  const { lines } = await check(t, [], {
+    env: settingsFor(idp),
+    files: { '.platform-auth-serverrc.json': '{"logout":"local"}', 'wwwroot/index.html': '' }
+  })
+  t.regex(
+    lines[0] ?? '',
+    /^ok settings The settings can be used; the file among them is \S+\.platform-auth-serverrc\.json\.$/
+  )
+})
+
+test('neither secret is printed by any finding', async t => {
+  for (const args of [[], ['--json']]) {
+    const { output, idp } = await checkAt(t, { args })
+    for (const secret of [idp.clientSecret, sessionSecret]) t.false(output.includes(secret))
+  }
+})

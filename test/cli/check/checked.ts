@@ -1,0 +1,78 @@
+import type { ExecutionContext } from 'ava'
+import { createHostileIdp, type HostileIdp, type HostileIdpOptions } from '../../helpers/hostile-idp/index.js'
+import { run, type ShellOptions } from '../shell.js'
+
+export const sessionSecret = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
+export const callbackUrl = 'http://localhost:8080/api/auth/callback'
+
+/** A provider that is only spoken of. */
+export const someProvider = {
+  clientId: 'a-client-id-about-as-long-as-those-of-the-platform',
+  clientSecret: 'secret',
+  authorizationEndpoint: 'https://a.example/authorize',
+  tokenEndpoint: 'https://a.example/token',
+  userinfoEndpoint: 'https://a.example/userinfo',
+  revocationEndpoint: 'https://a.example/revoke',
+  endSessionEndpoint: 'https://a.example/logout'
+}
+
+export interface Checked {
+  readonly code: number
+  readonly output: string
+  readonly errors: string
+  readonly lines: readonly string[]
+  /** The one line about something, without the space that aligns it. */
+  line(check: string): string | undefined
+}
+
+export async function check(t: ExecutionContext, args: readonly string[], options: ShellOptions): Promise<Checked> {
+  const { code, output, errors } = await run(t, ['check', ...args], options)
+  const lines = output
+    .trimEnd()
+    .split('\n')
+    .map(line => line.replace(/ {2,}/g, ' '))
+  const line = (check: string) => {
+    const about = lines.filter(line => line.split(' ')[1] === check)
+    if (about.length > 1) throw new Error(about.join('\n'))
+    return about[0]
+  }
+  return { code, output, errors, lines, line }
+}
+
+/** Settings that point at `idp`; with port 0 no test is in another's way. */
+export function settingsFor(idp: HostileIdp): Record<string, string> {
+  return {
+    SERVER_SESSION_SECRET: sessionSecret,
+    PORT: '0',
+    PLATFORM_CLIENT_ID: idp.clientId,
+    PLATFORM_CLIENT_SECRET: idp.clientSecret,
+    PLATFORM_CALLBACK_URL: callbackUrl,
+    PLATFORM_AUTHORIZATION_ENDPOINT: idp.authorizationEndpoint,
+    PLATFORM_TOKEN_ENDPOINT: idp.tokenEndpoint,
+    PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint,
+    PLATFORM_REVOCATION_ENDPOINT: idp.revocationEndpoint,
+    PLATFORM_END_SESSION_ENDPOINT: idp.endSessionEndpoint
+  }
+}
+
+/** The same, but the endpoints are discovered. */
+export function discovering(idp: HostileIdp): Record<string, string> {
+  const settings = Object.entries(settingsFor(idp)).filter(([name]) => !name.endsWith('_ENDPOINT'))
+  return { ...Object.fromEntries(settings), PLATFORM_ISSUER: idp.issuer }
+}
+
+export interface Situation extends HostileIdpOptions {
+  /** What goes wrong at the provider. */
+  readonly prepare?: (idp: HostileIdp) => void
+  readonly env?: (idp: HostileIdp) => Record<string, string>
+  readonly args?: readonly string[]
+}
+
+/** Checks against a provider of its own. */
+export async function checkAt(t: ExecutionContext, situation: Situation = {}): Promise<Checked & { idp: HostileIdp }> {
+  const { prepare = () => {}, env = () => ({}), args = [], ...options } = situation
+  const idp = await createHostileIdp(t, { callbackUrl, ...options })
+  prepare(idp)
+  const settings = { ...settingsFor(idp), ...env(idp) }
+  return { ...(await check(t, args, { env: settings })), idp }
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { port } from '#src/cli/check/port.js'
+import type { Config } from '#src/config/settings.js'
+import { type DeepPartial, testConfig } from '../../helpers/config.js'
+import { freePort } from '../../helpers/redis-server.js'
+import { startTestServer } from '../../helpers/server.js'
+import { someProvider } from './checked.js'
+
+async function lines(overrides: DeepPartial<Config>): Promise<string[]> {
+  const found = await port(testConfig(someProvider, overrides))
+  return found.map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
+}
+
+async function taken(t: ExecutionContext, listener: RequestListener): Promise<number> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+test('a free port is given back at once', async t => {
+  const free = await freePort()
+  t.deepEqual(await lines({ port: free }), [`ok Port ${free} is free.`])
+  t.deepEqual(await lines({ port: free }), [`ok Port ${free} is free.`])
+})
+
+test('port 0 is always free', async t => {
+  t.deepEqual(await lines({ port: 0, metrics: { port: 0 } }), [
+    'ok With --port 0 any free port is taken.',
+    'ok With --metrics-port 0 any free port is taken.'
+  ])
+})
+
+const others: Readonly<Record<string, RequestListener>> = {
+  'answers something else': (_request, response) => response.end('hello'),
+  'has a health check of its own': (_request, response) =>
+    response.writeHead(200, { 'content-length': 15 }).end('{"status":"up"}'),
+  'answers without end': (_request, response) => {
+    response.writeHead(200)
+    response.write('{')
+  },
+  'cuts the connection': request => request.socket.destroy()
+}
+
+for (const [what, listener] of Object.entries(others)) {
+  test(`a port taken by another program that ${what}`, async t => {
+    const port = await taken(t, listener)
+    t.deepEqual(await lines({ port }), [
+      `failed Port ${port} is taken by another program. Next: Stop that one, or choose another port with --port.`
+    ])
+  })
+}
+
+test('a port taken by this very server is a warning, and so is that of its metrics', async t => {
+  const { server } = await startTestServer(t, { overrides: { metrics: { port: 0, host: '127.0.0.1' } } })
+  const metricsPort = server.metricsPort as number
+  t.deepEqual(await lines({ port: server.port, metrics: { port: metricsPort } }), [
+    `warning A platform-auth-server answers on port ${server.port} already. Next: Stop it before you start another, or choose another port with --port.`,
+    `warning Port ${metricsPort} is taken by another program. Next: Stop that one, or choose another port with --metrics-port.`
+  ])
+})
+
+test('a metrics port taken by another program', async t => {
+  const metricsPort = await taken(t, (_request, response) => response.end())
+  t.deepEqual(
+    (await lines({ port: 0, metrics: { port: metricsPort } }))[1],
+    `failed Port ${metricsPort} is taken by another program. Next: Stop that one, or choose another port with --metrics-port.`
+  )
+})
+
+test('a host that is not of this machine', async t => {
+  // RFC 5737: nobody has this address.
+  t.deepEqual(await lines({ port: 0, host: '192.0.2.1' }), [
+    'failed 192.0.2.1 is no address of this machine. Next: Choose another with --host, or leave it out.'
+  ])
+})

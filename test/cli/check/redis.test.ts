@@ -1,0 +1,107 @@
+import { createServer, type Socket } from 'node:net'
+import test from 'ava'
+import { redis } from '#src/cli/check/redis.js'
+import { testConfig } from '../../helpers/config.js'
+import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
+import { freePort } from '../../helpers/redis-server.js'
+import { check, checkAt, someProvider } from './checked.js'
+
+/** What is said of the Redis at an address, on one line. */
+async function line(redisUrl: string | undefined): Promise<string> {
+  const [{ status, message, next } = { status: '', message: '', next: '' }] = await redis(
+    testConfig(someProvider, { redisUrl })
+  )
+  return `${status} ${message}${next ? ` Next: ${next}` : ''}`
+}
+
+const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
+
+test('none is fine', async t => {
+  t.is(await line(undefined), 'ok None is set: fine for one process; several replicas need redisUrl.')
+})
+
+testWithRedis('one that works, and nothing stays in it', async t => {
+  const server = await startRedis(t)
+  t.is(await line(server.url), 'ok Redis answers, and takes what replicas write there.')
+  for (const key of await server.admin.keys('*check:*')) t.not(await server.admin.pttl(key), -1)
+})
+
+test('a closed port', async t => {
+  t.is(
+    await line('redis://127.0.0.1:1'),
+    'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl; if they are right, nothing runs there or a firewall turns you away.'
+  )
+})
+
+test('a name that cannot exist', async t => {
+  t.regex(
+    await line('redis://no-such-host.invalid'),
+    /^failed Redis cannot be reached: DNS (does not know the name of|did not answer when asked for) no-such-host\.invalid:6379 /
+  )
+})
+
+test('one that never answers is not waited for', async t => {
+  const sockets: Socket[] = []
+  const port = await freePort()
+  const silent = createServer(socket => sockets.push(socket)).listen(port, '127.0.0.1')
+  t.teardown(() => {
+    silent.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  t.is(
+    await line(`redis://127.0.0.1:${port}`),
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall is in between.`
+  )
+})
+
+interface Trouble {
+  readonly options?: readonly string[]
+  readonly url?: (server: RedisServer) => string
+  readonly prepare?: (server: RedisServer) => Promise<unknown>
+  readonly line: string
+}
+
+const troubles: Readonly<Record<string, Trouble>> = {
+  'a replica, which only reads': {
+    options: ['--replicaof', '127.0.0.1', '1'],
+    line: 'failed This Redis only reads (READONLY): it is a replica. Next: Set redisUrl to the master, or to the sentinels.'
+  },
+  'one that wants a password': {
+    options: ['--requirepass', 'hunter2'],
+    line: `failed Redis wants a password (NOAUTH). ${credentials}`
+  },
+  'one that refuses the password': {
+    options: ['--requirepass', 'hunter2'],
+    url: ({ port }) => `redis://:hunter3@127.0.0.1:${port}`,
+    line: `failed Redis refuses user or password (WRONGPASS). ${credentials}`
+  },
+  'a user without rights': {
+    prepare: ({ admin }) => admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+ping', '+get', '+set'),
+    url: ({ port }) => `redis://little:pass@127.0.0.1:${port}`,
+    line: 'failed Redis does not let this user do what replicas need (NOPERM). Next: Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
+  },
+  'one that is full': {
+    options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
+    line: 'failed Redis is full (OOM). Next: Raise maxmemory; what is kept here is small and expires by itself.'
+  }
+}
+
+for (const [what, { options, url, prepare, line: expected }] of Object.entries(troubles)) {
+  testWithRedis(what, async t => {
+    const server = await startRedis(t, options)
+    await prepare?.(server)
+    t.is(await line(url?.(server) ?? server.url), expected)
+  })
+}
+
+test('the password of redisUrl is not printed', async t => {
+  const { output, line } = await checkAt(t, { env: () => ({ REDIS_URL: 'redis://user:hunter2@127.0.0.1:1/0' }) })
+  t.regex(line('redis') ?? '', /^failed redis Redis cannot be reached: 127\.0\.0\.1:1 refuses/)
+  t.false(output.includes('hunter2'))
+})
+
+test('an address that is none is refused with the settings', async t => {
+  const { code, line } = await check(t, [], { env: { REDIS_URL: 'localhost' } })
+  t.is(code, 2)
+  t.is(line('redis'), undefined)
+})

@@ -1,0 +1,36 @@
+import test from 'ava'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { checkAt, type Situation } from './checked.js'
+
+const compare = "Next: Compare platform.userinfoEndpoint with the provider's documentation."
+
+const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
+  ['a refusal', {}, 'ok userinfo The user info endpoint refuses a made-up token, as it should (401).'],
+  [
+    'a refusal by the gateway',
+    { prepare: idp => idp.fail('userinfo', faults.gateway('AUTH-006', 403)) },
+    'ok userinfo The user info endpoint refuses a made-up token, as it should (403).'
+  ],
+  [
+    'an address that answers whoever asks',
+    { prepare: idp => idp.fail('userinfo', faults.answer({ status: 200, body: { name: 'Everybody' } })) },
+    `failed userinfo The user info endpoint answers whoever asks, so it is none. ${compare}`
+  ],
+  [
+    'a page',
+    { prepare: idp => idp.fail('userinfo', faults.html()) },
+    `failed userinfo The user info endpoint is of no use: the answer is not a JSON object. ${compare}`
+  ],
+  [
+    'an address where there is nothing',
+    { env: idp => ({ PLATFORM_USERINFO_ENDPOINT: `${idp.issuer}/nothing` }) },
+    `failed userinfo The user info endpoint answers 404: there is no such endpoint at ISSUER/nothing. ${compare}`
+  ]
+]
+
+for (const [what, situation, expected] of table) {
+  test(`what is said of user info: ${what}`, async t => {
+    const { line, idp } = await checkAt(t, situation)
+    t.is(line('userinfo'), expected.replace('ISSUER', idp.issuer))
+  })
+}
