@@ -93,22 +93,38 @@ testWithRedis('a user, a password and a database number are taken from the addre
   t.deepEqual(await redis.admin.keys('*:result'), ['platform-auth:test:{key}:result'])
 })
 
-testWithRedis('a server may be allowed no more than what is used', async t => {
-  const commands = ['+eval', '+get', '+set', '+del', '+pttl', '+publish', '+subscribe', '+ping']
-  const rights = ['~platform-auth:*', '&platform-auth:*', '-@all', ...commands]
-  const redis = await startRedis(t, ['--user', 'server', 'on', '>pw', ...rights])
-  const [one, two] = await startReplicas(t, redis.url.replace('//', '//server:pw@'))
-  const work = controlledWork()
-  const first = one.once('key', work.run)
-  await work.started
-  const second = two.once('key', never)
-  await one.mark('ended', KEEP_MS)
-  t.true(await two.isMarked('ended'))
-  work.finish('value')
-  await first
-  t.is((await second).value, 'value')
-  t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
-})
+// As the documentation has them.
+const rights = '~platform-auth:* &platform-auth:* -@all +eval +get +set +del +pttl +publish +subscribe +ping'
+const clusterRights = '+cluster|slots +cluster|info +info'
+
+for (const kind of ['one server', 'a cluster'] as const) {
+  testWithRedis(`on ${kind} no more needs to be allowed than what is documented`, async t => {
+    const user = ['SETUSER', 'server', 'on', '>pw', ...rights.split(' ')]
+    let url: string
+    if (kind === 'one server') {
+      const redis = await startRedis(t)
+      await redis.admin.call('ACL', ...user)
+      url = redis.url
+    } else {
+      const cluster = await startRedisCluster(t)
+      for (const { admin } of cluster.nodes) await admin.call('ACL', ...user, ...clusterRights.split(' '))
+      url = cluster.url
+    }
+    const [one, two] = await startReplicas(t, url.replace('//', '//server:pw@'), { timing: { lockMs: 30_000 } })
+    for (let n = 0; n < 5; n++) {
+      const work = controlledWork()
+      const first = one.once(`key ${n}`, work.run)
+      await work.started
+      const second = two.once(`key ${n}`, never)
+      await one.mark(`ended ${n}`, KEEP_MS)
+      t.true(await two.isMarked(`ended ${n}`))
+      work.finish('value')
+      await first
+      t.is((await second).value, 'value')
+    }
+    t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
+  })
+}
 
 testWithRedis('over TLS a certificate that is not trusted is refused, and says so in the log', async t => {
   const { url } = await startRedisWithTls(t)
