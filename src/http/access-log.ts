@@ -1,6 +1,9 @@
 import type { Middleware } from 'koa'
 import { type RequestLog, requestId } from './request.js'
 
+// Addresses, with a port or a zone. A proxy that passes on what it was sent would let anyone write anything here.
+const ADDRESS = /^[\w.:%[\]-]{1,64}$/
+
 /**
  * One line a request, once it has been answered or given up. The path comes without its query: on these routes that is
  * where codes and states are.
@@ -8,17 +11,20 @@ import { type RequestLog, requestId } from './request.js'
 export function accessLog(requestLog: RequestLog): Middleware {
   return function accessLog(ctx, next) {
     const started = performance.now()
+    // Read now: once the connection is gone, nobody knows whose it was.
+    const { method, path, ip } = ctx
+    const peer = ctx.req.socket.remoteAddress
     ctx.set('X-Request-Id', requestId(ctx))
     ctx.res.once('close', () => {
-      const { method, path, ip } = ctx
       const fields = {
         event: 'request',
         method,
         path,
-        status: ctx.res.statusCode,
+        // Koa begins with 404; who left before the answer was given none.
+        ...(ctx.headerSent && { status: ctx.res.statusCode }),
         aborted: !ctx.res.writableFinished,
         duration_ms: Math.round(performance.now() - started),
-        client: ip
+        client: ADDRESS.test(ip) ? ip : peer
       }
       requestLog(ctx).info(fields, 'request')
     })

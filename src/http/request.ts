@@ -8,8 +8,8 @@ export type RequestLog = (ctx: Context) => Logger
 // What proxies send: letters, digits and a few marks. Anything else could break a log line or a header.
 const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 
-// W3C Trace Context section 3.2: version, trace id, parent id, flags.
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
+// W3C Trace Context section 3.2: version, trace id, parent id, flags; ids of nothing but zeros and version ff are invalid.
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
 const ids = new WeakMap<Context, string>()
 const logs = new WeakMap<Context, Logger>()
