@@ -186,7 +186,12 @@ function isConnectionTrouble(error: unknown): boolean {
 // The first word alone (READONLY, OOM, WRONGPASS, ECONNREFUSED): what follows it may quote the command, password and all.
 export function reasonOf(error: unknown): string {
   if (error instanceof TooLateError) return 'timeout'
-  const { name, message, code } = error as { name?: string; message?: string; code?: unknown }
+  const { name, message, code, lastNodeError } = error as Partial<Record<'name' | 'message', string>> & {
+    code?: unknown
+    lastNodeError?: unknown
+  }
+  // A cluster of which no node would do; the last of them says why.
+  if (lastNodeError instanceof Error) return reasonOf(lastNodeError)
   if (name === 'ReplyError') return /^[A-Z]+/.exec(message ?? '')?.[0] ?? 'refused'
   return typeof code === 'string' ? code : 'connection lost'
 }

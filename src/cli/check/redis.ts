@@ -29,19 +29,35 @@ const refusals: Readonly<Record<string, readonly [message: string, next: string]
   READONLY: ['This Redis only reads (READONLY): it is a replica.', 'Set redisUrl to the master, or to the sentinels.'],
   OOM: ['Redis is full (OOM).', 'Raise maxmemory; what is kept here is small and expires by itself.'],
   MISCONF: ['Redis takes no writes, for it cannot save its data (MISCONF).', 'Look into the log of Redis.'],
+  MOVED: ['This Redis is a node of a cluster (MOVED).', 'Add ?cluster to redisUrl.'],
+  ERR: [
+    'Redis does not do what it is asked (ERR).',
+    'Check the database number in redisUrl, whether this Redis is a cluster, and that it is version 7 or later.'
+  ],
   LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
 }
 
 function unreachable(reason: string, redisUrl: string): readonly [message: string, next: string] {
-  const hosts = parseRedisAddress(redisUrl)?.hosts ?? []
+  const { hosts = [], tls = false, masterName } = parseRedisAddress(redisUrl) ?? {}
   const host = hosts.map(({ host, port }) => `${host}:${port}`).join(', ')
   if (/^[A-Z]+$/.test(reason) && !reason.startsWith('E')) {
     return [`Redis at ${host} refuses (${reason}).`, 'Look for this word in the documentation of Redis.']
   }
+  if (reason === 'connection lost' && masterName !== undefined) {
+    const message = `The sentinels at ${host} cannot be reached, or do not know a master ${masterName}.`
+    return [message, 'Check their addresses and the name behind sentinel= in redisUrl.']
+  }
+  if (reason === 'connection lost' || reason === 'ECONNRESET') {
+    const message = `Redis cannot be reached: connections to ${host} end at once.`
+    return [message, 'Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).']
+  }
   const code = reason === 'timeout' ? 'ETIMEDOUT' : reason
   const { message, next } = connectionTrouble(code, { host, setting: 'redisUrl', timeoutSeconds: TIMEOUT_SECONDS })
-  return [
-    `Redis cannot be reached: ${message}`,
-    code === 'ETIMEDOUT' ? 'Check whether a firewall is in between.' : next
-  ]
+  return [`Redis cannot be reached: ${message}`, code === 'ETIMEDOUT' ? patience(tls) : next]
+}
+
+// Redis keeps silent where TLS is spoken to a port that does not expect it.
+function patience(tls: boolean): string {
+  const firewall = 'Check whether a firewall is in between'
+  return tls ? `${firewall}, and that this port speaks TLS, as rediss:// says.` : `${firewall}.`
 }

@@ -4,6 +4,7 @@ import { redis } from '#src/cli/check/redis.js'
 import { testConfig } from '../../helpers/config.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
 import { freePort } from '../../helpers/redis-server.js'
+import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../helpers/redis-topologies.js'
 import { check, checkAt, someProvider } from './checked.js'
 
 /** What is said of the Redis at an address, on one line. */
@@ -93,6 +94,61 @@ for (const [what, { options, url, prepare, line: expected }] of Object.entries(t
     t.is(await line(url?.(server) ?? server.url), expected)
   })
 }
+
+test('a cluster of which no node answers', async t => {
+  t.is(
+    await line('redis://127.0.0.1:1,127.0.0.1:2'),
+    'failed Redis cannot be reached: connections to 127.0.0.1:1, 127.0.0.1:2 end at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
+  )
+})
+
+test('sentinels that do not answer', async t => {
+  t.is(
+    await line('redis://127.0.0.1:1?sentinel=main'),
+    'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master main. Next: Check their addresses and the name behind sentinel= in redisUrl.'
+  )
+})
+
+testWithRedis('a cluster is looked for where there is none', async t => {
+  const { url } = await startRedis(t)
+  t.regex(await line(`${url}?cluster`), /^failed Redis does not do what it is asked \(ERR\)\. Next: Check the database/)
+})
+
+testWithRedis('a whole cluster that works, and one of its nodes taken for a single server', async t => {
+  const { url, nodes } = await startRedisCluster(t)
+  t.is(await line(url), 'ok Redis answers, and takes what replicas write there.')
+  const single = await Promise.all(nodes.map(node => line(node.url)))
+  t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redisUrl.'))
+})
+
+testWithRedis('a master that sentinels know', async t => {
+  const { url } = await startRedisWithSentinel(t)
+  t.is(await line(url), 'ok Redis answers, and takes what replicas write there.')
+})
+
+testWithRedis('a certificate that nobody vouches for', async t => {
+  const { url } = await startRedisWithTls(t)
+  t.regex(
+    await line(url),
+    /^failed Redis cannot be reached: This machine does not trust the certificate of localhost:\d+ \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. Next: If your own/
+  )
+})
+
+testWithRedis('no TLS where it is spoken', async t => {
+  const { url } = await startRedisWithTls(t)
+  t.regex(
+    await line(url.replace('rediss:', 'redis:')),
+    /^failed Redis cannot be reached: connections to localhost:\d+ end at once\. Next: Check hosts and ports in redisUrl, and whether they speak TLS/
+  )
+})
+
+testWithRedis('TLS where none is spoken', async t => {
+  const { port } = await startRedis(t)
+  t.is(
+    await line(`rediss://127.0.0.1:${port}`),
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall is in between, and that this port speaks TLS, as rediss:// says.`
+  )
+})
 
 test('the password of redisUrl is not printed', async t => {
   const { output, line } = await checkAt(t, { env: () => ({ REDIS_URL: 'redis://user:hunter2@127.0.0.1:1/0' }) })
