@@ -45,7 +45,11 @@ export async function someoneWaits(admin: Redis): Promise<void> {
 }
 
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await pause(10)
+  const deadline = performance.now() + 60_000
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`This did not come about: ${holds}`)
+    await pause(10)
+  }
 }
 
 export async function commandsProcessed(admin: Redis): Promise<Record<string, number>> {
