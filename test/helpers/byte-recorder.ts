@@ -8,6 +8,8 @@ export interface ByteRecorder {
   readonly port: number
   /** What was sent, one buffer for each connection. */
   sent(): readonly Buffer[]
+  /** What was asked, one buffer for each connection. */
+  asked(): readonly Buffer[]
   readonly byteCount: number
   /** Fails the test for every secret that is in the bytes sent, or in `alsoIn` (log lines), in any usual encoding. */
   assertNone(t: ExecutionContext, secrets: readonly string[], alsoIn?: readonly string[]): void
@@ -15,13 +17,17 @@ export interface ByteRecorder {
 
 export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetPort: number): Promise<ByteRecorder> {
   const connections: Buffer[][] = []
+  const questions: Buffer[][] = []
   const sockets = new Set<Socket>()
   // Half-open on both sides: a FIN goes through as a FIN, and the relay hides no cut connection from either side.
   const relay = createServer({ noDelay: true, allowHalfOpen: true }, client => {
     const copy: Buffer[] = []
     connections.push(copy)
+    const question: Buffer[] = []
+    questions.push(question)
     const server = connect({ port: targetPort, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
     server.on('data', chunk => copy.push(chunk))
+    client.on('data', chunk => question.push(chunk))
     client.pipe(server).pipe(client)
     client.on('close', () => server.destroy())
     server.on('close', hadError => (hadError ? client.resetAndDestroy() : client.destroySoon()))
@@ -45,6 +51,7 @@ export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetP
     url: `http://127.0.0.1:${port}`,
     port,
     sent,
+    asked: () => questions.map(copy => Buffer.concat(copy)),
     get byteCount() {
       return connections.flat().reduce((sum, chunk) => sum + chunk.length, 0)
     },

@@ -1,0 +1,451 @@
+// A whole day of a server in one test each: logins, refusals, refreshes, faults of every kind, profiles, logouts, errors. All that is
+// sent and logged meanwhile, at the most talkative level, is searched for everything that was issued.
+import { randomBytes } from 'node:crypto'
+import test, { type ExecutionContext } from 'ava'
+import { startDemo } from '#src/demo/index.js'
+import { paths as demoPaths } from '#src/demo/paths.js'
+import type { Browser, BrowserResponse } from './helpers/browser.js'
+import { recordBytes } from './helpers/byte-recorder.js'
+import { createClock } from './helpers/clock.js'
+import { publicOrigin } from './helpers/config.js'
+import { eventually } from './helpers/eventually.js'
+import { type Fault, faults, type HostileIdp } from './helpers/hostile-idp/index.js'
+import { type Confidential, findLeaks, watched } from './helpers/ledger.js'
+import { sendRaw } from './helpers/raw.js'
+import { openCallback, startLogin, startTestServer, type TestServer, type TestServerOptions } from './helpers/server.js'
+import { denyAtDemo, signInAtDemo } from './helpers/sign-in.js'
+
+const modes = ['single', 'dual'] as const
+type Mode = (typeof modes)[number]
+
+const names = {
+  given: 'Wilhelmina',
+  family: 'Quellenbach',
+  email: 'w.quellenbach@people.example',
+  sub: 'subject-4711-0815'
+}
+const accepts = ['application/json', 'text/html']
+
+interface Run extends TestServer {
+  readonly mode: Mode
+  readonly answers: BrowserResponse[]
+  /** Notes its answers, as does every clone of it. */
+  readonly person: Browser
+  /** Where the mode hands out or uses a token. */
+  readonly routes: readonly string[]
+}
+
+async function startRun(t: ExecutionContext, mode: Mode, options: TestServerOptions = {}): Promise<Run> {
+  const started = await startTestServer(t, { mode, ...options })
+  const answers: BrowserResponse[] = []
+  const routes = mode === 'dual' ? ['/api/auth/profile', '/api/auth/token'] : ['/api/auth/profile']
+  return { ...started, mode, answers, person: watched(started.newBrowser(), answers), routes }
+}
+
+async function login(person: Browser, accept?: string): Promise<BrowserResponse> {
+  const back = await startLogin(person)
+  return accept ? person.navigate(back, { from: 'http://127.0.0.1', headers: { accept } }) : openCallback(person, back)
+}
+
+/** What a provider does that repeats everything it was sent, and everything it would have answered, in its errors. */
+const quoting = (status: number): Fault => {
+  return exchange => {
+    const { form, headers } = exchange.request
+    const everything = JSON.stringify({ form, authorization: headers.authorization, answer: exchange.process() })
+    const error = form.refresh_token ?? form.code ?? headers.authorization ?? form.token
+    exchange.send({
+      status,
+      headers: { 'retry-after': everything.replaceAll(/[^ -~]/g, ''), 'www-authenticate': `Bearer error="${error}"` },
+      body: { error, error_description: everything, error_uri: `https://idp.example/?${error}`, errorCode: error }
+    })
+  }
+}
+
+const everyFault: Readonly<Record<string, Fault>> = {
+  'a cut connection': faults.reset('before'),
+  'a lost answer': faults.reset('after'),
+  'half an answer': faults.half(),
+  'a server error': faults.status(500),
+  'too many requests': faults.tooManyRequests(1),
+  'a page': faults.html(),
+  'a redirect': faults.redirect('http://127.0.0.1:9/elsewhere'),
+  'an empty answer': faults.empty(),
+  'broken JSON': faults.notJson(200, '{"access_token":"half-of-a-token-that-never'),
+  'a giant answer': faults.giant(1_200_000),
+  'a refused grant': faults.error('invalid_grant'),
+  'a refused client': faults.error('invalid_client', 401),
+  'a refused scope': faults.error('invalid_scope'),
+  'the gateway': faults.gateway(),
+  'errors that quote, 400': quoting(400),
+  'errors that quote, 401': quoting(401),
+  'errors that quote, 503': quoting(503),
+  'success that is none': quoting(200),
+  'a wider scope': faults.change({ scope: 'data:read viewables:read account:write' }),
+  'a strange type': faults.change({ token_type: 'mac' }),
+  'no refresh token': faults.change({ refresh_token: undefined }),
+  'a token with a line break in it': faults.change(body => ({ ...body, access_token: `${body.access_token}\n` })),
+  'a wrong ID token': faults.change(body => ({ ...body, id_token: `${body.id_token}.${body.refresh_token}` })),
+  'a session that fits no cookies': faults.change({ refresh_token: randomBytes(20_000).toString('base64url') })
+}
+
+/** Everything that goes well, and the ways in which people and pages use it. */
+async function goodTimes({ person, clock, routes }: Run): Promise<void> {
+  await login(person)
+  for (const accept of accepts) {
+    for (const route of routes) await person.fetch(route, { headers: { accept } })
+  }
+  const oldTab = person.clone()
+  clock.advanceSeconds(3600)
+  await Promise.all(Array.from({ length: 20 }, () => person.fetch(routes.at(-1) ?? '')))
+  clock.advanceSeconds(10)
+  for (const route of routes) await oldTab.fetch(route)
+  await login(person)
+  await person.navigate('/api/auth/logout')
+  await oldTab.fetch('/api/auth/profile')
+}
+
+async function deniedLogins({ person, idp }: Run): Promise<void> {
+  for (const error of ['access_denied', 'server_error', 'temporarily_unavailable', 'invalid_scope', 'unheard_of']) {
+    idp.settings.login = { error, errorDescription: `${names.given} ${names.family} said no` }
+    for (const accept of accepts) await login(person, accept)
+  }
+  idp.settings.login = {}
+}
+
+async function faultyTimes(run: Run): Promise<void> {
+  const { person, idp, clock, routes } = run
+  for (const fault of Object.values(everyFault)) {
+    // At the code exchange, and in dual mode at the refresh that follows it.
+    for (const skipped of [0, 1]) {
+      idp.fail('token', ...Array.from({ length: skipped }, () => faults.none), fault)
+      await login(person, accepts[skipped])
+      idp.heal()
+    }
+    await login(person)
+    // At a renewal: at the first refresh, then at the second.
+    for (const skipped of [0, 1]) {
+      for (const route of routes) {
+        clock.advanceSeconds(4000)
+        idp.fail('token', ...Array.from({ length: skipped }, () => faults.none), fault)
+        await person.fetch(route, { headers: { accept: accepts[skipped] } })
+        idp.heal()
+        clock.advanceSeconds(120)
+        await person.fetch(route)
+      }
+    }
+    await login(person)
+    idp.failWhen('userinfo', () => fault)
+    for (const accept of accepts) await person.fetch('/api/auth/profile', { headers: { accept } })
+    idp.heal()
+    const revocations = idp.requestsTo('revoke').length
+    idp.failWhen('revoke', () => fault)
+    await person.navigate('/api/auth/logout')
+    await eventually(() => idp.requestsTo('revoke').length > revocations)
+    idp.heal()
+  }
+}
+
+async function awayTimes({ person, idp, clock, routes }: Run): Promise<void> {
+  await login(person)
+  clock.advanceSeconds(3600)
+  const back = await startLogin(person)
+  await idp.offline()
+  for (const accept of accepts) {
+    for (const route of routes) await person.fetch(route, { headers: { accept } })
+    await person.navigate(back, { headers: { accept } })
+    await person.navigate('/api/auth/login', { headers: { accept } })
+  }
+  await person.navigate('/api/auth/logout')
+  await idp.online()
+}
+
+/** What attackers, broken proxies and the merely confused send. */
+async function strangers({ person, clock, recorder, origin }: Run): Promise<void> {
+  const back = await startLogin(person)
+  const [thief, victim] = [person.clone(), person.clone()]
+  thief.cookies.clear()
+  for (const accept of accepts) {
+    const headers = { accept }
+    await thief.navigate(back, { headers })
+    await victim.navigate(back.replace(/state=[^&]{8}/, 'state=AAAAAAAA'), { headers })
+    await victim.navigate(back.replace('code=', 'code=a&code='), { headers })
+    await victim.navigate(`${back}&error=access_denied`, { headers })
+    await victim.navigate(`${back}&iss=https://elsewhere.example`, { headers })
+  }
+  await openCallback(person, back)
+  await openCallback(person, back)
+  await openCallback(person.clone(), back)
+  for (const path of [
+    '/',
+    '/nothing',
+    '/%',
+    '/api/auth',
+    '/api/auth/token',
+    '/healthz',
+    '/readyz',
+    '/api/auth/login?return_to=//evil'
+  ]) {
+    for (const accept of accepts) {
+      for (const method of ['GET', 'HEAD', 'POST', 'TRACE']) await person.request(method, path, { headers: { accept } })
+    }
+  }
+  for (const from of ['https://evil.example', 'http://other.localhost']) {
+    for (const path of ['/api/auth/token', '/api/auth/profile']) await person.fetch(path, { from })
+    await person.fetch('/api/auth/logout', { from, dest: 'image' })
+  }
+  const cookies = person.cookies.header(new URL(origin)) ?? ''
+  const tampered = [
+    cookies.replaceAll('A', 'B'),
+    cookies.slice(0, -9),
+    cookies.replace('platform_session=', 'platform_session.1='),
+    `${cookies}; ${cookies}`
+  ]
+  for (const cookie of tampered) await person.get('/api/auth/profile', { headers: { cookie } })
+  const sent = `Host: localhost\r\nCookie: ${cookies}\r\nAuthorization: Bearer ${cookies}\r\nReferer: ${back}\r\nUser-Agent: ${cookies}\r\n`
+  for (const request of [
+    `GET ${back.slice(origin.length)} HTTP/1.1\r\n${sent}Connection: close\r\n\r\n`,
+    `POST ${back.slice(origin.length)} HTTP/1.1\r\n${sent}Content-Length: 5\r\nConnection: close\r\n\r\nhello`,
+    `GET ${back} HTTP/1.1\r\n${sent}Content-Length: 5\r\n\r\nhello`,
+    `GET / HTTP/1.1\r\n${sent}X-Filler: ${'x'.repeat(33_000)}\r\n\r\n`,
+    `GET / HTTP/1.1\r\n${sent}Broken\r\n\r\n`
+  ]) {
+    await sendRaw(recorder.port, request)
+  }
+  clock.advanceSeconds(24 * 3600 + 1)
+  await person.fetch('/api/auth/profile')
+  clock.advanceSeconds(700)
+  await openCallback(person, back)
+}
+
+/** Everything that was issued at the hostile provider, and what the deployment keeps to itself. */
+function confidential({ idp, config }: Pick<Run, 'idp' | 'config'>): Confidential {
+  const { session, platform } = config
+  const scope = platform.publicScopes.join(' ')
+  const isPublic = config.mode === 'dual'
+  return {
+    nowhere: [
+      ...idp.secrets(isPublic ? { except: scope } : {}),
+      ...credentials(idp),
+      session.secret,
+      ...session.previousSecrets,
+      names.email,
+      names.sub
+    ],
+    publicTokens: isPublic
+      ? idp.issued.accessTokens.filter(token => token.scope === scope).map(({ value }) => value)
+      : [],
+    names: [names.given, names.family]
+  }
+}
+
+function credentials({ clientId, clientSecret }: Pick<HostileIdp, 'clientId' | 'clientSecret'>): string[] {
+  return [clientSecret, Buffer.from(`${clientId}:${clientSecret}`).toString('base64')]
+}
+
+function said({ recorder, logs, answers }: Pick<Run, 'recorder' | 'logs' | 'answers'>) {
+  return { bytes: recorder.sent(), logLines: logs.lines, answers }
+}
+
+const hostileRuns: readonly { readonly mode: Mode; readonly options: TestServerOptions; readonly what: string }[] = [
+  { mode: 'single', what: 'as it is', options: {} },
+  { mode: 'dual', what: 'as it is', options: {} },
+  {
+    mode: 'dual',
+    what: 'with ID tokens, a margin, credentials in the body and a log-out at the provider',
+    options: {
+      overrides: {
+        platform: {
+          internalScopes: ['openid', 'data:read', 'viewables:read'],
+          clientAuthentication: 'client_secret_post'
+        },
+        session: { previousSecrets: ['a-session-secret-of-last-year-kT5mZq8Rw2'] },
+        refresh: { marginSeconds: 120 },
+        trustProxy: true
+      }
+    }
+  }
+]
+
+for (const { mode, what, options } of hostileRuns) {
+  test(`${mode} mode ${what}, at a hostile provider: nothing confidential is said anywhere`, async t => {
+    const run = await startRun(t, mode, options)
+    const { idp, logs, answers } = run
+    const profile = { sub: names.sub, email: names.email, given_name: names.given, family_name: names.family }
+    idp.settings.profile = { ...profile, name: `${names.given} ${names.family}` }
+    await goodTimes(run)
+    await deniedLogins(run)
+    await faultyTimes(run)
+    await awayTimes(run)
+    await strangers(run)
+    await goodTimes(run)
+
+    // The run was worth searching: all of it happened.
+    const { issued } = idp
+    t.true(issued.codes.length > 50 && issued.refreshTokens.length > 100 && issued.codeVerifiers.length > 50)
+    const statuses = new Set(answers.map(({ statusCode }) => statusCode))
+    for (const status of [200, 302, 400, 401, 403, 404, 405, 500, 502, 503, 504])
+      t.true(statuses.has(status), String(status))
+    const events = [
+      'login_started',
+      'login_succeeded',
+      'login_failed',
+      'refresh',
+      'refresh_failed',
+      'logout',
+      'revoked',
+      'revocation_failed',
+      'request_failed',
+      'client_error'
+    ]
+    for (const event of events)
+      t.truthy(
+        logs.find(entry => entry.event === event),
+        event
+      )
+    const secrets = confidential(run)
+    t.true(secrets.nowhere.every(secret => secret.length >= 8))
+    t.is(secrets.publicTokens.length > 50, mode === 'dual')
+
+    t.deepEqual(findLeaks(said(run), secrets), [])
+    for (const { event, time, request_id } of logs.entries.filter(entry => events.includes(String(entry.event)))) {
+      t.regex(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+      if (event !== 'client_error') t.regex(String(request_id), /^[\w-]{36}$/, String(event))
+    }
+  })
+}
+
+for (const mode of modes) {
+  test(`${mode} mode at the demo provider and its login form: nothing confidential is said anywhere`, async t => {
+    const clock = createClock()
+    const demo = await startDemo({ callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
+    t.teardown(() => demo.close())
+    // What the server says to the provider and hears from it is all that is confidential: a relay between them knows it.
+    const wire = await recordBytes(t, demo.port)
+    const { run, person } = await startAtDemo(t, mode, { clock, demo, wire: wire.url })
+    const signIn = (browser: Browser) => signInAtDemo(browser, '/api/auth/login', `${names.given} ${names.family}`)
+
+    await openCallback(person, await signIn(person))
+    for (const route of run.routes) await person.fetch(route)
+    await openCallback(person, await denyAtDemo(person.clone(), '/api/auth/login'))
+    for (let renewal = 0; renewal < 3; renewal += 1) {
+      clock.advanceSeconds(3600)
+      for (const route of run.routes) t.is((await person.fetch(route)).statusCode, 200)
+    }
+    const other = watched(run.newBrowser(), run.answers)
+    await openCallback(other, await denyAtDemo(other, '/api/auth/login'))
+    const back = await signIn(other)
+    await openCallback(run.newBrowser(), back)
+    await openCallback(other, back)
+    await openCallback(other, back)
+    for (const browser of [person, other]) await browser.navigate('/api/auth/logout')
+    await eventually(() => demo.calls.revocation === 2)
+
+    const asked = wire.asked().map(String).join('\n')
+    const answered = wire.sent().map(String).join('\n')
+    const form = (name: string) =>
+      [...asked.matchAll(new RegExp(`\\b${name}=([^&\\s]+)`, 'g'))].map(match => decodeURIComponent(match[1] ?? ''))
+    const member = (name: string) =>
+      [...answered.matchAll(new RegExp(`"${name}":"([^"]+)"`, 'g'))].map(([, value]) => value ?? '')
+    const isPublic = (token: string) => mode === 'dual' && scopeOf(token) === 'viewables:read'
+    const accessTokens = member('access_token')
+    const secrets: Confidential = {
+      nowhere: [
+        ...form('code'),
+        ...form('code_verifier'),
+        ...form('refresh_token'),
+        ...member('refresh_token'),
+        ...accessTokens.filter(token => !isPublic(token)),
+        ...credentials(demo),
+        ...member('email'),
+        // The platform's own tokens name the person they are for, and the public one is the browser's to read.
+        ...(mode === 'single' ? member('sub') : []),
+        run.config.session.secret
+      ],
+      publicTokens: accessTokens.filter(isPublic),
+      names: [names.given, names.family]
+    }
+    t.true(form('code_verifier').length >= 2)
+    t.true(secrets.nowhere.length > 20)
+    t.is(secrets.publicTokens.length >= 5, mode === 'dual')
+    t.deepEqual(findLeaks(said(run), secrets), [])
+  })
+}
+
+interface AtDemo {
+  readonly clock: ReturnType<typeof createClock>
+  readonly demo: Awaited<ReturnType<typeof startDemo>>
+  /** The demo's address by way of the relay. */
+  readonly wire: string
+}
+
+async function startAtDemo(t: ExecutionContext, mode: Mode, { clock, demo, wire }: AtDemo) {
+  const run = await startRun(t, mode, {
+    clock,
+    overrides: {
+      platform: {
+        issuer: demo.issuer,
+        clientId: demo.clientId,
+        clientSecret: demo.clientSecret,
+        authorizationEndpoint: undefined,
+        endSessionEndpoint: undefined,
+        tokenEndpoint: wire + demoPaths.token,
+        userinfoEndpoint: wire + demoPaths.userInfo,
+        revocationEndpoint: wire + demoPaths.revocation
+      }
+    }
+  })
+  return { run, person: run.person }
+}
+
+function scopeOf(jwt: string): string {
+  const { scope } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()) as { scope: string[] }
+  return scope.join(' ')
+}
+
+test('the search finds each kind of thing that was said where it must not be', async t => {
+  const run = await startRun(t, 'dual')
+  const { person, idp, logs, config } = run
+  idp.settings.profile = { given_name: names.given, family_name: names.family }
+  await login(person)
+  for (const route of run.routes) await person.fetch(route)
+  const secrets = confidential(run)
+  t.deepEqual(findLeaks(said(run), secrets), [])
+
+  const refreshToken = idp.issued.refreshTokens.at(-1)?.value ?? ''
+  const publicToken = secrets.publicTokens[0] ?? ''
+  const state = new URL(run.answers.find(({ headers }) => headers.location)?.headers.location ?? '').searchParams.get(
+    'state'
+  )
+  const planted: Readonly<Record<string, () => unknown>> = {
+    'a refresh token in a header': () => saidTo(person, refreshToken),
+    'a code in base64, in the middle of more': () =>
+      saidTo(person, Buffer.from(`x${idp.issued.codes[0]}x`).toString('base64')),
+    'a verifier in the log': () => logs.log.trace({ form: { code_verifier: idp.issued.codeVerifiers[0] } }, 'asked'),
+    'a client secret in a Basic header in the log': () => logs.log.trace(`Basic ${credentials(idp)[1]}`),
+    'the session secret in hexadecimal': () => logs.log.info(Buffer.from(config.session.secret).toString('hex')),
+    'the end of an internal token': () => saidTo(person, idp.issued.accessTokens[0]?.value.slice(-40) ?? ''),
+    'a public token in the log': () => logs.log.info({ token: publicToken }),
+    'the end of a public token on another page': () => saidTo(person, publicToken.slice(-40)),
+    'a state in the log': () => logs.log.info(`/api/auth/callback?state=${encodeURIComponent(state ?? '')}`),
+    'a session cookie in the log': () => logs.log.info({ cookie: person.cookies.value('platform_session') }),
+    'a login cookie in the log': () =>
+      logs.log.info({ cookie: person.cookies.value('platform_session_login')?.split('.')[0] }),
+    'a name in the log': () => logs.log.info(`Hello ${names.family}`),
+    'a name on another page': () => saidTo(person, names.given),
+    'an address in an answer': () => saidTo(person, Buffer.from(names.email).toString('base64'))
+  }
+  let leaks = 0
+  for (const [what, plant] of Object.entries(planted)) {
+    await plant()
+    const found = findLeaks(said(run), secrets).length
+    t.true(found > leaks, what)
+    leaks = found
+  }
+})
+
+/** The server repeats a well-formed request id; that is a way to have it say something. */
+async function saidTo(person: Browser, text: string): Promise<void> {
+  for (let at = 0; at < text.length; at += 120) {
+    await person.get('/nothing', { headers: { 'x-request-id': text.slice(at, at + 120) } })
+  }
+}
