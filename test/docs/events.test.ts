@@ -1,0 +1,17 @@
+import test from 'ava'
+import { codeSpans, tableRows } from '../helpers/markdown.js'
+import { filesBelow, readText } from '../helpers/repository.js'
+
+// Whoever searches a log searches for an event's name; so all are in the docs, and none is there that no line has.
+
+const written = new Set(
+  filesBelow('src').flatMap(path => [...readText(path).matchAll(/\bevent: '(\w+)'/g)].map(([, name = '']) => name))
+)
+
+test('every event that the server logs is in docs/operations.md, and no other', t => {
+  const rows = tableRows(readText('docs/operations.md'))
+  const head = rows.findIndex(([name]) => name === '`event`')
+  const end = rows.findIndex(([name], index) => index > head && !name?.startsWith('`'))
+  const events = rows.slice(head + 1, end).flatMap(([names = '']) => codeSpans(names))
+  t.deepEqual(events.sort(), [...written].sort())
+})

@@ -1,0 +1,123 @@
+import test from 'ava'
+import type { Metrics } from '#src/metrics/metrics.js'
+import { createPrometheusMetrics } from '#src/metrics/prometheus.js'
+import { codeSpans, tableRows } from '../helpers/markdown.js'
+import { filesBelow, readText, readYaml } from '../helpers/repository.js'
+
+interface Metric {
+  readonly name: string
+  readonly type: string
+  readonly labels: readonly string[]
+}
+
+/** All there is to scrape, each metric used once so that its labels show. */
+async function scraped(): Promise<Metric[]> {
+  const metrics = createPrometheusMetrics()
+  const used: { readonly [Key in keyof Metrics]: Parameters<Metrics[Key]> } = {
+    loginStarted: [],
+    callbackEnded: ['succeeded'],
+    refreshEnded: ['refreshed'],
+    providerCalled: ['token', '200', 0.1],
+    sessionRead: ['opened'],
+    sessionWritten: [2000],
+    requestEnded: ['token', 200, 0.01]
+  }
+  for (const [name, parameters] of Object.entries(used)) {
+    ;(metrics[name as keyof Metrics] as (...all: readonly unknown[]) => void)(...parameters)
+  }
+  const text = await metrics.text()
+  return [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => ({
+    name,
+    type,
+    labels: labelsOf(text, name)
+  }))
+}
+
+function labelsOf(text: string, name: string): string[] {
+  const samples = text.matchAll(new RegExp(`^${name}(?:_bucket)?\\{(.*)\\} `, 'gm'))
+  const labels = [...samples].flatMap(([, list = '']) => [...list.matchAll(/(\w+)="/g)].map(([, label = '']) => label))
+  return [...new Set(labels)].filter(label => label !== 'le')
+}
+
+test('every metric of our own is in docs/operations.md with its labels, and no other', async t => {
+  const byName = (a: { readonly name: string }, b: { readonly name: string }) => a.name.localeCompare(b.name)
+  const own = (await scraped()).filter(({ name }) => name.startsWith('platform_auth_'))
+  const documented = tableRows(readText('docs/operations.md'))
+    .filter(([name]) => name?.startsWith('`platform_auth_'))
+    .map(([name = '', labels = '']) => ({
+      name: codeSpans(name).join(),
+      isHistogram: name.includes('histogram'),
+      labels: codeSpans(labels.split(':', 1).join('')).sort()
+    }))
+  t.deepEqual(
+    documented.sort(byName),
+    own
+      .map(({ name, type, labels }) => ({ name, isHistogram: type === 'histogram', labels: [...labels].sort() }))
+      .sort(byName)
+  )
+})
+
+interface Expression {
+  readonly where: string
+  readonly text: string
+}
+
+function alerts(): Expression[] {
+  const [file] = readYaml('deploy/monitoring/alerts.yaml') as [
+    { groups: { rules: { alert: string; expr: string }[] }[] }
+  ]
+  return file.groups.flatMap(({ rules }) =>
+    rules.map(({ alert, expr }) => ({ where: `the alert ${alert}`, text: expr }))
+  )
+}
+
+function panels(): Expression[] {
+  const dashboard = JSON.parse(readText('deploy/monitoring/grafana-dashboard.json')) as {
+    templating: { list: { name: string; query: string }[] }
+    panels: { title: string; targets?: { expr: string }[] }[]
+  }
+  const variables = dashboard.templating.list
+    .filter(({ query }) => query.startsWith('label_values('))
+    .map(({ name, query }) => ({ where: `the dashboard's variable ${name}`, text: query }))
+  const targets = dashboard.panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }, index) => ({ where: `the panel ${title}, line ${index + 1},`, text: expr }))
+  )
+  return [...variables, ...targets]
+}
+
+const sources = filesBelow('src').map(readText).join('\n')
+
+// What Prometheus itself adds to whatever it scrapes.
+const ofPrometheus = ['job', 'instance', 'le']
+
+for (const { where, text } of [...alerts(), ...panels()]) {
+  test(`${where} looks at metrics and labels that are there`, async t => {
+    const metrics = await scraped()
+    const named = [...text.matchAll(/\b((?:platform_auth|process|nodejs)_\w+)(?:\{([^}]*)\})?/g)]
+    t.true(named.length > 0)
+    for (const [, name = '', selector = ''] of named) {
+      const metric = metrics.find(one =>
+        one.type === 'histogram'
+          ? ['_bucket', '_sum', '_count'].some(end => one.name + end === name)
+          : one.name === name
+      )
+      t.truthy(metric, `there is no ${name}`)
+      const selected = [...selector.matchAll(/(\w+)(?:=|!)/g)].map(([, label = '']) => label)
+      for (const label of selected) t.true([...(metric?.labels ?? []), ...ofPrometheus].includes(label), label)
+    }
+    for (const [, value = ''] of text.matchAll(/=~?"([^"$]*)"/g)) {
+      for (const one of value.split('|'))
+        t.true(/^\d{3}$/.test(one) || sources.includes(`'${one}'`), `nothing is ${one}`)
+    }
+    const known = new Set([...metrics.flatMap(({ labels }) => labels), ...ofPrometheus])
+    const grouped = [...text.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/, */))
+    for (const label of grouped) t.true(known.has(label), label)
+  })
+}
+
+test('every panel looks at the job that was chosen', t => {
+  for (const { where, text } of panels().filter(({ where }) => where.startsWith('the panel'))) {
+    const selectors = [...text.matchAll(/\b(?:platform_auth|process|nodejs)_\w+(\{[^}]*\})?/g)]
+    for (const [, selector = ''] of selectors) t.regex(selector, /job=~"\$job"/, where)
+  }
+})

@@ -1,0 +1,75 @@
+import test from 'ava'
+import { commands } from '#src/cli/commands/index.js'
+import { ownOptions, settingOptions } from '#src/cli/options.js'
+import { flagName } from '#src/config/flags.js'
+import { isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { codeSpans, fencedLines } from '../helpers/markdown.js'
+import { filesBelow, readText } from '../helpers/repository.js'
+
+// What is written for operators names things of the code; here both are held together, so that neither goes on alone.
+
+const texts = ['README.md', 'SECURITY.md', ...filesBelow('docs', 'deploy').filter(path => !path.endsWith('.png'))]
+const markdown = texts.filter(path => path.endsWith('.md'))
+
+const variables = new Set(
+  settingKeys.flatMap(key => {
+    const { env, tutorialEnv, secret } = settingOf(key)
+    const names = tutorialEnv ? [env, tutorialEnv] : [env]
+    return secret ? names.flatMap(name => [name, `${name}_FILE`]) : names
+  })
+)
+
+for (const path of texts) {
+  test(`every variable that ${path} names is one of the settings`, t => {
+    const names =
+      readText(path).match(/\b(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN|REDIS|LOG|APS)_[A-Z_]*[A-Z]\b/g) ??
+      []
+    t.deepEqual(
+      names.filter(name => !variables.has(name)),
+      []
+    )
+  })
+}
+
+const groups = new Set(settingKeys.filter(key => key.includes('.')).map(key => key.split('.', 1).join('')))
+
+for (const path of texts) {
+  test(`every setting that ${path} names by its key is there`, t => {
+    const text = readText(path)
+    // In Markdown what stands in backticks, elsewhere what stands in comments.
+    const prose = path.endsWith('.md') ? codeSpans(text) : (text.match(/#.*$/gm) ?? [])
+    const keys = prose.join('\n').match(/(?<![\w./@-])[a-z]+\.[a-z]\w*(?![\w/.-])/g) ?? []
+    t.deepEqual(
+      keys.filter(key => groups.has(key.split('.', 1).join('')) && !isSettingKey(key)),
+      []
+    )
+  })
+}
+
+const program = 'platform-auth-server'
+const flags = new Set(
+  [...settingOptions(), ...ownOptions, ...commands.flatMap(({ options = [] }) => options)]
+    .map(option => flagName(option.flags))
+    .concat('--help', '--version')
+)
+const words = new Set(commands.map(({ name }) => name))
+
+for (const path of markdown) {
+  test(`every command line in ${path} can be typed`, t => {
+    const text = readText(path)
+    const lines = [...fencedLines(text, 'sh'), ...codeSpans(text)].filter(line => line.includes(`${program} `))
+    for (const line of lines) {
+      const [, after = ''] = line.split(new RegExp(`${program} +`), 2)
+      const typed = after.replace(/#.*$/, '').trim().split(/ +/)
+      const [command = ''] = typed
+      if (/^[a-z]+$/.test(command)) t.true(words.has(command), `${line}: ${command} is no command`)
+      for (const flag of typed.filter(word => word.startsWith('--'))) t.true(flags.has(flag), `${line}: ${flag}`)
+    }
+    t.pass()
+  })
+}
+
+test('there are command lines to type', t => {
+  const all = markdown.flatMap(path => fencedLines(readText(path), 'sh'))
+  t.true(all.filter(line => line.includes(`npx ${program}`)).length >= 5)
+})
