@@ -9,7 +9,7 @@ import { recordBytes } from './helpers/byte-recorder.js'
 import { createClock } from './helpers/clock.js'
 import { publicOrigin } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
-import { type Fault, faults, type HostileIdp } from './helpers/hostile-idp/index.js'
+import { createHostileIdp, type Fault, faults, type HostileIdp } from './helpers/hostile-idp/index.js'
 import { type Confidential, findLeaks, watched } from './helpers/ledger.js'
 import { sendRaw } from './helpers/raw.js'
 import { openCallback, startLogin, startTestServer, type TestServer, type TestServerOptions } from './helpers/server.js'
@@ -61,14 +61,14 @@ const quoting = (status: number): Fault => {
   }
 }
 
-const everyFault: Readonly<Record<string, Fault>> = {
+const everyFault = (elsewhere: string): Readonly<Record<string, Fault>> => ({
   'a cut connection': faults.reset('before'),
   'a lost answer': faults.reset('after'),
   'half an answer': faults.half(),
   'a server error': faults.status(500),
   'too many requests': faults.tooManyRequests(1),
   'a page': faults.html(),
-  'a redirect': faults.redirect('http://127.0.0.1:9/elsewhere'),
+  'a redirect': faults.redirect(elsewhere),
   'an empty answer': faults.empty(),
   'broken JSON': faults.notJson(200, '{"access_token":"half-of-a-token-that-never'),
   'a giant answer': faults.giant(1_200_000),
@@ -86,7 +86,7 @@ const everyFault: Readonly<Record<string, Fault>> = {
   'a token with a line break in it': faults.change(body => ({ ...body, access_token: `${body.access_token}\n` })),
   'a wrong ID token': faults.change(body => ({ ...body, id_token: `${body.id_token}.${body.refresh_token}` })),
   'a session that fits no cookies': faults.change({ refresh_token: randomBytes(20_000).toString('base64url') })
-}
+})
 
 /** Everything that goes well, and the ways in which people and pages use it. */
 async function goodTimes({ person, clock, routes }: Run): Promise<void> {
@@ -112,9 +112,9 @@ async function deniedLogins({ person, idp }: Run): Promise<void> {
   idp.settings.login = {}
 }
 
-async function faultyTimes(run: Run): Promise<void> {
+async function faultyTimes(run: Run, elsewhere: string): Promise<void> {
   const { person, idp, clock, routes } = run
-  for (const fault of Object.values(everyFault)) {
+  for (const fault of Object.values(everyFault(elsewhere))) {
     // At the code exchange, and in dual mode at the refresh that follows it.
     for (const skipped of [0, 1]) {
       idp.fail('token', ...Array.from({ length: skipped }, () => faults.none), fault)
@@ -274,7 +274,8 @@ for (const { mode, what, options } of hostileRuns) {
     idp.settings.profile = { ...profile, name: `${names.given} ${names.family}` }
     await goodTimes(run)
     await deniedLogins(run)
-    await faultyTimes(run)
+    const elsewhere = await createHostileIdp(t)
+    await faultyTimes(run, elsewhere.userinfoEndpoint)
     await awayTimes(run)
     await strangers(run)
     await goodTimes(run)
@@ -307,11 +308,22 @@ for (const { mode, what, options } of hostileRuns) {
     t.is(secrets.publicTokens.length > 50, mode === 'dual')
 
     t.deepEqual(findLeaks(said(run), secrets), [])
+    t.is(elsewhere.connections, 0, 'no redirect of the provider was followed')
+    for (const answer of answers.filter(({ url }) => url.origin === run.origin)) assertHeaders(t, answer)
     for (const { event, time, request_id } of logs.entries.filter(entry => events.includes(String(entry.event)))) {
       t.regex(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
       if (event !== 'client_error') t.regex(String(request_id), /^[\w-]{36}$/, String(event))
     }
   })
+}
+
+/** What holds for every answer, whatever it is to. */
+function assertHeaders(t: ExecutionContext, { url, statusCode, headers, setCookies }: BrowserResponse): void {
+  const what = `${statusCode} ${url.pathname}`
+  t.is(headers['x-content-type-options'], 'nosniff', what)
+  if (setCookies.length > 0) t.is(headers['cache-control'], 'no-store', what)
+  const unwanted = Object.keys(headers).filter(name => /^(server|x-powered-by|access-control-.*)$/.test(name))
+  t.deepEqual(unwanted, [], what)
 }
 
 for (const mode of modes) {
