@@ -61,7 +61,6 @@ export async function startServer(
     await coordination.close()
     throw error
   })
-  transport.warmUp().catch(() => {})
 
   async function openListeners() {
     await listen(server, config)

@@ -33,8 +33,6 @@ export interface TransportResponse {
 export interface Transport {
   /** Any whole answer, whatever its status. Throws UpstreamError. */
   call(request: TransportRequest): Promise<TransportResponse>
-  /** Loads what the first call would otherwise have to wait for. */
-  warmUp(): Promise<void>
   close(): void
 }
 
@@ -53,7 +51,7 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
   }
   let loading: Promise<Got> | undefined
   const client = () => {
-    // Loaded late: the server listens, and serves its static files, without it.
+    // Loaded by the first call: it takes 10 MB and a twentieth of a second, which start-up is better off without.
     loading ??= import('got').then(({ got }) =>
       got.extend({
         agent: agents,
@@ -145,9 +143,6 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
       } finally {
         leave()
       }
-    },
-    async warmUp() {
-      await client()
     },
     close() {
       agents.http.destroy()

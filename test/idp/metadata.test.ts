@@ -37,7 +37,6 @@ function answering(...answers: [unknown, ...unknown[]]) {
       const [status, json] = typeof answer === 'number' ? [answer, undefined] : [200, answer]
       return { status, json, retryAfterSeconds: undefined, date: undefined, location: undefined, durationMs: 1 }
     },
-    warmUp: async () => {},
     close: () => {}
   }
 }
