@@ -14,6 +14,8 @@ export interface Terminal {
   readonly log?: DestinationStream
   /** Returns what takes the listener away again. */
   onSignal(signal: StopSignal | ReloadSignal, listener: () => void): () => void
+  /** Errors thrown and promises rejected that nobody caught. Returns what takes the listener away again. */
+  onUncaught(listener: (thrown: unknown) => void): () => void
   /** Ends the process now, whatever it is doing. */
   exit(code: number): void
 }
@@ -36,6 +38,11 @@ export function processTerminal(): Terminal {
     onSignal(signal, listener) {
       process.on(signal, listener)
       return () => process.off(signal, listener)
+    },
+    onUncaught(listener) {
+      // Rejections that nobody caught come here as well.
+      process.on('uncaughtException', listener)
+      return () => process.off('uncaughtException', listener)
     },
     exit: code => process.exit(code)
   }

@@ -41,6 +41,7 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
       signals.on(signal, listener)
       return () => void signals.off(signal, listener)
     },
+    onUncaught: () => () => {},
     exit: (code: number) => void exits.push(code)
   }
   return {

@@ -1,14 +1,28 @@
-import { loadConfig } from '../../config/load.js'
-import { createLog } from '../../log.js'
-import { startServer } from '../../server.js'
 import { announce } from '../announce.js'
-import { type Command, sourcesOf } from '../command.js'
+import { type Command, type Invocation, sourcesOf } from '../command.js'
+import { endOnUncaughtErrors } from '../crash.js'
 import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
+import { type HeldSignals, holdSignals } from '../held-signals.js'
 import { listenError } from '../listen-error.js'
 import { reloadSecretsOnHangup } from '../reload.js'
 import { untilStopped } from '../signals.js'
 
 export const start: Command = async function start(invocation) {
+  const signals = holdSignals(invocation.terminal)
+  try {
+    return await serve(invocation, signals)
+  } finally {
+    signals.release()
+  }
+}
+
+async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise<number> {
+  // Loaded only now, when signals are heard: it takes most of the time of a start.
+  const [{ loadConfig }, { createLog }, { startServer }] = await Promise.all([
+    import('../../config/load.js'),
+    import('../../log.js'),
+    import('../../server.js')
+  ])
   const { terminal } = invocation
   const sources = sourcesOf(invocation)
   const demoOptions = readDemoOptions(invocation)
@@ -16,6 +30,8 @@ export const start: Command = async function start(invocation) {
   const first = await loadConfig(demoOptions ? { ...sources, ...demoSettings() } : sources)
   const isTerminal = terminal.stdout.isTTY === true
   const log = await createLog({ ...first.config.log, pretty: first.config.log.pretty ?? isTerminal }, terminal.log)
+
+  const stopWatching = endOnUncaughtErrors(terminal, log)
 
   const demo = demoOptions && (await openDemo(sources, first.config, demoOptions, log))
   try {
@@ -27,9 +43,11 @@ export const start: Command = async function start(invocation) {
       throw listenError(error, '--port')
     })
     announce({ config, url: server.url, demoUrl: demo?.url }, isTerminal ? terminal.stdout : log)
-    const stopReloading = reloadSecretsOnHangup(terminal, server, () => loadConfig(demo?.sources ?? sources), log)
-    return await untilStopped(terminal, () => server.close()).finally(stopReloading)
+    const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(demo?.sources ?? sources), log)
+    const { exit, stderr } = terminal
+    return await untilStopped({ onSignal, exit, stderr }, () => server.close()).finally(stopReloading)
   } finally {
+    stopWatching()
     await demo?.close()
   }
 }

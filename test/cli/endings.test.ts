@@ -1,0 +1,160 @@
+// How the program ends, as a process: what a supervisor, a container or a terminal sees of it.
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import test, { type ExecutionContext } from 'ava'
+import { type Browser, createBrowser } from '../helpers/browser.js'
+import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { environmentFor, type ProgramOptions, startProgram } from '../helpers/program.js'
+import { testWhere } from '../helpers/requirement.js'
+import { signIn } from '../helpers/server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const fine = { code: 0, signal: null }
+const failed = { code: 1, signal: null }
+
+interface Options extends ProgramOptions {
+  /** Run in the server's process while it reads its settings. */
+  readonly inside?: string
+}
+
+async function start(t: ExecutionContext, { inside, env = {}, ...options }: Options = {}) {
+  // Tokens that live a second have expired as soon as anyone looks: the process's own clock cannot be moved.
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, accessTokenLifetimeSeconds: 1 })
+  const config = 'platform-auth-server.config.mjs'
+  const cwd = await tempFolder(t, inside === undefined ? {} : { [config]: `${inside}\nexport default {}` })
+  const program = await startProgram(t, {
+    cwd,
+    env: { ...environmentFor(idp, defaultCallbackUrl), PLATFORM_AUTH_MODE: 'dual', ...env },
+    ...options
+  })
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: program.url } })
+  return { idp, program, browser }
+}
+
+/** Signed in, with a token that has expired. */
+async function signInAndWait(browser: Browser) {
+  await signIn(browser)
+  await new Promise(resolve => setTimeout(resolve, 1100))
+}
+
+for (const stop of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${stop} in the middle of a slow refresh: the answer and its cookie arrive, and the exit code is 0`, async t => {
+    const { idp, program, browser } = await start(t)
+    await signInAndWait(browser)
+    const hold = idp.hold('token')
+    const asked = browser.fetch('/api/auth/token')
+    await hold.arrived()
+    program.signal(stop)
+    // Over: it does not listen any more, and still has not let go of the one who waits.
+    while (await fetch(program.url).catch(() => undefined)) await new Promise(resolve => setTimeout(resolve, 10))
+    t.is(program.child.exitCode, null)
+    const released = performance.now()
+    hold.release()
+    const response = await asked
+    t.is(response.statusCode, 200)
+    t.true(response.setCookies.some(({ name, value }) => name === 'platform_session' && value.length > 100))
+    t.true(idp.isAlive(idp.issued.refreshTokens.at(-1)?.value ?? ''))
+    t.deepEqual(await program.ended, fine)
+    t.true(performance.now() - released < 5000, 'no idle connection is waited for')
+    t.is(program.stderr(), '')
+  })
+}
+
+test('while it stops, /readyz says so and requests are served', async t => {
+  const { program, browser } = await start(t, { env: { PLATFORM_AUTH_SHUTDOWN_DELAY: '2' } })
+  await signIn(browser)
+  program.signal('SIGTERM')
+  let ready = await browser.get('/readyz')
+  while (ready.statusCode === 200) ready = await browser.get('/readyz')
+  t.deepEqual(ready.json(), { status: 'draining', store: 'memory' })
+  t.is((await browser.get('/healthz')).statusCode, 200)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.deepEqual(await program.ended, fine)
+})
+
+test('a second signal ends it at once', async t => {
+  const { idp, program, browser } = await start(t)
+  await signInAndWait(browser)
+  const hold = idp.hold('token')
+  const asked = browser.fetch('/api/auth/token').catch(() => 'cut off')
+  await hold.arrived()
+  program.signal('SIGTERM')
+  while (await fetch(program.url).catch(() => undefined)) await new Promise(resolve => setTimeout(resolve, 10))
+  program.signal('SIGTERM')
+  t.deepEqual(await program.ended, failed)
+  t.is(await asked, 'cut off')
+  hold.release()
+})
+
+test('a signal that comes as soon as it listens is heard', async t => {
+  const { program } = await start(t)
+  program.signal('SIGTERM')
+  t.deepEqual(await program.ended, fine)
+})
+
+test('a signal that comes while it starts is heard when it has started', async t => {
+  const { program } = await start(t, { inside: "process.kill(process.pid, 'SIGTERM')" })
+  t.deepEqual(await program.ended, fine)
+})
+
+test('a hangup that comes while it starts reads the secrets again, and ends nothing', async t => {
+  const { program } = await start(t, { inside: "process.kill(process.pid, 'SIGHUP')" })
+  await program.logged('secrets_reloaded')
+  program.signal('SIGTERM')
+  t.deepEqual(await program.ended, fine)
+})
+
+for (const [what, fault] of [
+  ['an error that nobody caught', "throw new Error('out of the blue')"],
+  ['a promise that nobody caught', "Promise.reject(new Error('out of the blue'))"],
+  ['something thrown that is no error', "throw 'out of the blue'"]
+] as const) {
+  test(`${what} is one fatal line, and the exit code is 1`, async t => {
+    const { program } = await start(t, { inside: `process.on('SIGUSR2', () => { ${fault} })` })
+    program.signal('SIGUSR2')
+    t.deepEqual(await program.ended, failed)
+    const lines = program.lines.filter(({ event }) => event !== 'server_started')
+    t.is(lines.length, 1)
+    const [line] = lines
+    t.is(line?.event, 'crashed')
+    t.is(line?.level, 60)
+    t.regex(JSON.stringify(line?.err), /out of the blue/)
+    t.is(program.stderr(), '')
+  })
+}
+
+// Process 1 of a container: the kernel keeps signals from it that it has no handler for, and nobody else is there.
+const unshare = ['unshare', '--pid', '--fork', '--kill-child']
+const canBeFirst = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0
+
+testWhere(canBeFirst, 'no PID namespace can be made here', 'it works as process 1 of a container', async t => {
+  const { program, browser } = await start(t, {
+    command: [...unshare, process.execPath, 'bin/platform-auth-server.js'].map(word =>
+      word.startsWith('bin/') ? new URL(`../../${word}`, import.meta.url).pathname : word
+    ),
+    inside: 'if (process.pid !== 1) throw new Error(`process ${process.pid}`)'
+  })
+  const { pid } = program.child
+  const server = Number(readdirSync('/proc').find(name => parentOf(name) === pid))
+  await signIn(browser)
+  process.kill(server, 'SIGHUP')
+  await program.logged('secrets_reloaded')
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  process.kill(server, 'SIGTERM')
+  t.deepEqual(await program.ended, fine)
+})
+
+function parentOf(name: string): number | undefined {
+  if (!/^\d+$/.test(name)) return undefined
+  try {
+    // Fields after the name in brackets: state, parent (proc(5)).
+    return Number(
+      readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[1]
+    )
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,102 @@
+// The program as operators run it: a process of its own, settings from flags, environment and files, a log on its output.
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { ExecutionContext } from 'ava'
+import type { HostileIdp } from './hostile-idp/index.js'
+import type { LogEntry } from './logs.js'
+import { repository } from './repository.js'
+
+export interface Program {
+  readonly child: ChildProcess
+  /** Where it says it listens. */
+  readonly url: string
+  signal(name: NodeJS.Signals): void
+  readonly lines: readonly LogEntry[]
+  readonly stderr: () => string
+  /** The next line of this event, or one that has been logged already. */
+  logged(event: string, count?: number): Promise<LogEntry>
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
+}
+
+export interface ProgramOptions extends Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'> {
+  readonly command?: readonly string[]
+  /** In a process group of its own, as a terminal makes one for whatever is typed; signals go to all in it. */
+  readonly group?: boolean
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const defaultCommand = [process.execPath, `${repository}bin/platform-auth-server.js`]
+
+/** Started, and listening. */
+export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, options: ProgramOptions): Promise<Program> {
+  const { command = defaultCommand, group = false, args = [], env = {}, ...how } = options
+  const [file = '', ...more] = command
+  // Nothing of this process's own settings, but a way to find programs.
+  const child = spawn(file, [...more, ...args], { ...how, detached: group, env: { PATH: process.env.PATH, ...env } })
+  const { pid = 0 } = child
+  const signal = (name: NodeJS.Signals) => {
+    if (group) process.kill(-pid, name)
+    else child.kill(name)
+  }
+  t.teardown(() => child.exitCode === null && child.signalCode === null && signal('SIGKILL'))
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  const lines: LogEntry[] = []
+  const watchers = new Set<() => void>()
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  createInterface(child.stdout).on('line', text => {
+    lines.push(parse(text))
+    for (const look of watchers) look()
+  })
+
+  async function logged(event: string, count = 1): Promise<LogEntry> {
+    const found = () => lines.filter(line => line.event === event)[count - 1]
+    const seen = new Promise<LogEntry>(resolve => {
+      const look = () => {
+        const line = found()
+        if (!line) return
+        watchers.delete(look)
+        resolve(line)
+      }
+      watchers.add(look)
+      look()
+    })
+    return Promise.race([
+      seen,
+      ended.then(({ code, signal }) => {
+        throw new Error(`It ended with ${code ?? signal} and no ${event}: ${stderr} ${JSON.stringify(lines)}`)
+      })
+    ])
+  }
+
+  const { url } = await logged('server_started')
+  return { child, url: String(url), signal, lines, stderr: () => stderr, logged, ended }
+}
+
+function parse(text: string): LogEntry {
+  try {
+    return JSON.parse(text) as LogEntry
+  } catch {
+    return { event: 'not_json', text }
+  }
+}
+
+/** What a server needs to know to log in at `idp`, listening on any free port of this machine. */
+export function environmentFor(
+  idp: Pick<HostileIdp, 'clientId' | 'clientSecret' | 'issuer'>,
+  callbackUrl: string
+): Record<string, string> {
+  return {
+    PORT: '0',
+    PLATFORM_AUTH_HOST: '127.0.0.1',
+    PLATFORM_CLIENT_ID: idp.clientId,
+    PLATFORM_CLIENT_SECRET: idp.clientSecret,
+    PLATFORM_ISSUER: idp.issuer,
+    PLATFORM_CALLBACK_URL: callbackUrl,
+    SERVER_SESSION_SECRET: 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
+  }
+}
