@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process'
+import { posix } from 'node:path'
+import test from 'ava'
+import { linksOf } from '../helpers/markdown.js'
+import { filesBelow, readText, repository } from '../helpers/repository.js'
+
+interface Packed {
+  readonly size: number
+  readonly unpackedSize: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+/** What `npm pack` would put into the package, without building or writing anything. */
+function pack(): Packed {
+  const { stdout, stderr } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: repository,
+    encoding: 'utf8'
+  })
+  const [packed] = JSON.parse(stdout || '[]') as Packed[]
+  if (!packed) throw new Error(`npm pack printed nothing: ${stderr}`)
+  return packed
+}
+
+const packed = pack()
+const paths = packed.files.map(({ path }) => path)
+
+/** Everything that has a reason to be there: the program, what it reads, and what an operator reads or copies. */
+const wanted = [
+  /^package\.json$/,
+  /^LICENSE$/,
+  /^(README|ARCHITECTURE|CHANGELOG|SECURITY)\.md$/,
+  /^bin\/platform-auth-server\.js$/,
+  /^dist\/([\w-]+\/)*[\w-]+\.(js|d\.ts)$/,
+  /^wwwroot\/[\w-]+\.(html|css|js)$/,
+  /^config\/(minimal|single|dual|full)\.yaml$/,
+  /^config\/schema\.json$/,
+  /^deploy\/(Dockerfile|compose\.yaml|platform-auth-server@\.service)$/,
+  /^deploy\/(kubernetes|monitoring)\/[\w-]+\.(yaml|json)$/,
+  /^deploy\/proxy\/(nginx\.conf|Caddyfile|traefik\.yaml)$/,
+  /^docs\/[\w-]+\.(md|yaml|png)$/,
+  /^examples\/[\w-]+\.js$/
+]
+
+test('the package holds what is needed and nothing else', t => {
+  t.deepEqual(
+    paths.filter(path => !wanted.some(pattern => pattern.test(path))),
+    []
+  )
+  t.deepEqual(
+    wanted.filter(pattern => !paths.some(path => pattern.test(path))),
+    []
+  )
+  t.log(`${paths.length} files, ${packed.size} bytes packed, ${packed.unpackedSize} unpacked`)
+})
+
+test('the package holds every module with its types, and none that is gone', t => {
+  const modules = filesBelow('src').filter(path => !path.endsWith('.d.ts'))
+  const built = modules.flatMap(path => ['.js', '.d.ts'].map(end => path.replace(/^src/, 'dist').replace(/\.ts$/, end)))
+  t.deepEqual(paths.filter(path => path.startsWith('dist/')).sort(), built.sort())
+})
+
+// For those who have the source.
+const leftOut = new Set(['CONTRIBUTING.md'])
+
+test('what the packed texts link to is in the package', t => {
+  for (const path of paths.filter(path => path.endsWith('.md'))) {
+    for (const { target } of linksOf(readText(path))) {
+      if (target === '' || /^\w+:/.test(target)) continue
+      const file = posix.join(posix.dirname(path), target).replace(/\/$/, '')
+      const isThere = paths.some(one => one === file || one.startsWith(`${file}/`))
+      t.true(isThere || leftOut.has(file), `${path} links to ${target}`)
+    }
+  }
+})

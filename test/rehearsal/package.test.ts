@@ -1,0 +1,165 @@
+import { spawnSync } from 'node:child_process'
+import { cp, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { createBrowser } from '../helpers/browser.js'
+import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { environmentFor, type Program, startProgram } from '../helpers/program.js'
+import { repository } from '../helpers/repository.js'
+import { signIn } from '../helpers/server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+// From the source to a running server in a folder that has nothing else: what somebody does who finds the package.
+
+function run(command: readonly string[], cwd: string) {
+  const [file = '', ...args] = command
+  const { status, stdout, stderr } = spawnSync(file, args, { cwd, encoding: 'utf8' })
+  return { status, stdout, stderr, all: `${command.join(' ')}: ${stdout}${stderr}` }
+}
+
+/** The source as it is checked out: neither built nor with anything of this machine. */
+async function checkedOut(t: ExecutionContext): Promise<string> {
+  const folder = await tempFolder(t, { 'deploy/secrets/session_secret': 'not for anyone' })
+  const left = new Set(['node_modules', 'dist', 'dist-test', 'coverage', '.git'])
+  for (const name of await readdir(repository)) {
+    if (!left.has(name)) await cp(join(repository, name), join(folder, name), { recursive: true })
+  }
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+async function packed(t: ExecutionContext): Promise<string> {
+  const source = await checkedOut(t)
+  const { status, all } = run(['npm', 'pack', '--silent', '--pack-destination', source], source)
+  t.is(status, 0, all)
+  const [file] = (await readdir(source)).filter(name => name.endsWith('.tgz'))
+  const tarball = join(source, file ?? '')
+  const listed = run(['tar', '-tzf', tarball], source).stdout.split('\n')
+  t.true(listed.includes('package/dist/cli/main.js'), 'packing builds')
+  t.false(
+    listed.some(path => path.includes('secrets/')),
+    'nobody packs their secrets'
+  )
+  t.log(`${listed.length - 1} files, ${(await stat(tarball)).size} bytes packed`)
+  return tarball
+}
+
+const unreachable = /ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED/
+
+/** An empty folder with the package installed, or undefined where there is no registry to install from. */
+async function installed(t: ExecutionContext): Promise<string | undefined> {
+  const tarball = await packed(t)
+  const folder = await tempFolder(t)
+  const started = performance.now()
+  const { status, all } = run(['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline', tarball], folder)
+  if (status !== 0 && unreachable.test(all) && process.env.CI !== 'true') {
+    t.log('the package was not installed: no registry can be reached')
+    t.pass()
+    return undefined
+  }
+  t.is(status, 0, all)
+  const packages = (await readdir(join(folder, 'node_modules'))).length
+  t.log(`installed in ${((performance.now() - started) / 1000).toFixed(1)} s, ${packages} folders`)
+  return folder
+}
+
+async function usable(t: ExecutionContext, { url }: Program) {
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: url } })
+  t.is((await browser.navigate('/')).statusCode, 200)
+  await signIn(browser)
+  t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+}
+
+test('the package, installed in an empty folder, runs by npx and can be imported with its types', async t => {
+  const folder = await installed(t)
+  if (folder === undefined) return
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+  const environment = environmentFor(idp, defaultCallbackUrl)
+  const secrets = {
+    'session-secret': `${environment.SERVER_SESSION_SECRET}\n`,
+    'client-secret': `${environment.PLATFORM_CLIENT_SECRET}\n`
+  }
+  const settings = {
+    mode: 'dual',
+    port: 0,
+    host: '127.0.0.1',
+    session: { secret: environment.SERVER_SESSION_SECRET },
+    platform: {
+      clientId: idp.clientId,
+      clientSecret: idp.clientSecret,
+      callbackUrl: defaultCallbackUrl,
+      issuer: idp.issuer
+    }
+  }
+  const flags = {
+    '--mode': 'dual',
+    '--port': '0',
+    '--host': '127.0.0.1',
+    '--client-id': idp.clientId,
+    '--issuer': idp.issuer,
+    '--callback-url': defaultCallbackUrl,
+    '--session-secret-file': 'session-secret',
+    '--client-secret-file': 'client-secret'
+  }
+  const ways: Record<string, { files?: Record<string, string>; env?: Record<string, string>; args?: string[] }> = {
+    // JSON is YAML.
+    'a config file only': { files: { 'platform-auth-server.config.yaml': JSON.stringify(settings) } },
+    'the environment only': { env: { ...environment, PLATFORM_AUTH_MODE: 'dual' } },
+    'flags only': { files: secrets, args: Object.entries(flags).flat() }
+  }
+  for (const [way, { files = {}, env = {}, args = [] }] of Object.entries(ways)) {
+    const cwd = join(folder, way.replaceAll(' ', '-'))
+    await mkdir(cwd)
+    for (const [name, text] of Object.entries(files)) await writeFile(join(cwd, name), text)
+    const started = performance.now()
+    const command = ['npx', '--offline', 'platform-auth-server']
+    const program = await startProgram(t, { command, args, env, cwd, group: true })
+    t.log(`with ${way}: listening after ${Math.round(performance.now() - started)} ms`)
+    await usable(t, program)
+    program.signal('SIGINT')
+    await program.ended
+    t.notRegex(program.stderr(), /platform-auth-server|\n\s+at /)
+  }
+
+  // What a supervisor starts: npx would not pass its signals on.
+  const command = [process.execPath, 'node_modules/.bin/platform-auth-server']
+  const program = await startProgram(t, { command, env: environment, cwd: folder })
+  program.signal('SIGTERM')
+  t.deepEqual(await program.ended, { code: 0, signal: null })
+
+  await writeFile(join(folder, 'use.mts'), importing)
+  const compiler = [process.execPath, join(repository, 'node_modules/typescript/bin/tsc')]
+  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node']
+  const compiled = run([...compiler, ...options, 'use.mts'], folder)
+  t.is(compiled.status, 0, compiled.all)
+
+  const imported = run([process.execPath, '--input-type=module', '--eval', printing], folder)
+  t.is(imported.stdout, 'function function ConfigError object\n', imported.all)
+})
+
+// An unused "expect an error" is one itself: so types that have become any are found.
+const importing = `
+import { createApp, loadConfig, requireTokens, ConfigError, type Config, type TokenObject } from 'platform-auth-server'
+const { config } = await loadConfig({ env: {}, cwd: '.' })
+const app = createApp(config)
+app.use(requireTokens)
+app.use(async ctx => {
+  const { access_token }: TokenObject = ctx.state.tokens.internal
+  ctx.body = access_token
+})
+const port: Config['port'] = config.port
+app.listen(port)
+// @ts-expect-error
+app.nothing()
+// @ts-expect-error
+config.nothing
+export { ConfigError }
+`
+const printing = `
+import { createApp, requireTokens, ConfigError } from 'platform-auth-server'
+import schema from 'platform-auth-server/schema.json' with { type: 'json' }
+console.log(typeof createApp, typeof requireTokens, ConfigError.name, schema.type)
+`
