@@ -49,10 +49,15 @@ export async function startServer(
   const app = assemble(services, () => draining)
   const handle = app.callback()
   // A request goes on although its client has gone: a refresh that it began belongs to the whole deployment.
-  const atWork = new Set<Promise<void>>()
+  let underWay = 0
+  let lastHasEnded = () => {}
+  const ended = () => {
+    underWay -= 1
+    if (underWay === 0) lastHasEnded()
+  }
   const server = http.createServer({ ...LIMITS, ...limits }, (request, response) => {
-    const work = handle(request, response).finally(() => atWork.delete(work))
-    atWork.add(work)
+    underWay += 1
+    void handle(request, response).then(ended, ended)
   })
   const connections = watchConnections(server)
   answerClientErrors(server, connections, log)
@@ -69,13 +74,20 @@ export async function startServer(
   }
 
   const { port } = server.address() as AddressInfo
+  function allHaveEnded() {
+    return new Promise<void>(resolve => {
+      lastHasEnded = resolve
+      if (underWay === 0) resolve()
+    })
+  }
+
   let closing: Promise<void> | undefined
   async function close() {
     draining = true
     connections.drain()
     await pause(config.shutdown.delaySeconds * 1000)
     const graceMs = config.shutdown.graceSeconds * 1000
-    await Promise.all([connections.end(graceMs), within(graceMs, Promise.allSettled(atWork))])
+    await Promise.all([connections.end(graceMs), within(graceMs, allHaveEnded())])
     await coordination.close()
     transport.close()
     await scrapes?.close()

@@ -63,6 +63,23 @@ test('an answer that had promised to keep its connection is sent whole, and then
   t.true((await closed) < 5000)
 })
 
+test('a request that was sent along behind a long answer is answered before the end, too', async t => {
+  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
+  const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { wwwroot } })
+  const hold = idp.hold('token')
+  const client = connect({ port: server.port, host: '127.0.0.1' })
+  const cookie = browser.cookies.header(new URL(String(browser.origin)))
+  const profile = `GET /api/auth/profile HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`
+  client.write(`GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n${profile}`)
+  await hold.arrived()
+  await once(client, 'readable')
+  const closed = time(server.close())
+  setTimeout(hold.release, 300)
+  const received = Buffer.concat(await client.toArray()).toString('latin1')
+  t.regex(received.slice(received.lastIndexOf('HTTP/1.1')), /^HTTP\/1\.1 200 OK\r\n[^]*\{"name":"Ada Lovelace"\}$/)
+  t.true((await closed) < 5000)
+})
+
 test('idle connections do not hold up the end', async t => {
   const { server } = await startTestServer(t)
   const client = connect({ port: server.port, host: '127.0.0.1' })

@@ -1,6 +1,6 @@
 /**
- * The connections of a server: which answers are under way on them, and how they end without cutting one short. Node's
- * own `server.close()` waits for a connection as long as it is kept alive, or as long as nothing comes on it at all.
+ * The connections of a server and how they end without an answer cut short. Node's own `server.close()` waits for a
+ * connection as long as it is kept alive, or as long as nothing comes on it at all.
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -14,34 +14,41 @@ export interface Connections {
   end(graceMs: number): Promise<void>
 }
 
-export function watchConnections(server: Server): Connections {
-  const open = new Set<Socket>()
-  const answers = new Set<ServerResponse>()
-  let draining = false
-  const answersOn = (socket: Socket) => [...answers].filter(({ req }) => req.socket === socket)
+// Node's own mark of the answer a connection is busy with, for as long as there was HTTP in Node. Counting answers
+// ourselves would cost every request something, for a moment that comes once.
+interface HttpSocket extends Socket {
+  readonly _httpMessage?: ServerResponse | null
+}
 
-  server.on('connection', (socket: Socket) => {
+export function watchConnections(server: Server): Connections {
+  const open = new Set<HttpSocket>()
+
+  server.on('connection', (socket: HttpSocket) => {
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   })
-  // Before the handler that answers: it may send the headers at once.
-  server.prependListener('request', ({ socket }, response) => {
-    answers.add(response)
-    if (draining) response.shouldKeepAlive = false
-    response.once('close', () => {
-      answers.delete(response)
-      // Its headers may have gone, and promised to keep the connection, before anyone knew of an end.
-      if (draining && answersOn(socket).length === 0) socket.end()
-    })
-  })
+
+  function endAfterAnswer(socket: HttpSocket) {
+    const answer = socket._httpMessage
+    if (!answer) {
+      socket.end()
+      return
+    }
+    answer.shouldKeepAlive = false
+    // Headers that have gone already promised to keep the connection; Node keeps that promise, so the end is ours.
+    if (answer.headersSent) answer.once('close', () => endAfterAnswer(socket))
+  }
 
   return {
-    isAnswering(socket) {
-      return answersOn(socket).some(({ headersSent }) => headersSent)
+    isAnswering(socket: HttpSocket) {
+      return socket._httpMessage?.headersSent === true
     },
     drain() {
-      draining = true
-      for (const response of answers) response.shouldKeepAlive = false
+      // Before the handler that answers: it may send the headers at once.
+      server.prependListener('request', (_request, response) => {
+        response.shouldKeepAlive = false
+      })
+      for (const socket of open) if (socket._httpMessage) endAfterAnswer(socket)
     },
     end(graceMs) {
       return new Promise(resolve => {
