@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava'
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { environmentFor, type ProgramOptions, startProgram } from '../helpers/program.js'
+import { defaultCommand, environmentFor, type ProgramOptions, startProgram } from '../helpers/program.js'
 import { testWhere } from '../helpers/requirement.js'
 import { signIn } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -130,10 +130,8 @@ const canBeFirst = spawnSync('unshare', [...unshare.slice(1), 'true']).status ==
 
 testWhere(canBeFirst, 'no PID namespace can be made here', 'it works as process 1 of a container', async t => {
   const { program, browser } = await start(t, {
-    command: [...unshare, process.execPath, 'bin/platform-auth-server.js'].map(word =>
-      word.startsWith('bin/') ? new URL(`../../${word}`, import.meta.url).pathname : word
-    ),
-    inside: 'if (process.pid !== 1) throw new Error(`process ${process.pid}`)'
+    command: [...unshare, ...defaultCommand],
+    inside: "if (process.pid !== 1) throw new Error('it is not')"
   })
   const { pid } = program.child
   const server = Number(readdirSync('/proc').find(name => parentOf(name) === pid))

@@ -27,7 +27,7 @@ export interface ProgramOptions extends Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'
   readonly env?: Readonly<Record<string, string>>
 }
 
-const defaultCommand = [process.execPath, `${repository}bin/platform-auth-server.js`]
+export const defaultCommand = [process.execPath, `${repository}bin/platform-auth-server.js`]
 
 /** Started, and listening. */
 export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, options: ProgramOptions): Promise<Program> {
