@@ -33,7 +33,12 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   const sessionLayer = session(app, services)
   const tokensLayer = requireTokensOf(services)
-  gates.set(app, (ctx, next) => sessionLayer(ctx, () => tokensLayer(ctx, next)))
+  gates.set(app, (ctx, next) => {
+    // Whatever a handler answers with somebody's tokens is that person's alone; it may say otherwise.
+    ctx.set('Cache-Control', 'private, no-store')
+    ctx.vary('Cookie')
+    return sessionLayer(ctx, () => tokensLayer(ctx, next))
+  })
 
   app.use(originForm)
   if (services.metrics !== noMetrics) app.use(measure(services.metrics))

@@ -9,6 +9,7 @@ import { createRequestLog } from './http/request.js'
 import { createIdentityProvider } from './idp/client.js'
 import { measured } from './idp/measured-transport.js'
 import { createTransport } from './idp/transport.js'
+import { logOptions } from './log.js'
 import { createLoginTransactions } from './login/transaction.js'
 import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createMode } from './modes/index.js'
@@ -29,7 +30,7 @@ export interface AppParts {
 export type Services = ReturnType<typeof createServices>
 
 export function createServices(config: Config, given: Partial<AppParts> = {}) {
-  const { now = Date.now, metrics = noMetrics, log = pino({ level: config.log.level }) } = given
+  const { now = Date.now, metrics = noMetrics, log = pino(logOptions(config.log.level)) } = given
   const { session, platform, refresh } = config
   const maxAgeSeconds = session.maxAgeSeconds
   const cookies = cookieNames(session.cookieName, platform.callbackUrl)
@@ -77,6 +78,6 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     transactions,
     coordination,
     redemptions: createRedemptions({ mode, coordination, now, ...refresh }),
-    renewals: createRenewals({ mode, idp, coordination, now, metrics, ...refresh })
+    renewals: createRenewals({ mode, idp, coordination, now, metrics, maxAgeSeconds, ...refresh })
   }
 }

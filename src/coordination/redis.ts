@@ -74,14 +74,17 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
     readonly id: string
     /** The run whose kept result would not do. */
     readonly refused: string
+    /** What was there could not be read, and is not to be lost for something of less worth. */
+    readonly isBlind: boolean
     isLost: boolean
   }
 
-  function ownRun(id: string, refused: string, isAway: boolean): OwnRun {
+  function ownRun(id: string, refused: string, isLost: boolean, isBlind: boolean): OwnRun {
     return {
       id,
       refused,
-      isLost: isAway,
+      isBlind,
+      isLost,
       isAlone() {
         return this.isLost || link.state() === 'away' || link.isBackSince(lockMs)
       }
@@ -95,6 +98,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   ): Promise<Done<T> & Settled<T>> {
     const id = randomBytes(16).toString('base64url')
     let refused = NO_RUN
+    let isUnreadable = false
     let hasWaited = false
     for (;;) {
       const sleeper = wakeups.sleeper(key)
@@ -106,11 +110,14 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
         continue
       }
       sleeper.leave()
-      if (begun?.kind !== 'result') return runIt(key, ownRun(id, refused, begun === undefined), work)
+      if (begun?.kind !== 'result')
+        return runIt(key, ownRun(id, refused, begun === undefined || isUnreadable, isUnreadable), work)
       const packed = unpack<T>(key, begun.text)
       if (packed && (hasWaited || (packed.isKept && accept(packed.value)))) {
         return { value: packed.value, how: hasWaited ? 'joined' : 'kept', head: headOf(begun.text), keepMs: 0 }
       }
+      // Sealed with a secret that this replica does not know (yet): somebody has the answer, so nobody here may be sure.
+      isUnreadable ||= packed === undefined
       refused = runOf(begun.text)
     }
   }
@@ -128,7 +135,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
       runs.delete(key)
       // Those who wait elsewhere need a moment to fetch what is not kept.
       const ttlMs = keepMs > 0 ? keepMs : 2 * lockMs
-      const other = await link.ask(results.finish(key, run.id, run.refused, text, ttlMs))
+      const other = await link.ask(results.finish(key, run.id, run.isBlind ? NO_RUN : run.refused, text, ttlMs))
       const packed = other ? unpack<T>(key, other) : undefined
       if (other && packed) return { value: packed.value, how: 'joined', head: headOf(other), keepMs: 0 }
       return { value, how: 'ran', head, keepMs }

@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { methodNotAllowed } from './errors.js'
-import { navigationOnly, noForeignSubresource, sameOriginOnly } from './fetch-metadata.js'
+import { navigationOnly, noForeignSubresource, notAhead, sameOriginOnly } from './fetch-metadata.js'
 import { token } from './token.js'
 
 export const AUTH_PATH = '/api/auth'
@@ -20,10 +20,10 @@ export interface AuthLayers {
 
 export function authRoutes(layers: AuthLayers): Middleware {
   const { session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
-  const router = new Router({ prefix: AUTH_PATH })
-  router.get('/login', navigationOnly, login)
+  const router = new Router({ prefix: AUTH_PATH, sensitive: true, strict: true })
+  router.get('/login', notAhead, navigationOnly, login)
   router.get('/callback', session, callback)
-  router.get('/logout', noForeignSubresource, session, logout)
+  router.get('/logout', notAhead, noForeignSubresource, session, logout)
   router.get('/profile', sameOriginOnly, session, requireTokens, profile)
   if (offersPublicToken) router.get('/token', sameOriginOnly, session, requireTokens, token)
   // The router fills in the `params` its own type asks for.

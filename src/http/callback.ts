@@ -4,8 +4,9 @@ import type { IdentityProvider } from '../idp/client.js'
 import { OAuthError } from '../idp/errors.js'
 import type { LoginTransaction, LoginTransactions } from '../login/transaction.js'
 import type { Metrics } from '../metrics/metrics.js'
-import { hasEnded } from '../modes/logouts.js'
+import { endSession, hasEnded } from '../modes/logouts.js'
 import type { Redemptions } from '../modes/redemption.js'
+import type { SessionRecord } from '../session/record.js'
 import { type AuthorizationResponse, parseAuthorizationResponse } from './authorization-response.js'
 import type { CookieNames } from './cookies.js'
 import { HttpError } from './errors.js'
@@ -22,6 +23,7 @@ export interface CallbackParts {
   readonly coordination: Coordination
   readonly cookies: CookieNames
   readonly homePath: string
+  readonly maxAgeSeconds: number
   readonly now: () => number
   readonly metrics: Pick<Metrics, 'callbackEnded'>
   readonly requestLog: RequestLog
@@ -29,7 +31,8 @@ export interface CallbackParts {
 
 /** `GET /api/auth/callback`: the browser comes back from the identity provider (contract section 5.1, step 2). */
 export function callback(parts: CallbackParts): Middleware {
-  const { idp, transactions, redemptions, coordination, cookies, homePath, now, metrics, requestLog } = parts
+  const { idp, transactions, redemptions, coordination, cookies, homePath, maxAgeSeconds, now, metrics, requestLog } =
+    parts
 
   return async function callback(ctx) {
     try {
@@ -42,7 +45,7 @@ export function callback(parts: CallbackParts): Middleware {
         throw loginCookieMissing(cookies)
       }
       if (opened.kind === 'expired') {
-        if (await hasLiveSession(ctx)) return redirect(ctx, homePath)
+        if (await liveSession(ctx)) return redirect(ctx, homePath)
         throw badLogin('This login took too long.')
       }
       await checkIssuer(response)
@@ -61,10 +64,15 @@ export function callback(parts: CallbackParts): Middleware {
       const isRefusedCode = error instanceof OAuthError && error.error === 'invalid_grant'
       throw isRefusedCode ? badLogin('The identity provider did not accept this login any more.') : error
     })
-    // The kept answer may hold a refresh token that has been spent since; a session that lives is newer.
-    if (redemption.kind === 'fresh' || !(await hasLiveSession(ctx))) {
+    const live = await liveSession(ctx)
+    // The kept answer may hold a refresh token that has been spent since; a session that lives and is no older stays.
+    const stays =
+      live && (redemption.kind === 'spent' || (redemption.kind === 'repeated' && !isOlder(live, redemption.record)))
+    if (!stays) {
       if (redemption.kind === 'spent') throw badLogin('This login has been used already.')
       await writeSession(ctx, redemption.record)
+      // Neither a copy of the cookie that was replaced, nor a late answer to it, may bring that session back.
+      if (live && live.id !== redemption.record.id) await endSession(coordination, live.id, maxAgeSeconds * 1000)
       writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: now() })
       requestLog(ctx).info({ event: 'login_succeeded' }, 'login succeeded')
     }
@@ -72,9 +80,9 @@ export function callback(parts: CallbackParts): Middleware {
     redirect(ctx, transaction.returnTo === '/' ? homePath : transaction.returnTo)
   }
 
-  async function hasLiveSession(ctx: Context): Promise<boolean> {
+  async function liveSession(ctx: Context): Promise<SessionRecord | undefined> {
     const record = sessionRecord(ctx)
-    return record?.fields.refresh_token !== undefined && !(await hasEnded(coordination, record.id))
+    return record?.fields.refresh_token !== undefined && !(await hasEnded(coordination, record.id)) ? record : undefined
   }
 
   // RFC 9207 section 2.4: an answer of another provider must not be taken for this one's.
@@ -85,6 +93,10 @@ export function callback(parts: CallbackParts): Middleware {
       throw badLogin('This answer did not come from the configured identity provider.')
     }
   }
+}
+
+function isOlder(session: SessionRecord, other: SessionRecord): boolean {
+  return session.id !== other.id && session.issuedAt < other.issuedAt
 }
 
 function badLogin(description: string): HttpError {

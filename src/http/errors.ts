@@ -108,12 +108,16 @@ function answerTo(error: unknown, ctx: Context): HttpError {
     const description = 'The tokens of this login do not fit the cookies a browser keeps.'
     return new HttpError(500, 'session_too_large', description)
   }
-  // What Koa's own parts refuse (a path that is not UTF-8, one that leads out of the root) they mark with a status.
-  const status = (error as { status?: unknown } | undefined)?.status
-  if (status === 404 || status === 403) return notFound(ctx)
-  if (status === 400) return new HttpError(400, 'invalid_request', 'The address of this request is malformed.')
+  // ctx.throw() of a program's own routes, and what Koa's own parts refuse: `expose` says that the message may be shown.
+  const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
+  if (status === 404) return notFound(ctx)
+  if (expose === true && typeof status === 'number' && status >= 400 && status < 500) {
+    return new HttpError(status, errorOfStatus[status] ?? 'invalid_request', String(message))
+  }
   return new HttpError(500, 'server_error', 'Something went wrong on this server.')
 }
+
+const errorOfStatus: Readonly<Record<number, string | undefined>> = { 401: 'unauthorized', 403: 'access_denied' }
 
 /** How a provider's trouble looks from outside: a gateway that answered wrongly, or not in time. */
 export function providerFailure(error: OAuthError | UpstreamError): HttpError {

@@ -15,6 +15,11 @@ export const sameOriginOnly: Middleware = function sameOriginOnly(ctx, next) {
   return next()
 }
 
+// A browser or a proxy that loads ahead what somebody may click on has no one behind it yet (Fetch Metadata, Sec-Purpose).
+function isAhead({ req }: Context): boolean {
+  return `${req.headers['sec-purpose'] ?? req.headers.purpose ?? ''}`.includes('prefetch')
+}
+
 /** For addresses a person goes to: an image, a frame or a script of another site must not. */
 export const noForeignSubresource: Middleware = function noForeignSubresource(ctx, next) {
   const destination = ctx.get('Sec-Fetch-Dest')
@@ -25,6 +30,12 @@ export const noForeignSubresource: Middleware = function noForeignSubresource(ct
       'Another site may link to this address, but not load it in the background.'
     )
   }
+  return next()
+}
+
+/** For addresses that do something: they are not to be loaded before anyone asked for them. */
+export const notAhead: Middleware = function notAhead(ctx, next) {
+  if (isAhead(ctx)) throw new HttpError(403, 'access_denied', 'This address must not be loaded ahead.')
   return next()
 }
 

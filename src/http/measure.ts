@@ -9,7 +9,9 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   return function measure(ctx, next) {
     const started = performance.now()
     ctx.res.once('close', () => {
-      metrics.requestEnded(routeOf(ctx), ctx.res.statusCode, (performance.now() - started) / 1000)
+      // 499 as proxies have it: the client left before there was an answer.
+      const status = ctx.res.writableFinished ? ctx.res.statusCode : 499
+      metrics.requestEnded(routeOf(ctx), status, (performance.now() - started) / 1000)
     })
     return next()
   }

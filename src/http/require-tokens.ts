@@ -24,6 +24,7 @@ export function requireTokens({ mode, renewals, cookies, requestLog, now }: Requ
     const record = sessionRecord(ctx)
     if (!record?.fields.refresh_token) return unauthorized(ctx)
     const current = await renewals.current(record, () => requestLog(ctx))
+    if (current.kind === 'loggedOut') return unauthorized(ctx)
     if (current.kind === 'ended') {
       await removeSession(ctx)
       // Its cookie is gone because we took it back, which is no sign of a browser that keeps none.
@@ -31,7 +32,10 @@ export function requireTokens({ mode, renewals, cookies, requestLog, now }: Requ
       if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
       return unauthorized(ctx)
     }
-    if (current.record !== record) await writeSession(ctx, current.record)
+    if (current.record !== record) {
+      await writeSession(ctx, current.record)
+      ifUndelivered(ctx, () => renewals.keepUndelivered(record, current.record))
+    }
     if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
     ctx.state.tokens = mode.tokens(current.record.fields, now())
     await next()
@@ -41,6 +45,15 @@ export function requireTokens({ mode, renewals, cookies, requestLog, now }: Requ
 /** The token objects of this request; there behind `requireTokens` alone. */
 export function tokensOf(ctx: Context): Tokens {
   return ctx.state.tokens as Tokens
+}
+
+function ifUndelivered({ res }: Context, then: () => Promise<void>): void {
+  const check = () => {
+    // What cannot be kept now was kept for the usual while already.
+    if (!res.writableFinished) then().catch(() => {})
+  }
+  if (res.closed || res.destroyed) check()
+  else res.once('close', check)
 }
 
 // Contract section 7: 401 and an empty body.

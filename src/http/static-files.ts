@@ -5,6 +5,7 @@ import { join, sep } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
 import koaStatic from 'koa-static'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
+import { HttpError } from './errors.js'
 
 export function staticFiles(wwwroot: string): Middleware {
   const root = realpathSync(wwwroot)
@@ -32,7 +33,10 @@ export function staticFiles(wwwroot: string): Middleware {
         found = false
       })
     } catch (error) {
-      if (!GONE.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+      const { code = '', status } = error as NodeJS.ErrnoException & { readonly status?: number }
+      if (status === 400) throw new HttpError(400, 'invalid_request', 'The address of this request is malformed.')
+      // 403: the path leads out of the root. Nobody needs to know what is there.
+      if (!GONE.has(code) && status !== 403) throw error
       found = false
     }
     if (!found || ctx.body == null) {

@@ -25,11 +25,27 @@ export async function redeemCode(
   grant: CodeGrant,
   scopes: readonly string[]
 ): Promise<FirstTokenSet> {
-  const { idp, clientId, pkce, now } = parts
+  const { idp, pkce } = parts
   const { code, codeVerifier, nonce } = grant
   const tokenSet = await idp.authorizationCodeGrant({ code, codeVerifier: pkce ? codeVerifier : undefined })
-  const { refreshToken, scope, idToken } = tokenSet
+  const { refreshToken } = tokenSet
   if (refreshToken === undefined) throw new UpstreamError('token', 'unusable', 'it issued no refresh_token')
+  try {
+    await checkGrant(parts, tokenSet, nonce, scopes)
+  } catch (error) {
+    // Nobody will ever use this login; what it was given must not lie about. It may fail as the rest just did.
+    idp.revokeRefreshToken(refreshToken).catch(() => {})
+    throw error
+  }
+  return { ...tokenSet, refreshToken }
+}
+
+async function checkGrant(
+  { idp, clientId, now }: ModeParts,
+  { scope, idToken }: TokenSet,
+  nonce: string,
+  scopes: readonly string[]
+) {
   const missing = scopes.filter(name => scope && !scope.includes(name) && !OPENID_SCOPES.has(name))
   if (missing.length > 0) {
     throw new UpstreamError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
@@ -38,7 +54,6 @@ export async function redeemCode(
     const { issuer } = await idp.metadata()
     checkIdToken(idToken, { nonce, clientId, issuer, now: now() })
   }
-  return { ...tokenSet, refreshToken }
 }
 
 /** Milliseconds since the epoch (contract section 2.1). */

@@ -20,17 +20,20 @@ export interface RenewalParts {
   readonly now: () => number
   readonly marginSeconds: number
   readonly keepSeconds: number
+  readonly maxAgeSeconds: number
   readonly metrics?: Pick<Metrics, 'refreshEnded'>
 }
 
 /**
  * - `live`: `record` holds tokens that are good now
- * - `ended`: there is no login any more
+ * - `ended`: the provider has ended this login
+ * - `loggedOut`: a logout has; what this browser has now may be the next login
  * - `unavailable`: the login stands, but the provider could not renew it now; `record` is what to keep meanwhile
  */
 export type CurrentSession =
   | { readonly kind: 'live'; readonly record: SessionRecord }
   | { readonly kind: 'ended' }
+  | { readonly kind: 'loggedOut' }
   | { readonly kind: 'unavailable'; readonly record: SessionRecord; readonly retryAfterSeconds: number }
 
 export interface Renewals {
@@ -38,6 +41,11 @@ export interface Renewals {
   current(record: SessionRecord, log: () => Log): Promise<CurrentSession>
   /** The session that renewals under way or just done have made of `record`. */
   newest(record: SessionRecord): Promise<SessionRecord>
+  /**
+   * For a browser that left before it was given `after`: the result is kept for as long as its cookie from before lives,
+   * since nothing else leads to the only refresh token that is still good.
+   */
+  keepUndelivered(before: SessionRecord, after: SessionRecord): Promise<void>
 }
 
 // What is kept for, and handed to, everyone who asks for the same renewal; plain JSON.
@@ -50,9 +58,12 @@ type Renewal =
 // A failure is remembered this long, so that a thousand waiting pages do not become a thousand calls.
 const FAILURE_PAUSE_SECONDS = 1
 const LONGEST_PAUSE_SECONDS = 60
+// A provider that gives old tokens out again could otherwise lead round in a circle.
+const LONGEST_CHAIN = 100
+const CLOCK_LEEWAY_MS = 300_000
 
 export function createRenewals(parts: RenewalParts): Renewals {
-  const { mode, idp, coordination, now, marginSeconds, keepSeconds, metrics = noMetrics } = parts
+  const { mode, idp, coordination, now, marginSeconds, keepSeconds, maxAgeSeconds, metrics = noMetrics } = parts
   const keepMs = keepSeconds * 1000
   const doubts = createDoubts(coordination, keepMs)
 
@@ -64,15 +75,21 @@ export function createRenewals(parts: RenewalParts): Renewals {
     const { expires_at = 0 } = fields
     // A margin longer than half the lifetime would renew at every request.
     const marginMs = Math.min(marginSeconds * 1000, Math.max(0, (expires_at - issuedAt) / 2))
-    return expires_at - marginMs < now()
+    // Tokens from the future were issued before the clock was set back; when they end is not known.
+    return expires_at - marginMs < now() || issuedAt > now() + CLOCK_LEEWAY_MS
+  }
+
+  // No pause is longer than the longest: what seems so was written before the clock was set back.
+  function isPausing(retryAt: number): boolean {
+    return now() < retryAt && retryAt - now() <= LONGEST_PAUSE_SECONDS * 1000
   }
 
   function leadsOn(kept: Renewal, from: SessionRecord): boolean {
     if (kept.outcome === 'rejected') return true
-    if (kept.outcome === 'failed') return now() < kept.retryAt
+    if (kept.outcome === 'failed') return isPausing(kept.retryAt)
     if (kept.record.fields.refresh_token !== from.fields.refresh_token) return true
     // A provider that does not rotate gives the same key again; then what was kept may be the very session that is due.
-    if (kept.outcome === 'partial') return now() < kept.retryAt
+    if (kept.outcome === 'partial') return isPausing(kept.retryAt)
     return kept.record.issuedAt > from.issuedAt && !hasExpired(kept.record.fields)
   }
 
@@ -101,8 +118,7 @@ export function createRenewals(parts: RenewalParts): Renewals {
     run: Run,
     log: () => Log
   ): Promise<Renewal> {
-    const record =
-      refreshed.outcome === 'failed' ? before : { id: before.id, issuedAt: now(), fields: refreshed.fields }
+    const record = refreshed.outcome === 'failed' ? before : { ...before, issuedAt: now(), fields: refreshed.fields }
     // A logout that came meanwhile wins: the token that arrives late is not for anyone.
     if (refreshed.outcome !== 'failed' && (await hasEnded(coordination, before.id))) {
       idp.revokeRefreshToken(record.fields.refresh_token as string).catch(() => {})
@@ -122,37 +138,46 @@ export function createRenewals(parts: RenewalParts): Renewals {
 
   async function renew(record: SessionRecord, log: () => Log): Promise<CurrentSession> {
     let latest = record
-    for (;;) {
+    for (let step = 1; ; step++) {
       const { value, how } = await renewOnce(latest, log)
       if (value.outcome === 'rejected') return { kind: 'ended' }
       if (value.outcome !== 'failed') latest = value.record
       const isFresh = how !== 'kept'
       if (!hasExpired(latest.fields) || (value.outcome === 'renewed' && isFresh))
         return { kind: 'live', record: latest }
-      if (value.outcome !== 'renewed' && (isFresh || now() < value.retryAt)) {
+      if (value.outcome !== 'renewed' && (isFresh || isPausing(value.retryAt))) {
         const retryAfterSeconds = Math.max(1, Math.ceil((value.retryAt - now()) / 1000))
         return { kind: 'unavailable', record: latest, retryAfterSeconds }
       }
+      if (step === LONGEST_CHAIN)
+        return { kind: 'unavailable', record: latest, retryAfterSeconds: FAILURE_PAUSE_SECONDS }
       // What was kept has itself expired, or waited for long enough; the chain goes on from there.
     }
   }
 
   return {
     async current(record, log) {
-      if (await hasEnded(coordination, record.id)) return { kind: 'ended' }
+      if (await hasEnded(coordination, record.id)) return { kind: 'loggedOut' }
       if (!isDue(record)) return { kind: 'live', record }
       const session = await renew(record, log)
       // A logout that came meanwhile wins, whatever the provider did.
-      return (await hasEnded(coordination, record.id)) ? { kind: 'ended' } : session
+      return (await hasEnded(coordination, record.id)) ? { kind: 'loggedOut' } : session
     },
     async newest(record) {
       let latest = record
-      for (;;) {
+      for (let step = 1; step < LONGEST_CHAIN; step++) {
         const renewal = await coordination.result<Renewal>(renewalKey(latest))
         const next = renewal?.outcome === 'renewed' || renewal?.outcome === 'partial' ? renewal.record : undefined
         if (!next || next.fields.refresh_token === latest.fields.refresh_token) return latest
         latest = next
       }
+      return latest
+    },
+    async keepUndelivered(before, after) {
+      const value: Renewal = { outcome: 'renewed', record: after }
+      const work = async () => ({ value, isPrecious: true, keepMs: maxAgeSeconds * 1000 })
+      // Not accepting what is kept is what replaces it.
+      await coordination.once<Renewal>(renewalKey(before), work, () => false)
     }
   }
 }

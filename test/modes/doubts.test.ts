@@ -18,7 +18,14 @@ async function setUp(_t: ExecutionContext, mode: ModeName) {
     once: (key, work, accept) => parts.coordination.once(key, () => work({ isAlone: () => isAlone }), accept)
   }
   const { clock, idp, logs } = parts
-  const renewals = createRenewals({ ...parts, coordination, now: clock.now, marginSeconds: 0, keepSeconds: 60 })
+  const renewals = createRenewals({
+    ...parts,
+    coordination,
+    now: clock.now,
+    marginSeconds: 0,
+    keepSeconds: 60,
+    maxAgeSeconds: 86_400
+  })
   clock.advanceSeconds(3601)
   return {
     ...parts,

@@ -27,9 +27,9 @@ for (const mode of modeNames) {
     clock.advanceSeconds(3601)
     const renewed = await live(record)
     await logout(renewed)
-    for (const old of [record, renewed]) t.deepEqual(await current(old), { kind: 'ended' })
+    for (const old of [record, renewed]) t.deepEqual(await current(old), { kind: 'loggedOut' })
     clock.advanceSeconds(3601)
-    for (const old of [record, renewed]) t.deepEqual(await current(old), { kind: 'ended' })
+    for (const old of [record, renewed]) t.deepEqual(await current(old), { kind: 'loggedOut' })
     t.is(refreshes(), grants)
   })
 
@@ -43,9 +43,9 @@ for (const mode of modeNames) {
       await held.begun
       await logout(record)
       held.letGo()
-      for (const session of await Promise.all(waiting)) t.deepEqual(session, { kind: 'ended' })
+      for (const session of await Promise.all(waiting)) t.deepEqual(session, { kind: 'loggedOut' })
       t.deepEqual(idp.revoked, [idp.newestRefreshToken])
-      t.deepEqual(await current(record), { kind: 'ended' })
+      t.deepEqual(await current(record), { kind: 'loggedOut' })
       t.true(refreshLines().every(({ outcome }) => outcome === 'rejected'))
     })
   }
@@ -58,7 +58,7 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'ended' })
+    t.deepEqual(await waiting, { kind: 'loggedOut' })
   })
 
   test(`${mode}: a logout during a renewal before its time that then fails ends the session all the same`, async t => {
@@ -69,7 +69,7 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'ended' })
+    t.deepEqual(await waiting, { kind: 'loggedOut' })
   })
 
   test(`${mode}: a revocation of the late token that fails is nobody's concern`, async t => {
@@ -81,7 +81,7 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'ended' })
+    t.deepEqual(await waiting, { kind: 'loggedOut' })
   })
 
   test(`${mode}: a logout ends its own session and no other`, async t => {
@@ -103,6 +103,6 @@ test('dual: a logout while the second refresh fails revokes what the first one b
   await held.begun
   await logout(record)
   held.letGo()
-  t.deepEqual(await waiting, { kind: 'ended' })
+  t.deepEqual(await waiting, { kind: 'loggedOut' })
   t.deepEqual(idp.revoked, [idp.newestRefreshToken])
 })

@@ -56,7 +56,15 @@ export async function setUpRenewal(name: ModeName, options: RenewalOptions = {})
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, now: clock.now })
   const coordination = createMemoryCoordination(clock.now)
-  const renewals = createRenewals({ mode, idp, coordination, now: clock.now, marginSeconds, keepSeconds })
+  const renewals = createRenewals({
+    mode,
+    idp,
+    coordination,
+    now: clock.now,
+    marginSeconds,
+    keepSeconds,
+    maxAgeSeconds: 86_400
+  })
   const logs = await collectLogs()
   const fields = await mode.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
   const record = Object.freeze({ id: 'the-session-id', issuedAt: clock.now(), fields: Object.freeze(fields) })
