@@ -27,8 +27,9 @@ export interface LogLine {
 }
 
 export interface Replica {
-  /** Differs for every process that ever ran: `2.1` is the second one in place 1. */
+  /** Differs for every process that ever ran: `1.2` is the second one in place 1. */
   readonly name: string
+  readonly place: number
   readonly url: string
   /** `kill -9`. */
   kill(): Promise<void>
@@ -46,53 +47,54 @@ export interface Fleet {
   /** What was written to the standard error output; nothing should be. */
   readonly complaints: readonly string[]
   killedAt(process: string): number | undefined
-  kill(index: number): Promise<void>
-  stop(index: number): Promise<number | null>
-  start(index: number): Promise<void>
+  /** By the name of the process. */
+  kill(name: string): Promise<void>
+  stop(replica: Replica): Promise<number | null>
+  start(place: number): Promise<void>
 }
 
 const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
 
 export async function startFleet(scope: Scope, options: FleetOptions): Promise<Fleet> {
-  const running = new Map<number, Replica>()
+  const running = new Set<Replica>()
   const starts = new Map<number, number>()
   const killed = new Map<string, number>()
   const lines: LogLine[] = []
   const complaints: string[] = []
 
-  async function start(index: number): Promise<void> {
-    const count = (starts.get(index) ?? 0) + 1
-    starts.set(index, count)
-    const name = `${count}.${index}`
-    const replica = await launch(name, options, {
+  async function start(place: number): Promise<void> {
+    const count = (starts.get(place) ?? 0) + 1
+    starts.set(place, count)
+    const name = `${place}.${count}`
+    const replica = await launch({ name, place }, options, {
       line: text => lines.push({ at: performance.now(), process: name, ...parse(text) }),
       complaint: text => complaints.push(`${name}: ${text}`),
       killed: () => killed.set(name, performance.now())
     })
-    running.set(index, replica)
-  }
-  function take(index: number): Replica {
-    const replica = running.get(index)
-    if (!replica) throw new Error(`No server runs in place ${index}.`)
-    running.delete(index)
-    return replica
+    running.add(replica)
   }
 
-  scope.teardown(() => Promise.all([...running.values()].map(replica => replica.kill())))
-  await Promise.all(Array.from({ length: options.size }, (_, index) => start(index)))
+  scope.teardown(() => Promise.all([...running].map(replica => replica.kill())))
+  await Promise.all(Array.from({ length: options.size }, (_, place) => start(place)))
   return {
     get replicas() {
-      return [...running.values()]
+      return [...running]
     },
     lines,
     complaints,
     killedAt: name => killed.get(name),
     start,
-    async kill(index) {
-      await running.get(index)?.kill()
-      running.delete(index)
+    async kill(name) {
+      const replica = [...running].find(replica => replica.name === name)
+      if (!replica) throw new Error(`No process ${name} runs.`)
+      await replica.kill()
+      running.delete(replica)
     },
-    stop: index => take(index).stop()
+    async stop(replica) {
+      const code = await replica.stop()
+      running.delete(replica)
+      return code
+    }
   }
 }
 
@@ -102,7 +104,11 @@ interface Listeners {
   killed(): void
 }
 
-async function launch(name: string, options: FleetOptions, heard: Listeners): Promise<Replica> {
+async function launch(
+  { name, place }: Pick<Replica, 'name' | 'place'>,
+  options: FleetOptions,
+  heard: Listeners
+): Promise<Replica> {
   const child = spawn(process.execPath, [program], { cwd: options.cwd, env: environment(name, options) })
   const ended = once(child, 'close')
   const errors: string[] = []
@@ -121,6 +127,7 @@ async function launch(name: string, options: FleetOptions, heard: Listeners): Pr
   })
   return {
     name,
+    place,
     url,
     async kill() {
       if (isRunning(child)) {

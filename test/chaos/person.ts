@@ -1,23 +1,21 @@
 // One person with one browser and several tabs: pages that ask for the profile and the token, tabs that are closed in
 // the middle of a request, logouts, and logins again. Everything the person sees is checked.
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Browser, type BrowserResponse, createBrowser } from '../helpers/browser.js'
-import { createCookieJar } from '../helpers/cookie-jar.js'
+import type { Browser, BrowserResponse } from '../helpers/browser.js'
 import { createRandom } from '../helpers/random.js'
 import { openCallback, startLogin } from '../helpers/server.js'
 import type { Grant } from './book.js'
 import { nameOf, type Provider } from './provider.js'
 import { PROXY_HEADER } from './proxy.js'
-import type { Scope } from './scope.js'
+import { type Mode, ORIGIN, tokenPath } from './stage.js'
 import type { Tally } from './tally.js'
 import type { Verdict } from './verdict.js'
 
 export interface PersonOptions {
   readonly seed: number
   readonly tabs: number
-  readonly mode: 'single' | 'dual'
-  readonly origin: string
-  readonly proxyUrl: string
+  readonly mode: Mode
+  readonly browser: Browser
   readonly provider: Provider
   readonly tokenLifetimeMs: number
   readonly tally: Tally
@@ -43,14 +41,9 @@ const LONGEST_THOUGHT_MS = 4000
 const CLOSED_TABS = 0.05
 const LOGOUTS = 0.01
 
-export function createPerson(scope: Scope, options: PersonOptions): Person {
-  const { mode, tabs, origin, proxyUrl, provider, tally, tokenLifetimeMs } = options
+export function createPerson(options: PersonOptions): Person {
+  const { mode, tabs, browser, provider, tally, tokenLifetimeMs } = options
   const random = createRandom(options.seed)
-  const browser = createBrowser(scope, {
-    origin,
-    connectTo: { [origin]: proxyUrl },
-    cookies: createCookieJar()
-  })
   let session: Promise<Session> = Promise.reject(new Error('Nobody signed in yet.'))
   session.catch(() => {})
   let inFlight = 0
@@ -138,7 +131,7 @@ export function createPerson(scope: Scope, options: PersonOptions): Person {
     tally.logouts++
     const copy = browser.clone()
     try {
-      const { statusCode } = await browser.navigate('/api/auth/logout', { from: origin })
+      const { statusCode } = await browser.navigate('/api/auth/logout', { from: ORIGIN })
       if (statusCode !== 302) tally.faults.push(`logout: ${statusCode}`)
       else if (options.logoutsHold) await tryCopy(copy)
     } catch {
@@ -190,9 +183,8 @@ export function createPerson(scope: Scope, options: PersonOptions): Person {
     async isAnswered(withinMs) {
       const deadline = performance.now() + withinMs
       const current = await session
-      const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
       while (current.state === 'live' && performance.now() < deadline) {
-        const response = await ask(path, current)
+        const response = await ask(tokenPath(mode), current)
         if (response?.statusCode === 200) return true
         await pause(200)
       }

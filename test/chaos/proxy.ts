@@ -3,7 +3,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Scope } from './scope.js'
 
-export interface Proxy {
+export interface LoadBalancer {
   readonly url: string
   /** Answers of its own, when no server gave one. */
   readonly gaveUp: number
@@ -26,7 +26,7 @@ const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
 const MOST_TRIES = 6
 const PAUSE_MS = 50
 
-export async function startProxy(scope: Scope, { targets, random }: ProxyOptions): Promise<Proxy> {
+export async function startProxy(scope: Scope, { targets, random }: ProxyOptions): Promise<LoadBalancer> {
   const agent = new http.Agent({ keepAlive: true })
   const counts = { gaveUp: 0, triedAgain: 0, lostAnswers: 0 }
   let turn = 0

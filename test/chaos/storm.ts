@@ -1,14 +1,12 @@
 // The storm: hundreds of people, a provider in bad weather, and whatever else is made to go wrong meanwhile.
 import { createRandom } from '../helpers/random.js'
-import { startRedis } from '../helpers/redis-server.js'
-import { tempFolder } from '../helpers/temp-folder.js'
 import { fine } from './calls.js'
-import { type Fleet, startFleet } from './fleet.js'
-import { createPerson, type Person } from './person.js'
-import { startProvider } from './provider.js'
-import { startProxy } from './proxy.js'
+import { eachOf } from './each-of.js'
+import type { Fleet } from './fleet.js'
+import { createPerson } from './person.js'
 import type { Report } from './report.js'
 import { createScope, type Scope } from './scope.js'
+import { type Mode, setStage } from './stage.js'
 import { countEach, createTally, spread, type Tally } from './tally.js'
 import { startTrouble, type Trouble, type TroubleKind } from './trouble.js'
 import { type Circumstances, judgeLoss, judgeReuse } from './verdict.js'
@@ -16,25 +14,30 @@ import { createWeather } from './weather.js'
 
 export interface StormOptions {
   readonly seed: number
-  readonly mode: 'single' | 'dual'
+  readonly mode: Mode
   readonly processes: number
   readonly seconds: number
   readonly people: number
   readonly trouble: TroubleKind
 }
 
-export const ORIGIN = 'http://localhost:8080'
-export const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
+const TROUBLES: Readonly<Record<TroubleKind, string>> = {
+  none: '',
+  redis: 'Redis killed and restarted, ',
+  kill: 'processes killed, ',
+  restart: 'processes restarted, '
+}
 const TIME_LIMIT_MS = 2000
 const TOKEN_LIFETIME_SECONDS = 2
 const TABS = 3
 const LOST_ANSWERS = 0.02
-const LOGINS_AT_ONCE = 20
 const ALL_BACK_WITHIN_MS = 10_000
 
 export async function storm(report: Report, options: StormOptions): Promise<void> {
   const { seed, mode, processes, seconds, trouble: kind } = options
-  report.title(`storm: ${plural(processes, 'process', 'es')}, ${mode} mode, ${kind}, ${seconds} s, seed ${seed}`)
+  report.title(
+    `storm: ${plural(processes, 'process', 'es')}, ${mode} mode, ${TROUBLES[kind]}${seconds} s, seed ${seed}`
+  )
   const scope = createScope()
   try {
     await rage(scope, report, options)
@@ -45,20 +48,10 @@ export async function storm(report: Report, options: StormOptions): Promise<void
 
 async function rage(scope: Scope, report: Report, options: StormOptions): Promise<void> {
   const { seed, mode, processes, seconds, people: count, trouble: kind } = options
-  const provider = await startProvider(scope, { seed, callbackUrl: CALLBACK_URL, timeLimitMs: TIME_LIMIT_MS })
+  const withRedis = processes > 1 || kind !== 'none'
+  const stage = await setStage(scope, { seed, mode, processes, withRedis, timeLimitMs: TIME_LIMIT_MS })
+  const { provider, fleet, proxy, redis } = stage
   provider.idp.settings.accessTokenLifetimeSeconds = TOKEN_LIFETIME_SECONDS
-  const redis = processes > 1 || kind !== 'no further trouble' ? await startRedis(scope) : undefined
-  const fleet = await startFleet(scope, {
-    size: processes,
-    mode,
-    idp: provider.idp,
-    callbackUrl: CALLBACK_URL,
-    timeLimitMs: TIME_LIMIT_MS,
-    redisUrl: redis?.url,
-    cwd: await tempFolder(scope)
-  })
-  const random = createRandom(seed + 3_000_000)
-  const proxy = await startProxy(scope, { targets: () => fleet.replicas, random })
   const tally = createTally()
   let trouble: Trouble | undefined
   const circumstances: Circumstances = {
@@ -67,20 +60,19 @@ async function rage(scope: Scope, report: Report, options: StormOptions): Promis
     wasRedisAway: (from, to) => trouble?.wasRedisAway(from, to) ?? false
   }
   const people = Array.from({ length: count }, (_, index) =>
-    createPerson(scope, {
+    createPerson({
       seed: seed * 10_000 + index,
       tabs: TABS,
       mode,
-      origin: ORIGIN,
-      proxyUrl: proxy.url,
+      browser: stage.newBrowser(),
       provider,
       tokenLifetimeMs: TOKEN_LIFETIME_SECONDS * 1000,
       tally,
-      logoutsHold: kind !== 'Redis killed',
+      logoutsHold: kind !== 'redis',
       judge: grant => judgeLoss(grant, circumstances)
     })
   )
-  await eachOf(people, LOGINS_AT_ONCE, person => person.signIn())
+  await eachOf(people, person => person.signIn())
 
   provider.follow(createWeather(seed))
   proxy.lose(LOST_ANSWERS)
@@ -156,19 +148,6 @@ function tell(
     errors.length === 0 && fleet.complaints.length === 0,
     countEach([...errors.map(line => JSON.stringify(line)), ...fleet.complaints])
   )
-}
-
-/** Not all at once, which would be a storm of its own. */
-async function eachOf(
-  people: readonly Person[],
-  atOnce: number,
-  act: (person: Person) => Promise<void>
-): Promise<void> {
-  const waiting = [...people]
-  const workers = Array.from({ length: atOnce }, async () => {
-    for (let person = waiting.pop(); person; person = waiting.pop()) await act(person)
-  })
-  await Promise.all(workers)
 }
 
 function plural(count: number, word: string, ending: string): string {

@@ -3,7 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { RedisServer } from '../helpers/redis-server.js'
 import type { Fleet } from './fleet.js'
 
-export const troubleKinds = ['no further trouble', 'Redis killed', 'processes killed', 'processes restarted'] as const
+/** `kill` is `kill -9`, `restart` is what a deployment does: SIGTERM, and a new process in its place. */
+export const troubleKinds = ['none', 'redis', 'kill', 'restart'] as const
 export type TroubleKind = (typeof troubleKinds)[number]
 
 export interface Trouble {
@@ -42,21 +43,22 @@ export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
   async function endProcess(): Promise<void> {
     await pause(300 + random() * 1200)
     if (hasEnded) return
-    const index = Math.floor(random() * fleet.replicas.length)
-    if (kind === 'processes killed') {
+    const replica = fleet.replicas[Math.floor(random() * fleet.replicas.length)]
+    if (!replica) return
+    if (kind === 'kill') {
       counts.killed++
-      await fleet.kill(index)
+      await fleet.kill(replica.name)
     } else {
       counts.stopped++
-      counts.exitCodes.push(await fleet.stop(index))
+      counts.exitCodes.push(await fleet.stop(replica))
     }
-    await fleet.start(index)
+    await fleet.start(replica.place)
   }
 
   async function run(): Promise<void> {
     while (!hasEnded) {
-      if (kind === 'Redis killed' && redis) await killRedis(redis)
-      else if (kind === 'no further trouble') return
+      if (kind === 'redis' && redis) await killRedis(redis)
+      else if (kind === 'none') return
       else await endProcess()
     }
   }
@@ -70,13 +72,13 @@ export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
     wasRedisAway: (from, to) => absences.some(absence => absence.from < to && from < absence.until),
     figures(): Readonly<Record<string, string | number>> {
       switch (kind) {
-        case 'no further trouble':
+        case 'none':
           return {}
-        case 'Redis killed':
+        case 'redis':
           return { 'Redis killed and restarted': absences.length }
-        case 'processes killed':
+        case 'kill':
           return { 'processes killed': counts.killed }
-        case 'processes restarted':
+        case 'restart':
           return { 'processes restarted': counts.stopped, 'exit codes': [...new Set(counts.exitCodes)].join(', ') }
       }
     }

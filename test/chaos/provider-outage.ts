@@ -1,0 +1,122 @@
+// The provider is away for a while: people whose tokens are good should not notice, the others must not lose their login.
+import { setTimeout as pause } from 'node:timers/promises'
+import { signIn } from '../helpers/server.js'
+import { fine, unspent } from './calls.js'
+import { eachOf } from './each-of.js'
+import { type Answer, poll } from './poller.js'
+import type { Provider } from './provider.js'
+import type { Report } from './report.js'
+import { createScope } from './scope.js'
+import { setStage, tokenPath } from './stage.js'
+import { countEach, spread } from './tally.js'
+
+const PEOPLE = 200
+const CALM_MS = 3000
+const EVERY_MS = 1000
+const BACK_WITHIN_MS = 5000
+/** What a busy machine may add to an answer that takes a millisecond or two. */
+const UNNOTICED_MS = 50
+
+export interface ProviderOutageOptions {
+  readonly seed: number
+  readonly processes: number
+  readonly outageSeconds: number
+}
+
+export async function providerOutage(report: Report, options: ProviderOutageOptions): Promise<void> {
+  const { seed, processes, outageSeconds } = options
+  const mode = 'dual'
+  report.title(
+    `the provider away for ${outageSeconds} s: ${PEOPLE} active and ${PEOPLE} expired sessions, ${mode} mode`
+  )
+  const scope = createScope()
+  try {
+    const stage = await setStage(scope, { seed, mode, processes, withRedis: processes > 1, timeLimitMs: 2000 })
+    const { provider } = stage
+    const { settings } = provider.idp
+    const active = Array.from({ length: PEOPLE }, stage.newBrowser)
+    const expired = Array.from({ length: PEOPLE }, stage.newBrowser)
+    settings.accessTokenLifetimeSeconds = 1
+    await eachOf(expired, browser => signIn(browser))
+    settings.accessTokenLifetimeSeconds = 3600
+    await eachOf(active, browser => signIn(browser))
+    await pause(1100)
+
+    let hasEnded = false
+    const page = { path: tokenPath(mode), everyMs: EVERY_MS, hasEnded: () => hasEnded }
+    const activePages = active.map(browser => poll(browser, page))
+    await pause(CALM_MS)
+    const callsBefore = provider.refreshCalls
+    const from = performance.now()
+    const expiredPages = expired.map(browser => poll(browser, page))
+    await goAway(provider, outageSeconds * 1000)
+    const until = performance.now()
+    const calls = provider.refreshCalls - callsBefore
+    await pause(BACK_WITHIN_MS)
+    hasEnded = true
+    const activeAnswers = (await Promise.all(activePages)).flat()
+    const pages = await Promise.all(expiredPages)
+
+    const before = spread(activeAnswers.filter(answer => answer.at < from).map(durationOf))
+    const during = spread(activeAnswers.filter(({ at }) => at >= from && at < until).map(durationOf))
+    const refused = pages.flat().filter(({ at, durationMs }) => at >= from && at + durationMs < until)
+    const back = pages.map(answers => answers.find(({ at, status }) => at >= until && status === 200))
+    const backMs = back.map(answer => (answer ? answer.at + answer.durationMs - until : Number.POSITIVE_INFINITY))
+    report.figures({
+      'active, ms before: median': before.median,
+      p99: before.p99,
+      longest: before.longest,
+      'during: median': during.median,
+      'p99 ': during.p99,
+      'longest ': during.longest
+    })
+    report.figures({
+      'expired, answers during': countEach(refused.map(({ status }) => String(status))),
+      'Retry-After': countEach(refused.map(({ retryAfter }) => `${retryAfter} s`)),
+      'ms until the last was back': Math.round(Math.max(...backMs))
+    })
+    report.figures({
+      'provider calls during the outage': calls,
+      'each second': Math.round(calls / outageSeconds),
+      'reuses seen by the provider': provider.idp.reuses.length
+    })
+    report.check(
+      'active sessions are served',
+      activeAnswers.every(({ status }) => status === 200)
+    )
+    report.check('and do not notice', during.median <= before.median + UNNOTICED_MS, `${during.median} ms`)
+    report.check('expired ones are told when to come back', refused.length > 0 && refused.every(saysWhen))
+    report.check(
+      'all are back afterwards',
+      backMs.every(Number.isFinite),
+      `${backMs.filter(ms => !Number.isFinite(ms)).length} not`
+    )
+    report.check(
+      'the provider is asked once a second for each session at the most',
+      calls <= PEOPLE * (outageSeconds + 1),
+      `${calls} calls`
+    )
+  } finally {
+    await scope.close()
+  }
+}
+
+/** In turn: it answers that it is broken, it does not answer, it is not there. */
+async function goAway(provider: Provider, ms: number): Promise<void> {
+  provider.follow(unspent['answers 500'])
+  await pause(ms / 3)
+  provider.follow(unspent.hangs)
+  await pause(ms / 3)
+  await provider.idp.offline()
+  await pause(ms / 3)
+  provider.follow(fine.answers)
+  await provider.idp.online()
+}
+
+function saysWhen({ status, retryAfter }: Answer): boolean {
+  return status === 503 && Number(retryAfter) >= 1
+}
+
+function durationOf({ durationMs }: Answer): number {
+  return durationMs
+}
