@@ -20,7 +20,7 @@ function run(command: readonly string[], cwd: string) {
 
 /** The source as it is checked out: neither built nor with anything of this machine. */
 async function checkedOut(t: ExecutionContext): Promise<string> {
-  const folder = await tempFolder(t, { 'deploy/secrets/session_secret': 'not for anyone' })
+  const folder = await tempFolder(t, { 'deploy/secrets/session_secret': 'nobody', 'deploy/.env': 'nobody' })
   const left = new Set(['node_modules', 'dist', 'dist-test', 'coverage', '.git'])
   for (const name of await readdir(repository)) {
     if (!left.has(name)) await cp(join(repository, name), join(folder, name), { recursive: true })
@@ -37,8 +37,9 @@ async function packed(t: ExecutionContext): Promise<string> {
   const tarball = join(source, file ?? '')
   const listed = run(['tar', '-tzf', tarball], source).stdout.split('\n')
   t.true(listed.includes('package/dist/cli/main.js'), 'packing builds')
-  t.false(
-    listed.some(path => path.includes('secrets/')),
+  t.deepEqual(
+    listed.filter(path => /secrets\/|\.env/.test(path)),
+    [],
     'nobody packs their secrets'
   )
   t.log(`${listed.length - 1} files, ${(await stat(tarball)).size} bytes packed`)

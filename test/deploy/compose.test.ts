@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs'
+import { posix } from 'node:path'
+import test from 'ava'
+import { readText, readYaml, repository } from '../helpers/repository.js'
+import { secretFiles, settingsFrom } from './settings.js'
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>
+}
+
+interface Service {
+  readonly build?: { readonly context: string; readonly dockerfile: string }
+  readonly environment?: Readonly<Record<string, string>>
+  readonly secrets?: readonly string[]
+  readonly ports?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
+  readonly stop_grace_period?: string
+  readonly read_only?: boolean
+}
+
+const [compose] = readYaml('deploy/compose.yaml') as [Compose]
+const { services } = compose
+const servers = Object.entries(services).filter(([, { build }]) => build !== undefined)
+
+/** `${NAME:?what it is}` as Compose fills it in. */
+function filledIn(environment: Readonly<Record<string, string>>): Record<string, string> {
+  const given: Readonly<Record<string, string>> = {
+    PLATFORM_CLIENT_ID: 'a-client',
+    PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback'
+  }
+  return Object.fromEntries(
+    Object.entries(environment).map(([name, value]) => [
+      name,
+      value.replace(/\$\{(\w+):\?[^}]*\}/, (_, one) => given[one] ?? '')
+    ])
+  )
+}
+
+test('compose runs two replicas that get the same settings, which the server takes without a word', async t => {
+  t.is(servers.length, 2)
+  const [[, first], [, second]] = servers as [[string, Service], [string, Service]]
+  t.deepEqual(first, second)
+  const variables = filledIn(first.environment ?? {})
+  for (const value of Object.values(variables)) t.is(typeof value, 'string')
+  const { config, warnings } = await settingsFrom(t, variables)
+  t.deepEqual(warnings, [])
+  t.is(new URL(config.redisUrl ?? '').hostname, 'redis')
+  const { delaySeconds, graceSeconds } = config.shutdown
+  t.true(Number.parseInt(first.stop_grace_period ?? '', 10) > delaySeconds + graceSeconds)
+  t.true(first.read_only)
+})
+
+test('every secret that compose gives to the replicas is one of its own', t => {
+  for (const [, { environment = {}, secrets = [] }] of servers) {
+    t.deepEqual(
+      secretFiles(environment),
+      secrets.map(name => `/run/secrets/${name}`)
+    )
+    for (const name of secrets) t.is(compose.secrets[name]?.file, `secrets/${name}`)
+  }
+  const comment = readText('deploy/compose.yaml').match(/^#.*$/gm)?.join(' ') ?? ''
+  for (const name of Object.keys(compose.secrets)) t.true(comment.includes(name), name)
+})
+
+test('whatever compose refers to is there', t => {
+  for (const [name, { depends_on = [], volumes = [], build }] of Object.entries(services)) {
+    for (const other of Array.isArray(depends_on) ? depends_on : Object.keys(depends_on))
+      t.true(other in services, name)
+    for (const volume of volumes) t.true(existsSync(`${repository}deploy/${volume.split(':', 1)}`), volume)
+    if (build) {
+      t.is(posix.join('deploy', build.context), '.')
+      t.true(existsSync(repository + build.dockerfile))
+    }
+  }
+})
+
+test('the proxies lead to the replicas of compose, on the port that they listen on', async t => {
+  const { config } = await settingsFrom(t, filledIn(servers[0]?.[1].environment ?? {}))
+  const replicas = servers.map(([name]) => `${name}:${config.port}`)
+  for (const [file, pattern] of [
+    ['nginx.conf', /^ *server ([\w.-]+:\d+)/gm],
+    ['Caddyfile', /(?<=reverse_proxy .*)\b([\w.-]+:\d+)/gm],
+    ['traefik.yaml', /url: http:\/\/([\w.-]+:\d+)/gm]
+  ] as const) {
+    const named = [...readText(`deploy/proxy/${file}`).matchAll(pattern)].map(([, address]) => address)
+    t.deepEqual(named, replicas, file)
+  }
+  const listening = /listen (\d+);/.exec(readText('deploy/proxy/nginx.conf'))?.[1]
+  t.deepEqual(services.nginx?.ports, [`8080:${listening}`])
+})
+
+test('the proxies that ask for health ask where the server says that it wants requests', t => {
+  t.regex(readText('deploy/proxy/Caddyfile'), /health_uri \/readyz\b/)
+  t.regex(readText('deploy/proxy/traefik.yaml'), /path: \/readyz\b/)
+})

@@ -1,0 +1,123 @@
+import { posix } from 'node:path'
+import test from 'ava'
+import { readText, readYaml } from '../helpers/repository.js'
+import { startTestServer } from '../helpers/server.js'
+import { secretFiles, settingsFrom } from './settings.js'
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+}
+
+interface Container {
+  readonly image: string
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
+  readonly env: readonly { readonly name: string; readonly value: string }[]
+  readonly livenessProbe: Probe
+  readonly readinessProbe: Probe
+  readonly securityContext: Readonly<Record<string, unknown>>
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+}
+
+interface Deployment {
+  readonly kind: 'Deployment'
+  readonly spec: {
+    readonly selector: { readonly matchLabels: Record<string, string> }
+    readonly template: {
+      readonly metadata: { readonly labels: Record<string, string> }
+      readonly spec: {
+        readonly terminationGracePeriodSeconds: number
+        readonly securityContext: Readonly<Record<string, unknown>>
+        readonly containers: readonly [Container]
+        readonly volumes: readonly { readonly name: string; readonly secret: { readonly secretName: string } }[]
+      }
+    }
+  }
+}
+
+interface Service {
+  readonly kind: 'Service'
+  readonly spec: {
+    readonly selector: Record<string, string>
+    readonly ports: readonly { readonly name: string; readonly targetPort: string }[]
+  }
+}
+
+interface DisruptionBudget {
+  readonly kind: 'PodDisruptionBudget'
+  readonly spec: { readonly selector: { readonly matchLabels: Record<string, string> } }
+}
+
+const file = 'deploy/kubernetes/platform-auth-server.yaml'
+const [deployment, service, budget] = readYaml(file) as [Deployment, Service, DisruptionBudget]
+const pod = deployment.spec.template
+const [container] = pod.spec.containers
+const variables = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
+
+test('the manifests are a deployment, its service and its disruption budget, of the same pods', t => {
+  t.deepEqual([deployment.kind, service.kind, budget.kind], ['Deployment', 'Service', 'PodDisruptionBudget'])
+  for (const labels of [
+    deployment.spec.selector.matchLabels,
+    service.spec.selector,
+    budget.spec.selector.matchLabels
+  ]) {
+    t.deepEqual(labels, pod.metadata.labels)
+  }
+})
+
+test('the manifests give the server settings that it takes without a word', async t => {
+  for (const { value } of container.env) t.is(typeof value, 'string', 'Kubernetes takes only text')
+  const { config, warnings } = await settingsFrom(t, variables)
+  t.deepEqual(warnings, [])
+  t.deepEqual(config.session.previousSecrets, [])
+  t.is(config.mode, 'dual')
+})
+
+test('the ports of the manifests are those that the server listens on', async t => {
+  const { config } = await settingsFrom(t, variables)
+  const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))
+  t.deepEqual(ports, { http: config.port, metrics: config.metrics.port ?? 0 })
+  t.is(config.metrics.host, '0.0.0.0', 'or nobody outside of the pod can scrape')
+  for (const { targetPort } of service.spec.ports) t.true(targetPort in ports, targetPort)
+})
+
+test('the probes of the manifests are answered', async t => {
+  const { browser } = await startTestServer(t)
+  for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
+    t.is(httpGet.port, 'http')
+    t.is((await browser.get(httpGet.path)).statusCode, 200, httpGet.path)
+  }
+  t.not(container.livenessProbe.httpGet.path, container.readinessProbe.httpGet.path)
+})
+
+test('every secret file of the manifests is in the mounted secret', t => {
+  const [mount] = container.volumeMounts
+  const volume = pod.spec.volumes.find(({ name }) => name === mount?.name)
+  const files = secretFiles(variables)
+  t.is(files.length, 3)
+  for (const path of files) {
+    t.is(posix.dirname(path), String(mount?.mountPath))
+    t.true(readText(file).includes(`--from-file=${posix.basename(path)}`), path)
+  }
+  t.true(readText(file).includes(`kubectl create secret generic ${volume?.secret.secretName} `))
+})
+
+test('the pod waits longer for an end than the server takes for it', async t => {
+  const { config } = await settingsFrom(t, variables)
+  const { delaySeconds, graceSeconds } = config.shutdown
+  t.true(delaySeconds >= 2, 'time for the end points to be taken out')
+  t.true(pod.spec.terminationGracePeriodSeconds > delaySeconds + graceSeconds)
+})
+
+test('the pod has no rights and writes nothing', t => {
+  t.like(pod.spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+  t.deepEqual(container.securityContext, {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] }
+  })
+})
+
+test('the image of the manifests is of this version', t => {
+  const { version } = JSON.parse(readText('package.json')) as { version: string }
+  t.is(container.image, `platform-auth-server:${version}`)
+})
