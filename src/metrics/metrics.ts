@@ -1,6 +1,6 @@
 /**
  * What the server counts. Each part says what happened to it; whether anyone counts is decided elsewhere. Every label takes
- * its values from a short list: nothing a client or a provider sends ever becomes one.
+ * its values from a short list: of what a client or a provider sends, an HTTP status is all that ever becomes one.
  */
 export interface Metrics {
   loginStarted(): void
