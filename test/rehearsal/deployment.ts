@@ -1,0 +1,53 @@
+// Two replicas of the real program behind the shipped nginx, with Redis and an identity provider that forgives nothing.
+import type { ExecutionContext } from 'ava'
+import { type Browser, createBrowser } from '../helpers/browser.js'
+import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { createHostileIdp, type HostileIdp, type HostileIdpOptions } from '../helpers/hostile-idp/index.js'
+import { environmentFor, type Program, startProgram } from '../helpers/program.js'
+import { startRedis } from '../helpers/redis.js'
+import { freePort } from '../helpers/redis-server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { startNginx } from './nginx.js'
+
+export interface DeploymentOptions extends HostileIdpOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly nginx?: (configuration: string) => string
+}
+
+export interface Deployment {
+  readonly idp: HostileIdp
+  readonly replicas: Program[]
+  newBrowser(): Browser
+  /** Another process in the place of the one that has ended, ready to serve. */
+  startAgain(index: number): Promise<void>
+}
+
+export async function deploy(t: ExecutionContext, options: DeploymentOptions = {}): Promise<Deployment> {
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, ...options })
+  const redis = await startRedis(t)
+  const cwd = await tempFolder(t, { 'wwwroot/index.html': '<!doctype html><title>The application</title>' })
+  const ports = [await freePort(), await freePort()]
+  const env = {
+    ...environmentFor(idp, defaultCallbackUrl),
+    PLATFORM_AUTH_MODE: 'dual',
+    // A token that lives for seconds must not expire between this server and the provider.
+    PLATFORM_AUTH_REFRESH_MARGIN: '1',
+    REDIS_URL: redis.url,
+    ...options.env
+  }
+  const start = async (port: number) => {
+    const program = await startProgram(t, { cwd, env: { ...env, PORT: String(port) } })
+    while ((await fetch(`${program.url}/readyz`)).status !== 200) await new Promise(resolve => setTimeout(resolve, 20))
+    return program
+  }
+  const replicas = await Promise.all(ports.map(start))
+  const proxy = await startNginx(t, ports, options.nginx)
+  return {
+    idp,
+    replicas,
+    newBrowser: () => createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: proxy } }),
+    async startAgain(index) {
+      replicas[index] = await start(ports[index] ?? 0)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { hasRedis } from '../helpers/redis-server.js'
+import { testWhere } from '../helpers/requirement.js'
+import { openCallback, signIn, startLogin } from '../helpers/server.js'
+import { sessionCookies } from '../http/support.js'
+import { letIn } from './crowd.js'
+import { deploy } from './deployment.js'
+import { hasNginx } from './nginx.js'
+
+const canRun = hasNginx && hasRedis
+const missing = 'nginx or redis-server is not installed'
+
+/** Two of them make a session of four cookies. */
+const longToken = 6000
+
+testWhere(canRun, missing, 'a session of four cookies passes nginx as it is shipped, both ways', async t => {
+  const { idp, newBrowser } = await deploy(t, { accessTokenLength: longToken })
+  const browser = newBrowser()
+  await signIn(browser)
+  t.is(sessionCookies(browser).length, 4)
+  for (let request = 0; request < 4; request += 1) {
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  }
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+  t.is(sessionCookies(browser).length, 0)
+  t.deepEqual(idp.reuses, [])
+})
+
+testWhere(
+  canRun,
+  missing,
+  'without its buffers nginx would answer 502 to the login and 400 to what comes after',
+  async t => {
+    const without = (line: RegExp) => (configuration: string) => configuration.replace(line, '')
+    const answers = await deploy(t, { accessTokenLength: longToken, nginx: without(/proxy_\w*buffer\w* .*;/g) })
+    const refused = answers.newBrowser()
+    t.is((await openCallback(refused, await startLogin(refused))).statusCode, 502)
+
+    const requests = await deploy(t, {
+      accessTokenLength: longToken,
+      nginx: without(/large_client_header_buffers .*;/)
+    })
+    const browser = requests.newBrowser()
+    await signIn(browser)
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 400)
+  }
+)
+
+testWhere(canRun, missing, 'an identity provider in trouble takes no replica out of nginx', async t => {
+  const { idp, newBrowser } = await deploy(t)
+  const browser = newBrowser()
+  await signIn(browser)
+  idp.failWhen('userinfo', () => faults.empty(401))
+  for (let request = 0; request < 6; request += 1) t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
+  t.is(idp.requestsTo('userinfo').length, 6, 'each was asked once')
+  t.is((await browser.navigate('/')).statusCode, 200)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+})
+
+testWhere(canRun, missing, 'a rolling restart under load: no request fails and nobody is logged out', async t => {
+  const { idp, replicas, newBrowser, startAgain } = await deploy(t, { accessTokenLifetimeSeconds: 3 })
+  const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
+  const before = idp.tokenRequests.length
+  await crowd.everyoneRenewed()
+  for (const index of [0, 1]) {
+    const replica = replicas[index]
+    replica?.signal('SIGTERM')
+    t.deepEqual(await replica?.ended, { code: 0, signal: null })
+    t.is(replica?.stderr(), '')
+    await startAgain(index)
+    // What the shipped configuration asks for.
+    await pause(2000)
+  }
+  await crowd.everyoneRenewed()
+  await crowd.stop()
+  t.deepEqual([...new Set(crowd.errors)], [])
+  t.is(crowd.loggedOut, 0)
+  t.deepEqual(idp.reuses, [])
+  t.true(crowd.requests > 500)
+  const calls = idp.tokenRequests.length - before
+  t.log(
+    `${crowd.requests} requests, ${calls} at the provider, errors ${crowd.errors.length}, sessions lost ${crowd.loggedOut}`
+  )
+})

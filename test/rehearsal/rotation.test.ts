@@ -1,0 +1,98 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { hasRedis } from '../helpers/redis-server.js'
+import { testWhere } from '../helpers/requirement.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { type Crowd, letIn } from './crowd.js'
+import { type Deployment, deploy } from './deployment.js'
+import { hasNginx } from './nginx.js'
+
+// The steps of docs/operations.md, taken while everybody works.
+
+const oldSecret = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
+const newSecret = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'
+
+interface Rotating extends Deployment {
+  readonly crowd: Crowd
+  /** Writes secrets, one to a file, and has every replica read them. */
+  rotate(files: Readonly<Record<string, string>>): Promise<void>
+  /** What the provider accepts. */
+  readonly clientSecrets: Set<string>
+}
+
+async function startRotating(t: ExecutionContext): Promise<Rotating> {
+  const clientSecrets = new Set(['gH5tR2wQ8zXc7VbN'])
+  const folder = await tempFolder(t, { 'session-secret': oldSecret, previous: '', client: [...clientSecrets].join() })
+  const deployment = await deploy(t, {
+    isClientSecret: presented => clientSecrets.has(presented),
+    accessTokenLifetimeSeconds: 3,
+    env: {
+      SERVER_SESSION_SECRET: '',
+      PLATFORM_CLIENT_SECRET: '',
+      SERVER_SESSION_SECRET_FILE: join(folder, 'session-secret'),
+      SERVER_SESSION_PREVIOUS_SECRETS_FILE: join(folder, 'previous'),
+      PLATFORM_CLIENT_SECRET_FILE: join(folder, 'client')
+    }
+  })
+  const { newBrowser, replicas } = deployment
+  const crowd = await letIn(Array.from({ length: 15 }, newBrowser), newBrowser())
+  let rotations = 0
+  return {
+    ...deployment,
+    crowd,
+    clientSecrets,
+    async rotate(files) {
+      for (const [name, secret] of Object.entries(files)) await writeFile(join(folder, name), `${secret}\n`)
+      rotations += 1
+      // One after the other, so that for a while they do not have the same.
+      for (const replica of replicas) {
+        replica.signal('SIGHUP')
+        await replica.logged('secrets_reloaded', rotations)
+        await new Promise(resolve => setTimeout(resolve, 200))
+      }
+    }
+  }
+}
+
+async function assertNobodyNoticed(t: ExecutionContext, { crowd, idp, replicas }: Rotating) {
+  await crowd.stop()
+  t.deepEqual([...new Set(crowd.errors)], [])
+  t.is(crowd.loggedOut, 0)
+  t.deepEqual(idp.reuses, [])
+  for (const replica of replicas) {
+    t.deepEqual(
+      replica.lines.filter(({ level }) => Number(level) >= 40),
+      []
+    )
+  }
+  t.log(`${crowd.requests} requests, errors ${crowd.errors.length}, people logged out ${crowd.loggedOut}`)
+}
+
+const canRun = hasNginx && hasRedis
+const missing = 'nginx or redis-server is not installed'
+
+testWhere(canRun, missing, 'a new session secret by SIGHUP under load: nobody is logged out', async t => {
+  const deployment = await startRotating(t)
+  const { crowd, rotate } = deployment
+  await rotate({ previous: newSecret })
+  await rotate({ 'session-secret': newSecret, previous: oldSecret })
+  await crowd.everyoneRenewed()
+  await rotate({ previous: '' })
+  await crowd.everyoneRenewed()
+  await assertNobodyNoticed(t, deployment)
+})
+
+testWhere(canRun, missing, 'a new client secret by SIGHUP under load: nobody is logged out', async t => {
+  const deployment = await startRotating(t)
+  const { crowd, rotate, clientSecrets, idp } = deployment
+  const [old = ''] = clientSecrets
+  const fresh = 'kT3nB7vY1xQp9LsD'
+  clientSecrets.add(fresh)
+  await rotate({ client: fresh })
+  clientSecrets.delete(old)
+  const before = idp.tokenRequests.length
+  await crowd.everyoneRenewed()
+  t.true(idp.tokenRequests.length > before)
+  await assertNobodyNoticed(t, deployment)
+})
