@@ -1,0 +1,86 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { createBrowser } from '../helpers/browser.js'
+import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { environmentFor, startProgram } from '../helpers/program.js'
+import { freePort } from '../helpers/redis-server.js'
+import { readText } from '../helpers/repository.js'
+import { signIn } from '../helpers/server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { build, type Image, packagesIn, StepFailed } from './dockerfile.js'
+
+const unreachable = /ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED/
+
+// As `docker run --read-only` with the image's user: no file of the machine can be written, and the user could not anyway.
+const contained = [
+  ...['unshare', '--mount', 'sh', '-c'],
+  'mount -o remount,bind,ro / && exec setpriv --reuid 1000 --regid 1000 --clear-groups "$@"',
+  'sh'
+]
+const canContain = spawnSync('unshare', [...contained.slice(1), process.execPath, '--version']).status === 0
+
+test('the steps of the Dockerfile make an image that runs without rights and writes nothing', async t => {
+  const started = performance.now()
+  let image: Image
+  try {
+    image = await build(readText('deploy/Dockerfile'), readText('.dockerignore'), await tempFolder(t))
+  } catch (error) {
+    if (!(error instanceof StepFailed) || !unreachable.test(error.message) || process.env.CI === 'true') throw error
+    t.log('the image was not built: no registry can be reached')
+    t.pass()
+    return
+  }
+  const { workingFolder, env, entrypoint, healthcheck, user } = image
+  t.log(`built in ${((performance.now() - started) / 1000).toFixed(1)} s`)
+  t.is(user, 'node')
+  t.is(env.NODE_ENV, 'production')
+
+  const { dependencies, devDependencies } = JSON.parse(readText('package.json')) as Record<string, object>
+  const bytes = spawnSync('du', ['-sk', workingFolder], { encoding: 'utf8' }).stdout.split('\t', 1).join()
+  t.log(`${(Number(bytes) / 1024).toFixed(0)} MiB beside Node`)
+  const packages = await packagesIn(join(workingFolder, 'node_modules'))
+  for (const name of Object.keys(dependencies ?? {})) t.true(packages.includes(name), name)
+  for (const name of Object.keys(devDependencies ?? {})) {
+    // Types that Koa's own types need come with them.
+    if (!name.startsWith('@types/')) t.false(packages.includes(name), name)
+  }
+  t.deepEqual((await readdir(workingFolder)).sort(), [
+    'bin',
+    'config',
+    'dist',
+    'node_modules',
+    'package.json',
+    'wwwroot'
+  ])
+  t.false(existsSync(join(workingFolder, '.env')))
+
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+  const port = String(await freePort())
+  const settings = { ...environmentFor(idp, defaultCallbackUrl), ...env, PORT: port }
+  const program = await startProgram(t, {
+    command: canContain ? [...contained, ...entrypoint] : entrypoint,
+    cwd: workingFolder,
+    env: settings
+  })
+  if (!canContain) t.log('it ran as the user of the tests: nobody else can be had here')
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: program.url } })
+  await signIn(browser)
+  t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+  t.is((await browser.navigate('/')).statusCode, 200)
+
+  const [probe = '', ...rest] = healthcheck
+  const check = async () => {
+    const [code] = await once(spawn(probe, rest, { env: { PATH: process.env.PATH, ...env, PORT: port } }), 'close')
+    return code as number | null
+  }
+  t.is(await check(), 0)
+  program.signal('SIGTERM')
+  t.deepEqual(await program.ended, { code: 0, signal: null })
+  t.is(program.stderr(), '')
+  t.is(await check(), 1)
+})
