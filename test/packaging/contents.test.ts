@@ -16,7 +16,8 @@ function pack(): Packed {
     cwd: repository,
     encoding: 'utf8'
   })
-  const [packed] = JSON.parse(stdout || '[]') as Packed[]
+  // A list, or by name: npm's versions differ.
+  const [packed] = Object.values(JSON.parse(stdout || '[]') as Record<string, Packed>)
   if (!packed) throw new Error(`npm pack printed nothing: ${stderr}`)
   return packed
 }
