@@ -73,3 +73,15 @@ test('there are command lines to type', t => {
   const all = markdown.flatMap(path => fencedLines(readText(path), 'sh'))
   t.true(all.filter(line => line.includes(`npx ${program}`)).length >= 5)
 })
+
+// Words of others that operators search for.
+const ofNginx = ['Request Header Or Cookie Too Large', 'upstream sent too big header']
+
+test('the messages that docs/troubleshooting.md explains are those that people see', t => {
+  const sources = filesBelow('src').map(readText).join('\n').replace(/\s+/g, ' ')
+  const text = readText('docs/troubleshooting.md').replace(/\s+/g, ' ')
+  const messages = [...text.matchAll(/"([^"]+)"/g)].map(([, message = '']) => message)
+  t.true(messages.length > 3)
+  for (const message of messages.filter(message => !ofNginx.includes(message)))
+    t.true(sources.includes(message), message)
+})
