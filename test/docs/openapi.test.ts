@@ -24,7 +24,11 @@ interface Provocation {
   readonly what?: string
   readonly mode?: TestServerOptions['mode']
   /** The endpoints come from a discovery document that the test can spoil. */
-  readonly discovery?: true
+  readonly discovery?: boolean
+  /** For one that has to run out of time. */
+  readonly timeoutSeconds?: number
+  /** For one that asks a server that is stopping. */
+  readonly delaySeconds?: number
   readonly provoke: (server: TestServer, headers: Record<string, string>) => Promise<BrowserResponse>
 }
 
@@ -174,6 +178,7 @@ const provocations: readonly Provocation[] = [
   },
   {
     answer: `GET ${profile} 504`,
+    timeoutSeconds: 1,
     provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.hang()))
   },
   { answer: `GET ${token} 404`, mode: 'single', provoke: signedIn(token) },
@@ -184,6 +189,7 @@ const provocations: readonly Provocation[] = [
   ]),
   {
     answer: 'GET /readyz 503',
+    delaySeconds: 5,
     provoke: (server, headers) => {
       startStopping(server)
       return get('/readyz')(server, headers)
@@ -191,6 +197,7 @@ const provocations: readonly Provocation[] = [
   },
   {
     answer: 'HEAD /readyz 503',
+    delaySeconds: 5,
     provoke: server => {
       startStopping(server)
       return head('/readyz')(server)
@@ -198,12 +205,12 @@ const provocations: readonly Provocation[] = [
   }
 ]
 
-for (const { answer, what = '', mode = 'single', discovery, provoke } of provocations) {
+for (const { answer, what = '', provoke, ...options } of provocations) {
   const promise = documented.get(answer)
   const types = Object.keys(promise?.content ?? {})
   for (const accept of types.length > 0 ? types : ['*/*']) {
     test(`${answer} ${what} is what the document promises, for ${accept}`.replace('  ', ' '), async t => {
-      const server = await start(t, mode, discovery)
+      const server = await start(t, options)
       const response = await provoke(server, { accept })
       t.is(`${answer.split(' ', 2).join(' ')} ${response.statusCode}`, answer)
       t.deepEqual(broken(promise ?? { description: '' }, response), [])
@@ -212,11 +219,13 @@ for (const { answer, what = '', mode = 'single', discovery, provoke } of provoca
   }
 }
 
-async function start(t: ExecutionContext, mode: TestServerOptions['mode'], discovery = false): Promise<TestServer> {
+async function start(
+  t: ExecutionContext,
+  { mode = 'single', discovery = false, timeoutSeconds = 10, delaySeconds = 0 }: Partial<Provocation>
+): Promise<TestServer> {
   const idp = discovery ? await createHostileIdp(t) : undefined
-  const platform = { timeoutSeconds: 1, ...(idp && discovered(idp)) }
-  // What is asked of a server that is stopping comes within the delay.
-  const overrides = { platform, log: { requests: false }, shutdown: { delaySeconds: 1 } }
+  const platform = { timeoutSeconds, ...(idp && discovered(idp)) }
+  const overrides = { platform, log: { requests: false }, shutdown: { delaySeconds } }
   return startTestServer(t, { mode, overrides, ...(idp && { idp }) })
 }
 
@@ -226,7 +235,7 @@ test('every answer of the document is provoked', t => {
 
 test('every other method, and every other path, is answered as the document says', async t => {
   const { MethodNotAllowed, NotFound } = document.components.responses
-  const { browser } = await start(t, 'dual')
+  const { browser } = await start(t, { mode: 'dual' })
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
       if (method.toLowerCase() in operations) continue
