@@ -19,11 +19,11 @@ interface Provider {
   readonly connections: readonly Socket[]
 }
 
-/** A server that answers as the listener says, on a port of its own. */
+/** A server that answers as the listener says, on a port of its own; it never closes a connection for being idle. */
 async function startProvider(t: ExecutionContext, listener: RequestListener): Promise<Provider> {
   const requests: string[] = []
   const connections: Socket[] = []
-  const server = http.createServer({ keepAliveTimeout: PATIENT_MS }, (request, response) => {
+  const server = http.createServer({ keepAliveTimeout: 0 }, (request, response) => {
     requests.push(`${request.method} ${request.url}`)
     listener(request, response)
   })
@@ -400,7 +400,7 @@ test('many calls at once each get their own answer', async t => {
 
 test('closing leaves no connection open', async t => {
   const { url, connections } = await startProvider(t, good)
-  const transport = setUp(t)
+  const transport = setUp(t, PATIENT_MS, PATIENT_MS * 10)
   await transport.call(post(url))
   transport.close()
   await closed(connections)

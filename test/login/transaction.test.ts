@@ -64,6 +64,21 @@ test('neither verifier, nonce, login cookie nor return path can be read in the s
   for (const secret of [browser, codeVerifier, nonce, 'a-private-page', 'returnTo']) t.false(raw.includes(secret))
 })
 
+test("whoever could read the state would still lack the browser's part of verifier and nonce", t => {
+  const clock = createClock()
+  const sealer = createKeyring([SECRET]).sealer('login state')
+  const { begin, open } = createLoginTransactions(sealer, clock.now)
+  const [own, other] = [newLoginCookie(), newLoginCookie()]
+  const { state } = begin(own, '/')
+  const content = JSON.parse(sealer.open(state, 'state')?.toString() ?? '')
+  t.false(JSON.stringify(content).includes(own))
+  // The same seed for another browser: as if the seal had been broken.
+  const browser = createHash('sha256').update(other).digest('base64url')
+  const forged = sealer.seal(Buffer.from(JSON.stringify({ ...content, browser })), 'state')
+  const [honest, stolen] = [transactionOf(open(state, own)), transactionOf(open(forged, other))]
+  for (const member of ['id', 'codeVerifier', 'nonce'] as const) t.not(stolen[member], honest[member])
+})
+
 test('login cookies are 256 random bits, and no two are the same', t => {
   const cookies = Array.from({ length: 100 }, newLoginCookie)
   for (const cookie of cookies) t.is(Buffer.from(cookie, 'base64url').length, 32)

@@ -94,6 +94,7 @@ export function modeContract(under: ModeUnderTest): void {
       const error = await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError })
       t.true(error?.message.endsWith(scope))
       t.is(idp.grants.length, 1)
+      t.deepEqual(idp.revoked, ['refresh-token-1'])
     })
   }
 
@@ -131,6 +132,7 @@ export function modeContract(under: ModeUnderTest): void {
       asking.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
       await t.throwsAsync(asking.mode.redeem(grant), { instanceOf: UpstreamError, message: /ID token/ })
       t.is(asking.idp.grants.length, 1)
+      t.deepEqual(asking.idp.revoked, ['refresh-token-1'])
       const silent = setUp({ issuer: 'https://idp.example' })
       silent.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
       await t.notThrowsAsync(silent.mode.redeem(grant))

@@ -156,6 +156,29 @@ for (const mode of modeNames) {
     t.is((await live(record)).fields.expires_at, clock.now() + 3_600_000)
   })
 
+  test(`${mode}: a provider that gives old refresh tokens out again does not lead round in a circle`, async t => {
+    const options = { lifetimeSeconds: 10, keepSeconds: 60 }
+    const { record, clock, idp, live, unavailable, renewals, refreshes } = await setUpRenewal(mode, options)
+    const { refresh_token } = record.fields
+    const steps = (refreshToken: string | undefined) => [
+      ...Array.from({ length: grants - 1 }, () => ({})),
+      { refreshToken }
+    ]
+    idp.next(...steps('the-other-token'), ...steps(refresh_token))
+    clock.advanceSeconds(11)
+    const second = await live(record)
+    clock.advanceSeconds(11)
+    const third = await live(second)
+    t.is(third.fields.refresh_token, refresh_token)
+    clock.advanceSeconds(11)
+    t.is((await unavailable(record)).retryAfterSeconds, 1)
+    t.not(await renewals.newest(record), undefined)
+    t.is(refreshes(), 2 * grants)
+    clock.advanceSeconds(60)
+    await live(third)
+    t.deepEqual(idp.reused, [])
+  })
+
   test(`${mode}: nothing secret is written about a failure`, async t => {
     const { record, clock, idp, unavailable, logs } = await setUpRenewal(mode)
     clock.advanceSeconds(3601)

@@ -48,6 +48,16 @@ for (const mode of modeNames) {
     })
   }
 
+  test(`${mode}: tokens are served up to their very end, and no further, while the provider fails`, async t => {
+    const { record, clock, idp, live, unavailable } = await setUpRenewal(mode, { marginSeconds: 120 })
+    clock.advanceSeconds(3600)
+    t.is(record.fields.expires_at, clock.now())
+    idp.next(upstreamError())
+    t.is(await live(record), record)
+    clock.advance(1)
+    t.is((await unavailable(record)).record, record)
+  })
+
   test(`${mode}: a renewal before its time is tried again after a moment`, async t => {
     const { record, clock, idp, live, refreshes } = await setUpRenewal(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)

@@ -133,6 +133,22 @@ for (const mode of modeNames) {
     for (const other of renewed) t.is(other.fields.refresh_token, idp.newestRefreshToken)
   })
 
+  test(`${mode}: a result whose browser had left is kept for as long as its old cookie lives`, async t => {
+    const { record, clock, live, current, renewals, refreshes, idp } = await setUpRenewal(mode)
+    clock.advanceSeconds(3601)
+    const renewed = await live(record)
+    await renewals.keepUndelivered(record, renewed)
+    clock.advanceSeconds(3000)
+    t.deepEqual(await live(record), renewed)
+    t.is(refreshes(), grants)
+    clock.advanceSeconds(40_000)
+    t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
+    t.is(refreshes(), 2 * grants)
+    t.deepEqual(idp.reused, [])
+    clock.advanceSeconds(86_400)
+    t.deepEqual(await current(record), { kind: 'ended' })
+  })
+
   test(`${mode}: at a provider that does not rotate every expiry is a renewal, kept results notwithstanding`, async t => {
     const { record, clock, live, refreshes } = await setUpRenewal(mode, { lifetimeSeconds: 10, rotates: false })
     let held = record

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { createKeyring, type Keyring } from '#src/sealing/keyring.js'
 import { splitIntoChunks } from '#src/session/chunks.js'
 import type { SessionRecord } from '#src/session/record.js'
-import { createSessionCookie, SessionTooLargeError } from '#src/session/session-cookie.js'
+import { createSessionCookie, type SessionCookie, SessionTooLargeError } from '#src/session/session-cookie.js'
 import { createClock } from '../helpers/clock.js'
 
 const SECRET = 'the secret of these session tests, long'
@@ -164,10 +164,10 @@ test('sealing a session again starts a new age', t => {
   t.deepEqual(open(again), dual)
 })
 
-test('a session that was opened once still ends in time', t => {
+test('a session that was opened often still ends in time', t => {
   const { open, reopen, clock } = setUp()
   const header = reopen(dual)
-  t.not(open(header), undefined)
+  openOften(open, header)
   clock.advance(MAX_AGE_MS + 1)
   t.is(open(header), undefined)
 })
@@ -183,9 +183,17 @@ test('nothing of the session can be read in the cookie', t => {
   for (const value of [...Object.values(dual.fields), dual.id, 'refresh_token']) t.false(raw.includes(String(value)))
 })
 
+/** As a page does: after this the cookie is remembered, and must still vouch for nothing that only looks like it. */
+function openOften(open: SessionCookie['open'], header: string) {
+  for (const _time of [1, 2, 3, 4]) {
+    if (open(header) === undefined) throw new Error('the session does not open')
+  }
+}
+
 test('a cookie with any character changed is no session', t => {
   const { seal, open, header } = setUp()
   const chunk = seal(recordOf({ token: 'token', refresh_token: 'refresh' }))[0] as string
+  openOften(open, header([chunk]))
   for (let index = 0; index < chunk.length; index++) {
     for (const other of ['A', '-', '1', '2', '=', '%', '"']) {
       if (other === chunk[index]) continue
@@ -199,6 +207,7 @@ test('a session over several cookies needs every one of them, whole and in its p
   const { seal, open, header } = setUp()
   const chunks = seal(recordOf({ token: tokenOf(13_000) }))
   t.is(chunks.length, 4)
+  openOften(open, header(chunks))
   for (const index of chunks.keys()) {
     const chunk = chunks[index] as string
     const middle = chunk.length >> 1
@@ -219,6 +228,7 @@ test('chunks of two sessions do not make a third', t => {
   const record = recordOf({ token: tokenOf(9000) })
   const [one, two] = [seal(record), seal(record)]
   t.is(one.length, two.length)
+  for (const whole of [one, two]) openOften(open, header(whole))
   for (let mix = 1; mix < 2 ** one.length - 1; mix++) {
     const mixed = one.map((chunk, index) => ((mix >> index) & 1 ? two[index] : chunk))
     t.is(open(header(mixed)), undefined, `mix ${mix.toString(2)}`)
@@ -251,7 +261,7 @@ test('an old secret still opens, the next sealing uses the new one, a removed se
   const keyring = createKeyring([SECRET])
   const { open, reopen, cookie } = setUp({ keyring })
   const old = reopen(dual)
-  t.deepEqual(open(old), dual)
+  openOften(open, old)
 
   rotate(keyring, [OTHER_SECRET, SECRET], cookie)
   t.deepEqual(open(old), dual)
@@ -267,7 +277,7 @@ test('many sessions side by side each open as themselves', t => {
   const { open, reopen } = setUp()
   const records = Array.from({ length: 2100 }, (_, n) => recordOf({ token: `token ${n}`, expires_at: n }))
   const headers = records.map(reopen)
-  for (const _round of [1, 2]) t.deepEqual(headers.map(open), records)
+  for (const _round of [1, 2, 3, 4]) t.deepEqual(headers.map(open), records)
 })
 
 test('no Cookie header makes opening throw, and none but ours is a session', t => {

@@ -1,0 +1,57 @@
+// Clocks jump: by a time service, by a person, after a night with the lid closed.
+import test from 'ava'
+import { upstreamError } from './fake-idp.js'
+import { grantsOf, modeNames, setUpRenewal } from './renewal-setup.js'
+
+for (const mode of modeNames) {
+  const grants = grantsOf[mode]
+
+  test(`${mode}: a clock set back by five minutes changes nothing, one set back further has the tokens renewed`, async t => {
+    const { record, clock, live, refreshes } = await setUpRenewal(mode)
+    clock.advanceSeconds(-300)
+    t.is(await live(record), record)
+    t.is(refreshes(), 0)
+    clock.advance(-1)
+    const renewed = await live(record)
+    t.is(refreshes(), grants)
+    t.is(renewed.issuedAt, clock.now())
+    t.is(renewed.fields.expires_at, clock.now() + 3_600_000)
+    t.is(await live(renewed), renewed)
+  })
+
+  test(`${mode}: when the provider is away just then, tokens from the future are served as they are`, async t => {
+    const { record, clock, live, idp } = await setUpRenewal(mode)
+    clock.advanceSeconds(-3600)
+    idp.next(upstreamError())
+    t.is(await live(record), record)
+  })
+
+  test(`${mode}: a clock set back leaves no pause longer than the longest`, async t => {
+    const { record, clock, live, unavailable, idp, refreshes } = await setUpRenewal(mode)
+    clock.advanceSeconds(7200)
+    idp.next(upstreamError(60))
+    t.is((await unavailable(record)).retryAfterSeconds, 60)
+    await unavailable(record)
+    t.is(refreshes(), 1)
+    clock.advanceSeconds(-1)
+    t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
+    t.is(refreshes(), 1 + grants)
+  })
+
+  test(`${mode}: a clock set back by minutes loses nobody whose old cookie is under way`, async t => {
+    const { record, clock, live, idp } = await setUpRenewal(mode, { lifetimeSeconds: 600 })
+    clock.advanceSeconds(1000)
+    const renewed = await live(record)
+    clock.advanceSeconds(-300)
+    t.deepEqual(await live(record), renewed)
+    t.is(await live(renewed), renewed)
+    t.deepEqual(idp.reused, [])
+  })
+
+  test(`${mode}: a night later the session is renewed as after an hour`, async t => {
+    const { record, clock, live, idp } = await setUpRenewal(mode)
+    clock.advanceSeconds(12 * 3600)
+    t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
+    t.deepEqual(idp.reused, [])
+  })
+}
