@@ -24,7 +24,7 @@ export interface RedisEvents {
 const CONNECT_MS = 2000
 // A connection on which nothing comes back is dropped, since a firewall, or a failover, may have forgotten it.
 const SILENT_MS = 3000
-const LONGEST_RETRY_MS = 1000
+const LONGEST_RETRY_MS = 500
 const HEARTBEAT_MS = 10_000
 const QUIT_MS = 500
 

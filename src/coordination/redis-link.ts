@@ -9,9 +9,18 @@ import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
  */
 export type LinkState = 'unsure' | 'up' | 'away' | 'closed'
 
+/** What Redis answered, or undefined when it is away: then this process is on its own. Never rejects. */
+type Ask = <T>(command: (commands: RedisCommands) => Promise<T>) => Promise<T | undefined>
+
 export interface RedisLink {
-  /** What Redis answered, or undefined when it is away: then this process is on its own. Never rejects. */
-  ask<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T | undefined>
+  /** Soon, whatever Redis does. */
+  readonly ask: Ask
+  /**
+   * To ask before something that must not be done twice, for which an answer soon is worth less: waits for a Redis that
+   * was lost just now, and for one that came back without its memory until the other processes have told it what they
+   * know. Each call begins a patience of its own, so that a Redis that comes and goes is not waited for without end.
+   */
+  patience(): Ask
   state(): LinkState
   /** Whether Redis came back less than `ms` ago; not having been away, it did not come back. */
   isBackSince(ms: number): boolean
@@ -20,8 +29,8 @@ export interface RedisLink {
 
 export interface RedisLinkParts {
   readonly open: (events: Pick<RedisEvents, 'onReady' | 'onLost' | 'onTrouble'>) => Promise<RedisClient>
-  /** Something that takes writing, as the real commands do. */
-  readonly probe: (commands: RedisCommands) => Promise<unknown>
+  /** Something that takes writing, as the real commands do; whether Redis still knew of an earlier one. */
+  readonly probe: (commands: RedisCommands) => Promise<boolean>
   /** Called the moment commands are sent again. */
   readonly onUp: () => void
   readonly log: Pick<Logger, 'info' | 'warn'>
@@ -29,49 +38,69 @@ export interface RedisLinkParts {
   readonly startMs: number
   /** How often it is seen whether Redis still does what is needed, even if nobody asks for it. */
   readonly checkMs: number
+  /** How long after Redis was lost the patient wait for it. */
+  readonly patienceMs: number
+  /** How long after it came back without its memory: until the slowest process is connected again. */
+  readonly settleMs: number
 }
 
 const PROBE_UNSURE_MS = 25
 const PROBE_AWAY_MS = 500
 
-export function createRedisLink({ open, probe, onUp, log, commandMs, startMs, checkMs }: RedisLinkParts): RedisLink {
+export function createRedisLink(parts: RedisLinkParts): RedisLink {
+  const { open, probe, onUp, log, commandMs, startMs, checkMs, patienceMs, settleMs } = parts
   let state: LinkState = 'unsure'
   let client: RedisClient | undefined
   let isProbing = false
   let probeTimer: NodeJS.Timeout | undefined
-  let patience: NodeJS.Timeout | undefined
+  let unsureTimer: NodeJS.Timeout | undefined
   let decided = () => {}
   let decision: Promise<void>
   let trouble: Error | undefined
   let awaySince: number | undefined
   let backSince = Number.NEGATIVE_INFINITY
+  let lostAt = performance.now()
+  let settledAt = Number.NEGATIVE_INFINITY
+  let wasUp = false
+  const patients = new Set<() => void>()
 
   function beUnsure(ms: number) {
+    noteLoss()
     state = 'unsure'
     decision = new Promise(resolve => {
       decided = resolve
     })
-    patience = setTimeout(() => goAway(trouble ? reasonOf(trouble) : 'no connection'), ms)
-    patience.unref()
+    unsureTimer = setTimeout(() => goAway(trouble ? reasonOf(trouble) : 'no connection'), ms)
+    unsureTimer.unref()
     scheduleProbe()
   }
 
+  function noteLoss() {
+    if (state === 'up') lostAt = performance.now()
+  }
+
   function decide(next: LinkState) {
-    clearTimeout(patience)
+    clearTimeout(unsureTimer)
     state = next
     decided()
+    if (next === 'up' || next === 'closed') for (const goOn of patients) goOn()
   }
 
   function goAway(reason: string) {
     if (state === 'away' || state === 'closed') return
+    noteLoss()
     decide('away')
     awaySince = performance.now()
     log.warn({ event: 'redis_away', reason }, 'Redis is away: until it is back each process coordinates on its own')
     scheduleProbe()
   }
 
-  function comeUp() {
+  function comeUp(hasMemory: boolean) {
     if (state === 'up' || state === 'closed') return
+    // After an absence it may be another Redis, which the last of what the first one knew had not reached.
+    const isStrange = awaySince !== undefined || (wasUp && !hasMemory)
+    if (isStrange) settledAt = performance.now() + settleMs
+    wasUp = true
     decide('up')
     trouble = undefined
     if (awaySince !== undefined) {
@@ -97,8 +126,7 @@ export function createRedisLink({ open, probe, onUp, log, commandMs, startMs, ch
     isProbing = true
     try {
       if (client) {
-        await within(commandMs, probe(client.commands))
-        comeUp()
+        comeUp(await within(commandMs, probe(client.commands)))
       }
     } catch (error) {
       if (!isConnectionTrouble(error)) goAway(reasonOf(error))
@@ -144,8 +172,38 @@ export function createRedisLink({ open, probe, onUp, log, commandMs, startMs, ch
   const checking = setInterval(() => ask(probe), checkMs)
   checking.unref()
 
+  /** How long what must not be done twice should still wait. */
+  function unsettledMs(): number {
+    if (state === 'closed') return 0
+    return (state === 'up' ? settledAt : lostAt + patienceMs) - performance.now()
+  }
+
+  /** Less when Redis comes. */
+  function waitAtMost(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(goOn, ms)
+      function goOn() {
+        clearTimeout(timer)
+        patients.delete(goOn)
+        resolve()
+      }
+      patients.add(goOn)
+    })
+  }
+
   return {
     ask,
+    patience() {
+      const deadline = performance.now() + patienceMs + settleMs
+      const waitMs = () => Math.min(unsettledMs(), deadline - performance.now())
+      return async function askPatiently(command) {
+        for (;;) {
+          for (let ms = waitMs(); ms > 0; ms = waitMs()) await waitAtMost(ms)
+          const answer = await ask(command)
+          if (answer !== undefined || waitMs() <= 0) return answer
+        }
+      }
+    },
     state: () => state,
     isBackSince: ms => performance.now() - backSince < ms,
     async close() {

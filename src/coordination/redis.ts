@@ -32,10 +32,23 @@ const TIMING = {
   /** To load the client and to shake hands over TLS; only what comes in these first moments may wait for it. */
   startMs: 2000,
   checkMs: 5000,
+  /**
+   * What must not be done twice waits this long for a Redis that was lost, and so outlives its restart. Only then two
+   * processes may renew one session without knowing of each other.
+   */
+  patienceMs: 5000,
+  /** Three times the longest pause between two attempts to connect, since the machine may be busy. */
+  settleMs: 1500,
   closeMs: 2000
 }
 // Not sealed, but authenticated: the run, and whether its result is precious.
 const HEAD_LENGTH = RUN_LENGTH + 1
+// A process leaves its name; while Redis knows it, Redis still has all that this process ever told it.
+const GREET = `
+local known = redis.call('GET', KEYS[1])
+redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
+return known`
+const GREETED_MS = 86_400_000
 // Marks and results are handed over this many at a time, so that requests get in between.
 const RESTORED_AT_ONCE = 200
 
@@ -55,6 +68,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   const { lockMs, extendMs, closeMs, ...linkTiming } = { ...TIMING, ...parts.timing }
   const channel = `${prefix}done`
   const results = createRedisResults(prefix, channel, lockMs)
+  const name = `${prefix}process:${randomBytes(16).toString('base64url')}`
   const markKey = (key: string) => `${prefix}mark:${key}`
 
   const local = createMemoryCoordination(now)
@@ -62,7 +76,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   const runs = new Map<string, OwnRun>()
   const link = createRedisLink({
     open: events => open({ ...events, channel, onMessage: wakeups.wake }),
-    probe: commands => commands.set(`${prefix}probe`, '1', 'PX', lockMs),
+    probe: async commands => (await commands.eval(GREET, 1, name, GREETED_MS)) !== null,
     onUp: tellRedis,
     log,
     ...linkTiming
@@ -100,9 +114,10 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
     let refused = NO_RUN
     let isUnreadable = false
     let hasWaited = false
+    const askPatiently = link.patience()
     for (;;) {
       const sleeper = wakeups.sleeper(key)
-      const begun = await link.ask(results.begin(key, id, refused))
+      const begun = await askPatiently(results.begin(key, id, refused))
       if (begun?.kind === 'held') {
         // Not asked again before the lock can have ended, even if Redis comes back empty meanwhile: its owner lives.
         hasWaited = true

@@ -12,9 +12,9 @@ export interface Replica extends Coordination {
 }
 
 // So patient that a slow machine is not taken for a Redis in trouble.
-const PATIENT = { commandMs: 20_000, startMs: 30_000 }
+const PATIENT = { commandMs: 20_000, startMs: 30_000, patienceMs: 30_000 }
 /** Nearly as impatient as a server is. */
-export const IMPATIENT = { commandMs: 1000, startMs: 2000 }
+export const IMPATIENT = { commandMs: 1000, startMs: 2000, patienceMs: 1000, settleMs: 500 }
 
 type Options = Partial<Pick<RedisCoordinationParts, 'prefix' | 'timing' | 'now'>> & { readonly secret?: string }
 
