@@ -30,7 +30,7 @@ export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
   let hasEnded = false
 
   async function killRedis(server: RedisServer): Promise<void> {
-    await pause(1000 + random() * 1500)
+    await pause(2000 + random() * 2000)
     if (hasEnded) return
     const absence = { from: performance.now(), until: Number.POSITIVE_INFINITY }
     absences.push(absence)
