@@ -8,7 +8,7 @@ export interface Coordination {
    * When `work` throws, those waiting in this process see the same error and nothing is kept.
    * @param accept looks at a kept result; when it says no, the work is done again and the result replaced.
    */
-  once<T>(key: string, work: (run: Run) => Promise<Settled<T>>, accept?: (kept: T) => boolean): Promise<Once<T>>
+  once<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>, accept?: (kept: T) => boolean): Promise<Once<T>>
   /** The result for `key`, awaited when its work is under way; undefined when there is none or the work failed. */
   result<T>(key: string): Promise<T | undefined>
   /** Remembers `key` for `ttlMs` milliseconds. */
@@ -19,12 +19,18 @@ export interface Coordination {
   close(): Promise<void>
 }
 
-export interface Run {
+export interface Run<T = unknown> {
   /**
    * Whether another replica may be doing, or may just have done, the same without either knowing: their common store is
    * or was away. A provider that says a token is spent then says nothing about who spent it.
    */
   isAlone(): boolean
+  /**
+   * Leaves what has been reached so far, should this process die before the work is done: who takes it over is given
+   * this as a kept result, and nothing that was done for it is done again. Where no other process can take over, nothing
+   * happens.
+   */
+  leave(reached: Settled<T>): Promise<void>
 }
 
 export interface Settled<T> {

@@ -13,7 +13,7 @@ export interface MemoryCoordination extends Coordination {
 const MOST_RESULTS = 10_000
 const MOST_MARKS = 200_000
 
-const ONLY_PROCESS: Run = { isAlone: () => false }
+const ONLY_PROCESS: Run = { isAlone: () => false, leave: async () => {} }
 
 /** Coordination within this process. */
 export function createMemoryCoordination(now: () => number): MemoryCoordination {
@@ -21,7 +21,7 @@ export function createMemoryCoordination(now: () => number): MemoryCoordination 
   const kept = createExpiringMap<unknown>(MOST_RESULTS, now)
   const marks = createExpiringMap<true>(MOST_MARKS, now)
 
-  async function run<T>(key: string, work: (run: Run) => Promise<Settled<T>>): Promise<Once<T>> {
+  async function run<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>): Promise<Once<T>> {
     const running = work(ONLY_PROCESS)
     underWay.set(key, running)
     try {
@@ -35,7 +35,7 @@ export function createMemoryCoordination(now: () => number): MemoryCoordination 
   }
 
   return {
-    async once<T>(key: string, work: (run: Run) => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
+    async once<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
       const running = underWay.get(key) as Promise<Settled<T>> | undefined
       if (running) return { value: (await running).value, how: 'joined' }
       const value = kept.get(key) as T | undefined

@@ -42,6 +42,7 @@ async function rehearse(commands: RedisCommands, prefix: string, channel: string
   const run = randomBytes(RUN_LENGTH).toString('base64url').slice(0, RUN_LENGTH)
   const key = `check:${run}`
   await results.begin(key, run, NO_RUN)(commands)
+  await results.leave(key, run, KEPT_MS)(commands)
   await results.finish(key, run, NO_RUN, run, KEPT_MS)(commands)
   await commands.set(`${prefix}mark:${key}`, '1', 'PX', KEPT_MS)
   await commands.pttl(`${prefix}mark:${key}`)

@@ -6,7 +6,10 @@
 import type { RedisCommands } from './redis-client.js'
 
 export interface RedisResults {
-  /** Takes the lock unless somebody else has it, or there is a result other than the one `refused`. */
+  /**
+   * Takes the lock unless somebody else has it, or there is a result other than the one `refused`. What a run left whose
+   * lock has ended becomes the result.
+   */
   begin(key: string, run: string, refused: string): Command<Begun>
   /**
    * Leaves the result, gives the lock back, tells those who wait. Should another run have left one meanwhile, a precious
@@ -14,6 +17,8 @@ export interface RedisResults {
    * is the other for a run that still has its lock, and itself for one that lost it. If the other stays, it is returned.
    */
   finish(key: string, run: string, refused: string, text: string, ttlMs: number): Command<string | null>
+  /** Lays aside what becomes the result if the run's lock ends before it has finished. */
+  leave(key: string, text: string, ttlMs: number): Command<void>
   /** Gives the lock back without a result, and lets those who wait try. */
   release(key: string, run: string): Command<void>
   /** Keeps the lock, or takes it again if Redis lost it; false when somebody else has it, or had it and is done. */
@@ -37,13 +42,22 @@ export const NO_RUN = '-'.repeat(RUN_LENGTH)
 export const PRECIOUS = '+'
 export const ORDINARY = '-'
 
-// KEYS: lock, result. ARGV: run, refused run, milliseconds of the lock.
+// KEYS: lock, result, left. ARGV: run, refused run, milliseconds of the lock.
 const BEGIN = `
+local function isAnswer(text) return text and string.sub(text, 1, ${RUN_LENGTH}) ~= ARGV[2] end
 local result = redis.call('GET', KEYS[2])
-if result and string.sub(result, 1, ${RUN_LENGTH}) ~= ARGV[2] then return { 'result', result } end
-if redis.call('GET', KEYS[1]) == ARGV[1] then return { 'mine' } end
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[3]) then return { 'mine' } end
-return { 'held', redis.call('PTTL', KEYS[1]) }`
+if isAnswer(result) then return { 'result', result } end
+local owner = redis.call('GET', KEYS[1])
+if owner == ARGV[1] then return { 'mine' } end
+if owner then return { 'held', redis.call('PTTL', KEYS[1]) } end
+local left = redis.call('GET', KEYS[3])
+if isAnswer(left) then
+  redis.call('SET', KEYS[2], left, 'PX', redis.call('PTTL', KEYS[3]))
+  redis.call('DEL', KEYS[3])
+  return { 'result', left }
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+return { 'mine' }`
 
 const OUTWEIGHS = `
 local function outweighs(a, b)
@@ -52,8 +66,9 @@ local function outweighs(a, b)
 end
 `
 
-// KEYS: lock, result. ARGV: run, refused run, result, its milliseconds, channel, key.
+// KEYS: lock, result, left. ARGV: run, refused run, result, its milliseconds, channel, key.
 const FINISH = `${OUTWEIGHS}
+redis.call('DEL', KEYS[3])
 local other = redis.call('GET', KEYS[2])
 local by = other and string.sub(other, 1, ${RUN_LENGTH})
 local isMine = redis.call('GET', KEYS[1]) == ARGV[1]
@@ -85,16 +100,17 @@ if other and not outweighs(ARGV[1], other) then return end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('PUBLISH', ARGV[3], ARGV[4])`
 
-// KEYS: lock, result.
+// KEYS: lock, result, left.
 const LOOK = `
-local left = redis.call('PTTL', KEYS[1])
-if left ~= -2 then return { 'held', left } end
-local result = redis.call('GET', KEYS[2])
+local leftMs = redis.call('PTTL', KEYS[1])
+if leftMs ~= -2 then return { 'held', leftMs } end
+local result = redis.call('GET', KEYS[2]) or redis.call('GET', KEYS[3])
 return result and { 'result', result }`
 
 export function createRedisResults(prefix: string, channel: string, lockMs: number): RedisResults {
   const lock = (key: string) => `${prefix}{${key}}:lock`
   const result = (key: string) => `${prefix}{${key}}:result`
+  const left = (key: string) => `${prefix}{${key}}:left`
 
   function begun(answer: unknown): Begun | undefined {
     if (!Array.isArray(answer)) return undefined
@@ -106,12 +122,17 @@ export function createRedisResults(prefix: string, channel: string, lockMs: numb
   return {
     begin(key, run, refused) {
       return async commands =>
-        begun(await commands.eval(BEGIN, 2, lock(key), result(key), run, refused, lockMs)) as Begun
+        begun(await commands.eval(BEGIN, 3, lock(key), result(key), left(key), run, refused, lockMs)) as Begun
     },
     finish(key, run, refused, text, ttlMs) {
-      const ttl = Math.ceil(ttlMs)
-      return async commands =>
-        (await commands.eval(FINISH, 2, lock(key), result(key), run, refused, text, ttl, channel, key)) as string | null
+      const keys = [lock(key), result(key), left(key)]
+      const values = [run, refused, text, Math.ceil(ttlMs), channel, key]
+      return async commands => (await commands.eval(FINISH, keys.length, ...keys, ...values)) as string | null
+    },
+    leave(key, text, ttlMs) {
+      return async commands => {
+        await commands.set(left(key), text, 'PX', Math.max(1, Math.ceil(ttlMs)))
+      }
     },
     release(key, run) {
       return async commands => {
@@ -127,7 +148,7 @@ export function createRedisResults(prefix: string, channel: string, lockMs: numb
       }
     },
     look(key) {
-      return async commands => begun(await commands.eval(LOOK, 2, lock(key), result(key)))
+      return async commands => begun(await commands.eval(LOOK, 3, lock(key), result(key), left(key)))
     }
   }
 }

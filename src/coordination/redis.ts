@@ -61,6 +61,8 @@ interface Done<T> extends Once<T> {
 interface Packed<T> {
   readonly value: T
   readonly isKept: boolean
+  /** It is not the end of the work but how far its owner had come. */
+  readonly isLeft?: true
 }
 
 export function createRedisCoordination(parts: RedisCoordinationParts): Coordination {
@@ -73,7 +75,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
 
   const local = createMemoryCoordination(now)
   const wakeups = createWakeups()
-  const runs = new Map<string, OwnRun>()
+  const runs = new Map<string, LockedRun>()
   const link = createRedisLink({
     open: events => open({ ...events, channel, onMessage: wakeups.wake }),
     probe: async commands => (await commands.eval(GREET, 1, name, GREETED_MS)) !== null,
@@ -84,7 +86,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   const extending = setInterval(extendLocks, extendMs)
   extending.unref()
 
-  interface OwnRun extends Run {
+  interface LockedRun {
     readonly id: string
     /** The run whose kept result would not do. */
     readonly refused: string
@@ -93,21 +95,20 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
     isLost: boolean
   }
 
-  function ownRun(id: string, refused: string, isLost: boolean, isBlind: boolean): OwnRun {
+  /** What the work sees of its run. */
+  function runOfWork<T>(key: string, run: LockedRun): Run<T> {
     return {
-      id,
-      refused,
-      isBlind,
-      isLost,
-      isAlone() {
-        return this.isLost || link.state() === 'away' || link.isBackSince(lockMs)
+      isAlone: () => run.isLost || link.state() === 'away' || link.isBackSince(lockMs),
+      async leave({ value, keepMs }) {
+        const text = pack<T>(key, run.id + PRECIOUS, { value, isKept: true, isLeft: true })
+        await link.ask(results.leave(key, text, keepMs))
       }
     }
   }
 
   async function onceAmongAll<T>(
     key: string,
-    work: (run: Run) => Promise<Settled<T>>,
+    work: (run: Run<T>) => Promise<Settled<T>>,
     accept: (kept: T) => boolean
   ): Promise<Done<T> & Settled<T>> {
     const id = randomBytes(16).toString('base64url')
@@ -125,11 +126,14 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
         continue
       }
       sleeper.leave()
-      if (begun?.kind !== 'result')
-        return runIt(key, ownRun(id, refused, begun === undefined || isUnreadable, isUnreadable), work)
+      if (begun?.kind !== 'result') {
+        const isLost = begun === undefined || isUnreadable
+        return runIt(key, { id, refused, isBlind: isUnreadable, isLost }, work)
+      }
       const packed = unpack<T>(key, begun.text)
-      if (packed && (hasWaited || (packed.isKept && accept(packed.value)))) {
-        return { value: packed.value, how: hasWaited ? 'joined' : 'kept', head: headOf(begun.text), keepMs: 0 }
+      const isJoined = hasWaited && !packed?.isLeft
+      if (packed && (isJoined || (packed.isKept && accept(packed.value)))) {
+        return { value: packed.value, how: isJoined ? 'joined' : 'kept', head: headOf(begun.text), keepMs: 0 }
       }
       // Sealed with a secret that this replica does not know (yet): somebody has the answer, so nobody here may be sure.
       isUnreadable ||= packed === undefined
@@ -139,12 +143,12 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
 
   async function runIt<T>(
     key: string,
-    run: OwnRun,
-    work: (run: Run) => Promise<Settled<T>>
+    run: LockedRun,
+    work: (run: Run<T>) => Promise<Settled<T>>
   ): Promise<Done<T> & Settled<T>> {
     runs.set(key, run)
     try {
-      const { value, keepMs, isPrecious = false } = await work(run)
+      const { value, keepMs, isPrecious = false } = await work(runOfWork(key, run))
       const head = run.id + (isPrecious ? PRECIOUS : ORDINARY)
       const text = pack(key, head, { value, isKept: keepMs > 0 })
       runs.delete(key)
@@ -210,7 +214,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   }
 
   return {
-    async once<T>(key: string, work: (run: Run) => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
+    async once<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
       for (;;) {
         const { value: done, how } = await local.once<Done<T>>(
           key,

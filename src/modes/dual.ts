@@ -51,7 +51,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
         throw error
       }
     },
-    async refresh(fields) {
+    async refresh(fields, halfway = async () => {}) {
       let refresh_token = fields.refresh_token as string
       let internal: TokenSet
       try {
@@ -64,6 +64,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       const internal_token = internal.accessToken
       refresh_token = internal.refreshToken ?? refresh_token
       try {
+        await halfway({ ...fields, internal_token, refresh_token })
         const narrowed = await narrow(refresh_token)
         refresh_token = narrowed.refreshToken ?? refresh_token
         refuseWiderScope(narrowed)

@@ -39,8 +39,11 @@ export interface Mode {
   readonly offersPublicToken: boolean
   /** Contract section 5.1, step 2. Throws OAuthError or UpstreamError. */
   redeem(grant: CodeGrant): Promise<SessionFields>
-  /** Contract section 5.1, step 3.2. */
-  refresh(fields: SessionFields): Promise<Refreshed>
+  /**
+   * Contract section 5.1, step 3.2.
+   * @param halfway is told what the first of two refreshes brought, and waited for before the second begins
+   */
+  refresh(fields: SessionFields, halfway?: (fields: SessionFields) => Promise<void>): Promise<Refreshed>
   /** Token objects for handlers; `now` in milliseconds. */
   tokens(fields: SessionFields, now: number): Tokens
   displayName(userInfo: UserInfo): string

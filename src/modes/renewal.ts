@@ -3,7 +3,7 @@
  * refresh token at a time, its result kept for requests that left the browser before the new cookie reached it.
  */
 import { createHash } from 'node:crypto'
-import type { Coordination, Once, Run } from '../coordination/coordination.js'
+import type { Coordination, Once, Run, Settled } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
@@ -99,7 +99,7 @@ export function createRenewals(parts: RenewalParts): Renewals {
     const once = await coordination.once<Renewal>(
       renewalKey(record),
       async run => {
-        const refreshed = await mode.refresh(record.fields)
+        const refreshed = await mode.refresh(record.fields, fields => run.leave(half(record, fields)))
         calls = refreshed.calls
         const value = await settle(record, refreshed, run, log)
         const isPrecious = 'record' in value
@@ -110,6 +110,11 @@ export function createRenewals(parts: RenewalParts): Renewals {
     metrics.refreshEnded(outcomeOf(once))
     logRenewal(log(), { mode: mode.name, once, calls, durationMs: performance.now() - started, record, now: now() })
     return once
+  }
+
+  /** What another process goes on from, should this one die between two refreshes. */
+  function half(before: SessionRecord, fields: SessionFields): Settled<Renewal> {
+    return { value: { outcome: 'partial', record: { ...before, issuedAt: now(), fields }, retryAt: now() }, keepMs }
   }
 
   async function settle(

@@ -83,6 +83,53 @@ testWithRedis('the work of a killed process is taken over when its lock has ende
   t.true(took < 10_000)
 })
 
+testWithRedis('what a killed process had reached is given to those who waited for it, and to later ones', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url)
+  const owner = fork(new URL('owner.js', import.meta.url), [redis.url, 'key', 'half way'])
+  t.teardown(() => owner.kill('SIGKILL'))
+  await once(owner, 'message')
+  const waiting = [one.once('key', never), two.once('key', never)]
+  await someoneWaits(redis.admin)
+  owner.kill('SIGKILL')
+  for (const answer of await Promise.all(waiting)) t.deepEqual(answer, { value: 'half way', how: 'kept' })
+  t.deepEqual(await two.once('key', never), { value: 'half way', how: 'kept' })
+  t.is(await one.result('key'), 'half way')
+})
+
+testWithRedis('what was reached is nothing to others while its owner lives, and gone when it is done', async t => {
+  const redis = await startRedis(t)
+  const [owner, other] = await startReplicas(t, redis.url)
+  const work = controlledWork()
+  const first = owner.once<unknown>('key', async run => {
+    await run.leave({ value: 'half way', keepMs: KEEP_MS })
+    return work.run()
+  })
+  await work.started
+  const [second, look] = [other.once('key', never), other.result('key')]
+  await someoneWaits(redis.admin)
+  work.finish('value')
+  t.is((await first).value, 'value')
+  t.deepEqual(await second, { value: 'value', how: 'joined' })
+  t.is(await look, 'value')
+  t.deepEqual(await redis.admin.keys('*:left'), [])
+})
+
+testWithRedis('what was reached but will not do is not taken for a result', async t => {
+  const redis = await startRedis(t)
+  const replica = await startReplica(t, redis.url)
+  const owner = fork(new URL('owner.js', import.meta.url), [redis.url, 'key', 'half way'])
+  await once(owner, 'message')
+  owner.kill('SIGKILL')
+  const answer = await replica.once(
+    'key',
+    async () => ({ value: 'done again', keepMs: KEEP_MS }),
+    value => value !== 'half way'
+  )
+  t.deepEqual(answer, { value: 'done again', how: 'ran' })
+  t.deepEqual(await replica.once('key', never), { value: 'done again', how: 'kept' })
+})
+
 testWithRedis('a kept result outlives the process that made it', async t => {
   const redis = await startRedis(t)
   const first = await startReplica(t, redis.url)

@@ -6,8 +6,9 @@ import { createRenewals } from '#src/modes/renewal.js'
 import { oauthError } from './fake-idp.js'
 import { type ModeName, modeNames, setUpRenewal } from './renewal-setup.js'
 
-const together = { isAlone: () => false }
-const alone = { isAlone: () => true }
+const leave = async () => {}
+const together = { isAlone: () => false, leave }
+const alone = { isAlone: () => true, leave }
 
 /** The refresh step of a replica that may have been alone when it did its work. */
 async function setUp(_t: ExecutionContext, mode: ModeName) {
@@ -15,7 +16,7 @@ async function setUp(_t: ExecutionContext, mode: ModeName) {
   let isAlone = true
   const coordination: Coordination = {
     ...parts.coordination,
-    once: (key, work, accept) => parts.coordination.once(key, () => work({ isAlone: () => isAlone }), accept)
+    once: (key, work, accept) => parts.coordination.once(key, () => work({ isAlone: () => isAlone, leave }), accept)
   }
   const { clock, idp, logs } = parts
   const renewals = createRenewals({

@@ -1,6 +1,6 @@
 // Only a dead refresh token ends a session; everything else a provider does wrong leaves it standing.
 import test from 'ava'
-import type { Coordination } from '#src/coordination/coordination.js'
+import type { Coordination, Run, Settled } from '#src/coordination/coordination.js'
 import { UpstreamError } from '#src/idp/errors.js'
 import { createRenewals } from '#src/modes/renewal.js'
 import { createRandom } from '../helpers/random.js'
@@ -298,4 +298,40 @@ test('dual: the newest of a session whose refresh came half way is that half', a
   idp.next({}, upstreamError())
   const half = await unavailable(record)
   t.deepEqual(await renewals.newest(record), half.record)
+})
+
+test('dual: when a process dies between the two refreshes, another goes on from what the first one brought', async t => {
+  const { record, clock, idp, mode, coordination, refreshes, logs } = await setUpRenewal('dual')
+  const parts = { mode, idp, now: clock.now, marginSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
+  const left = new Map<string, unknown>()
+  const death = new Promise<void>(die => {
+    const dying: Coordination = {
+      ...coordination,
+      once(key, work) {
+        const leave = ({ value }: Settled<unknown>) => {
+          left.set(key, value)
+          die()
+          return new Promise<never>(() => {})
+        }
+        return work({ isAlone: () => false, leave }) as Promise<never>
+      }
+    }
+    clock.advanceSeconds(3601)
+    void createRenewals({ ...parts, coordination: dying }).current(record, () => logs.log)
+  })
+  await death
+  t.is(refreshes(), 1)
+
+  const inheriting: Coordination = {
+    ...coordination,
+    async once<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>, accept: (kept: T) => boolean) {
+      const value = left.get(key) as T | undefined
+      if (value !== undefined && accept(value)) return { value, how: 'kept' } as const
+      return coordination.once(key, work, accept)
+    }
+  }
+  const session = await createRenewals({ ...parts, coordination: inheriting }).current(record, () => logs.log)
+  t.is(session.kind === 'live' && session.record.fields.refresh_token, idp.newestRefreshToken)
+  t.is(refreshes(), 3)
+  t.deepEqual(idp.reused, [])
 })
