@@ -5,6 +5,8 @@ export interface Report {
   /** One line of figures: name and value, name and value. */
   figures(values: Readonly<Record<string, string | number>>): void
   check(what: string, holds: boolean, detail?: string): void
+  /** A line for whoever has to find out why a check failed. */
+  note(text: string): void
   readonly passed: number
   readonly failed: number
 }
@@ -25,6 +27,9 @@ export function createReport(write: (text: string) => void): Report {
     check(what, holds, detail = '') {
       counts[holds ? 'passed' : 'failed']++
       write(`   ${holds ? '✔' : '✘'} ${what}${!holds && detail ? `: ${detail}` : ''}\n`)
+    },
+    note(text) {
+      write(`       ${text}\n`)
     },
     get passed() {
       return counts.passed

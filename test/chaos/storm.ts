@@ -2,7 +2,7 @@
 import { createRandom } from '../helpers/random.js'
 import { fine } from './calls.js'
 import { eachOf } from './each-of.js'
-import type { Fleet } from './fleet.js'
+import type { Fleet, LogLine } from './fleet.js'
 import { createPerson } from './person.js'
 import type { Report } from './report.js'
 import { createScope, type Scope } from './scope.js'
@@ -31,6 +31,7 @@ const TIME_LIMIT_MS = 2000
 const TOKEN_LIFETIME_SECONDS = 2
 const TABS = 3
 const LOST_ANSWERS = 0.02
+const MOST_STORIES = 10
 const ALL_BACK_WITHIN_MS = 10_000
 
 export async function storm(report: Report, options: StormOptions): Promise<void> {
@@ -134,8 +135,15 @@ function tell(
   const warnings = fleet.lines.filter(({ level, event }) => level === 40 && event !== 'refresh_failed')
   report.figures({ warnings: countEach(warnings.map(({ event, reason }) => `${event} ${reason ?? ''}`.trim())) })
   report.figures({ 'what became of refreshes': countEach(refreshes.map(({ outcome }) => String(outcome))) })
-  report.figures({ 'unavoidable losses, each because': countEach(unavoidable.map(({ why }) => why)) })
+  const held = unavoidable.flatMap(({ heldMs }) => heldMs ?? [])
+  report.figures({
+    'unavoidable losses, each because': countEach(unavoidable.map(({ why }) => why)),
+    ...(held.length > 0 && { 'ms from such an answer to the kill, the longest': Math.round(Math.max(...held)) })
+  })
   report.check('no session lost', lost.length === 0, countEach(lost.map(({ why }) => why)))
+  for (const { story } of lost.slice(0, MOST_STORIES)) if (story) report.note(story)
+  if (lost.length > 0)
+    for (const line of fleet.lines.filter(isAboutRedis).slice(0, MOST_STORIES)) report.note(lineOf(line))
   report.check(
     'no token used twice that the provider had answered for',
     needless.length === 0,
@@ -148,6 +156,14 @@ function tell(
     errors.length === 0 && fleet.complaints.length === 0,
     countEach([...errors.map(line => JSON.stringify(line)), ...fleet.complaints])
   )
+}
+
+function isAboutRedis({ event = '' }: LogLine): boolean {
+  return event.startsWith('redis_')
+}
+
+function lineOf({ at, process, event, reason, away_ms }: LogLine): string {
+  return `at ${Math.round(at)} ms process ${process} logged ${event} ${reason ?? away_ms ?? ''}`
 }
 
 function plural(count: number, word: string, ending: string): string {

@@ -4,6 +4,10 @@ import type { Grant, Reuse, Rotation } from './book.js'
 export interface Verdict {
   readonly kind: 'unavoidable' | 'lost'
   readonly why: string
+  /** For a loss that should not have been: what happened, for whoever has to find out why. */
+  readonly story?: string
+  /** How long a process that was killed had had the answer that went with it, in milliseconds. */
+  readonly heldMs?: number
 }
 
 export interface Circumstances {
@@ -36,23 +40,34 @@ export function judgeReuse(grant: Grant, reuse: Reuse, circumstances: Circumstan
   if (rotation.fate === 'withheld') return unavoidable('the provider kept its answer')
   const killedAt = circumstances.killedAt(rotation.caller)
   if (killedAt !== undefined && killedAt < diedUntil(rotation)) {
-    const when = rotation.fate === 'answered' ? 'with the answer just received' : 'before the answer came'
-    return unavoidable(`the process was killed ${when}`)
+    if (rotation.fate !== 'answered') return unavoidable('the process was killed before the answer came')
+    const heldMs = Math.max(0, killedAt - rotation.settledAt)
+    return { ...unavoidable('the process was killed with the answer just received'), heldMs }
   }
   const waited = rotation.settledAt - rotation.askedAt
   if (rotation.fate === 'hung up' && waited >= circumstances.timeLimitMs * PATIENCE) {
     return unavoidable('the answer came after the time limit')
   }
-  if (circumstances.wasRedisAway(rotation.askedAt, reuse.at)) return lost('renewed twice around an absence of Redis')
-  return lost(rotation.fate === 'answered' ? 'renewed again after the answer' : `renewed twice (${rotation.fate})`)
+  const story = tell(rotation, reuse, killedAt)
+  if (circumstances.wasRedisAway(rotation.askedAt, reuse.at))
+    return lost('renewed twice around an absence of Redis', story)
+  const why = rotation.fate === 'answered' ? 'renewed again after the answer' : `renewed twice (${rotation.fate})`
+  return lost(why, story)
+}
+
+function tell({ caller, askedAt, fate, settledAt }: Rotation, reuse: Reuse, killedAt: number | undefined): string {
+  const after = (at: number) => `${Math.round(at - askedAt)} ms`
+  const times = `${fate} after ${after(settledAt)}, shown again by process ${reuse.caller} after ${after(reuse.at)}`
+  const end = killedAt === undefined ? '' : ` (killed after ${after(killedAt)})`
+  return `at ${Math.round(askedAt)} ms process ${caller}${end} spent it, ${times}`
 }
 
 function diedUntil({ fate, settledAt }: Rotation): number {
   return fate === 'answered' ? settledAt + HAND_ON_MS : Number.POSITIVE_INFINITY
 }
 
-function lost(why: string): Verdict {
-  return { kind: 'lost', why }
+function lost(why: string, story?: string): Verdict {
+  return { kind: 'lost', why, ...(story !== undefined && { story }) }
 }
 
 function unavoidable(why: string): Verdict {
