@@ -23,7 +23,8 @@ const rules: readonly Rule[] = [
   scopesOfTheOtherMode,
   callbackOverPlainHttp,
   logoutNeedsItsEndpoint,
-  metricsHaveTheirOwnPort
+  metricsHaveTheirOwnPort,
+  graceCoversARenewal
 ]
 
 function publicScopesAreInternalToo(values: Values): Finding | undefined {
@@ -79,4 +80,15 @@ function metricsHaveTheirOwnPort(values: Values): Finding | undefined {
   const overlaps = host === undefined || host === metricsHost
   if (!port || port !== metricsPort || !overlaps) return undefined
   return { key: 'metrics.port', message: `found ${port}, which the server itself listens on; allowed: any other port` }
+}
+
+// A renewal that a stop cuts has spent its refresh token, and nobody gets the new one.
+function graceCoversARenewal(values: Values): Finding | undefined {
+  const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
+  if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
+  const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
+  if (graceSeconds >= longest) return undefined
+  const renewal = `a renewal may take ${longest} seconds (${calls} of platform.timeoutSeconds)`
+  const message = `is ${graceSeconds}, but ${renewal}: a stop can cut it, and that person signs in again`
+  return { key: 'shutdown.graceSeconds', isWarning: true, message }
 }

@@ -298,7 +298,8 @@ export const settings = {
   'shutdown.graceSeconds': {
     env: 'PLATFORM_AUTH_SHUTDOWN_GRACE',
     type: seconds(0, 300),
-    default: 10,
+    // Two provider calls of platform.timeoutSeconds, which is one renewal in dual mode, and a little.
+    default: 25,
     summary: 'How long a stopping server waits for requests under way.'
   }
 } as const satisfies Record<string, Setting>

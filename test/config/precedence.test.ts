@@ -88,6 +88,6 @@ test('the configuration has every setting, each in its group', async t => {
     log: { level: 'info', pretty: undefined, requests: false },
     trustProxy: false,
     metrics: { port: undefined, host: '127.0.0.1' },
-    shutdown: { delaySeconds: 0, graceSeconds: 10 }
+    shutdown: { delaySeconds: 0, graceSeconds: 25 }
   })
 })

@@ -77,3 +77,28 @@ test('metrics cannot share the port of the server', async t => {
   t.is((await load(t, { env })).config.metrics.port, 8080)
   t.is((await load(t, { env: { PORT: '0', PLATFORM_AUTH_METRICS_PORT: '0' } })).config.metrics.port, 0)
 })
+
+test('a grace in which a renewal may not end gets a warning, whichever of the two times was set', async t => {
+  const warned = async (env: Record<string, string>) =>
+    (await load(t, { env })).warnings.map(({ key, origin }) => `${key} (${origin})`)
+  const single = { PLATFORM_AUTH_MODE: 'single' }
+  for (const [times, expected] of [
+    [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '10' }, []],
+    [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '9' }, ['shutdown.graceSeconds (variable PLATFORM_AUTH_SHUTDOWN_GRACE)']],
+    [{ PLATFORM_TIMEOUT: '25' }, []],
+    [{ PLATFORM_TIMEOUT: '26' }, ['shutdown.graceSeconds (default)']]
+  ] as const) {
+    t.deepEqual(await warned({ ...single, ...times }), expected, `single ${JSON.stringify(times)}`)
+  }
+  for (const [times, expected] of [
+    [{}, []],
+    [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '20' }, []],
+    [{ PLATFORM_AUTH_SHUTDOWN_GRACE: '19' }, ['shutdown.graceSeconds (variable PLATFORM_AUTH_SHUTDOWN_GRACE)']],
+    [{ PLATFORM_TIMEOUT: '12' }, []],
+    [{ PLATFORM_TIMEOUT: '13' }, ['shutdown.graceSeconds (default)']]
+  ] as const) {
+    t.deepEqual(await warned({ ...dual, ...times }), expected, `dual ${JSON.stringify(times)}`)
+  }
+  const [warning] = (await load(t, { env: { ...dual, PLATFORM_TIMEOUT: '30' } })).warnings
+  t.regex(warning?.message ?? '', /^is 25, but a renewal may take 60 seconds \(two calls of platform\.timeoutSeconds\)/)
+})

@@ -1,0 +1,17 @@
+import test from 'ava'
+import { readText } from '../helpers/repository.js'
+import { settingsFrom } from './settings.js'
+
+test('a container that is run as the Dockerfile says is not killed before the server has ended', async t => {
+  const given = {
+    PLATFORM_CLIENT_ID: 'a-client',
+    PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback',
+    PLATFORM_CLIENT_SECRET_FILE: '/run/secrets/client_secret',
+    SERVER_SESSION_SECRET_FILE: '/run/secrets/session_secret'
+  }
+  const { delaySeconds, graceSeconds } = (await settingsFrom(t, given)).config.shutdown
+  for (const file of ['deploy/Dockerfile', 'docs/deployment.md']) {
+    const [, seconds] = /--stop-timeout (\d+)/.exec(readText(file)) ?? []
+    t.true(Number(seconds) > delaySeconds + graceSeconds, file)
+  }
+})
