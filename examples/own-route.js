@@ -6,16 +6,12 @@
  *
  * takes the same environment and config files as the command line.
  */
-import { createApp, loadConfig, requireTokens } from 'platform-auth-server'
+import { loadConfig, requireTokens, startServer } from 'platform-auth-server'
 
 const HUBS = 'https://developer.api.autodesk.com/project/v1/hubs'
 
-/**
- * @param {import('platform-auth-server').Config} config
- * @param {{ hubsUrl?: string, parts?: Partial<import('platform-auth-server').AppParts> }} [options]
- */
-export function createExample(config, { hubsUrl = HUBS, parts } = {}) {
-  const app = createApp(config, parts)
+/** Puts the route behind those of the server. */
+export function addHubs(app, hubsUrl = HUBS) {
   app.use(async (ctx, next) => (ctx.path === '/api/hubs' ? requireTokens(ctx, () => hubs(ctx)) : next()))
 
   async function hubs(ctx) {
@@ -26,11 +22,21 @@ export function createExample(config, { hubsUrl = HUBS, parts } = {}) {
       ? await answer.json()
       : { error: 'server_error', error_description: 'The hubs are not to be had.' }
   }
-
-  return app
 }
 
 if (import.meta.filename === process.argv[1]) {
   const { config } = await loadConfig()
-  createExample(config).listen(config.port, config.host)
+  const server = await startServer(config, { extend: app => addHubs(app) })
+  process.stdout.write(`Listening at ${server.url}\n`)
+
+  // Requests under way are finished; then nothing is left to do and the process ends.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => server.close())
+  // Secrets that were rotated are read again; with settings that are wrong now, all stays as it was.
+  process.on('SIGHUP', async () => {
+    try {
+      server.replaceSecrets((await loadConfig()).config)
+    } catch (error) {
+      process.stderr.write(`${error.message}\n`)
+    }
+  })
 }

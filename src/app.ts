@@ -71,6 +71,6 @@ const gates = new WeakMap<Koa, Middleware>()
  */
 export const requireTokens: Middleware = async function requireTokens(ctx, next) {
   const gate = gates.get(ctx.app)
-  if (!gate) throw new TypeError('requireTokens works in an application made by createApp')
+  if (!gate) throw new TypeError('requireTokens works in an application made by startServer or createApp')
   await gate(ctx, next)
 }

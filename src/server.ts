@@ -1,12 +1,17 @@
 /** The listening process: limits on what clients may send, and an end that finishes what was begun. */
 import http, { type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { assemble } from './app.js'
+import { assemble, type createApp } from './app.js'
 import type { Config } from './config/settings.js'
 import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { type AppParts, createServices } from './services.js'
+
+export interface StartOptions extends Partial<AppParts> {
+  /** Routes of your own (`app.use`): they come after ours, with `requireTokens` in front of those that need tokens. */
+  readonly extend?: (app: ReturnType<typeof createApp>) => void
+}
 
 export interface RunningServer {
   readonly port: number
@@ -33,12 +38,13 @@ const LIMITS = {
 }
 
 /**
+ * What the command line runs. Signals are left to the caller: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP.
  * Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had.
  * @param limits for tests that cannot wait as long as a slow client may take
  */
 export async function startServer(
   config: Config,
-  parts: Partial<AppParts> = {},
+  { extend, ...parts }: StartOptions = {},
   limits: Partial<typeof LIMITS> = {}
 ): Promise<RunningServer> {
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
@@ -47,6 +53,12 @@ export async function startServer(
   prometheus?.watchStore(() => coordination.status().store)
   let draining = false
   const app = assemble(services, () => draining)
+  try {
+    extend?.(app)
+  } catch (error) {
+    await coordination.close()
+    throw error
+  }
   const handle = app.callback()
   // A request goes on although its client has gone: a refresh that it began belongs to the whole deployment.
   let underWay = 0

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
+import { requireTokens } from '#src/app.js'
 import type { Coordination } from '#src/coordination/coordination.js'
 import { createMemoryCoordination } from '#src/coordination/memory.js'
 import { startServer } from '#src/server.js'
@@ -170,6 +171,65 @@ test('before it ends, the server says on /readyz that it will, and still answers
   t.is(idp.tokenRequests.length, 2)
   await closed
   await t.throwsAsync(newBrowser().get('/readyz'))
+})
+
+test('a program’s own routes come after ours, and a request to one is finished before the end, too', async t => {
+  let arrive = () => {}
+  let goOn = () => {}
+  const arrived = new Promise<void>(resolve => {
+    arrive = resolve
+  })
+  const released = new Promise<void>(resolve => {
+    goOn = resolve
+  })
+  const paths: string[] = []
+  const { server, browser, idp, clock } = await startTestServer(t, {
+    parts: {
+      extend(app) {
+        app.use((ctx, next) => {
+          paths.push(ctx.path)
+          return requireTokens(ctx, next)
+        })
+        app.use(async ctx => {
+          arrive()
+          await released
+          ctx.body = { lifetime: ctx.state.tokens.internal.expires_in }
+        })
+      }
+    }
+  })
+  t.is((await browser.get('/healthz')).statusCode, 200)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  t.is((await browser.fetch('/api/own')).statusCode, 401)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const asked = browser.fetch('/api/own')
+  await arrived
+  const closed = server.close()
+  goOn()
+  const response = await asked
+  await closed
+  t.deepEqual(response.json(), { lifetime: 3599 })
+  t.is(response.setCookies.length, 1)
+  t.is(idp.tokenRequests.length, 2)
+  t.deepEqual(paths, ['/api/own', '/api/own'])
+})
+
+test('routes that cannot be added are an error at the start, and nothing stays open', async t => {
+  const idp = await createHostileIdp(t)
+  const { log } = await collectLogs()
+  let closes = 0
+  const coordination = {
+    ...createMemoryCoordination(Date.now),
+    close: async () => {
+      closes += 1
+    }
+  }
+  const extend = () => {
+    throw new Error('no such table')
+  }
+  await t.throwsAsync(startServer(testConfig(idp), { log, coordination, extend }), { message: 'no such table' })
+  t.is(closes, 1)
 })
 
 test('to close it again is to wait for the same end', async t => {

@@ -1,38 +1,37 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import test, { type ExecutionContext } from 'ava'
-import type Koa from 'koa'
-import { pino } from 'pino'
-import type { Config } from '#src/config/settings.js'
-import type { AppParts } from '#src/services.js'
+import type { createApp } from '#src/app.js'
 import { createBrowser } from '../helpers/browser.js'
-import { createClock } from '../helpers/clock.js'
-import { testConfig } from '../helpers/config.js'
+import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { signIn } from '../helpers/server.js'
+import { environmentFor } from '../helpers/program.js'
+import { repository } from '../helpers/repository.js'
+import { signIn, startTestServer } from '../helpers/server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 
 interface Example {
-  createExample(config: Config, options: { hubsUrl: string; parts: Partial<AppParts> }): Koa
+  addHubs(app: ReturnType<typeof createApp>, hubsUrl: string): void
 }
 
+const path = `${repository}examples/own-route.js`
+
 async function startExample(t: ExecutionContext) {
-  const clock = createClock()
-  const idp = await createHostileIdp(t, { now: clock.now })
   const asked: (string | undefined)[] = []
-  const platform = await listen(t, (request, response) => {
+  const hubsUrl = await listen(t, (request, response) => {
     asked.push(request.headers.authorization)
     response.setHeader('content-type', 'application/json')
     response.end('{"data":["a hub"]}')
   })
-  const config = testConfig(idp, { mode: 'dual' })
-  const specifier = new URL('../../examples/own-route.js', import.meta.url).href
-  const { createExample } = (await import(specifier)) as Example
-  const parts = { now: clock.now, log: pino({ level: 'silent' }) }
-  const own = await listen(t, createExample(config, { hubsUrl: platform, parts }).callback())
-  const { origin } = new URL(config.platform.callbackUrl)
-  const browser = createBrowser(t, { origin, connectTo: { [origin]: own }, now: clock.now })
-  return { clock, idp, asked, browser }
+  const { addHubs } = (await import(path)) as Example
+  const started = await startTestServer(t, { mode: 'dual', parts: { extend: app => addHubs(app, hubsUrl) } })
+  return { ...started, asked }
 }
 
 async function listen(t: ExecutionContext, handle: http.RequestListener): Promise<string> {
@@ -68,4 +67,42 @@ test('the example answers 401 with an empty body when nobody is signed in, and a
   t.is(response.statusCode, 401)
   t.is(response.text(), '')
   t.deepEqual(asked, [])
+})
+
+test('the example as a program: secrets are read again on SIGHUP, and SIGTERM finishes what is under way', async t => {
+  // Tokens that live a second have expired soon: the clock of another process cannot be moved.
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, accessTokenLifetimeSeconds: 1 })
+  const { SERVER_SESSION_SECRET: secret = '', ...settings } = environmentFor(idp, defaultCallbackUrl)
+  const cwd = await tempFolder(t, { '.env': `SERVER_SESSION_SECRET=${secret}\n` })
+  const program = spawn(process.execPath, [path], { cwd, env: settings })
+  t.teardown(() => program.kill('SIGKILL'))
+  const ended = once(program, 'close')
+  let complaints = ''
+  program.stderr.on('data', text => {
+    complaints += text
+  })
+  const [line] = await once(createInterface(program.stdout), 'line')
+  const [url = ''] = /http:\S+$/.exec(line) ?? []
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: url } })
+  await signIn(browser)
+
+  await writeFile(join(cwd, '.env'), 'SERVER_SESSION_SECRET=short\n')
+  program.kill('SIGHUP')
+  await eventually(() => complaints.includes('session.secret'))
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  await writeFile(join(cwd, '.env'), `SERVER_SESSION_SECRET=${secret.split('').reverse().join('')}\n`)
+  program.kill('SIGHUP')
+  while ((await browser.fetch('/api/auth/profile')).statusCode === 200) t.is(program.exitCode, null)
+
+  await signIn(browser)
+  await new Promise(resolve => setTimeout(resolve, 1100))
+  const hold = idp.hold('token')
+  const asked = browser.fetch('/api/auth/profile')
+  await hold.arrived()
+  program.kill('SIGTERM')
+  hold.release()
+  const response = await asked
+  t.is(response.statusCode, 200)
+  t.true(response.setCookies.length > 0)
+  t.deepEqual(await ended, [0, null])
 })

@@ -1,8 +1,7 @@
 // A whole server, an identity provider, a browser and a clock of its own for one test.
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { type RunningServer, startServer } from '#src/server.js'
-import type { AppParts } from '#src/services.js'
+import { type RunningServer, type StartOptions, startServer } from '#src/server.js'
 import { type Browser, type BrowserResponse, createBrowser } from './browser.js'
 import { type ByteRecorder, recordBytes } from './byte-recorder.js'
 import { type Clock, createClock } from './clock.js'
@@ -18,7 +17,7 @@ export interface TestServerOptions {
   readonly idp?: HostileIdp
   readonly clock?: Clock
   readonly logLevel?: Config['log']['level']
-  readonly parts?: Partial<AppParts>
+  readonly parts?: StartOptions
   /** Shorter patience with slow clients than a real server has. */
   readonly limits?: Parameters<typeof startServer>[2]
 }

@@ -138,12 +138,14 @@ test('the package, installed in an empty folder, runs by npx and can be imported
   t.is(compiled.status, 0, compiled.all)
 
   const imported = run([process.execPath, '--input-type=module', '--eval', printing], folder)
-  t.is(imported.stdout, 'function function ConfigError object\n', imported.all)
+  t.is(imported.stdout, 'function function function ConfigError object\n', imported.all)
 })
 
 // An unused "expect an error" is one itself: so types that have become any are found.
 const importing = `
-import { createApp, loadConfig, requireTokens, ConfigError, type Config, type TokenObject } from 'platform-auth-server'
+import {
+  createApp, loadConfig, requireTokens, startServer, ConfigError, type Config, type RunningServer, type TokenObject
+} from 'platform-auth-server'
 const { config } = await loadConfig({ env: {}, cwd: '.' })
 const app = createApp(config)
 app.use(requireTokens)
@@ -153,6 +155,18 @@ app.use(async ctx => {
 })
 const port: Config['port'] = config.port
 app.listen(port)
+const server: RunningServer = await startServer(config, {
+  extend(app) {
+    app.use(requireTokens)
+    // @ts-expect-error
+    app.nothing()
+  }
+})
+const url: string = server.url
+server.replaceSecrets(config)
+const closed: Promise<void> = server.close()
+// @ts-expect-error
+server.nothing()
 // @ts-expect-error
 app.nothing()
 // @ts-expect-error
@@ -160,7 +174,7 @@ config.nothing
 export { ConfigError }
 `
 const printing = `
-import { createApp, requireTokens, ConfigError } from 'platform-auth-server'
+import { createApp, requireTokens, startServer, ConfigError } from 'platform-auth-server'
 import schema from 'platform-auth-server/schema.json' with { type: 'json' }
-console.log(typeof createApp, typeof requireTokens, ConfigError.name, schema.type)
+console.log(typeof createApp, typeof requireTokens, typeof startServer, ConfigError.name, schema.type)
 `
