@@ -23,7 +23,7 @@ export interface RunningServer {
   replaceSecrets(fresh: Config): void
   /**
    * Ends as a deployment wants it: says so on `/readyz`, goes on for `shutdown.delaySeconds`, finishes the requests
-   * under way within `shutdown.graceSeconds`, then closes what is left. Resolves when everything has ended.
+   * and revocations under way within `shutdown.graceSeconds`, then closes what is left. Resolves when everything has ended.
    */
   close(): Promise<void>
 }
@@ -49,7 +49,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...parts })
-  const { log, transport, coordination } = services
+  const { log, transport, coordination, background } = services
   prometheus?.watchStore(() => coordination.status().store)
   let draining = false
   const app = assemble(services, () => draining)
@@ -99,7 +99,10 @@ export async function startServer(
     connections.drain()
     await pause(config.shutdown.delaySeconds * 1000)
     const graceMs = config.shutdown.graceSeconds * 1000
-    await Promise.all([connections.end(graceMs), within(graceMs, allHaveEnded())])
+    const connectionsEnded = connections.end(graceMs)
+    // What a request began in the background, revocations above all, is finished like the request itself.
+    const workEnded = Promise.all([connectionsEnded, allHaveEnded()]).then(() => background.ended())
+    await Promise.all([connectionsEnded, within(graceMs, workEnded)])
     await coordination.close()
     transport.close()
     await scrapes?.close()

@@ -4,9 +4,10 @@ import type { Config } from './config/settings.js'
 import type { Coordination } from './coordination/coordination.js'
 import { createCoordination } from './coordination/index.js'
 import { AUTH_PATH } from './http/auth-routes.js'
+import { createBackground } from './http/background.js'
 import { cookieNames } from './http/cookies.js'
 import { createRequestLog } from './http/request.js'
-import { createIdentityProvider } from './idp/client.js'
+import { createIdentityProvider, type IdentityProvider } from './idp/client.js'
 import { measured } from './idp/measured-transport.js'
 import { createTransport } from './idp/transport.js'
 import { logOptions } from './log.js'
@@ -37,7 +38,13 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
   const basePath = new URL(platform.callbackUrl).pathname.slice(0, -`${AUTH_PATH}/callback`.length)
 
   const transport = measured(createTransport(platform.timeoutSeconds * 1000), metrics)
-  const idp = createIdentityProvider(platform, transport)
+  const background = createBackground()
+  const provider = createIdentityProvider(platform, transport)
+  // Hardly anybody waits for a revocation, but a token that is to go must not outlive this process.
+  const idp: IdentityProvider = {
+    ...provider,
+    revokeRefreshToken: refreshToken => background.add(provider.revokeRefreshToken(refreshToken))
+  }
   const mode = createMode(config, idp, now)
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
@@ -69,6 +76,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     homeUrl: new URL(homePath, platform.callbackUrl).href,
     signInPath: `${basePath}${AUTH_PATH}/login`,
     transport,
+    background,
     idp,
     mode,
     offersPublicToken: mode.offersPublicToken,

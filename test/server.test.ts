@@ -10,10 +10,17 @@ import { startServer } from '#src/server.js'
 import { createClock } from './helpers/clock.js'
 import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
-import { createHostileIdp } from './helpers/hostile-idp/index.js'
+import { createHostileIdp, faults } from './helpers/hostile-idp/index.js'
 import { collectLogs } from './helpers/logs.js'
 import { sendRaw } from './helpers/raw.js'
-import { signIn, startTestServer, type TestServerOptions } from './helpers/server.js'
+import {
+  openCallback,
+  signIn,
+  startLogin,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions
+} from './helpers/server.js'
 import { tempFolder } from './helpers/temp-folder.js'
 
 const healthz = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
@@ -129,6 +136,52 @@ test('a provider that does not answer holds up the end no longer than the grace'
   page.abort()
   await t.throwsAsync(asked)
   t.true((await time(server.close())) < 5000)
+})
+
+// The token of a login that is over must not outlive the process that promised to revoke it.
+const revocations: Record<string, (started: TestServer) => Promise<number>> = {
+  async 'a logout'({ browser }) {
+    await signIn(browser)
+    return (await browser.navigate('/api/auth/logout')).statusCode
+  },
+  async 'a refused login'({ browser, idp }) {
+    const callbackUrl = await startLogin(browser)
+    idp.fail('token', faults.none, faults.change({ scope: 'data:read viewables:read' }))
+    return (await openCallback(browser, callbackUrl)).statusCode
+  }
+}
+
+for (const [what, begin] of Object.entries(revocations)) {
+  test(`a revocation after ${what} is finished before the end, with its line in the log`, async t => {
+    const started = await startTestServer(t, { mode: 'dual' })
+    const { server, idp, logs } = started
+    const hold = idp.hold('revoke')
+    t.is(await begin(started), what === 'a logout' ? 302 : 502)
+    await hold.arrived()
+    let hasEnded = false
+    const closed = server.close().then(() => {
+      hasEnded = true
+    })
+    await new Promise(resolve => setTimeout(resolve, 300))
+    t.false(hasEnded)
+    hold.release()
+    t.true((await time(closed)) < 1000)
+    t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
+    t.is(
+      logs.find(({ event }) => event === 'revocation_failed'),
+      undefined
+    )
+    t.is(logs.find(({ event }) => event === 'revoked') !== undefined, what === 'a logout')
+  })
+}
+
+test('a revocation at a provider that does not answer holds up the end no longer than the grace', async t => {
+  const { server, browser, idp } = await startTestServer(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
+  await signIn(browser)
+  const hold = idp.hold('revoke')
+  await browser.navigate('/api/auth/logout')
+  await hold.arrived()
+  t.true((await time(server.close())) < 1500)
 })
 
 test('what is not finished within the grace is cut', async t => {

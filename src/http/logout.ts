@@ -5,6 +5,7 @@ import type { IdentityProvider } from '../idp/client.js'
 import { endSession } from '../modes/logouts.js'
 import type { Renewals } from '../modes/renewal.js'
 import type { SessionRecord } from '../session/record.js'
+import type { Background } from './background.js'
 import type { CookieNames } from './cookies.js'
 import { clearLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
@@ -16,6 +17,7 @@ export interface LogoutParts {
   readonly idp: IdentityProvider
   readonly renewals: Renewals
   readonly coordination: Coordination
+  readonly background: Background
   readonly cookies: CookieNames
   readonly homePath: string
   readonly homeUrl: string
@@ -24,14 +26,14 @@ export interface LogoutParts {
 
 /** `GET /api/auth/logout`: ends the session here, and as configured at the provider. Works whatever the provider does. */
 export function logout(parts: LogoutParts): Middleware {
-  const { config, idp, renewals, coordination, cookies, homePath, homeUrl, requestLog } = parts
+  const { config, idp, renewals, coordination, background, cookies, homePath, homeUrl, requestLog } = parts
   const { clientId } = config.platform
 
   return async function logout(ctx) {
     const record = sessionRecord(ctx)
     if (record) {
       await endSession(coordination, record.id, config.session.maxAgeSeconds * 1000)
-      if (config.logout === 'revoke') void revoke(ctx, record)
+      if (config.logout === 'revoke') void background.add(revoke(ctx, record))
     }
     await removeSession(ctx)
     clearLoginCookie(ctx, cookies)
