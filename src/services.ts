@@ -1,5 +1,6 @@
 /** The parts of the server, made from the configuration in the order they need each other. */
 import { type Logger, pino } from 'pino'
+import { basePathOf, homeUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
 import type { Coordination } from './coordination/coordination.js'
 import { createCoordination } from './coordination/index.js'
@@ -35,7 +36,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
   const { session, platform, refresh } = config
   const maxAgeSeconds = session.maxAgeSeconds
   const cookies = cookieNames(session.cookieName, platform.callbackUrl)
-  const basePath = new URL(platform.callbackUrl).pathname.slice(0, -`${AUTH_PATH}/callback`.length)
+  const basePath = basePathOf(platform.callbackUrl)
 
   const transport = measured(createTransport(platform.timeoutSeconds * 1000), metrics)
   const background = createBackground()
@@ -55,8 +56,6 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
   const coordination = given.coordination ?? createCoordination(config, { keyring, now, log })
 
-  const homePath = `${basePath}/`
-
   /** Takes over the secrets of `fresh`, and nothing else of it; sessions sealed with a secret still listed stay open. */
   function replaceSecrets(fresh: Config) {
     keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
@@ -72,8 +71,8 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     requestLog: createRequestLog(log),
     cookies,
     maxAgeSeconds,
-    homePath,
-    homeUrl: new URL(homePath, platform.callbackUrl).href,
+    homePath: `${basePath}/`,
+    homeUrl: homeUrlOf(platform.callbackUrl),
     signInPath: `${basePath}${AUTH_PATH}/login`,
     transport,
     background,

@@ -68,6 +68,23 @@ export const redisAddress: ValueType<string> = {
   mask: address => withoutUser(address).replace(/(sentinelPassword=)[^&]*/g, '$1***')
 }
 
+/** The public path in front of ours, which a proxy takes off: '' or '/path'. */
+export function basePathOf(callbackUrl: string): string {
+  return pathOf(callbackUrl).slice(0, -callbackPath.length)
+}
+
+/** The start page: where people are after login and logout. */
+export function homeUrlOf(callbackUrl: string): string {
+  return `${new URL(callbackUrl).origin}${basePathOf(callbackUrl)}/`
+}
+
+/** Whether secrets may be sent there: https, or plain http that does not leave this machine. */
+export function isSafeAddress(address: string): boolean {
+  if (!URL.canParse(address)) return false
+  const { protocol } = new URL(address)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(address))
+}
+
 /** True for a host that only this machine can answer for. */
 export function isLoopback(address: string): boolean {
   const { hostname } = new URL(address)
@@ -84,10 +101,7 @@ function providerChecks(v: Parameters<ValueType<string>['schema']>[0]) {
     v.check<string, string>(isWebAddress, 'it is not an absolute http or https address'),
     v.check<string, string>(address => !hasUser(address), 'it holds a user name'),
     v.check<string, string>(address => !address.includes('#'), 'it holds a fragment'),
-    v.check<string, string>(
-      address => address.toLowerCase().startsWith('https:') || isLoopback(address),
-      'plain http would carry secrets over the network'
-    )
+    v.check<string, string>(isSafeAddress, 'plain http would carry secrets over the network')
   ] as const
 }
 

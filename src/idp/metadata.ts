@@ -1,4 +1,5 @@
 /** Where the identity provider's endpoints are: those of APS, configured one by one, or discovered from an issuer. */
+import { isSafeAddress } from '../config/addresses.js'
 import type { Config } from '../config/settings.js'
 import { UpstreamError } from './errors.js'
 import { isJsonObject } from './json.js'
@@ -102,15 +103,4 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
 
 function optional(configured: string | undefined, otherwise: string | undefined): string | undefined {
   return configured === 'none' ? undefined : (configured ?? otherwise)
-}
-
-/** Whether tokens and codes may be sent there: https, or plain http that does not leave this machine. */
-export function isSafeAddress(address: string): boolean {
-  if (!URL.canParse(address)) return false
-  const { protocol, hostname } = new URL(address)
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname)
 }

@@ -1,4 +1,4 @@
-import { callbackPath, isLoopback } from '../../config/addresses.js'
+import { basePathOf, callbackPath, homeUrlOf, isLoopback } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
 import { about, type Finding } from './finding.js'
 
@@ -12,12 +12,6 @@ export function callback(config: Config): Finding[] {
     ok(`Register exactly ${callbackUrl} at the provider; people open ${homeUrlOf(callbackUrl)}.`),
     ...rules.flatMap(rule => rule(place) ?? [])
   ]
-}
-
-/** The start page: where people are after login and logout. */
-export function homeUrlOf(callbackUrl: string): string {
-  const { origin, pathname } = new URL(callbackUrl)
-  return `${origin}${pathname.slice(0, -callbackPath.length)}/`
 }
 
 interface Place {
@@ -91,8 +85,8 @@ function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: Place):
   )
 }
 
-function basePath({ isHttps, isLocal, port, listeningPort, url }: Place): Finding | undefined {
-  const path = url.pathname.slice(0, -callbackPath.length)
+function basePath({ isHttps, isLocal, port, listeningPort, callbackUrl }: Place): Finding | undefined {
+  const path = basePathOf(callbackUrl)
   if (path === '') return undefined
   const message = `The server answers ${callbackPath}; a proxy must take ${path} off the path of every request.`
   if (isHttps || !isLocal || port !== listeningPort) return ok(message)

@@ -1,6 +1,6 @@
+import { homeUrlOf } from '../../config/addresses.js'
 import { OAuthError, UpstreamError } from '../../idp/errors.js'
 import { type Asked, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
-import { homeUrlOf } from './callback.js'
 import { about, type Finding } from './finding.js'
 import type { Provider } from './provider.js'
 

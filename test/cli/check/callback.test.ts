@@ -1,5 +1,6 @@
 import test from 'ava'
-import { callback, homeUrlOf } from '#src/cli/check/callback.js'
+import { callback } from '#src/cli/check/callback.js'
+import { homeUrlOf } from '#src/config/addresses.js'
 import type { Config } from '#src/config/settings.js'
 import { testConfig } from '../../helpers/config.js'
 import { someProvider } from './checked.js'

@@ -1,0 +1,44 @@
+import test from 'ava'
+import { basePathOf, homeUrlOf, isSafeAddress } from '#src/config/addresses.js'
+
+const addresses: readonly (readonly [address: string, isSafe: boolean])[] = [
+  ['https://idp.example', true],
+  ['https://localhost:8443/x', true],
+  ['http://localhost:8080/x', true],
+  ['http://LOCALHOST/x', true],
+  ['http://127.0.0.1:8080', true],
+  ['http://127.1.2.3', true],
+  ['http://[::1]:8080', true],
+  ['http://2130706433', true],
+  ['http://idp.example', false],
+  ['http://localhost.evil.example', false],
+  ['http://evil.example/localhost', false],
+  ['http://localhost@evil.example', false],
+  ['http://127.0.0.1.evil.example', false],
+  ['http://128.0.0.1', false],
+  ['http://10.0.0.1', false],
+  ['http://0.0.0.0', false],
+  ['http://[::ffff:127.0.0.1]', false],
+  ['http://[::2]', false],
+  ['ftp://localhost', false],
+  ['file:///etc/passwd', false],
+  ['localhost', false],
+  ['', false]
+]
+
+for (const [address, isSafe] of addresses) {
+  test(`tokens ${isSafe ? 'may' : 'must not'} be sent to "${address}"`, t => {
+    t.is(isSafeAddress(address), isSafe)
+  })
+}
+
+for (const [callbackUrl, basePath, homeUrl] of [
+  ['https://app.example.com/api/auth/callback', '', 'https://app.example.com/'],
+  ['https://app.example.com/tools/a/api/auth/callback?x=y', '/tools/a', 'https://app.example.com/tools/a/'],
+  ['http://localhost:8080/api/auth/callback', '', 'http://localhost:8080/']
+] as const) {
+  test(`what the callback URL ${callbackUrl} has before our path is the base of our own addresses`, t => {
+    t.is(basePathOf(callbackUrl), basePath)
+    t.is(homeUrlOf(callbackUrl), homeUrl)
+  })
+}
