@@ -3,6 +3,7 @@ import http, { type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { assemble, type createApp } from './app.js'
 import type { Config } from './config/settings.js'
+import { within } from './coordination/within.js'
 import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
 import { listenForScrapes } from './metrics/listener.js'
@@ -102,7 +103,7 @@ export async function startServer(
     const connectionsEnded = connections.end(graceMs)
     // What a request began in the background, revocations above all, is finished like the request itself.
     const workEnded = Promise.all([connectionsEnded, allHaveEnded()]).then(() => background.ended())
-    await Promise.all([connectionsEnded, within(graceMs, workEnded)])
+    await Promise.all([connectionsEnded, within(graceMs, workEnded).catch(() => {})])
     await coordination.close()
     transport.close()
     await scrapes?.close()
@@ -130,16 +131,6 @@ function listen(server: Server, { port, host }: Config): Promise<void> {
     server.once('error', reject)
     server.listen({ port, ...(host !== undefined && { host }) }, () => {
       server.off('error', reject)
-      resolve()
-    })
-  })
-}
-
-function within(ms: number, work: Promise<unknown>): Promise<void> {
-  return new Promise(resolve => {
-    const deadline = setTimeout(resolve, ms)
-    void work.then(() => {
-      clearTimeout(deadline)
       resolve()
     })
   })

@@ -3,8 +3,9 @@ import { parseRedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
 import { prefixOf } from './index.js'
 import { openRedisClient, type RedisClient, type RedisCommands } from './redis-client.js'
-import { reasonOf, within } from './redis-link.js'
+import { reasonOf } from './redis-link.js'
 import { createRedisResults, NO_RUN, RUN_LENGTH } from './redis-results.js'
+import { within } from './within.js'
 
 const KEPT_MS = 1000
 

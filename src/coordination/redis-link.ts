@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
+import { TooLateError, within } from './within.js'
 
 /**
  * Whether Redis can be used now, decided in one place, so that a Redis in trouble costs each request next to nothing:
@@ -215,26 +216,6 @@ export function createRedisLink(parts: RedisLinkParts): RedisLink {
       await client?.close()
     }
   }
-}
-
-class TooLateError extends Error {}
-
-/** Rejects with TooLateError unless `promise` settles in time. */
-export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    // After a pause of this process the answer may lie in the socket unread; what is there by now is read first.
-    const timer = setTimeout(() => setImmediate(() => reject(new TooLateError())), ms)
-    promise.then(
-      value => {
-        clearTimeout(timer)
-        resolve(value)
-      },
-      error => {
-        clearTimeout(timer)
-        reject(error)
-      }
-    )
-  })
 }
 
 function isConnectionTrouble(error: unknown): boolean {

@@ -12,6 +12,7 @@ import type { RedisClient, RedisEvents } from './redis-client.js'
 import { createRedisLink } from './redis-link.js'
 import { type Begun, createRedisResults, NO_RUN, ORDINARY, PRECIOUS, RUN_LENGTH } from './redis-results.js'
 import { createWakeups } from './wakeups.js'
+import { within } from './within.js'
 
 export interface RedisCoordinationParts {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
@@ -270,12 +271,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
 
     async close() {
       const ends = [...runs.keys()].map(key => local.result(key))
-      let timer: NodeJS.Timeout | undefined
-      const deadline = new Promise<void>(resolve => {
-        timer = setTimeout(resolve, closeMs)
-      })
-      await Promise.race([Promise.all(ends), deadline])
-      clearTimeout(timer)
+      await within(closeMs, Promise.all(ends)).catch(() => {})
       clearInterval(extending)
       await link.close()
     }
