@@ -161,6 +161,14 @@ const provocations: readonly Provocation[] = [
     { answer: `GET ${path} 403`, mode: 'dual', provoke: get(path, { 'sec-fetch-site': 'same-site' }) },
     { answer: `GET ${path} 413`, mode: 'dual', provoke: withBody(path) },
     {
+      answer: `GET ${path} 500`,
+      mode: 'dual',
+      provoke: signedIn(path, server => {
+        expire(server)
+        server.idp.settings.accessTokenLength = 16_000
+      })
+    },
+    {
       answer: `GET ${path} 503`,
       mode: 'dual',
       provoke: signedIn(path, server => {

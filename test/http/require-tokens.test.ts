@@ -364,6 +364,25 @@ test('dual: a public token with more than the public scopes is refused, and noth
   t.deepEqual(idp.reuses, [])
 })
 
+test('a renewed session too large for its cookies is said in the log, and ends when the renewal is not kept any more', async t => {
+  const { browser, clock, idp, logs } = await startSignedIn(t, {})
+  const cookie = browser.cookies.value('platform_session')
+  clock.advanceSeconds(3600)
+  idp.settings.accessTokenLength = 16_000
+  for (let time = 0; time < 2; time += 1) {
+    const response = await browser.fetch('/api/auth/profile')
+    t.is(response.statusCode, 500)
+    t.is(response.json().error, 'session_too_large')
+    t.is(browser.cookies.value('platform_session'), cookie)
+  }
+  const line = logs.find(({ event, error }) => event === 'request_failed' && error === 'session_too_large')
+  t.is(line?.level, 50)
+  t.is(idp.tokenRequests.length, 2, 'nobody sends a spent refresh token')
+  clock.advanceSeconds(61)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  t.is(browser.cookies.value('platform_session'), undefined)
+})
+
 test('a slow provider is given up after the configured time, and the session stays', async t => {
   const { browser, clock, idp } = await startSignedIn(t, {})
   // Impatience would spoil the login on a slow machine, so that another replica has it.
