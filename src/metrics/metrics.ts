@@ -6,7 +6,7 @@ export interface Metrics {
   loginStarted(): void
   /** How a callback ended: `succeeded`, `repeated`, or the error code of its answer. */
   callbackEnded(outcome: string): void
-  /** As in the log: `refreshed`, `coalesced`, `kept`, `partial`, `rejected` or `failed`. */
+  /** For each request that needed it, as in the log: `refreshed`, `coalesced`, `kept`, `partial`, `rejected` or `failed`. */
   refreshEnded(outcome: string): void
   /** One call to an endpoint of the identity provider; the outcome is a status such as `200`, or `timeout`, `unreachable`. */
   providerCalled(endpoint: string, outcome: string, seconds: number): void

@@ -26,7 +26,11 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   collectDefaultMetrics({ register: registry })
   const logins = counter('logins_started_total', 'Browsers sent to the identity provider.')
   const callbacks = counter('callbacks_total', 'Callbacks by how they ended.', ['outcome'])
-  const refreshes = counter('refreshes_total', 'Requests that needed a renewed session, by outcome.', ['outcome'])
+  const refreshes = counter(
+    'refreshes_total',
+    'Requests that needed a renewed session, by outcome; those that one renewal at the provider serves count one each.',
+    ['outcome']
+  )
   const sessions = counter('sessions_read_total', 'Session cookies that came with requests.', ['outcome'])
   const cookieBytes = histogram('session_cookie_bytes', 'Bytes of cookies of a written session.', COOKIE_BYTES)
   const provider = histogram('provider_call_seconds', 'Calls to the identity provider.', PROVIDER_SECONDS, [
