@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { posix } from 'node:path'
 import test from 'ava'
+import { exitCodes } from '#src/cli/exit-codes.js'
 import { readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -64,6 +65,11 @@ test('a reload of the unit reads its secrets again, from files that its first li
     t.is(posix.dirname(file), '/etc/platform-auth-server')
     t.true(introduction.includes(posix.basename(file)), file)
   }
+})
+
+test('a crash is followed by a restart, wrong settings are not: they would be as wrong again', t => {
+  t.deepEqual(values('Restart'), ['on-failure'])
+  t.deepEqual(values('RestartPreventExitStatus'), [String(exitCodes.misused)])
 })
 
 test('a system call outside of the filter is refused and does not end the server', t => {
