@@ -1,11 +1,12 @@
 // How the program ends, as a process: what a supervisor, a container or a terminal sees of it.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { defaultCommand, environmentFor, type ProgramOptions, startProgram } from '../helpers/program.js'
+import { defaultCommand, environmentFor, type Program, type ProgramOptions, startProgram } from '../helpers/program.js'
 import { testWhere } from '../helpers/requirement.js'
 import { signIn } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -38,6 +39,21 @@ async function signInAndWait(browser: Browser) {
   await new Promise(resolve => setTimeout(resolve, 1100))
 }
 
+/** Until it takes no more connections. By connecting alone: fetch waits for ever when one ends before it was used. */
+async function untilItRefuses({ url }: Program) {
+  const { port, hostname: host } = new URL(url)
+  const takesOne = () =>
+    new Promise<boolean>(resolve => {
+      const socket = connect({ port: Number(port), host })
+      socket.on('connect', () => {
+        socket.destroy()
+        resolve(true)
+      })
+      socket.on('error', () => resolve(false))
+    })
+  while (await takesOne()) await new Promise(resolve => setTimeout(resolve, 10))
+}
+
 for (const stop of ['SIGTERM', 'SIGINT'] as const) {
   test(`${stop} in the middle of a slow refresh: the answer and its cookie arrive, and the exit code is 0`, async t => {
     const { idp, program, browser } = await start(t)
@@ -47,7 +63,7 @@ for (const stop of ['SIGTERM', 'SIGINT'] as const) {
     await hold.arrived()
     program.signal(stop)
     // Over: it does not listen any more, and still has not let go of the one who waits.
-    while (await fetch(program.url).catch(() => undefined)) await new Promise(resolve => setTimeout(resolve, 10))
+    await untilItRefuses(program)
     t.is(program.child.exitCode, null)
     const released = performance.now()
     hold.release()
@@ -82,7 +98,7 @@ test('a second signal ends it at once', async t => {
   const asked = browser.fetch('/api/auth/token').catch(() => 'cut off')
   await hold.arrived()
   program.signal('SIGTERM')
-  while (await fetch(program.url).catch(() => undefined)) await new Promise(resolve => setTimeout(resolve, 10))
+  await untilItRefuses(program)
   program.signal('SIGTERM')
   t.deepEqual(await program.ended, failed)
   t.is(await asked, 'cut off')
