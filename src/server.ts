@@ -6,6 +6,7 @@ import type { Config } from './config/settings.js'
 import { within } from './coordination/within.js'
 import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
+import { loadLibraries } from './http/libraries.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { type AppParts, createServices } from './services.js'
 
@@ -85,6 +86,8 @@ export async function startServer(
     const { port, host } = config.metrics
     return prometheus && port !== undefined ? listenForScrapes(prometheus, { port, host }) : undefined
   }
+
+  void loadLibraries()
 
   const { port } = server.address() as AddressInfo
   function allHaveEnded() {

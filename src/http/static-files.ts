@@ -3,16 +3,16 @@ import { existsSync, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, sep } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
-import koaStatic from 'koa-static'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
 import { HttpError } from './errors.js'
+import { loadKoaStatic } from './libraries.js'
 
 export function staticFiles(wwwroot: string): Middleware {
   const root = realpathSync(wwwroot)
   const inside = root.endsWith(sep) ? root : root + sep
   // The contract lets files go before routes; looking for them on every API request is only worth it if there are any.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
-  const serve = koaStatic(root, { setHeaders })
+  let serve: Middleware | undefined
 
   function setHeaders(response: ServerResponse, path: string, stats: Stats) {
     if (!stats.isFile() || !realpathSync(path).startsWith(inside)) throw new NotServedError()
@@ -28,6 +28,7 @@ export function staticFiles(wwwroot: string): Middleware {
 
   async function serveFile(ctx: Context, next: Next) {
     let found = true
+    serve ??= (await loadKoaStatic())(root, { setHeaders })
     try {
       await serve(ctx, async () => {
         found = false
