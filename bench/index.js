@@ -13,9 +13,11 @@ import { parseOptions, USAGE } from './options.js'
 import { LOAD_CORE, startProcess, unpinned } from './processes.js'
 import { profile } from './profile.js'
 import { print } from './report.js'
+import { measureScale } from './scale.js'
 import { FILE_BYTES, FILE_NAME, scenarios } from './scenarios.js'
+import { measureSoak } from './soak.js'
 import { measureStartup } from './startup.js'
-import { memoryTable, startupTable, throughputTable } from './tables.js'
+import { memoryTable, scaleTable, soakTable, startupTable, throughputTable } from './tables.js'
 import { measureThroughput } from './throughput.js'
 
 try {
@@ -36,7 +38,7 @@ async function main(options) {
   const load = startProcess('load.js', LOAD_CORE)
   const provider = startProcess('provider.js', LOAD_CORE)
   try {
-    const around = { load, wwwroot, providerUrl: await provider.ask('start') }
+    const around = { load, provider, wwwroot, providerUrl: await provider.ask('start') }
     if (options.profile !== undefined) {
       await profile(options.profile, options.candidate, around, options)
       return
@@ -52,6 +54,8 @@ async function main(options) {
 async function measure(name, around, options) {
   if (name === 'startup') return startupTable(await measureStartup(around, options))
   if (name === 'memory') return memoryTable(await measureMemory(around, options), options.requests)
+  if (name === 'scale') return scaleTable(await measureScale(around, options))
+  if (name === 'soak') return soakTable(await measureSoak(around, options))
   return throughputTable(name, scenarios[name], await measureThroughput(scenarios[name], around, options))
 }
 

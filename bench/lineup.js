@@ -1,17 +1,19 @@
 /** The candidates of a scenario: each in a process of its own on the same core, with a cookie, and found to answer rightly. */
 import { randomBytes } from 'node:crypto'
-import http from 'node:http'
+import { get, HEADERS } from './get.js'
 import { SERVER_CORE, startProcess } from './processes.js'
 import { SERVER } from './scenarios.js'
 import { createSession, createSessions, expired } from './sessions.js'
 
-// As a page's fetch sends them; every candidate gets the same.
-const HEADERS = { accept: '*/*', 'accept-encoding': 'gzip, deflate, br', 'sec-fetch-site': 'same-origin' }
 const SESSIONS_IN_TURN = 10_000
 
 /**
  * What a measurement takes place among.
- * @typedef {{ load: ReturnType<typeof startProcess>, providerUrl: string, wwwroot: string }} Around
+ * @typedef {object} Around
+ * @property {ReturnType<typeof startProcess>} load
+ * @property {ReturnType<typeof startProcess>} provider
+ * @property {string} providerUrl
+ * @property {string} wwwroot
  */
 
 /**
@@ -78,17 +80,6 @@ async function prepare({ path, status, fresh, isRight }, { name, process, port, 
       return { rate: requests / took, cpuMicros: cpuMicros / requests, p99, busy: cpuMicros / (took * 1e6) }
     }
   }
-}
-
-/** Not `fetch`, which adds headers of its own and would be refused as a script where only a person may go. */
-function get({ url, headers }) {
-  return new Promise((resolve, reject) => {
-    const request = http.get(url, { headers, agent: false }, async response => {
-      const chunks = await response.toArray()
-      resolve({ status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks).toString() })
-    })
-    request.on('error', reject)
-  })
 }
 
 function padded(cookie, bytes) {

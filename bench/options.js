@@ -3,14 +3,14 @@ import { parseArgs } from 'node:util'
 import { SERVER, scenarios } from './scenarios.js'
 
 const SCENARIOS = Object.keys(scenarios)
-const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory']
+const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'scale', 'soak']
 
 export const USAGE = `npm run bench -- [options]
   --only NAMES      some of ${MEASUREMENTS.join(',')}
   --rounds N        rounds of every candidate (5)
   --seconds N       length of each (5)
   --connections N   kept open by the load (32)
-  --requests N      of the memory measurement (100000)
+  --requests N      of the memory and the soak measurement (100000)
   --peers           also other servers' ways, installed into bench/ first
   --profile NAME    a CPU profile of one scenario, in place of the measurements
   --candidate NAME  whose (${SERVER})`

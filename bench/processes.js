@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 
 export const SERVER_CORE = 0
 export const LOAD_CORE = 1
+/** Wherever the system puts it. */
+export const ANY_CORE = undefined
 
 const LONGEST_COMPLAINT = 4000
 
@@ -18,25 +20,28 @@ export const unpinned =
 
 /**
  * The command line of `node ...args` on one core.
- * @param {number} core
+ * @param {number | undefined} core
  * @param {string[]} args
  * @returns {[command: string, args: string[]]}
  */
 export function onCore(core, args) {
-  return unpinned ? [process.execPath, args] : ['taskset', ['-c', String(core), process.execPath, ...args]]
+  return unpinned || core === ANY_CORE
+    ? [process.execPath, args]
+    : ['taskset', ['-c', String(core), process.execPath, ...args]]
 }
 
 /**
  * Starts a file of this folder that calls `answerParent`.
  * @param {string} file
- * @param {number} core
+ * @param {number | undefined} core
  * @param {string[]} [args]
+ * @param {{ env?: Record<string, string>, cwd?: string }} [surroundings]
  */
-export function startProcess(file, core, args = []) {
+export function startProcess(file, core, args = [], { env: settings = {}, cwd } = {}) {
   const [command, commandArgs] = onCore(core, [fileURLToPath(new URL(file, import.meta.url)), ...args])
-  const env = { ...process.env, NODE_ENV: 'production' }
+  const env = { ...process.env, ...settings, NODE_ENV: 'production' }
   // What the server logs goes where an operator's collector would take it from: out of the process, and here nowhere.
-  const child = spawn(command, commandArgs, { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  const child = spawn(command, commandArgs, { env, cwd, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const name = [file, ...args].join(' ')
   let complaint = ''
   child.stderr.on('data', data => {

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import inspector from 'node:inspector/promises'
 import { answerParent } from './processes.js'
+import { usage } from './usage.js'
 
 const [name] = process.argv.slice(2)
 const { start } = await import(`./candidates/${name}.js`)
@@ -15,7 +16,7 @@ answerParent({
   },
   /** The `Cookie` header of a browser with this session. */
   cookie: session => candidate.cookie(session),
-  usage: () => ({ cpuMicros: cpuMicros(), residentBytes: process.memoryUsage.rss() }),
+  usage,
   async startProfile() {
     profiler.connect()
     await profiler.post('Profiler.enable')
@@ -28,8 +29,3 @@ answerParent({
     await writeFile(file, JSON.stringify(profile))
   }
 })
-
-function cpuMicros() {
-  const { user, system } = process.cpuUsage()
-  return user + system
-}

@@ -26,8 +26,13 @@ export function createSession(bytes, expiresAt = Date.now() + HOUR_MS) {
 }
 
 /** @param {Session} session */
+export function another(session) {
+  return { ...session, refresh_token: randomText(42) }
+}
+
+/** @param {Session} session */
 export function expired(session) {
-  return { ...session, refresh_token: randomText(42), expires_at: Date.now() - 1000 }
+  return { ...another(session), expires_at: Date.now() - 1000 }
 }
 
 /** @param {string} secret */
@@ -41,15 +46,25 @@ export function createSessions(secret) {
   })
   const transactions = createLoginTransactions(keyring.sealer('login state'), Date.now)
   const loginCookie = newLoginCookie()
+  const cookieOf = record =>
+    sessionCookie
+      .seal(record)
+      .map((chunk, index) => `${sessionCookie.names[index]}=${chunk}`)
+      .join('; ')
   return {
     open: sessionCookie.open,
     /**
      * The `Cookie` header of a browser with this session.
      * @param {Session} fields
      */
-    cookie(fields) {
-      const chunks = sessionCookie.seal({ id: randomText(22), issuedAt: Date.now(), fields })
-      return chunks.map((chunk, index) => `${sessionCookie.names[index]}=${chunk}`).join('; ')
+    cookie: fields => cookieOf({ id: randomText(22), issuedAt: Date.now(), fields }),
+    /**
+     * The same browser's an hour later: the tokens have expired, the refresh token is the one it has.
+     * @param {string} cookie
+     */
+    expire(cookie) {
+      const { fields, ...login } = sessionCookie.open(cookie)
+      return cookieOf({ ...login, fields: { ...fields, expires_at: Date.now() - 1000 } })
     },
     /** A browser on its way back from the provider. */
     callback() {

@@ -3,10 +3,10 @@
  * answer waits for; so both are measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from './ports.js'
 import { onCore, SERVER_CORE } from './processes.js'
 import { median } from './report.js'
 import { CALLBACK_URL } from './settings.js'
@@ -54,14 +54,4 @@ export async function measureStartup({ load }, { rounds }) {
   } finally {
     await rm(cwd, { recursive: true })
   }
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
 }

@@ -1,5 +1,10 @@
 /** How each measurement is shown. */
+import { availableParallelism } from 'node:os'
 import { table } from './report.js'
+import { scenarios } from './scenarios.js'
+
+// Less than that between two readings is how the heap breathes.
+const NOTEWORTHY_GROWTH = 0.05
 
 /**
  * @param {string} name
@@ -48,6 +53,33 @@ export function memoryTable(rows, requests) {
   ])
   const title = `\n## memory: MiB resident before, in the middle of and after ${requests} requests\n\n`
   return title + table(['', 'start', 'middle', 'end', 'ratio'], cells)
+}
+
+/** @param {Awaited<ReturnType<typeof import('./scale.js').measureScale>>} result */
+export function scaleTable(result) {
+  if (!result) return '\n## scale: skipped, neither redis-server nor valkey-server is installed\n'
+  const { askingAtOnce, providerCalls } = result
+  const title = 'processes that share a Redis, an active dual session of 2 kB'
+  return `${throughputTable('scale', { ...scenarios.token, title }, result)}
+On ${availableParallelism()} cores, which the server processes share with their load and with Redis; nothing is pinned.
+Of several processes together: p99 is the worst one's, core busy the sum.
+${askingAtOnce} requests at once with one expired session, spread over the processes, once a round: all 200, ${providerCalls} provider calls each time.
+`
+}
+
+/** @param {Awaited<ReturnType<typeof import('./soak.js').measureSoak>>} result */
+export function soakTable({ resident, statuses, renewals, calls, sessions, expiredEvery, keepSeconds }) {
+  const [, , middle, , end] = resident
+  const growth = (end - middle) / middle
+  const change = `${growth < 0 ? '' : '+'}${(growth * 100).toFixed(1)}%`
+  const verdict = growth > NOTEWORTHY_GROWTH ? 'grew' : 'did not grow'
+  const answers = Object.entries(statuses).map(([status, count]) => `${count} of ${status}`)
+  const title = `\n## soak: MiB resident over ${sessions} sessions in random order, one expired in every ${expiredEvery} requests\n\n`
+  const cells = [['platform-auth-server', ...resident.map(value => value.toFixed(1))]]
+  return `${title}${table(['', 'start', '1/4', '2/4', '3/4', 'end'], cells)}
+Answers: ${answers.join(', ')}. ${renewals} renewals, ${calls} provider calls. Renewals were kept ${keepSeconds} s.
+The second half ${verdict}: ${change}.
+`
 }
 
 function milliseconds(value) {

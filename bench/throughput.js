@@ -2,7 +2,7 @@
 import { startCandidates } from './lineup.js'
 import { median } from './report.js'
 
-const WARM_UP_SECONDS = 1
+export const WARM_UP_SECONDS = 1
 
 /**
  * @typedef {object} Row
@@ -28,9 +28,7 @@ export async function measureThroughput(scenario, around, { rounds, seconds, con
     for (const candidate of candidates) await candidate.load({ ...job, seconds: WARM_UP_SECONDS })
     const results = Object.fromEntries(names.map(name => [name, []]))
     for (let round = 0; round < rounds; round++) {
-      // Whoever comes first after a pause has the cooler processor; so everyone does once.
-      const first = round % candidates.length
-      for (const candidate of [...candidates.slice(first), ...candidates.slice(0, first)]) {
+      for (const candidate of inTurn(candidates, round)) {
         results[candidate.name].push(await candidate.load(job))
       }
     }
@@ -40,8 +38,22 @@ export async function measureThroughput(scenario, around, { rounds, seconds, con
   }
 }
 
-/** @returns {Row} */
-function summary(name, results, references) {
+/**
+ * Whoever comes first after a pause has the cooler processor; so everyone does once.
+ * @template T
+ * @param {T[]} list
+ * @param {number} round
+ */
+export function inTurn(list, round) {
+  const first = round % list.length
+  return [...list.slice(first), ...list.slice(0, first)]
+}
+
+/**
+ * The medians of what one had in each round, beside what another had in the same.
+ * @returns {Row}
+ */
+export function summary(name, results, references) {
   const medianOf = pick => median(results.map((result, round) => pick(result, references[round])))
   return {
     name,

@@ -35,10 +35,15 @@ export function tokenObject({ public_token, expires_at }) {
 export async function cookieSetBy(url) {
   const response = await fetch(url)
   if (!response.ok) throw new Error(`${url} answered ${response.status}`)
-  return response.headers
-    .getSetCookie()
-    .map(cookie => cookie.split(';', 1)[0])
-    .join('; ')
+  return cookieFrom(response.headers.getSetCookie())
+}
+
+/**
+ * The `Cookie` header of a browser that was sent these `Set-Cookie` headers.
+ * @param {string[]} setCookies
+ */
+export function cookieFrom(setCookies) {
+  return setCookies.map(cookie => cookie.split(';', 1)[0]).join('; ')
 }
 
 /** @param {string} providerUrl */

@@ -1,0 +1,129 @@
+/** What a second server process brings on the same machine, and whether the two renew a session once between them. */
+import { spawnSync } from 'node:child_process'
+import { TOKEN_PATH } from './candidates/common.js'
+import { get, HEADERS } from './get.js'
+import { ANY_CORE, startProcess } from './processes.js'
+import { scenarios } from './scenarios.js'
+import { createSession, createSessions, expired } from './sessions.js'
+import { inTurn, summary, WARM_UP_SECONDS } from './throughput.js'
+import { startUnits } from './units.js'
+
+const PROCESSES = 2
+const ASKING_AT_ONCE = 200
+const CALLS_FOR_A_RENEWAL = 2
+
+/**
+ * @param {import('./lineup.js').Around} around
+ * @param {import('./options.js').Options} options
+ * @returns undefined without a Redis to share
+ */
+export async function measureScale(around, options) {
+  const redisProgram = ['redis-server', 'valkey-server'].find(name => !spawnSync(name, ['--version']).error)
+  if (redisProgram === undefined) return undefined
+
+  const redis = startProcess('redis.js', ANY_CORE, [redisProgram])
+  // One for each server: a single one would be the limit before two servers are.
+  const loads = Array.from({ length: PROCESSES }, () => startProcess('load.js', ANY_CORE))
+  try {
+    const shared = { REDIS_URL: await redis.ask('start') }
+    const { units, secret, stop } = await startUnits([{}, ...loads.map(() => shared)], ANY_CORE, around)
+    try {
+      const [lonely, ...sharing] = units
+      const withoutRedis = [{ ...lonely, load: loads[0] }]
+      const together = sharing.map((unit, index) => ({ ...unit, load: loads[index] }))
+      const stranger = sharing.find(({ store }) => store !== 'redis')
+      if (stranger) throw new Error(`A server that was given a Redis says that its store is ${stranger.store}.`)
+      return await measureUnits({ withoutRedis, together }, secret, around, options)
+    } finally {
+      await stop()
+    }
+  } finally {
+    await Promise.all([redis, ...loads].map(process => process.stop()))
+  }
+}
+
+async function measureUnits({ withoutRedis, together }, secret, { provider }, { rounds, seconds, connections }) {
+  const session = createSession(scenarios.token.sessionBytes)
+  const { cookie } = createSessions(secret)
+  const job = { headers: { ...HEADERS, cookie: cookie(session) }, connections, seconds }
+  for (const member of [...withoutRedis, ...together]) {
+    await seeRightAnswer(member.url, job.headers, session)
+    await loadTogether([member], { ...job, seconds: WARM_UP_SECONDS })
+  }
+  const cases = [together.slice(0, 1), together, withoutRedis]
+
+  const results = new Map(cases.map(members => [members, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (const members of inTurn(cases, round)) results.get(members).push(await loadTogether(members, job))
+  }
+  for (let round = 0; round < rounds; round++) {
+    await seeOneRenewal(together, provider, cookie(expired(session)))
+  }
+
+  const [one, all, without] = cases.map(members => results.get(members))
+  const sums = results => results.map(({ sum }) => sum)
+  const row = (name, results) => summary(name, results, sums(one))
+  return {
+    cookieBytes: job.headers.cookie.length,
+    askingAtOnce: ASKING_AT_ONCE,
+    providerCalls: CALLS_FOR_A_RENEWAL,
+    rows: [
+      row('1 process', sums(one)),
+      row(`${PROCESSES} processes, together`, sums(all)),
+      ...together.map((_, index) =>
+        row(
+          `${PROCESSES} processes, number ${index + 1}`,
+          all.map(({ each }) => each[index])
+        )
+      ),
+      row('1 process without Redis', sums(without))
+    ]
+  }
+}
+
+/** Loads these servers at the same time, each with its share of the connections, as a proxy before them would. */
+async function loadTogether(members, { headers, connections, seconds }) {
+  const share = Math.ceil(connections / members.length)
+  const each = await Promise.all(
+    members.map(async ({ process, url, load }) => {
+      const job = { url: url + TOKEN_PATH, headers, status: scenarios.token.status, connections: share, seconds }
+      const before = await process.ask('usage')
+      const { requests, seconds: took, p99 } = await load.ask('run', job)
+      const cpu = (await process.ask('usage')).cpuMicros - before.cpuMicros
+      return { rate: requests / took, cpuMicros: cpu / requests, p99, busy: cpu / (took * 1e6) }
+    })
+  )
+  const total = pick => each.reduce((sum, result) => sum + pick(result), 0)
+  const rate = total(result => result.rate)
+  const sum = {
+    rate,
+    cpuMicros: total(result => result.cpuMicros * result.rate) / rate,
+    p99: Math.max(...each.map(({ p99 }) => p99)),
+    busy: total(result => result.busy)
+  }
+  return { sum, each }
+}
+
+async function seeRightAnswer(url, headers, session) {
+  const answer = await get({ url: url + TOKEN_PATH, headers })
+  if (answer.status !== scenarios.token.status || !scenarios.token.isRight({ ...answer, session })) {
+    throw new Error(`A server process answered with ${answer.status} ${answer.body.slice(0, 200)}`)
+  }
+}
+
+/** Many ask at once with the same expired session, some here and some there. */
+async function seeOneRenewal(units, provider, cookie) {
+  const before = await provider.ask('issued')
+  const answers = await Promise.all(
+    Array.from({ length: ASKING_AT_ONCE }, (_, index) =>
+      get({ url: units[index % units.length].url + TOKEN_PATH, headers: { ...HEADERS, cookie } })
+    )
+  )
+  const calls = (await provider.ask('issued')) - before
+  const refused = answers.filter(({ status }) => status !== 200).length
+  if (refused > 0 || calls !== CALLS_FOR_A_RENEWAL) {
+    throw new Error(
+      `${ASKING_AT_ONCE} requests at once with one expired session: ${calls} provider calls where ${CALLS_FOR_A_RENEWAL} were due, ${refused} answers other than 200`
+    )
+  }
+}

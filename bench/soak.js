@@ -1,0 +1,65 @@
+/** Resident memory while many sessions come and go and are renewed: what a process that runs for weeks needs. */
+import { TOKEN_PATH } from './candidates/common.js'
+import { HEADERS } from './get.js'
+import { LOAD_CORE, SERVER_CORE, startProcess } from './processes.js'
+import { createSession } from './sessions.js'
+import { startUnits } from './units.js'
+
+const SESSIONS = 10_000
+const SESSION_BYTES = 2000
+const EXPIRED_EVERY = 20
+const CALLS_FOR_A_RENEWAL = 2
+const QUARTERS = 4
+const MEBIBYTE = 2 ** 20
+// The default of a minute is longer than the run: renewals would pile up to the end, and a leak look no different.
+const KEEP_SECONDS = 1
+
+/**
+ * @param {import('./lineup.js').Around} around
+ * @param {import('./options.js').Options} options
+ */
+export async function measureSoak(around, { requests, connections }) {
+  const settings = { PLATFORM_AUTH_REFRESH_KEEP: String(KEEP_SECONDS) }
+  const { units, secret, stop } = await startUnits([settings], SERVER_CORE, around)
+  const clients = startProcess('soak-clients.js', LOAD_CORE)
+  try {
+    const [{ process, url }] = units
+    const residentMebibytes = async () => (await process.ask('usage')).residentBytes / MEBIBYTE
+    await clients.ask('start', {
+      url: url + TOKEN_PATH,
+      headers: HEADERS,
+      secret,
+      session: createSession(SESSION_BYTES),
+      sessions: SESSIONS,
+      connections: Math.min(connections, SESSIONS / 2),
+      expiredEvery: EXPIRED_EVERY
+    })
+
+    const callsBefore = await around.provider.ask('issued')
+    const resident = [await residentMebibytes()]
+    const statuses = {}
+    let renewals = 0
+    for (let quarter = 0; quarter < QUARTERS; quarter++) {
+      const result = await clients.ask('run', Math.ceil(requests / QUARTERS))
+      for (const [status, count] of Object.entries(result.statuses)) statuses[status] = (statuses[status] ?? 0) + count
+      renewals += result.renewals
+      resident.push(await residentMebibytes())
+    }
+    const calls = (await around.provider.ask('issued')) - callsBefore
+    const due = renewals * CALLS_FOR_A_RENEWAL
+    if (calls !== due || Object.keys(statuses).some(status => status !== '200')) {
+      throw new Error(`soak: answers ${JSON.stringify(statuses)}; ${calls} provider calls where ${due} were due`)
+    }
+    return {
+      resident,
+      statuses,
+      renewals,
+      calls,
+      sessions: SESSIONS,
+      expiredEvery: EXPIRED_EVERY,
+      keepSeconds: KEEP_SECONDS
+    }
+  } finally {
+    await Promise.all([clients.stop(), stop()])
+  }
+}

@@ -1,0 +1,5 @@
+/** What this process costs. */
+export function usage() {
+  const { user, system } = process.cpuUsage()
+  return { cpuMicros: user + system, residentBytes: process.memoryUsage.rss() }
+}
