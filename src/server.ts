@@ -87,8 +87,6 @@ export async function startServer(
     return prometheus && port !== undefined ? listenForScrapes(prometheus, { port, host }) : undefined
   }
 
-  void loadLibraries()
-
   const { port } = server.address() as AddressInfo
   function allHaveEnded() {
     return new Promise<void>(resolve => {
@@ -111,6 +109,8 @@ export async function startServer(
     transport.close()
     await scrapes?.close()
   }
+  // What the first requests need; listening did not have to wait for it.
+  void loadLibraries()
   return {
     port,
     metricsPort: scrapes?.port,
