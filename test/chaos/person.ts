@@ -129,6 +129,7 @@ export function createPerson(options: PersonOptions): Person {
   async function leave(of: Session): Promise<void> {
     of.state = 'left'
     tally.logouts++
+    inFlight++
     const copy = browser.clone()
     try {
       const { statusCode } = await browser.navigate('/api/auth/logout', { from: ORIGIN })
@@ -137,6 +138,7 @@ export function createPerson(options: PersonOptions): Person {
     } catch {
       tally.unanswered++
     } finally {
+      inFlight--
       copy.close()
     }
   }
