@@ -6,13 +6,13 @@ import type { Config } from './config/settings.js'
 import { within } from './coordination/within.js'
 import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
-import { loadLibraries } from './http/libraries.js'
+import { loadKoaStatic } from './http/static-files.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { type AppParts, createServices } from './services.js'
 
 export interface StartOptions extends Partial<AppParts> {
   /** Routes of your own (`app.use`): they come after ours, with `requireTokens` in front of those that need tokens. */
-  readonly extend?: (app: ReturnType<typeof createApp>) => void
+  readonly extend?: (app: ReturnType<typeof createApp>) => void | Promise<void>
 }
 
 export interface RunningServer {
@@ -54,14 +54,10 @@ export async function startServer(
   const { log, transport, coordination, background } = services
   prometheus?.watchStore(() => coordination.status().store)
   let draining = false
-  const app = assemble(services, () => draining)
-  try {
-    extend?.(app)
-  } catch (error) {
+  const handle = await assembleAll().catch(async (error: unknown) => {
     await coordination.close()
     throw error
-  }
-  const handle = app.callback()
+  })
   // A request goes on although its client has gone: a refresh that it began belongs to the whole deployment.
   let underWay = 0
   let lastHasEnded = () => {}
@@ -80,6 +76,12 @@ export async function startServer(
     await coordination.close()
     throw error
   })
+
+  async function assembleAll() {
+    const app = assemble(services, () => draining)
+    await extend?.(app)
+    return app.callback()
+  }
 
   async function openListeners() {
     await listen(server, config)
@@ -109,8 +111,8 @@ export async function startServer(
     transport.close()
     await scrapes?.close()
   }
-  // What the first requests need; listening did not have to wait for it.
-  void loadLibraries()
+  // The first request for a file should not wait for it; if it cannot be loaded, that request is told.
+  loadKoaStatic().catch(() => {})
   return {
     port,
     metricsPort: scrapes?.port,

@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { requireTokens } from '#src/app.js'
 import type { Coordination } from '#src/coordination/coordination.js'
@@ -278,11 +280,33 @@ test('routes that cannot be added are an error at the start, and nothing stays o
       closes += 1
     }
   }
-  const extend = () => {
+  const fail = () => {
     throw new Error('no such table')
   }
-  await t.throwsAsync(startServer(testConfig(idp), { log, coordination, extend }), { message: 'no such table' })
-  t.is(closes, 1)
+  const failLater = async () => {
+    await null
+    fail()
+  }
+  for (const extend of [fail, failLater]) {
+    await t.throwsAsync(startServer(testConfig(idp), { log, coordination, extend }), { message: 'no such table' })
+  }
+  const config = { ...testConfig(idp), wwwroot: join(tmpdir(), 'taken-away') }
+  await t.throwsAsync(startServer(config, { log, coordination }), { code: 'ENOENT' })
+  t.is(closes, 3)
+})
+
+test('routes may be added after something was waited for', async t => {
+  const { browser } = await startTestServer(t, {
+    parts: {
+      async extend(app) {
+        await null
+        app.use(ctx => {
+          ctx.body = 'mine'
+        })
+      }
+    }
+  })
+  t.is((await browser.fetch('/api/own')).text(), 'mine')
 })
 
 test('to close it again is to wait for the same end', async t => {

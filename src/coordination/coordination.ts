@@ -19,6 +19,14 @@ export interface Coordination {
   close(): Promise<void>
 }
 
+/** What was asked for had not begun when this process ended its part in the coordination. */
+export class CoordinationClosedError extends Error {
+  constructor() {
+    super('the server is stopping')
+    this.name = 'CoordinationClosedError'
+  }
+}
+
 export interface Run<T = unknown> {
   /**
    * Whether another replica may be doing, or may just have done, the same without either knowing: their common store is

@@ -23,7 +23,7 @@ export interface RedisLink {
    */
   patience(): Ask
   state(): LinkState
-  /** Whether Redis came back less than `ms` ago; not having been away, it did not come back. */
+  /** Whether less than `ms` ago Redis came back, from an absence or without its memory. */
   isBackSince(ms: number): boolean
   close(): Promise<void>
 }
@@ -99,17 +99,21 @@ export function createRedisLink(parts: RedisLinkParts): RedisLink {
   function comeUp(hasMemory: boolean) {
     if (state === 'up' || state === 'closed') return
     // After an absence it may be another Redis, which the last of what the first one knew had not reached.
-    const isStrange = awaySince !== undefined || (wasUp && !hasMemory)
-    if (isStrange) settledAt = performance.now() + settleMs
+    if (awaySince !== undefined || (wasUp && !hasMemory)) beStrange()
     wasUp = true
     decide('up')
     trouble = undefined
     if (awaySince !== undefined) {
-      backSince = performance.now()
-      log.info({ event: 'redis_back', away_ms: Math.round(backSince - awaySince) }, 'Redis is back')
+      log.info({ event: 'redis_back', away_ms: Math.round(performance.now() - awaySince) }, 'Redis is back')
       awaySince = undefined
     }
     onUp()
+  }
+
+  /** From now on Redis may lack what it was told, until the other processes have told it again. */
+  function beStrange() {
+    backSince = performance.now()
+    settledAt = backSince + settleMs
   }
 
   function scheduleProbe() {
@@ -170,7 +174,13 @@ export function createRedisLink(parts: RedisLinkParts): RedisLink {
   }
 
   // A master that became a replica still answers what only reads, out of what it had then.
-  const checking = setInterval(() => ask(probe), checkMs)
+  const checking = setInterval(async () => {
+    const hasMemory = await ask(probe)
+    if (hasMemory !== false || state !== 'up') return
+    // It was emptied, or another took its place, and the connection knows nothing of it.
+    beStrange()
+    onUp()
+  }, checkMs)
   checking.unref()
 
   /** How long what must not be done twice should still wait. */

@@ -52,7 +52,7 @@ if owner == ARGV[1] then return { 'mine' } end
 if owner then return { 'held', redis.call('PTTL', KEYS[1]) } end
 local left = redis.call('GET', KEYS[3])
 if isAnswer(left) then
-  redis.call('SET', KEYS[2], left, 'PX', redis.call('PTTL', KEYS[3]))
+  redis.call('SET', KEYS[2], left, 'PX', math.max(1, redis.call('PTTL', KEYS[3])))
   redis.call('DEL', KEYS[3])
   return { 'result', left }
 end
@@ -73,8 +73,9 @@ local other = redis.call('GET', KEYS[2])
 local by = other and string.sub(other, 1, ${RUN_LENGTH})
 local isMine = redis.call('GET', KEYS[1]) == ARGV[1]
 if isMine then redis.call('DEL', KEYS[1]) end
-local stays = by and by ~= ARGV[1] and by ~= ARGV[2]
-  and (outweighs(other, ARGV[3]) or isMine and not outweighs(ARGV[3], other))
+-- The other may be what this very run left, and somebody went on from.
+local stays = by and by ~= ARGV[2]
+  and (outweighs(other, ARGV[3]) or by ~= ARGV[1] and isMine and not outweighs(ARGV[3], other))
 if not stays then redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4]) end
 redis.call('PUBLISH', ARGV[5], ARGV[6])
 return stays and other`
@@ -93,11 +94,12 @@ if result and string.sub(result, 1, ${RUN_LENGTH}) ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 return 1`
 
-// KEYS: result. ARGV: result, its milliseconds, channel, key.
+// KEYS: result, left. ARGV: result, its milliseconds, channel, key.
 const RESTORE = `${OUTWEIGHS}
 local other = redis.call('GET', KEYS[1])
 if other and not outweighs(ARGV[1], other) then return end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('DEL', KEYS[2])
 redis.call('PUBLISH', ARGV[3], ARGV[4])`
 
 // KEYS: lock, result, left.
@@ -144,7 +146,7 @@ export function createRedisResults(prefix: string, channel: string, lockMs: numb
     },
     restore(key, text, ttlMs) {
       return async commands => {
-        await commands.eval(RESTORE, 1, result(key), text, Math.ceil(ttlMs), channel, key)
+        await commands.eval(RESTORE, 2, result(key), left(key), text, Math.ceil(ttlMs), channel, key)
       }
     },
     look(key) {

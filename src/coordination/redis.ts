@@ -6,9 +6,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Sealer } from '../sealing/keyring.js'
-import type { Coordination, Once, Run, Settled } from './coordination.js'
+import { type Coordination, CoordinationClosedError, type Once, type Run, type Settled } from './coordination.js'
 import { createMemoryCoordination } from './memory.js'
-import type { RedisClient, RedisEvents } from './redis-client.js'
+import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
 import { createRedisLink } from './redis-link.js'
 import { type Begun, createRedisResults, NO_RUN, ORDINARY, PRECIOUS, RUN_LENGTH } from './redis-results.js'
 import { createWakeups } from './wakeups.js'
@@ -44,11 +44,12 @@ const TIMING = {
 }
 // Not sealed, but authenticated: the run, and whether its result is precious.
 const HEAD_LENGTH = RUN_LENGTH + 1
-// A process leaves its name; while Redis knows it, Redis still has all that this process ever told it.
+// A process leaves a word under its name, another one each time. While Redis knows the last one, it still has all that this
+// process told it before; a Redis that came back from a copy of itself on disk does not. Of a cluster it is one node's word.
 const GREET = `
-local known = redis.call('GET', KEYS[1])
-redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
-return known`
+local isKnown = redis.call('GET', KEYS[1]) == ARGV[1]
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return isKnown and 1 or 0`
 const GREETED_MS = 86_400_000
 // Marks and results are handed over this many at a time, so that requests get in between.
 const RESTORED_AT_ONCE = 200
@@ -77,9 +78,18 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   const local = createMemoryCoordination(now)
   const wakeups = createWakeups()
   const runs = new Map<string, LockedRun>()
+  let lastWord = ''
+
+  async function greet(commands: RedisCommands) {
+    const word = randomBytes(16).toString('base64url')
+    const isKnown = (await commands.eval(GREET, 1, name, lastWord, word, GREETED_MS)) === 1
+    lastWord = word
+    return isKnown
+  }
+
   const link = createRedisLink({
     open: events => open({ ...events, channel, onMessage: wakeups.wake }),
-    probe: async commands => (await commands.eval(GREET, 1, name, GREETED_MS)) !== null,
+    probe: greet,
     onUp: tellRedis,
     log,
     ...linkTiming
@@ -116,7 +126,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
     let refused = NO_RUN
     let isUnreadable = false
     let hasWaited = false
-    const askPatiently = link.patience()
+    let askPatiently = link.patience()
     for (;;) {
       const sleeper = wakeups.sleeper(key)
       const begun = await askPatiently(results.begin(key, id, refused))
@@ -124,9 +134,13 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
         // Not asked again before the lock can have ended, even if Redis comes back empty meanwhile: its owner lives.
         hasWaited = true
         await sleeper.sleep(sleepMs(begun))
+        // Redis was there and the owner lives: what becomes of either from now on is worth a patience of its own.
+        askPatiently = link.patience()
         continue
       }
       sleeper.leave()
+      // Whoever still waits at the end would spend a token that no answer can bring to a browser.
+      if (begun === undefined && link.state() === 'closed') throw new CoordinationClosedError()
       if (begun?.kind !== 'result') {
         const isLost = begun === undefined || isUnreadable
         return runIt(key, { id, refused, isBlind: isUnreadable, isLost }, work)
@@ -157,7 +171,8 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
       const ttlMs = keepMs > 0 ? keepMs : 2 * lockMs
       const other = await link.ask(results.finish(key, run.id, run.isBlind ? NO_RUN : run.refused, text, ttlMs))
       const packed = other ? unpack<T>(key, other) : undefined
-      if (other && packed) return { value: packed.value, how: 'joined', head: headOf(other), keepMs: 0 }
+      if (other && packed)
+        return { value: packed.value, how: packed.isLeft ? 'kept' : 'joined', head: headOf(other), keepMs: 0 }
       return { value, how: 'ran', head, keepMs }
     } catch (error) {
       runs.delete(key)

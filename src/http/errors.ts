@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { callbackPath } from '../config/addresses.js'
+import { CoordinationClosedError } from '../coordination/coordination.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { errorPage, type LoginLoopReason, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
 import { SessionTooLargeError } from '../session/session-cookie.js'
@@ -59,7 +60,8 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     const log = requestLog(ctx)
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err: error }
     // The provider's bad minute is no fault of this server; being refused as a client is for the operator to mend.
-    const isPassing = error instanceof HttpError || (error instanceof UpstreamError && !error.isRefusal)
+    const isOurs = error instanceof HttpError || error instanceof CoordinationClosedError
+    const isPassing = isOurs || (error instanceof UpstreamError && !error.isRefusal)
     log[isPassing ? 'warn' : 'error'](fields, 'request failed')
   }
 
@@ -104,6 +106,9 @@ export function methodNotAllowed(allow: string): HttpError {
 function answerTo(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof UpstreamError || error instanceof OAuthError) return providerFailure(error)
+  if (error instanceof CoordinationClosedError) {
+    return new HttpError(503, 'temporarily_unavailable', 'This server is stopping.', { 'Retry-After': '1' })
+  }
   if (error instanceof SessionTooLargeError) {
     const description = 'The tokens of this login do not fit the cookies a browser keeps.'
     return new HttpError(500, 'session_too_large', description)

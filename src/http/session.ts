@@ -4,12 +4,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import type Koa from 'koa'
-import type { Context, Middleware, Next } from 'koa'
+import type { Context, Middleware } from 'koa'
+import createKoaSession from 'koa-session'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import { type CookieNames, clearCookie, setCookie } from './cookies.js'
-import { loadKoaSession } from './libraries.js'
 
 export interface SessionParts {
   readonly sessionCookie: SessionCookie
@@ -26,15 +26,8 @@ const STORE_KEY = 'browser'
 /** Opens the session of a request; without this layer a request has none. */
 export function session(app: Koa, parts: SessionParts): Middleware {
   const { sessionCookie } = parts
-  let isReady = false
-  let preparing: Promise<void> | undefined
-
-  async function prepare() {
-    await extendContext(app, parts)
-    isReady = true
-  }
-
-  function open(ctx: Context, next: Next) {
+  extendContext(app, parts)
+  return function session(ctx, next) {
     const record = sessionCookie.open(ctx.req.headers.cookie ?? '')
     if (record) {
       records.set(ctx, record)
@@ -42,22 +35,13 @@ export function session(app: Koa, parts: SessionParts): Middleware {
     }
     return next()
   }
-
-  return function session(ctx, next) {
-    if (isReady) return open(ctx, next)
-    preparing ??= prepare()
-    return preparing.then(() => open(ctx, next))
-  }
 }
 
 /**
  * koa-session gives the application's context its `session`. Its middleware is not used: all it would do is read the
  * session from the store, hash it twice to see whether it changed, and write it back. We know when it changed.
  */
-async function extendContext(app: Koa, parts: SessionParts): Promise<void> {
-  const { sessionCookie, cookies, maxAgeSeconds, now, metrics } = parts
-  const createKoaSession = await loadKoaSession()
-
+function extendContext(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, metrics }: SessionParts): void {
   class BrowserStore {
     readonly #ctx: Context
 

@@ -5,7 +5,11 @@ import { join, sep } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
 import { HttpError } from './errors.js'
-import { loadKoaStatic } from './libraries.js'
+
+/** Not needed to listen, and a third of what a start takes beyond Koa's own: loaded once there is time, or when needed. */
+export function loadKoaStatic() {
+  return import('koa-static')
+}
 
 export function staticFiles(wwwroot: string): Middleware {
   const root = realpathSync(wwwroot)
@@ -28,7 +32,7 @@ export function staticFiles(wwwroot: string): Middleware {
 
   async function serveFile(ctx: Context, next: Next) {
     let found = true
-    serve ??= (await loadKoaStatic())(root, { setHeaders })
+    serve ??= (await loadKoaStatic()).default(root, { setHeaders })
     try {
       await serve(ctx, async () => {
         found = false

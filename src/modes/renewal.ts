@@ -112,9 +112,13 @@ export function createRenewals(parts: RenewalParts): Renewals {
     return once
   }
 
-  /** What another process goes on from, should this one die between two refreshes. */
+  /**
+   * What another process goes on from, should this one die between two refreshes. No browser was given it then, so that
+   * it is kept for as long as a cookie from before lives.
+   */
   function half(before: SessionRecord, fields: SessionFields): Settled<Renewal> {
-    return { value: { outcome: 'partial', record: { ...before, issuedAt: now(), fields }, retryAt: now() }, keepMs }
+    const record = { ...before, issuedAt: now(), fields }
+    return { value: { outcome: 'partial', record, retryAt: now() }, keepMs: maxAgeSeconds * 1000 }
   }
 
   async function settle(
@@ -132,9 +136,7 @@ export function createRenewals(parts: RenewalParts): Renewals {
     if (refreshed.outcome === 'complete') return { outcome: 'renewed', record }
     const { error } = refreshed
     const isDead = error instanceof OAuthError && error.error === 'invalid_grant'
-    // What the first of two refreshes brought is known to nobody else, so that its refusal cannot be of another's doing.
-    const isOwn = refreshed.outcome === 'partial'
-    if (isDead && (isOwn || (await doubts.isBelieved(renewalKey(before), run)))) return { outcome: 'rejected' }
+    if (isDead && (await doubts.isBelieved(renewalKey(before), run))) return { outcome: 'rejected' }
     const isPassing = isDead || (error instanceof UpstreamError && !error.isRefusal)
     log()[isPassing ? 'warn' : 'error']({ event: 'refresh_failed', err: error }, 'the provider did not renew a session')
     const retryAt = now() + pauseSeconds(error) * 1000

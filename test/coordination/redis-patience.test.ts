@@ -1,9 +1,10 @@
 // Before something that must not be done twice, a replica waits for a Redis that was lost just now: two that went on
 // alone would both spend the same token.
 import { setTimeout as pause } from 'node:timers/promises'
+import { CoordinationClosedError } from '#src/coordination/coordination.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { type Replica, startReplicas } from './replicas.js'
-import { controlledWork, KEEP_MS, never, until } from './work.js'
+import { controlledWork, KEEP_MS, never, someoneWaits, until } from './work.js'
 
 const isAway = (replica: Replica) => replica.status().store === 'memory (redis away)'
 const isBack = (replica: Replica) => replica.status().store === 'redis'
@@ -123,7 +124,67 @@ testWithRedis('closing lets go of those who wait', async t => {
   await one.isMarked('warm')
   await redis.kill()
   await until(() => isAway(one))
-  const waiting = one.once('key', work)
+  const waiting = t.throwsAsync(one.once('key', never), { instanceOf: CoordinationClosedError })
   await one.close()
-  t.is((await waiting).how, 'ran')
+  await waiting
+})
+
+testWithRedis('who waits for a living owner when the end comes does not do its work again', async t => {
+  const redis = await startRedis(t)
+  const [owner, other] = await startReplicas(t, redis.url)
+  const slow = controlledWork()
+  const first = owner.once('key', slow.run)
+  await slow.started
+  const second = t.throwsAsync(other.once('key', never), { instanceOf: CoordinationClosedError })
+  await someoneWaits(redis.admin)
+  await other.close()
+  slow.finish('value')
+  await Promise.all([first, second])
+})
+
+testWithRedis('who waited long for a living owner still waits for a Redis that is lost then', async t => {
+  const redis = await startRedis(t)
+  const timing = { ...PATIENT, patienceMs: 2500, settleMs: 1000, lockMs: 900, extendMs: 300 }
+  const [owner, other] = await startReplicas(t, redis.url, { timing })
+  const slow = controlledWork()
+  const first = owner.once('key', slow.run)
+  await slow.started
+  const second = other.once('key', never)
+  await pause(timing.patienceMs + timing.settleMs + 100)
+  await redis.restart()
+  await until(async () => (await redis.admin.keys('*:lock')).length === 1)
+  slow.finish('value')
+  await first
+  t.is((await second).value, 'value')
+})
+
+testWithRedis('a Redis that was emptied behind the connection is told everything again, and doubted', async t => {
+  const redis = await startRedis(t)
+  const [one] = await startReplicas(t, redis.url, { timing: { checkMs: 100, settleMs: 0 } })
+  await one.once('key', work)
+  await one.once('calm', async run => {
+    t.false(run.isAlone())
+    return work()
+  })
+  await redis.admin.flushall()
+  await until(async () => (await redis.admin.keys('*:result')).length === 2)
+  await one.once('other', async run => {
+    t.true(run.isAlone())
+    return work()
+  })
+})
+
+testWithRedis('a Redis that came back empty so soon that nobody missed it is doubted', async t => {
+  const redis = await startRedis(t)
+  const [one] = await startReplicas(t, redis.url, { timing: { settleMs: 0 } })
+  await one.isMarked('warm')
+  await redis.restart()
+  await one.once('key', async run => {
+    t.true(run.isAlone())
+    return work()
+  })
+  t.is(
+    one.logs.find(({ event }) => event === 'redis_away'),
+    undefined
+  )
 })

@@ -358,3 +358,26 @@ function difference(before: Record<string, number>, after: Record<string, number
   const names = Object.keys(after).filter(name => after[name] !== before[name])
   return Object.fromEntries(names.map(name => [name, (after[name] ?? 0) - (before[name] ?? 0)]))
 }
+
+testWithRedis(
+  'what an owner that stood still had left outweighs its own failure, when another went on from it',
+  async t => {
+    const redis = await startRedis(t)
+    const timing = { lockMs: 200, extendMs: 60_000 }
+    const [still, other] = await startReplicas(t, redis.url, { timing })
+    let goOn = () => {}
+    const stands = new Promise<void>(resolve => {
+      goOn = resolve
+    })
+    const first = still.once('key', async run => {
+      await run.leave({ value: 'half', keepMs: KEEP_MS })
+      await stands
+      return { value: 'refused', keepMs: KEEP_MS }
+    })
+    await until(async () => (await redis.admin.keys('*:left')).length === 1)
+    t.deepEqual(await other.once('key', never), { value: 'half', how: 'kept' })
+    goOn()
+    t.deepEqual(await first, { value: 'half', how: 'kept' })
+    t.deepEqual(await other.once('key', never), { value: 'half', how: 'kept' })
+  }
+)

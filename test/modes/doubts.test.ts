@@ -74,8 +74,17 @@ for (const mode of modeNames) {
   })
 }
 
-test('dual: a refusal of what the first refresh brought is believed, since nobody else has it', async t => {
-  const { current, idp } = await setUp(t, 'dual')
+test('dual: so it is with the second refresh, whose token another replica may have gone on from', async t => {
+  const { current, idp, record } = await setUp(t, 'dual')
+  idp.next({}, oauthError('invalid_grant'))
+  const session = await current()
+  t.is(session.kind === 'unavailable' && session.record.id, record.id)
+  t.is(session.kind === 'unavailable' && session.record.fields.refresh_token, idp.newestRefreshToken)
+})
+
+test('dual: a refused second refresh ends the login when no other replica can be behind it', async t => {
+  const { current, idp, join } = await setUp(t, 'dual')
+  join()
   idp.next({}, oauthError('invalid_grant'))
   t.is((await current()).kind, 'ended')
 })

@@ -308,7 +308,8 @@ test('dual: when a process dies between the two refreshes, another goes on from 
     const dying: Coordination = {
       ...coordination,
       once(key, work) {
-        const leave = ({ value }: Settled<unknown>) => {
+        const leave = ({ value, keepMs }: Settled<unknown>) => {
+          t.is(keepMs, 86_400_000, 'no browser was given it')
           left.set(key, value)
           die()
           return new Promise<never>(() => {})
