@@ -295,6 +295,26 @@ test('routes that cannot be added are an error at the start, and nothing stays o
   t.is(closes, 3)
 })
 
+test("handlers of a program's own see the session as ctx.session, renewed or not", async t => {
+  const { browser, clock } = await startTestServer(t, {
+    parts: {
+      extend(app) {
+        app.use(requireTokens)
+        app.use(ctx => {
+          const { expires_at, ...fields } = ctx.session?.toJSON() ?? {}
+          const [once, again] = [ctx.session, ctx.session]
+          ctx.body = { fields: Object.keys(fields).sort(), leftMs: Number(expires_at) - clock.now(), isOne: once === again }
+        })
+      }
+    }
+  })
+  await signIn(browser)
+  const fields = ['refresh_token', 'token']
+  t.deepEqual((await browser.fetch('/api/own')).json(), { fields, leftMs: 3_599_000, isOne: true })
+  clock.advanceSeconds(3601)
+  t.deepEqual((await browser.fetch('/api/own')).json(), { fields, leftMs: 3_599_000, isOne: true })
+})
+
 test('routes may be added after something was waited for', async t => {
   const { browser } = await startTestServer(t, {
     parts: {

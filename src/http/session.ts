@@ -29,10 +29,7 @@ export function session(app: Koa, parts: SessionParts): Middleware {
   extendContext(app, parts)
   return function session(ctx, next) {
     const record = sessionCookie.open(ctx.req.headers.cookie ?? '')
-    if (record) {
-      records.set(ctx, record)
-      ctx.session = record.fields
-    }
+    if (record) records.set(ctx, record)
     return next()
   }
 }
@@ -88,6 +85,28 @@ function extendContext(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, m
     overwrite: true,
     sameSite: 'lax',
     secure: cookies.secure
+  })
+  fillWhenLookedAt(app)
+}
+
+/**
+ * What koa-session makes of a session for `ctx.session` takes as long as a third of the request, and only a program's own
+ * handlers look at it: it is made when they do. koa-session leaves its property configurable for such.
+ */
+function fillWhenLookedAt({ context }: Koa): void {
+  const { get, set } = Object.getOwnPropertyDescriptor(context, 'session') as Required<PropertyDescriptor>
+  const filled = new WeakSet<Context>()
+  Object.defineProperty(context, 'session', {
+    get(this: Context) {
+      const record = filled.has(this) ? undefined : records.get(this)
+      if (record) this.session = record.fields
+      return get.call(this)
+    },
+    set(this: Context, value: unknown) {
+      filled.add(this)
+      set.call(this, value)
+    },
+    configurable: true
   })
 }
 
