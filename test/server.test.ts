@@ -303,7 +303,11 @@ test("handlers of a program's own see the session as ctx.session, renewed or not
         app.use(ctx => {
           const { expires_at, ...fields } = ctx.session?.toJSON() ?? {}
           const [once, again] = [ctx.session, ctx.session]
-          ctx.body = { fields: Object.keys(fields).sort(), leftMs: Number(expires_at) - clock.now(), isOne: once === again }
+          ctx.body = {
+            fields: Object.keys(fields).sort(),
+            leftMs: Number(expires_at) - clock.now(),
+            isOne: once === again
+          }
         })
       }
     }

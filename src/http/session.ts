@@ -90,8 +90,8 @@ function extendContext(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, m
 }
 
 /**
- * What koa-session makes of a session for `ctx.session` takes as long as a third of the request, and only a program's own
- * handlers look at it: it is made when they do. koa-session leaves its property configurable for such.
+ * Only a program's own handlers look at `ctx.session`, so what koa-session makes of every session is made when they do.
+ * koa-session leaves its property configurable for such.
  */
 function fillWhenLookedAt({ context }: Koa): void {
   const { get, set } = Object.getOwnPropertyDescriptor(context, 'session') as Required<PropertyDescriptor>
