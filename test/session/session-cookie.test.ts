@@ -289,7 +289,8 @@ test('no Cookie header makes opening throw, and none but ours is a session', t =
     fc
       .array(fc.tuple(fc.constantFrom(NAME, `${NAME}.1`, `${NAME}.2`, `${NAME}.3`, 'x'), fc.string()), { maxLength: 6 })
       .map(pairs => pairs.map(([name, value]) => `${name}=${value}`).join(';')),
-    fc.tuple(fc.nat(ours.length), fc.string({ minLength: 1, maxLength: 5 })).map(([cut, text]) => {
+    // Ours with something else in the place of a piece; white space after all of it would change nothing.
+    fc.tuple(fc.nat(ours.length - 6), fc.string({ minLength: 1, maxLength: 5 })).map(([cut, text]) => {
       return `${NAME}=${ours.slice(0, cut)}${text}${ours.slice(cut + text.length + 1)}`
     })
   )
