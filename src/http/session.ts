@@ -19,7 +19,10 @@ export interface SessionParts {
   readonly metrics: Pick<Metrics, 'sessionWritten'>
 }
 
-const records = new WeakMap<Context, SessionRecord>()
+// On the context itself: in a WeakMap each would stay until the next full collection, and the context with it.
+const RECORD = Symbol('session record')
+type WithRecord = Context & { [RECORD]?: SessionRecord | undefined }
+
 // koa-session wants an id for an external store; ours is the request itself, so that any constant will do.
 const STORE_KEY = 'browser'
 
@@ -29,7 +32,7 @@ export function session(app: Koa, parts: SessionParts): Middleware {
   extendContext(app, parts)
   return function session(ctx, next) {
     const record = sessionCookie.open(ctx.req.headers.cookie ?? '')
-    if (record) records.set(ctx, record)
+    if (record) setRecord(ctx, record)
     return next()
   }
 }
@@ -98,7 +101,7 @@ function fillWhenLookedAt({ context }: Koa): void {
   const filled = new WeakSet<Context>()
   Object.defineProperty(context, 'session', {
     get(this: Context) {
-      const record = filled.has(this) ? undefined : records.get(this)
+      const record = filled.has(this) ? undefined : sessionRecord(this)
       if (record) this.session = record.fields
       return get.call(this)
     },
@@ -112,12 +115,17 @@ function fillWhenLookedAt({ context }: Koa): void {
 
 /** The session this request came with or was given since, or undefined. */
 export function sessionRecord(ctx: Context): SessionRecord | undefined {
-  return records.get(ctx)
+  return (ctx as WithRecord)[RECORD]
+}
+
+function setRecord(ctx: Context, record: SessionRecord | undefined): void {
+  const withRecord: WithRecord = ctx
+  withRecord[RECORD] = record
 }
 
 /** Sends `record` to the browser with this response, whatever becomes of the rest of it. Throws SessionTooLargeError. */
 export async function writeSession(ctx: Context, record: SessionRecord): Promise<void> {
-  records.set(ctx, record)
+  setRecord(ctx, record)
   ctx.session = { ...record.fields }
   await ctx.session.save()
 }
@@ -125,7 +133,7 @@ export async function writeSession(ctx: Context, record: SessionRecord): Promise
 /** Takes the session's cookies back from the browser, readable or not. */
 export async function removeSession(ctx: Context): Promise<void> {
   const { session } = ctx
-  records.delete(ctx)
+  setRecord(ctx, undefined)
   ctx.session = null
   await session?.manuallyCommit()
 }
