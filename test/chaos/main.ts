@@ -33,8 +33,13 @@ const play: Readonly<Record<Scenario, (report: Report, options: Options) => Prom
     providerOutage(report, { seed: 1, processes: 1, outageSeconds: full ? 30 : 6 })
 }
 
-const options = parseOptions(process.argv.slice(2), text => process.stderr.write(text))
-if (options) {
+const options = parseOptions(
+  process.argv.slice(2),
+  text => process.stdout.write(text),
+  text => process.stderr.write(text)
+)
+if (options === 'helped') process.exitCode = 0
+else if (options) {
   const report = createReport(text => process.stdout.write(text))
   for (const scenario of options.only) await play[scenario](report, options)
   const { passed, failed } = report

@@ -31,8 +31,12 @@ const USAGE = `Usage: npm run test:chaos -- [options]
   --full             outages at their full length, 30 seconds
 `
 
-/** Undefined: the command line makes no sense, and `complain` was told how it could. */
-export function parseOptions(args: readonly string[], complain: (text: string) => void): Options | undefined {
+/** Undefined: the command line makes no sense, and `complain` was told how it could. `helped`: `say` was told all there is. */
+export function parseOptions(
+  args: readonly string[],
+  say: (text: string) => void,
+  complain: (text: string) => void
+): Options | 'helped' | undefined {
   try {
     const { values } = parseArgs({
       args: [...args],
@@ -44,9 +48,14 @@ export function parseOptions(args: readonly string[], complain: (text: string) =
         seconds: { type: 'string', default: '6' },
         people: { type: 'string', default: '120' },
         only: { type: 'string', default: scenarios.join(',') },
-        full: { type: 'boolean', default: false }
+        full: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false }
       }
     })
+    if (values.help) {
+      say(USAGE)
+      return 'helped'
+    }
     return {
       seeds: numbers(values.seeds),
       processes: numbers(values.processes),

@@ -144,13 +144,17 @@ testWithRedis('who waits for a living owner when the end comes does not do its w
 
 testWithRedis('who waited long for a living owner still waits for a Redis that is lost then', async t => {
   const redis = await startRedis(t)
-  const timing = { ...PATIENT, patienceMs: 2500, settleMs: 1000, lockMs: 900, extendMs: 300 }
+  const timing = { ...PATIENT, patienceMs: 4000, settleMs: 1000, lockMs: 900, extendMs: 300 }
   const [owner, other] = await startReplicas(t, redis.url, { timing })
   const slow = controlledWork()
   const first = owner.once('key', slow.run)
   await slow.started
   const second = other.once('key', never)
   await pause(timing.patienceMs + timing.settleMs + 100)
+  await redis.kill()
+  await until(() => isAway(owner) && isAway(other))
+  // By now it has been woken by the end of the lock that it saw.
+  await pause(timing.lockMs + 100)
   await redis.restart()
   await until(async () => (await redis.admin.keys('*:lock')).length === 1)
   slow.finish('value')
