@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { signIn } from '../helpers/server.js'
 import { type Behaviour, createHold, fine } from './calls.js'
+import { ask } from './poller.js'
 import type { Report } from './report.js'
 import { createScope } from './scope.js'
 import { type Mode, setStage, tokenPath } from './stage.js'
@@ -41,9 +42,9 @@ export async function killedOwner(report: Report, { seed, mode, moment }: Killed
     const afterKill: number[] = []
     let killedAt = 0
     const asked = Array.from({ length: REQUESTS }, async () => {
-      const response = await browser.fetch(path)
+      const { status } = await ask(browser, path)
       afterKill.push(performance.now() - killedAt)
-      return response.statusCode
+      return status
     })
     const owner = await hold.caller
     await pause(300)

@@ -41,7 +41,11 @@ const options = parseOptions(
 if (options === 'helped') process.exitCode = 0
 else if (options) {
   const report = createReport(text => process.stdout.write(text))
-  for (const scenario of options.only) await play[scenario](report, options)
+  for (const scenario of options.only) {
+    await play[scenario](report, options).catch((error: Error) =>
+      report.check('played to its end', false, error.message)
+    )
+  }
   const { passed, failed } = report
   process.stdout.write(`\n  ${passed} checks passed\n${failed > 0 ? `  ${failed} checks failed\n` : ''}`)
   process.exitCode = failed > 0 ? 1 : 0

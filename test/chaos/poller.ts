@@ -4,6 +4,7 @@ import type { Browser } from '../helpers/browser.js'
 
 export interface Answer {
   readonly at: number
+  /** 0: the connection ended without an answer. */
   readonly status: number
   readonly durationMs: number
   readonly retryAfter: string | undefined
@@ -21,12 +22,22 @@ export async function poll(browser: Browser, options: PollOptions): Promise<Answ
   // Not all in step.
   await pause(Math.random() * everyMs)
   while (!hasEnded()) {
-    const at = performance.now()
-    const { statusCode: status, headers } = await browser.fetch(path)
-    const durationMs = performance.now() - at
-    const retryAfter = headers['retry-after']
-    answers.push({ at, status, durationMs, retryAfter })
+    const answer = await ask(browser, path)
+    answers.push(answer)
+    const { status, retryAfter } = answer
     await pause(status === 503 && retryAfter !== undefined ? Number(retryAfter) * 1000 : everyMs)
   }
   return answers
+}
+
+/** Never rejects: what was not answered is for the scenario to count. */
+export async function ask(browser: Browser, path: string): Promise<Answer> {
+  const at = performance.now()
+  const response = await browser.fetch(path).catch(() => undefined)
+  return {
+    at,
+    status: response?.statusCode ?? 0,
+    durationMs: performance.now() - at,
+    retryAfter: response?.headers['retry-after']
+  }
 }

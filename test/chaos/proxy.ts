@@ -25,6 +25,8 @@ export const PROXY_HEADER = 'x-given-up-by'
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
 const MOST_TRIES = 6
 const PAUSE_MS = 50
+// As nginx has it. After Node's own few seconds the end of a connection and the next request on it would cross.
+const KEEP_ALIVE_MS = 75_000
 
 export async function startProxy(scope: Scope, { targets, random }: ProxyOptions): Promise<LoadBalancer> {
   const agent = new http.Agent({ keepAlive: true })
@@ -77,7 +79,9 @@ export async function startProxy(scope: Scope, { targets, random }: ProxyOptions
     response.writeHead(502, { [PROXY_HEADER]: 'proxy' }).end()
   }
 
-  const server = http.createServer((request, response) => pass(request, response, 1))
+  const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) =>
+    pass(request, response, 1)
+  )
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   scope.teardown(() => {
     agent.destroy()

@@ -1,0 +1,34 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test from 'ava'
+import { createBrowser } from '../helpers/browser.js'
+import { poll } from './poller.js'
+import { startProxy } from './proxy.js'
+
+test('a page goes on asking when a connection ends without an answer, and the answer is counted as none', async t => {
+  let asked = 0
+  const server = http.createServer((_request, response) => {
+    asked++
+    if (asked === 1) response.socket?.destroy()
+    else response.writeHead(asked === 2 ? 503 : 200, asked === 2 ? { 'retry-after': '0' } : {}).end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const browser = createBrowser(t, { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const answers = await poll(browser, { path: '/', everyMs: 1, hasEnded: () => asked === 3 })
+  t.deepEqual(
+    answers.map(({ status, retryAfter }) => [status, retryAfter]),
+    [
+      [0, undefined],
+      [503, '0'],
+      [200, undefined]
+    ]
+  )
+})
+
+test('the load balancer keeps idle connections for longer than any scenario leaves one alone', async t => {
+  const scope = { teardown: t.teardown.bind(t), close: async () => {} }
+  const proxy = await startProxy(scope, { targets: () => [], random: () => 1 })
+  const { headers } = await createBrowser(t, { origin: proxy.url }).get('/')
+  t.is(headers['keep-alive'], 'timeout=75')
+})
