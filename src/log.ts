@@ -1,15 +1,44 @@
 /** The process's log: one JSON line an event, or the same made readable for a person at a terminal. */
+import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Config } from './config/settings.js'
 import { OAuthError, UpstreamError } from './idp/errors.js'
+import { SessionTooLargeError } from './session/session-cookie.js'
 
 /** @param output where the lines go; the standard output unless given. */
 export async function createLog({ level, pretty }: Config['log'], output?: DestinationStream): Promise<Logger> {
   const isPretty = pretty ?? (output === undefined && process.stdout.isTTY === true)
   const options = logOptions(level)
-  if (!isPretty) return output ? pino(options, output) : pino(options)
+  const lines = output ?? standardOutput()
+  if (!isPretty) return pino(options, lines)
   const { default: prettyStream } = await import('pino-pretty')
-  return pino(options, prettyStream({ ...(output && { destination: output }), sync: true }))
+  return pino(options, prettyStream({ destination: writableOf(lines) }))
+}
+
+/**
+ * The standard output, or whatever else `fd` is. Lines that it does not take, its disk being full or its terminal
+ * closed, are lost: no login waits for a log, nor does the end of the process.
+ */
+export function standardOutput(fd = 1): DestinationStream {
+  function open() {
+    const opened = pino.destination({ fd, sync: true })
+    // It would keep the failed line, to write it before any other, and for ever when told to flush: so a new one.
+    opened.once('error', () => {
+      stream = open()
+    })
+    return opened
+  }
+  let stream = open()
+  return { write: line => void stream.write(line) }
+}
+
+function writableOf(lines: DestinationStream): Writable {
+  return new Writable({
+    write(line, _encoding, done) {
+      lines.write(String(line))
+      done()
+    }
+  })
 }
 
 /** What every line of ours has in common: time in UTC, and errors without what nobody needs to see. */
@@ -25,5 +54,7 @@ function errorFields(error: Error): object {
       error instanceof OAuthError ? { error: error.error } : { problem: error.problem, duration_ms: error.durationMs }
     return { type: name, message, endpoint, status, ...own }
   }
-  return pino.stdSerializers.err(error)
+  // What else hangs on an error may be what it came of: an HTTP client's holds the headers, and in them the token.
+  const { type, message, code, stack } = pino.stdSerializers.err(error)
+  return { type, message, code, ...(error instanceof SessionTooLargeError && { sizes: error.sizes }), stack }
 }

@@ -11,7 +11,7 @@ import { createRequestLog } from './http/request.js'
 import { createIdentityProvider, type IdentityProvider } from './idp/client.js'
 import { measured } from './idp/measured-transport.js'
 import { createTransport } from './idp/transport.js'
-import { logOptions } from './log.js'
+import { logOptions, standardOutput } from './log.js'
 import { createLoginTransactions } from './login/transaction.js'
 import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createMode } from './modes/index.js'
@@ -32,7 +32,7 @@ export interface AppParts {
 export type Services = ReturnType<typeof createServices>
 
 export function createServices(config: Config, given: Partial<AppParts> = {}) {
-  const { now = Date.now, metrics = noMetrics, log = pino(logOptions(config.log.level)) } = given
+  const { now = Date.now, metrics = noMetrics, log = pino(logOptions(config.log.level), standardOutput()) } = given
   const { session, platform, refresh } = config
   const maxAgeSeconds = session.maxAgeSeconds
   const cookies = cookieNames(session.cookieName, platform.callbackUrl)

@@ -1,0 +1,67 @@
+import { spawnSync } from 'node:child_process'
+import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type Implementation } from 'ava'
+import { standardOutput } from '#src/log.js'
+import { collectLogs } from './helpers/logs.js'
+import { testWhere } from './helpers/requirement.js'
+import { tempFolder } from './helpers/temp-folder.js'
+
+/** Every write to it fails as on a full disk; Linux has one. */
+const FULL = '/dev/full'
+const onFullDisk = (title: string, implementation: Implementation<[]>) =>
+  testWhere(existsSync(FULL), `no ${FULL}`, title, implementation)
+
+for (const pretty of [false, true]) {
+  onFullDisk(`a disk that is full stops neither the program nor its end, ${pretty ? 'readable' : 'JSON'} lines`, t => {
+    const program = `
+      const { createLog } = await import(${JSON.stringify(import.meta.resolve('#src/log.js'))})
+      const log = await createLog({ level: 'info', pretty: ${pretty} })
+      log.info('lost')
+      log.fatal('lost')
+      console.error('went on')
+      process.exit(3)`
+    const full = openSync(FULL, constants.O_WRONLY)
+    t.teardown(() => closeSync(full))
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', full, 'pipe'],
+      timeout: 30_000
+    })
+    t.deepEqual([status, String(stderr)], [3, 'went on\n'])
+  })
+}
+
+onFullDisk('a log is written again when its disk has room again', async t => {
+  const file = join(await tempFolder(t), 'log')
+  const fd = openSync(FULL, constants.O_WRONLY)
+  const output = standardOutput(fd)
+  for (let line = 1; line <= 3; line++) output.write('lost\n')
+  // The same descriptor, now of a disk with room.
+  closeSync(fd)
+  const others: number[] = []
+  for (let opened = openSync(file, 'w'); opened !== fd; opened = openSync(file, 'w')) others.push(opened)
+  t.teardown(() => {
+    for (const open of [fd, ...others]) closeSync(open)
+  })
+  output.write('kept\n')
+  t.is(readFileSync(file, 'utf8'), 'kept\n')
+})
+
+test('of an error that nobody foresaw the log holds what it says and where it came from, not what hangs on it', async t => {
+  const { log, lines, entries } = await collectLogs()
+  const cause = Object.assign(new Error('refused'), {
+    code: 'ECONNREFUSED',
+    config: { headers: 'Bearer of-the-cause' }
+  })
+  const thrown = new TypeError('the platform did not answer', { cause })
+  log.error({
+    err: Object.assign(thrown, { code: 'E_PLATFORM', config: { headers: { Authorization: 'Bearer secret' } } })
+  })
+  const { err } = entries[0] as { err: Record<string, string> }
+  t.deepEqual(Object.keys(err), ['type', 'message', 'code', 'stack'])
+  t.is(err.type, 'TypeError')
+  t.is(err.code, 'E_PLATFORM')
+  t.regex(err.message ?? '', /the platform did not answer.*refused/)
+  t.regex(err.stack ?? '', /log\.test\.[jt]s/)
+  t.notRegex(lines.join(), /Bearer/)
+})
