@@ -4,6 +4,7 @@ import type { IdentityProvider } from '../idp/client.js'
 import { OAuthError } from '../idp/errors.js'
 import type { LoginTransaction, LoginTransactions } from '../login/transaction.js'
 import type { Metrics } from '../metrics/metrics.js'
+import { abandon } from '../modes/grants.js'
 import { endSession, hasEnded } from '../modes/logouts.js'
 import type { Redemptions } from '../modes/redemption.js'
 import type { SessionRecord } from '../session/record.js'
@@ -70,7 +71,10 @@ export function callback(parts: CallbackParts): Middleware {
       live && (redemption.kind === 'spent' || (redemption.kind === 'repeated' && !isOlder(live, redemption.record)))
     if (!stays) {
       if (redemption.kind === 'spent') throw badLogin('This login has been used already.')
-      await writeSession(ctx, redemption.record)
+      await writeSession(ctx, redemption.record).catch((error: unknown) => {
+        abandon(idp, redemption.record.fields.refresh_token as string)
+        throw error
+      })
       // Neither a copy of the cookie that was replaced, nor a late answer to it, may bring that session back.
       if (live && live.id !== redemption.record.id) await endSession(coordination, live.id, maxAgeSeconds * 1000)
       writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: now() })

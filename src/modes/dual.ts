@@ -2,7 +2,7 @@ import type { Config } from '../config/settings.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import type { TokenSet } from '../idp/token-set.js'
 import { firstName, fullName } from './display-name.js'
-import { expiresAt, type ModeParts, redeemCode, tokenObject } from './grants.js'
+import { abandon, expiresAt, type ModeParts, redeemCode, tokenObject } from './grants.js'
 import type { Mode } from './mode.js'
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
@@ -42,8 +42,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
           expires_at
         }
       } catch (error) {
-        // Nobody will ever use this login; what it was given must not lie about. It may fail as the rest just did.
-        idp.revokeRefreshToken(refresh_token).catch(() => {})
+        abandon(idp, refresh_token)
         if (error instanceof OAuthError) {
           const { error: code, status } = error
           throw new UpstreamError('token', 'unusable', `it refused the public scopes (${code})`, { status })

@@ -33,11 +33,15 @@ export async function redeemCode(
   try {
     await checkGrant(parts, tokenSet, nonce, scopes)
   } catch (error) {
-    // Nobody will ever use this login; what it was given must not lie about. It may fail as the rest just did.
-    idp.revokeRefreshToken(refreshToken).catch(() => {})
+    abandon(idp, refreshToken)
     throw error
   }
   return { ...tokenSet, refreshToken }
+}
+
+/** Nobody will ever use this login; what it was given must not lie about. It may fail as the rest just did. */
+export function abandon(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refreshToken: string): void {
+  idp.revokeRefreshToken(refreshToken).catch(() => {})
 }
 
 async function checkGrant(

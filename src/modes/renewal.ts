@@ -9,6 +9,7 @@ import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 import { createDoubts } from './doubts.js'
+import { abandon } from './grants.js'
 import type { Log } from './log.js'
 import { hasEnded } from './logouts.js'
 import type { Mode } from './mode.js'
@@ -130,7 +131,7 @@ export function createRenewals(parts: RenewalParts): Renewals {
     const record = refreshed.outcome === 'failed' ? before : { ...before, issuedAt: now(), fields: refreshed.fields }
     // A logout that came meanwhile wins: the token that arrives late is not for anyone.
     if (refreshed.outcome !== 'failed' && (await hasEnded(coordination, before.id))) {
-      idp.revokeRefreshToken(record.fields.refresh_token as string).catch(() => {})
+      abandon(idp, record.fields.refresh_token as string)
       return { outcome: 'rejected' }
     }
     if (refreshed.outcome === 'complete') return { outcome: 'renewed', record }
@@ -148,7 +149,8 @@ export function createRenewals(parts: RenewalParts): Renewals {
     for (let step = 1; ; step++) {
       const { value, how } = await renewOnce(latest, log)
       if (value.outcome === 'rejected') return { kind: 'ended' }
-      if (value.outcome !== 'failed') latest = value.record
+      // Where a provider gives one refresh token to two logins their renewal is one, but not their logout.
+      if (value.outcome !== 'failed') latest = { ...value.record, id: record.id }
       const isFresh = how !== 'kept'
       if (!hasExpired(latest.fields) || (value.outcome === 'renewed' && isFresh))
         return { kind: 'live', record: latest }

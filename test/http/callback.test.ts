@@ -373,6 +373,8 @@ test('a session too large for four cookies is refused in plain words, logged wit
   t.deepEqual(response.setCookies, [])
   t.is(sessionHeader(browser), session)
   t.is((await browser.fetch(guarded)).statusCode, 200)
+  const unused = idp.issued.refreshTokens.at(-1)?.value as string
+  await eventually('what nobody can use is revoked', () => idp.revoked.includes(unused))
   const line = logs.lines.find(line => line.includes('session_too_large') && line.includes('"level":50'))
   t.regex(line ?? '', /"token":16000/)
   t.deepEqual(findSecrets([Buffer.from(line ?? '')], idp.secrets()), [])

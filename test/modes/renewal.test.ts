@@ -73,6 +73,17 @@ for (const mode of modeNames) {
     t.is((await first).id, record.id)
   })
 
+  test(`${mode}: two logins that were given one refresh token are renewed once, and stay two`, async t => {
+    const { record, clock, current, live, logout, refreshes } = await setUpRenewal(mode)
+    const other = { ...record, id: 'another-session' }
+    clock.advanceSeconds(3601)
+    const [renewed, otherRenewed] = await Promise.all([live(record), live(other)])
+    t.is(refreshes(), grants)
+    t.deepEqual(otherRenewed, { ...renewed, id: 'another-session' })
+    await logout(renewed)
+    t.is((await current(otherRenewed)).kind, 'live')
+  })
+
   test(`${mode}: a request that left the browser before the new cookie came gets the kept result`, async t => {
     const { record, clock, live, refreshes, refreshLines } = await setUpRenewal(mode)
     clock.advanceSeconds(3601)
