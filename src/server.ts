@@ -39,6 +39,9 @@ const LIMITS = {
   connectionsCheckingInterval: 5_000
 }
 
+/** Beyond the grace: as long as a slow store may take, and not noticed otherwise. */
+const LAST_WORK_MS = 500
+
 /**
  * What the command line runs. Signals are left to the caller: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP.
  * Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had.
@@ -107,6 +110,8 @@ export async function startServer(
     // What a request began in the background, revocations above all, is finished like the request itself.
     const workEnded = Promise.all([connectionsEnded, allHaveEnded()]).then(() => background.ended())
     await Promise.all([connectionsEnded, within(graceMs, workEnded).catch(() => {})])
+    // Browsers that were cut off just now may have missed their renewed session; it is still being kept for them.
+    await within(LAST_WORK_MS, background.ended()).catch(() => {})
     await coordination.close()
     transport.close()
     await scrapes?.close()

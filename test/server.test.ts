@@ -129,6 +129,50 @@ test('a refresh whose browser has gone away is finished too, for the replicas th
   t.is(first.idp.tokenRequests.length, 2)
 })
 
+for (const [what, isAborted] of [
+  ['leaves', true],
+  ['is cut off when the grace is over', false]
+] as const) {
+  test(`a renewed session whose browser ${what} is kept for it before the store is closed`, async t => {
+    const clock = createClock()
+    const memory = createMemoryCoordination(clock.now)
+    // A replica's connection to the store that all share: slow, and closed with the replica.
+    let isClosed = false
+    const once: Coordination['once'] = async (...parameters) => {
+      await new Promise(resolve => setTimeout(resolve, 20))
+      if (isClosed) throw new Error('closed')
+      return memory.once(...parameters)
+    }
+    const close = async () => {
+      isClosed = true
+    }
+    const { server, idp, browser, logs } = await startWithExpiredSession(t, {
+      clock,
+      parts: { coordination: { ...memory, once, close } },
+      overrides: { shutdown: { graceSeconds: isAborted ? 10 : 0.2 } }
+    })
+    const hold = idp.hold('userinfo')
+    const page = new AbortController()
+    const asked = browser.fetch('/api/auth/profile', { signal: page.signal })
+    await hold.arrived()
+    if (isAborted) {
+      page.abort()
+      await eventually(() => logs.find(({ event, aborted }) => event === 'request' && aborted === true) !== undefined)
+    }
+    const closed = server.close()
+    await t.throwsAsync(asked)
+    if (isAborted) hold.release()
+    await closed
+
+    clock.advanceSeconds(600)
+    const second = await startTestServer(t, { clock, idp, parts: { coordination: memory } })
+    idp.heal()
+    second.connect(browser)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.deepEqual(idp.reuses, [])
+  })
+}
+
 test('a provider that does not answer holds up the end no longer than the grace', async t => {
   const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
   const hold = idp.hold('token')

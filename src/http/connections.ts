@@ -22,10 +22,14 @@ interface HttpSocket extends Socket {
 
 export function watchConnections(server: Server): Connections {
   const open = new Set<HttpSocket>()
+  let lastHasClosed = () => {}
 
   server.on('connection', (socket: HttpSocket) => {
     open.add(socket)
-    socket.once('close', () => open.delete(socket))
+    socket.once('close', () => {
+      open.delete(socket)
+      if (open.size === 0) lastHasClosed()
+    })
   })
 
   function endAfterAnswer(socket: HttpSocket) {
@@ -55,7 +59,9 @@ export function watchConnections(server: Server): Connections {
         const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
         server.close(() => {
           clearTimeout(deadline)
-          resolve()
+          // A moment before the last answers learn that their connection has ended.
+          if (open.size === 0) resolve()
+          else lastHasClosed = resolve
         })
         // Browsers connect ahead of need, and Node counts a connection on which nothing came yet among the busy.
         for (const socket of open) if (socket.bytesRead === 0) socket.destroy()

@@ -28,3 +28,11 @@ export function setCookie(ctx: Context, name: string, value: string, maxAgeSecon
 export function clearCookie(ctx: Context, name: string, secure: boolean): void {
   setCookie(ctx, name, '', 0, secure)
 }
+
+/** Takes what was to be set under these names out of the answer again: the browser keeps what it has. */
+export function withholdCookies(ctx: Context, names: readonly string[]): void {
+  const lines = [ctx.res.getHeader('Set-Cookie') ?? []].flat().map(String)
+  ctx.res.removeHeader('Set-Cookie')
+  const others = lines.filter(line => !names.some(name => line.startsWith(`${name}=`)))
+  if (others.length > 0) ctx.set('Set-Cookie', others)
+}

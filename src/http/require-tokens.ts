@@ -1,7 +1,12 @@
 import type { Context, Middleware } from 'koa'
+import type { Coordination } from '../coordination/coordination.js'
+import { hasEnded } from '../modes/logouts.js'
 import type { Mode, Tokens } from '../modes/mode.js'
 import type { Renewals } from '../modes/renewal.js'
-import type { CookieNames } from './cookies.js'
+import type { SessionRecord } from '../session/record.js'
+import type { SessionCookie } from '../session/session-cookie.js'
+import type { Background } from './background.js'
+import { type CookieNames, withholdCookies } from './cookies.js'
 import { HttpError } from './errors.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import type { RequestLog } from './request.js'
@@ -10,6 +15,9 @@ import { removeSession, sessionRecord, writeSession } from './session.js'
 export interface RequireTokensParts {
   readonly mode: Mode
   readonly renewals: Renewals
+  readonly coordination: Coordination
+  readonly background: Background
+  readonly sessionCookie: Pick<SessionCookie, 'names'>
   readonly cookies: CookieNames
   readonly requestLog: RequestLog
   readonly now: () => number
@@ -19,7 +27,9 @@ export interface RequireTokensParts {
  * The refresh step (contract section 5.1, step 3): leaves `ctx.state.tokens`, or answers 401 with an empty body when
  * nobody is logged in, or 503 when the provider could not renew the session now.
  */
-export function requireTokens({ mode, renewals, cookies, requestLog, now }: RequireTokensParts): Middleware {
+export function requireTokens(parts: RequireTokensParts): Middleware {
+  const { mode, renewals, coordination, background, sessionCookie, cookies, requestLog, now } = parts
+
   return async function requireTokens(ctx, next) {
     const record = sessionRecord(ctx)
     if (!record?.fields.refresh_token) return unauthorized(ctx)
@@ -32,13 +42,34 @@ export function requireTokens({ mode, renewals, cookies, requestLog, now }: Requ
       if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
       return unauthorized(ctx)
     }
-    if (current.record !== record) {
-      await writeSession(ctx, current.record)
-      ifUndelivered(ctx, () => renewals.keepUndelivered(record, current.record))
-    }
+    const isRenewed = current.record !== record
+    if (isRenewed) await deliver(ctx, record, current.record)
     if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
     ctx.state.tokens = mode.tokens(current.record.fields, now())
-    await next()
+    if (!isRenewed) return next()
+    try {
+      await next()
+    } finally {
+      // A logout may have come while the handler was at work, and has emptied the browser: this answer, coming after it,
+      // must not fill it again.
+      if (!ctx.headerSent && (await hasEnded(coordination, record.id))) {
+        withholdCookies(ctx, sessionCookie.names)
+        unauthorized(ctx)
+      }
+    }
+  }
+
+  /** With this answer, or, when the browser cannot be given it, by keeping it for the next request. */
+  async function deliver(ctx: Context, before: SessionRecord, after: SessionRecord) {
+    // What cannot be kept now was kept for the usual while already.
+    const keep = () => void background.add(renewals.keepUndelivered(before, after)).catch(() => {})
+    try {
+      await writeSession(ctx, after)
+    } catch (error) {
+      keep()
+      throw error
+    }
+    ifUndelivered(ctx, keep)
   }
 }
 
@@ -47,10 +78,9 @@ export function tokensOf(ctx: Context): Tokens {
   return ctx.state.tokens as Tokens
 }
 
-function ifUndelivered({ res }: Context, then: () => Promise<void>): void {
+function ifUndelivered({ res }: Context, then: () => void): void {
   const check = () => {
-    // What cannot be kept now was kept for the usual while already.
-    if (!res.writableFinished) then().catch(() => {})
+    if (!res.writableFinished) then()
   }
   if (res.closed || res.destroyed) check()
   else res.once('close', check)
