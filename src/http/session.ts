@@ -49,6 +49,7 @@ function extendContext(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, m
       this.#ctx = ctx
     }
 
+    // koa-session insists on it, but only its middleware would call it.
     async get(): Promise<SessionFields | undefined> {
       return sessionRecord(this.#ctx)?.fields
     }
