@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { join, parse, resolve } from 'node:path'
 import type { Problem } from './errors.js'
 import { emptyLayer, type Layer, layerOfObject } from './layer.js'
-import { loaders, whyUnusable } from './loaders.js'
+import { loadFile, whyUnusable } from './loaders.js'
 
 export const fileName = 'platform-auth-server'
 
@@ -44,7 +44,7 @@ function notRead(place: string, found: string): Problem {
 /** The places in a folder that hold settings, the one that counts first. */
 export async function findFiles(cwd: string): Promise<string[]> {
   const isThere = await Promise.all(
-    searchPlaces.map(place => (place === 'package.json' ? hasOurKey(join(cwd, place)) : isFile(join(cwd, place))))
+    searchPlaces.map(place => (place === 'package.json' ? isOurPackage(join(cwd, place)) : isFile(join(cwd, place))))
   )
   return searchPlaces.filter((_, index) => isThere[index])
 }
@@ -56,12 +56,9 @@ async function isFile(path: string): Promise<boolean> {
   )
 }
 
-// Nearly every folder has a package.json and hardly any holds settings, so it is not worth loading cosmiconfig to
-// find out.
-async function hasOurKey(path: string): Promise<boolean> {
+async function isOurPackage(path: string): Promise<boolean> {
   try {
-    const manifest: unknown = JSON.parse(await readFile(path, 'utf8'))
-    return typeof manifest === 'object' && manifest !== null && Object.hasOwn(manifest, fileName)
+    return hasOurKey(JSON.parse(await readFile(path, 'utf8')))
   } catch {
     return false
   }
@@ -69,13 +66,21 @@ async function hasOurKey(path: string): Promise<boolean> {
 
 async function readSettings(path: string, shown: string, origin: string): Promise<FileLayer> {
   try {
-    const { cosmiconfig } = await import('cosmiconfig')
-    const found = await cosmiconfig(fileName, { loaders }).load(path)
-    const settings: unknown = found === null || found.isEmpty ? {} : found.config
-    const inPackage = basename(path) === 'package.json' ? `, key ${fileName}` : ''
-    return { ...layerOfObject(settings, `file ${shown}${inPackage}`), file: path, isRead: true }
+    const content = await loadFile(path)
+    const isPackage = parse(path).name === 'package'
+    const settings = isPackage ? ourPartOf(content) : content
+    const inPackage = isPackage ? `, key ${fileName}` : ''
+    return { ...layerOfObject(settings ?? {}, `file ${shown}${inPackage}`), file: path, isRead: true }
   } catch (error) {
     const problem = { key: shown, origin, message: whyUnusable(error, path) }
     return { ...emptyLayer, problems: [problem], file: path, isRead: false }
   }
+}
+
+function ourPartOf(manifest: unknown): unknown {
+  return hasOurKey(manifest) ? manifest[fileName] : undefined
+}
+
+function hasOurKey(manifest: unknown): manifest is { readonly [fileName]: unknown } {
+  return typeof manifest === 'object' && manifest !== null && Object.hasOwn(manifest, fileName)
 }

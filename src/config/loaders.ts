@@ -1,18 +1,29 @@
+import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { errorCode, whyUnreadable } from './read-file.js'
 
 // How a settings file becomes an object (YAML is left to cosmiconfig), and what is said when it does not: where the
 // file is wrong, never what stands there, for parsers quote the line, and the line may hold a secret.
 
-export const loaders = {
+type Loader = (path: string, text: string) => unknown
+
+const loaders: Readonly<Record<string, Loader>> = {
+  '': loadYaml,
+  '.yaml': loadYaml,
+  '.yml': loadYaml,
   '.json': loadJson,
-  // cosmiconfig's own loader runs a script that throws a second time, to find out whether it is CommonJS; Node knows
-  // by itself.
   '.js': loadScript,
   '.mjs': loadScript,
-  '.cjs': loadScript,
-  '.ts': refuseKind,
-  default: refuseKind
+  '.cjs': loadScript
+}
+
+/** What stands in the file, unchecked; nothing, if it is empty. Whatever is thrown is for `whyUnusable`. */
+export async function loadFile(path: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8')
+  if (text.trim() === '') return undefined
+  const load = loaders[extname(path)] ?? refuseKind
+  return load(path, text)
 }
 
 /** The reason a file gave no settings, fit to be shown. */
@@ -29,6 +40,13 @@ export function whyUnusable(error: unknown, path: string): string {
 }
 
 class Unusable extends Error {}
+
+// cosmiconfig's parser, and no more of it: `cosmiconfig()` begins with a search for settings of its own, and reads or runs
+// a package.yaml or .config/config.js of the working directory that is none of ours.
+async function loadYaml(path: string, text: string): Promise<unknown> {
+  const { defaultLoaders } = await import('cosmiconfig')
+  return defaultLoaders['.yaml'](path, text)
+}
 
 function loadJson(_path: string, text: string): unknown {
   try {
@@ -62,7 +80,6 @@ async function importScript(path: string): Promise<{ default?: unknown }> {
   try {
     return await import(pathToFileURL(path).href)
   } catch (error) {
-    // cosmiconfig notes the path on what is thrown, so it has to be an object.
     throw error instanceof Error ? error : new Unusable('cannot be run: it throws something that is no error')
   }
 }

@@ -1,9 +1,19 @@
-import { basename, join } from 'node:path'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import test from 'ava'
 import { searchPlaces } from '#src/config/file.js'
 import { loadConfig } from '#src/config/load.js'
+import { defaultCommand } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, load, problemsOf } from './given.js'
+
+/** A command in a process of its own; rejects unless it ends well. */
+function runProgram(args: readonly string[], options: { cwd: string; env: Record<string, string> }) {
+  const [file = '', ...more] = defaultCommand
+  return promisify(execFile)(file, [...more, ...args], options)
+}
 
 /** The same two settings in the language of the file's name. */
 function textFor(place: string): string {
@@ -171,14 +181,34 @@ test('a named file that is not there or is a folder is refused', async t => {
   t.is(isFolder?.message, 'cannot be read: it is a folder')
 })
 
-test("cosmiconfig's own settings in the same folder change nothing", async t => {
-  const place = 'platform-auth-server.config.yaml'
-  const files = {
-    [place]: 'port: 9000',
-    'package.json': '{"cosmiconfig":{"searchPlaces":["other.json"]}}',
-    'other.json': '{"port":1}'
+test('a package.json that is named may hold settings, or none', async t => {
+  const configFile = 'other/package.json'
+  for (const [text, port] of [
+    ['{"name":"x","platform-auth-server":{"port":9000}}', 9000],
+    ['{"name":"x"}', 8080],
+    ['[]', 8080],
+    ['null', 8080]
+  ] as const) {
+    t.is((await load(t, { files: { [configFile]: text }, configFile })).config.port, port, text)
   }
-  const { config, file } = await load(t, { files })
-  t.is(config.port, 9000)
-  t.is(basename(file ?? ''), place)
 })
+
+// Where cosmiconfig, left to itself, looks for settings of its own: in the working directory of the process.
+const notOurs = {
+  'package.json': '{ broken',
+  'package.yaml': 'broken: "',
+  '.config/config.json': '{ "broken": 1, }',
+  '.config/config.yaml': 'broken: "',
+  '.config/config.js': 'require("node:fs").writeFileSync("executed", "")',
+  '.config/config.mjs': 'import { writeFileSync } from "node:fs"; writeFileSync("executed", "")'
+}
+
+for (const [place, text] of Object.entries(notOurs)) {
+  test(`a file that is not ours is neither read nor run: ${place}`, async t => {
+    const settings = 'platform-auth-server.config.yaml'
+    const cwd = await tempFolder(t, { [place]: text, [settings]: 'port: 9000' })
+    const { stdout } = await runProgram(['config', '--json', '--config', settings], { cwd, env: enough })
+    t.deepEqual(JSON.parse(stdout).settings.port, { value: 9000, origin: `file ${settings}` })
+    t.false(existsSync(join(cwd, 'executed')))
+  })
+}
