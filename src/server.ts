@@ -2,6 +2,7 @@
 import http, { type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { assemble, type createApp } from './app.js'
+import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
 import { within } from './coordination/within.js'
 import { answerClientErrors } from './http/client-errors.js'
@@ -121,7 +122,7 @@ export async function startServer(
   return {
     port,
     metricsPort: scrapes?.port,
-    url: `http://${config.host?.includes(':') ? `[${config.host}]` : (config.host ?? 'localhost')}:${port}`,
+    url: localUrlOf({ port, host: config.host }),
     replaceSecrets: services.replaceSecrets,
     close() {
       closing ??= close()

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
-import { callbackPath } from '../config/addresses.js'
+import { callbackPath, localUrlOf } from '../config/addresses.js'
 import type { Sources } from '../config/resolve.js'
 import type { Config } from '../config/settings.js'
 import type { Invocation } from './command.js'
@@ -42,13 +42,13 @@ function wholeNumber(flag: string, text: unknown, minimum: number, maximum: numb
 /** Starts the demo identity provider for the server that `config` describes. */
 export async function openDemo(
   sources: Sources,
-  { port: wanted }: Config,
+  { port: wanted, host }: Config,
   options: DemoOptions,
   log: Logger
 ): Promise<RunningDemo> {
   const port = wanted === 0 ? await freePort() : wanted
   const flags = { ...sources.flags, port: String(port) }
-  const callbackUrl = String(flags['platform.callbackUrl'] ?? `http://localhost:${port}${callbackPath}`)
+  const callbackUrl = String(flags['platform.callbackUrl'] ?? callbackUrlAt(port, host))
   // The demo is code that an ordinary start has no use for.
   const { startDemo } = await import('../demo/index.js')
   const { port: demoPort, tokenLifetimeSeconds } = options
@@ -92,6 +92,13 @@ export function demoSettings(
       }
     }
   }
+}
+
+/** At the address that the server will announce, so that a login ends under the name under which it began. */
+function callbackUrlAt(port: number, host: string | undefined): string {
+  const url = `${localUrlOf({ port, host })}${callbackPath}`
+  if (URL.canParse(url)) return url
+  throw new UsageError(`No browser can open the host ${host}; choose another with --host, or leave it out.`)
 }
 
 // The callback URL has to be known before the server listens.

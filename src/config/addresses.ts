@@ -78,6 +78,19 @@ export function homeUrlOf(callbackUrl: string): string {
   return `${new URL(callbackUrl).origin}${basePathOf(callbackUrl)}/`
 }
 
+/** Where a browser on this machine reaches what listens on `port` of `host`; without a host, on all interfaces. */
+export function localUrlOf({ port, host }: { readonly port: number; readonly host: string | undefined }): string {
+  const url = `http://${localNameOf(host)}:${port}`
+  return URL.canParse(url) ? new URL(url).origin : url
+}
+
+/** The host of that address, in a browser's spelling: cookies belong to it, and a login ends where it began. */
+export function localNameOf(host = 'localhost'): string {
+  const name = host.includes(':') ? `[${host}]` : host
+  const spelled = URL.canParse(`http://${name}`) ? new URL(`http://${name}`).hostname : name
+  return spelled === '0.0.0.0' || spelled === '[::]' ? 'localhost' : spelled
+}
+
 /** Whether secrets may be sent there: https, or plain http that does not leave this machine. */
 export function isSafeAddress(address: string): boolean {
   if (!URL.canParse(address)) return false

@@ -6,6 +6,9 @@ import { demoSettings } from '#src/cli/demo.js'
 import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
 import { enough, sessionSecret } from '../config/given.js'
+import { createBrowser } from '../helpers/browser.js'
+import { openCallback } from '../helpers/server.js'
+import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { run, type ShellOptions, shell, until } from './shell.js'
 
@@ -120,6 +123,23 @@ test('a demo needs no setting and leads to a provider that asks who is signing i
   t.is(location.searchParams.get('redirect_uri') as unknown, line?.callbackUrl)
   const answer = await got(location, { followRedirect: false })
   t.regex(answer.headers.location ?? '', /\/sign-in\//)
+})
+
+for (const host of ['0.0.0.0', '127.0.0.1']) {
+  test(`a login of a demo on ${host} ends where it began, at the address announced`, async t => {
+    const { log } = await started(t, ['--demo', '--port', '0', '--host', host], { env: {} })
+    const line = log().find(({ event }) => event === 'server_started')
+    const browser = createBrowser(t, { origin: String(line?.url) })
+    const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+    t.is(callback.statusCode, 302)
+    t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+  })
+}
+
+test('a demo on a host that no browser can open is refused', async t => {
+  const { code, errors } = await run(t, ['--demo', '--port', '0', '--host', 'fe80::1%eth0'])
+  t.is(code, 2)
+  t.is(errors, 'No browser can open the host fe80::1%eth0; choose another with --host, or leave it out.\n')
 })
 
 test('a demo goes above what the environment and files say of the real provider, and below the flags', async t => {

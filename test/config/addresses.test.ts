@@ -1,5 +1,5 @@
 import test from 'ava'
-import { basePathOf, homeUrlOf, isSafeAddress } from '#src/config/addresses.js'
+import { basePathOf, homeUrlOf, isSafeAddress, localUrlOf } from '#src/config/addresses.js'
 
 const addresses: readonly (readonly [address: string, isSafe: boolean])[] = [
   ['https://idp.example', true],
@@ -42,3 +42,25 @@ for (const [callbackUrl, basePath, homeUrl] of [
     t.is(homeUrlOf(callbackUrl), homeUrl)
   })
 }
+
+for (const [host, url] of [
+  [undefined, 'http://localhost:8080'],
+  ['0.0.0.0', 'http://localhost:8080'],
+  ['0', 'http://localhost:8080'],
+  ['::', 'http://localhost:8080'],
+  ['0:0:0:0:0:0:0:0', 'http://localhost:8080'],
+  ['127.0.0.1', 'http://127.0.0.1:8080'],
+  ['::1', 'http://[::1]:8080'],
+  ['LocalHost', 'http://localhost:8080'],
+  ['192.168.1.5', 'http://192.168.1.5:8080'],
+  ['app_1.internal', 'http://app_1.internal:8080'],
+  ['fe80::1%eth0', 'http://[fe80::1%eth0]:8080']
+] as const) {
+  test(`a browser on this machine reaches the host ${host ?? 'that is not given'} at ${url}`, t => {
+    t.is(localUrlOf({ host, port: 8080 }), url)
+  })
+}
+
+test('the port that http has anyway is left out, as browsers do', t => {
+  t.is(localUrlOf({ host: undefined, port: 80 }), 'http://localhost')
+})

@@ -1,4 +1,4 @@
-import { basePathOf, callbackPath, homeUrlOf, isLoopback } from '../../config/addresses.js'
+import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
 import { about, type Finding } from './finding.js'
 
@@ -39,7 +39,7 @@ function placeOf({ port, host, platform: { callbackUrl } }: Config): Place {
     isLocal: isLoopback(callbackUrl),
     port: Number(url.port) || (isHttps ? 443 : 80),
     listeningPort: port,
-    listeningHost: host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host
+    listeningHost: localNameOf(host)
   }
 }
 
@@ -77,10 +77,9 @@ function portOfThisServer({ isHttps, port, listeningPort }: Place): Finding | un
 
 /** Cookies belong to one host name, so a login ends under the name under which it began, or not at all. */
 function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: Place): Finding | undefined {
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  if (isHttps || !isLocal || host === listeningHost) return undefined
+  if (isHttps || !isLocal || url.hostname === listeningHost) return undefined
   return warning(
-    `The callback URL says ${host}, but the server calls itself ${listeningHost}: a login begun there does not end.`,
+    `The callback URL says ${url.hostname}, but the server calls itself ${listeningHost}: a login begun there does not end.`,
     `Open ${homeUrlOf(callbackUrl)} and nothing else, or make host and callback URL the same.`
   )
 }

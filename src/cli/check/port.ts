@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import { localUrlOf } from '../../config/addresses.js'
 import { errorCode } from '../../config/read-file.js'
 import type { Config } from '../../config/settings.js'
 import { listenError } from '../listen-error.js'
@@ -54,9 +55,8 @@ function listenOnce(port: number, host: string | undefined): Promise<void> {
 }
 
 async function isThisServer(port: number, host: string | undefined): Promise<boolean> {
-  const name = host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host
   try {
-    const url = `http://${name.includes(':') ? `[${name}]` : name}:${port}/healthz`
+    const url = `${localUrlOf({ port, host })}/healthz`
     const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
     if (Number(response.headers.get('content-length') ?? LONGEST_ANSWER) >= LONGEST_ANSWER) {
       await response.body?.cancel()

@@ -16,6 +16,7 @@ const fine: readonly (readonly [url: string, listening: Partial<Pick<Config, 'po
   ['http://localhost:8080/api/auth/callback', {}, 'http://localhost:8080/'],
   ['http://localhost:8080/api/auth/callback', { host: '0.0.0.0' }, 'http://localhost:8080/'],
   ['http://localhost:8080/api/auth/callback', { host: '::' }, 'http://localhost:8080/'],
+  ['http://localhost:8080/api/auth/callback', { host: '0:0:0:0:0:0:0:0' }, 'http://localhost:8080/'],
   ['http://localhost/api/auth/callback', { port: 80 }, 'http://localhost/'],
   ['http://127.0.0.1:8080/api/auth/callback', { host: '127.0.0.1' }, 'http://127.0.0.1:8080/'],
   ['http://[::1]:8080/api/auth/callback', { host: '::1' }, 'http://[::1]:8080/'],

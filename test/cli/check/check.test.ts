@@ -43,6 +43,21 @@ for (const mode of ['single', 'dual'] as const) {
   })
 }
 
+for (const [host, home] of [
+  ['0.0.0.0', 'http://localhost'],
+  ['127.0.0.1', 'http://127.0.0.1']
+]) {
+  test(`a demo on ${host} is checked at the address it will announce`, async t => {
+    const { code, lines, line } = await check(t, ['--demo', '--port', '0', '--host', String(host)], { env: {} })
+    t.true(line('callback')?.includes(`people open ${home}:`), line('callback'))
+    t.deepEqual(
+      lines.filter(found => !found.startsWith('ok ')),
+      []
+    )
+    t.is(code, 0)
+  })
+}
+
 test('the demo has an end-session page too', async t => {
   const { code, line } = await check(t, ['--demo', '--port', '0', '--logout', 'idp'], { env: {} })
   t.regex(line('logout') ?? '', /^ok logout The end-session endpoint answers \(\d+\); http:\/\/localhost:\d+\/ must/)
