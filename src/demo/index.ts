@@ -10,6 +10,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import type Koa from 'koa'
+import { homeUrlOf } from '../config/addresses.js'
 import { createAccessTokenReader } from './access-token.js'
 import { countCalls, type DemoCalls, noCalls } from './calls.js'
 import { createPages } from './pages.js'
@@ -54,7 +55,7 @@ export interface Demo {
 /** Rejects with Node's error if the port cannot be had. */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
   const { callbackUrl, port = 0, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
-  const postLogoutUrl = applicationUrl(callbackUrl)
+  const postLogoutUrl = homeUrlOf(callbackUrl)
   // About as long as the platform's, and the same in a Basic header with or without form-encoding.
   const clientId = `demo-${randomBytes(33).toString('base64url').slice(0, 43)}`
   const clientSecret = randomBytes(48).toString('base64url')
@@ -106,13 +107,6 @@ async function createSigningKey() {
   const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
   const kid = randomBytes(32).toString('base64url')
   return { ...privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' }
-}
-
-// The application's start page: the callback URL without the path of the callback.
-function applicationUrl(callbackUrl: string): string {
-  const { origin, pathname } = new URL(callbackUrl)
-  const path = '/api/auth/callback'
-  return `${origin}${pathname.endsWith(path) ? pathname.slice(0, -path.length) : ''}/`
 }
 
 function listen(server: Server, port: number): Promise<void> {
