@@ -1,7 +1,7 @@
 /** The identity provider as the rest of the server sees it: a handful of requests, checked answers, two kinds of error. */
 import type { Config } from '../config/settings.js'
 import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
-import { type Endpoint, OAuthError, UpstreamError } from './errors.js'
+import { type Endpoint, isErrorCode, OAuthError, UpstreamError } from './errors.js'
 import { isJsonObject } from './json.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
@@ -106,15 +106,12 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
 
 // Two shapes of error answer exist: RFC 6749 section 5.2, and that of the gateway in front of APS.
 const GATEWAY_CLIENT_ERRORS = new Set(['AUTH-001', 'AUTH-003'])
-// Every registered code is a few plain words. The code goes into messages and logs; a token that a provider quotes in its
-// place does not look like this.
-const ERROR_CODE = /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
   const isRefusal = status >= 400 && status < 500 && status !== 429
   const answer = isJsonObject(json) ? json : {}
   const error = GATEWAY_CLIENT_ERRORS.has(String(answer.errorCode)) ? 'invalid_client' : answer.error
-  if (isRefusal && typeof error === 'string' && ERROR_CODE.test(error)) {
+  if (isRefusal && isErrorCode(error)) {
     return new OAuthError({ error, status, endpoint, retryAfterSeconds })
   }
   return new UpstreamError(endpoint, 'unusable', `it answered ${status}`, { status, durationMs, retryAfterSeconds })

@@ -1,6 +1,14 @@
 /** The endpoints of an identity provider. Browsers alone go to the last two, and whoever checks that they are there. */
 export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'authorization' | 'end_session'
 
+/**
+ * Whether this can be an error code of the protocol: every registered one is a few plain words. Codes go into messages and
+ * logs; a token that a provider quotes in the place of one does not look like this.
+ */
+export function isErrorCode(code: unknown): code is string {
+  return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)
+}
+
 /** The provider answered with an error of the protocol (RFC 6749 section 5.2). Its own text is dropped: nobody knows what it quotes. */
 export class OAuthError extends Error {
   /** A registered code such as `invalid_grant`; decide by this, never by the message. */

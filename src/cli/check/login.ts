@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { isErrorCode } from '../../idp/errors.js'
 import { codeChallengeOf } from '../../login/pkce.js'
 import { type Asked, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
 import { about, type Finding } from './finding.js'
@@ -8,7 +9,6 @@ const { ok, warning, failed } = about('login')
 
 // What a provider answers to `prompt=none`; then there is nothing wrong with the request itself.
 const WANTS_A_PERSON = /^(login|interaction|consent|account_selection)_required$/
-const ERROR_CODE = /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/
 
 const remedies: Readonly<Record<string, string>> = {
   invalid_scope: 'Ask only for scopes that the provider knows and the application may have.',
@@ -67,6 +67,6 @@ function refusalIn(location: string | undefined, url: string, callbackUrl: strin
   const callback = new URL(callbackUrl)
   const error = target.searchParams.get('error')
   if (target.origin !== callback.origin || target.pathname !== callback.pathname || error === null) return undefined
-  if (!ERROR_CODE.test(error)) return 'an error without a proper code'
+  if (!isErrorCode(error)) return 'an error without a proper code'
   return WANTS_A_PERSON.test(error) ? undefined : error
 }
