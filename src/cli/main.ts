@@ -39,8 +39,10 @@ function report(error: unknown, { stderr }: Terminal): number {
 }
 
 function usageErrorOf(error: CommanderError): UsageError {
-  const flag = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
-  if (!flag) return new UsageError(error.message.replace(/^error: /, ''))
+  const written = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
+  if (!written) return new UsageError(error.message.replace(/^error: /, ''))
   const options = [...settingOptions(), ...ownOptions, ...commands.flatMap(command => command.options ?? [])]
-  return unknownWord('flag', flag, [...options.map(option => flagName(option.flags)), '--help', '--version'])
+  const flags = [...options.map(option => flagName(option.flags)), '--help', '--version']
+  const valueless = flags.find(flag => written.startsWith(`${flag}=`))
+  return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', written, flags)
 }

@@ -11,8 +11,16 @@ export async function readSecretFile(path: string, cwd: string, origin: string):
     const text = await readFile(resolve(cwd, path), 'utf8')
     return { origin, value: text.replace(/\r?\n$/, '') }
   } catch (error) {
-    return { origin, refused: `the file ${path} cannot be read: ${whyUnreadable(error)}` }
+    // What is no path of anything may be the secret itself, given where its file belongs.
+    const file = isThere(error) ? `the file ${path}` : 'the file'
+    const allowed = 'allowed: the path of a file that holds the secret'
+    return { origin, refused: `${file} cannot be read: ${whyUnreadable(error)}; ${allowed}` }
   }
+}
+
+/** Whether what could not be read is there. */
+function isThere(error: unknown): boolean {
+  return ['EACCES', 'EPERM', 'EISDIR'].includes(errorCode(error) ?? '')
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -82,10 +82,15 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['start', '--mod', 'dual'], /--mode\?/],
   [['--session-secret', 'x'], /--session-secret-file\?/],
   [['--client-secret', 'x'], /--client-secret-file\?/],
+  [['--client-secret=TopSecret'], /^There is no flag --client-secret; did you mean --client-secret-file\?\n$/],
+  [['--qqqqqqqq=TopSecret=='], /^There is no flag --qqqqqqqq\. --help lists them all\.\n$/],
+  [['--log-pretty=TopSecret'], /^--log-pretty takes no value\.\n$/],
+  [['config', '--json=TopSecret'], /^--json takes no value\.\n$/],
   [['config', '--jsn'], /--json\?/],
   [['--hepl'], /--help\?/],
   [['--qqqqqqqq'], /^There is no flag --qqqqqqqq\. --help lists them all\.\n$/],
   [['strat'], /^There is no command strat; did you mean start\?\n$/],
+  [['CLIENT_SECRET=TopSecret'], /^There is no command CLIENT_SECRET\. --help lists them all\.\n$/],
   [['secret', 'extra'], /^too many arguments/],
   [['--port'], /^option '--port <port>' argument missing\n$/],
   [['--demo-port', '5'], /--demo-port does nothing without --demo/],
@@ -100,6 +105,7 @@ for (const [args, says] of misspelt) {
     t.is(code, 2)
     t.regex(errors, says)
     t.is(errors.trim().split('\n').length, 1)
+    t.notRegex(errors, /TopSecret/)
     t.is(output, '')
   })
 }

@@ -36,11 +36,21 @@ test('a secret file that cannot be read is named with the reason', async t => {
     {
       key: 'platform.clientSecret',
       origin: 'variable PLATFORM_CLIENT_SECRET_FILE',
-      message: 'the file no.txt cannot be read: there is no such file'
+      message: 'the file cannot be read: there is no such file; allowed: the path of a file that holds the secret'
     }
   ])
   const isFolder = await problemsOf(t, { env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: '.' } })
-  t.regex(isFolder[0]?.message ?? '', /it is a folder/)
+  t.regex(isFolder[0]?.message ?? '', /^the file \. cannot be read: it is a folder;/)
+})
+
+test('a secret that was given where its file belongs is not repeated', async t => {
+  for (const secret of [sessionSecret, `${sessionSecret}/${sessionSecret}`, `/${sessionSecret}`, 'x'.repeat(5000)]) {
+    const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: secret }
+    const [problem] = await problemsOf(t, { env })
+    t.is(problem?.origin, 'variable SERVER_SESSION_SECRET_FILE')
+    t.regex(problem?.message ?? '', /^the file cannot be read: .*; allowed: the path of a file that holds the secret$/)
+    t.false(JSON.stringify(problem).includes(secret))
+  }
 })
 
 test('earlier secrets are separated by white space, also in their file', async t => {
