@@ -45,7 +45,8 @@ const LAST_WORK_MS = 500
 
 /**
  * What the command line runs. Signals are left to the caller: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP.
- * Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had.
+ * Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had; it has `listener: 'metrics'` when that
+ * was the port of the metrics.
  * @param limits for tests that cannot wait as long as a slow client may take
  */
 export async function startServer(

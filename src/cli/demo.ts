@@ -58,7 +58,7 @@ export async function openDemo(
     ...(demoPort !== undefined && { port: demoPort }),
     ...(tokenLifetimeSeconds !== undefined && { tokenLifetimeSeconds })
   }).catch((error: unknown) => {
-    throw listenError(error, '--demo-port')
+    throw listenError(error, 'demo')
   })
   const { issuer, clientId, clientSecret } = demo
   return {

@@ -1,25 +1,40 @@
 import { errorCode } from '../config/read-file.js'
+import { settings } from '../config/settings.js'
 import { messageOf, RunError } from './errors.js'
 
-/** Why nothing could listen, for the flag that chooses the port. */
-export function listenError(error: unknown, portFlag: string): RunError {
+/** By what an operator chooses where each of them listens. */
+export const listeners = {
+  server: { byPort: '--port', byHost: '--host' },
+  metrics: { byPort: '--metrics-port', byHost: settings['metrics.host'].env },
+  demo: { byPort: '--demo-port', byHost: '--host' }
+} as const
+
+export type Listener = keyof typeof listeners
+
+/** Why one of them could not listen; an error of `startServer` says by itself which. */
+export function listenError(error: unknown, listener: Listener = listenerOf(error)): RunError {
   const { address, port } = error as { address?: string; port?: number }
   const explain = explanations[errorCode(error) ?? '']
-  const message = explain?.({ address, port, portFlag }) ?? `The server could not start: ${messageOf(error)}`
-  return new RunError(message, { cause: error })
+  const message = explain?.({ address, port, ...listeners[listener] })
+  return new RunError(message ?? `The server could not start: ${messageOf(error)}`, { cause: error })
+}
+
+function listenerOf(error: unknown): Listener {
+  return error instanceof Error && 'listener' in error && error.listener === 'metrics' ? 'metrics' : 'server'
 }
 
 interface Place {
   readonly address: string | undefined
   readonly port: number | undefined
-  readonly portFlag: string
+  readonly byPort: string
+  readonly byHost: string
 }
 
 const explanations: Readonly<Record<string, (place: Place) => string>> = {
-  EADDRINUSE: ({ port, portFlag }) =>
-    `Port ${port} is taken by another program; stop that one, or choose another port with ${portFlag}.`,
-  EACCES: ({ port, portFlag }) => `This user may not listen on port ${port}; choose one above 1023 with ${portFlag}.`,
-  EADDRNOTAVAIL: ({ address }) =>
-    `${address} is no address of this machine; choose another with --host, or leave it out.`,
-  ENOTFOUND: () => 'The host to listen on is not known; choose another with --host, or leave it out.'
+  EADDRINUSE: ({ port, byPort }) =>
+    `Port ${port} is taken by another program; stop that one, or choose another port with ${byPort}.`,
+  EACCES: ({ port, byPort }) => `This user may not listen on port ${port}; choose one above 1023 with ${byPort}.`,
+  EADDRNOTAVAIL: ({ address, byHost }) =>
+    `${address} is no address of this machine; choose another with ${byHost}, or leave it out.`,
+  ENOTFOUND: ({ byHost }) => `The host to listen on is not known; choose another with ${byHost}, or leave it out.`
 }

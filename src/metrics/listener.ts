@@ -7,7 +7,10 @@ export interface MetricsListener {
   close(): Promise<void>
 }
 
-/** `GET /metrics` on a listener of its own, so that the public port never shows it. Rejects as `listen` does. */
+/**
+ * `GET /metrics` on a listener of its own, so that the public port never shows it. Rejects with the error of
+ * `listen`, marked with `listener: 'metrics'`: whoever starts the server has two ports, and must know which to change.
+ */
 export async function listenForScrapes(
   metrics: PrometheusMetrics,
   { port, host }: { readonly port: number; readonly host: string }
@@ -22,7 +25,7 @@ export async function listenForScrapes(
     response.end(await metrics.text())
   })
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', error => reject(Object.assign(error, { listener: 'metrics' })))
     server.listen({ port, host }, resolve)
   })
   return {

@@ -89,11 +89,15 @@ test('wrong settings are listed together, without a stack trace, and the code is
   t.false(errors.includes('hunter2'))
 })
 
-test('a port that is taken is said in a plain sentence, and the code is 1', async t => {
+async function takenPort(t: ExecutionContext): Promise<number> {
   const other = createServer().listen(0)
   t.teardown(() => other.close())
   await until(() => other.listening)
-  const { port } = other.address() as AddressInfo
+  return (other.address() as AddressInfo).port
+}
+
+test('a port that is taken is said in a plain sentence, and the code is 1', async t => {
+  const port = await takenPort(t)
   const expected = `Port ${port} is taken by another program; stop that one, or choose another port with --port.\n`
   const plain = await run(t, ['--port', String(port)], { env })
   t.deepEqual([plain.code, plain.errors, plain.output], [1, expected, ''])
@@ -102,6 +106,13 @@ test('a port that is taken is said in a plain sentence, and the code is 1', asyn
   const ofDemo = await run(t, ['--demo', '--port', '0', '--host', '127.0.0.1', '--demo-port', String(port)])
   t.is(ofDemo.code, 1)
   t.regex(ofDemo.errors, /^Port \d+ is taken .* --demo-port\.\n$/)
+})
+
+test('of a metrics port that is taken the flag is named that chooses it', async t => {
+  const port = await takenPort(t)
+  const { code, errors } = await run(t, ['--metrics-port', String(port)], { env })
+  const next = 'stop that one, or choose another port with --metrics-port'
+  t.deepEqual([code, errors], [1, `Port ${port} is taken by another program; ${next}.\n`])
 })
 
 test('a host that is not of this machine is said in a plain sentence', async t => {

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { localUrlOf } from '../../config/addresses.js'
 import { errorCode } from '../../config/read-file.js'
 import type { Config } from '../../config/settings.js'
-import { listenError } from '../listen-error.js'
+import { type Listener, listenError, listeners } from '../listen-error.js'
 import { about, type Finding } from './finding.js'
 
 const { ok, warning, failed } = about('port')
@@ -13,9 +13,9 @@ const LONGEST_ANSWER = 1000
 /** Listens for a moment where the server would. */
 export async function port(config: Config): Promise<Finding[]> {
   const { metrics, port, host } = config
-  const found = await tryToListen({ port, host, flag: '--port' })
+  const found = await tryToListen({ port, host, listener: 'server' })
   if (metrics.port === undefined) return found
-  const ofMetrics = await tryToListen({ port: metrics.port, host: metrics.host, flag: '--metrics-port' })
+  const ofMetrics = await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })
   // Where the server runs already, so do its metrics.
   const runs = found.some(({ status }) => status === 'warning')
   return [...found, ...ofMetrics.map(finding => (runs ? { ...finding, status: 'warning' as const } : finding))]
@@ -24,20 +24,21 @@ export async function port(config: Config): Promise<Finding[]> {
 interface Wanted {
   readonly port: number
   readonly host: string | undefined
-  readonly flag: string
+  readonly listener: Listener
 }
 
-async function tryToListen({ port, host, flag }: Wanted): Promise<Finding[]> {
+async function tryToListen({ port, host, listener }: Wanted): Promise<Finding[]> {
+  const { byPort, byHost } = listeners[listener]
   try {
     await listenOnce(port, host)
-    return [ok(port === 0 ? `With ${flag} 0 any free port is taken.` : `Port ${port} is free.`)]
+    return [ok(port === 0 ? `With ${byPort} 0 any free port is taken.` : `Port ${port} is free.`)]
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
       const message = `A platform-auth-server answers on port ${port} already.`
-      return [warning(message, `Stop it before you start another, or choose another port with ${flag}.`)]
+      return [warning(message, `Stop it before you start another, or choose another port with ${byPort}.`)]
     }
-    const [message = '', next = ''] = listenError(error, flag).message.split('; ')
-    const advice = next === '' ? `Choose another with ${flag}, or another --host.` : capitalised(next)
+    const [message = '', next = ''] = listenError(error, listener).message.split('; ')
+    const advice = next === '' ? `Choose another with ${byPort}, or another host with ${byHost}.` : capitalised(next)
     return [failed(`${message}.`, advice)]
   }
 }

@@ -40,7 +40,7 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
       log.warn({ event: 'setting_warning', setting: key, origin }, `${key} ${message}`)
     }
     const server = await startServer(config, { log }).catch((error: unknown) => {
-      throw listenError(error, '--port')
+      throw listenError(error)
     })
     announce({ config, url: server.url, demoUrl: demo?.url }, isTerminal ? terminal.stdout : log)
     const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(demo?.sources ?? sources), log)

@@ -80,3 +80,11 @@ test('a host that is not of this machine', async t => {
     'failed 192.0.2.1 is no address of this machine. Next: Choose another with --host, or leave it out.'
   ])
 })
+
+test('a host for the metrics that is not of this machine', async t => {
+  const [, ofMetrics] = await lines({ port: 0, metrics: { port: 0, host: '192.0.2.1' } })
+  t.is(
+    ofMetrics,
+    'failed 192.0.2.1 is no address of this machine. Next: Choose another with PLATFORM_AUTH_METRICS_HOST, or leave it out.'
+  )
+})
