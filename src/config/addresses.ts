@@ -1,4 +1,4 @@
-import { parseRedisAddress } from './redis-address.js'
+import { parseRedisAddress, withoutSentinelPassword } from './redis-address.js'
 import { asText, type ValueType } from './types.js'
 
 // The addresses among the settings. They keep the spelling they were given: a callback URL is compared letter by
@@ -65,7 +65,7 @@ export const redisAddress: ValueType<string> = {
       v.string(),
       v.check(address => /^rediss?:\/\/\S+$/.test(address) && !!parseRedisAddress(address), 'it is no redis address')
     ),
-  mask: address => withoutUser(address).replace(/(sentinelPassword=)[^&]*/g, '$1***')
+  mask: address => withoutSentinelPassword(withoutUser(address))
 }
 
 /** The public path in front of ours, which a proxy takes off: '' or '/path'. */

@@ -53,6 +53,14 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
   }
 }
 
+/** The address fit to be shown, as far as its parameters go. Their names are read as above: `sentinel%50assword` is one too. */
+export function withoutSentinelPassword(text: string): string {
+  const [before = '', ...query] = text.split('?')
+  const parameters = query.join('?').split('&')
+  const shown = parameters.map(one => (new URLSearchParams(one).has('sentinelPassword') ? 'sentinelPassword=***' : one))
+  return query.length === 0 ? before : `${before}?${shown.join('&')}`
+}
+
 function parseHost(text: string, usualPort: number): { host: string; port: number } | undefined {
   const [, address, name, port = String(usualPort)] = HOST.exec(text) ?? []
   const host = address ?? name

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { parseRedisAddress } from '#src/config/redis-address.js'
+import { parseRedisAddress, withoutSentinelPassword } from '#src/config/redis-address.js'
 
 const plain = {
   kind: 'single',
@@ -70,4 +70,22 @@ const refused = {
 
 for (const [what, text] of Object.entries(refused)) {
   test(`an address with ${what} is refused`, t => t.is(parseRedisAddress(text), undefined))
+}
+
+const shown = {
+  'redis://a,b': 'redis://a,b',
+  'redis://a,b?sentinel=main': 'redis://a,b?sentinel=main',
+  'redis://a,b?sentinel=main&sentinelPassword=hunter2': 'redis://a,b?sentinel=main&sentinelPassword=***',
+  'redis://a,b?sentinelPassword=hunter2&sentinel=main': 'redis://a,b?sentinelPassword=***&sentinel=main',
+  'redis://a,b?sentinel%50assword=hunter2&sentinel=main': 'redis://a,b?sentinelPassword=***&sentinel=main',
+  'redis://a,b??sentinelPassword=hunter2&sentinel=main': 'redis://a,b?sentinelPassword=***&sentinel=main',
+  'redis://a,b?sentinelPassword=hunter2?hunter2=&%73entinelPassword=hunter2&sentinel=main':
+    'redis://a,b?sentinelPassword=***&sentinelPassword=***&sentinel=main'
+}
+
+for (const [text, expected] of Object.entries(shown)) {
+  test(`${text} is shown without the password of its sentinels`, t => {
+    t.not(parseRedisAddress(text), undefined)
+    t.is(withoutSentinelPassword(text), expected)
+  })
 }
