@@ -108,6 +108,17 @@ test('init never writes over a file', async t => {
   for (const [name, text] of Object.entries(files)) t.is(await readFile(join(cwd, name), 'utf8'), text)
 })
 
+test('where .env is a folder init writes the settings, and says what is left to give', async t => {
+  const cwd = await tempFolder(t, { '.env/bin/python': '' })
+  const { code, errors } = await run(t, ['init', '--yes'], { cwd })
+  t.is(code, 0)
+  t.is(
+    errors,
+    '.env is a folder, so no secrets were written; give SERVER_SESSION_SECRET and PLATFORM_CLIENT_SECRET in the environment.\n'
+  )
+  t.deepEqual((await readdir(cwd)).toSorted(), ['.env', settingsFile])
+})
+
 test('a file that comes up at the last moment is not written over either', async t => {
   const cwd = await tempFolder(t, { '.env': 'mine' })
   t.false(await writeNew(join(cwd, '.env'), 'ours'))

@@ -5,8 +5,8 @@ import type { Command, Invocation } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
 import { answersOfFlags, askFor, clientIdPlaceholder, withDefaults } from '../init/answers.js'
 import {
-  lackingSecrets,
-  readIfThere,
+  leftAsItIs,
+  remarkOnSecrets,
   secretsFile,
   secretsText,
   settingsFile,
@@ -24,8 +24,8 @@ export const init: Command = async function init(invocation) {
   const { cwd, stdout, stderr } = terminal
   const given = await answersOfFlags(invocation)
   const [presentSettings] = await findFiles(cwd)
-  const presentSecrets = await readIfThere(join(cwd, secretsFile))
-  const needs = { settings: presentSettings === undefined, secrets: presentSecrets === undefined }
+  const remark = await remarkOnSecrets(join(cwd, secretsFile))
+  const needs = { settings: presentSettings === undefined, secrets: remark === undefined }
 
   const values = withDefaults(isAnswered(invocation) ? given : await ask(needs, given, invocation))
   const texts = { settings: settingsText(values), secrets: secretsText(values) }
@@ -33,8 +33,8 @@ export const init: Command = async function init(invocation) {
     settings: needs.settings && (await writeNew(join(cwd, settingsFile), texts.settings)),
     secrets: needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
   }
-  if (!wrote.settings) stderr.write(`${presentSettings ?? settingsFile} is there already and was left as it is.\n`)
-  if (!wrote.secrets) stderr.write(leftSecrets(presentSecrets ?? ''))
+  if (!wrote.settings) stderr.write(`${leftAsItIs(presentSettings ?? settingsFile)}.\n`)
+  if (!wrote.secrets) stderr.write(`${remark ?? leftAsItIs(secretsFile)}.\n`)
   if (options.yes !== true && (wrote.settings || wrote.secrets)) stdout.write(nextSteps(wrote, values))
   return exitCodes.fine
 }
@@ -55,11 +55,6 @@ async function ask(needs: Files, given: Values, { terminal }: Invocation): Promi
   } finally {
     questions.close()
   }
-}
-
-function leftSecrets(text: string): string {
-  const lacking = lackingSecrets(text).join(' and ')
-  return `${secretsFile} is there already and was left as it is${lacking && `, without ${lacking}`}.\n`
 }
 
 function nextSteps(wrote: Files, values: Values): string {

@@ -31,10 +31,25 @@ export function secretsText({
   ].join('\n')
 }
 
-/** The variables without which the server does not start and which a `.env` text does not give. */
-export function lackingSecrets(text: string): string[] {
-  const known = parseEnv(text)
-  return ['SERVER_SESSION_SECRET', 'PLATFORM_CLIENT_SECRET'].filter(name => !known[name])
+/** Without these variables the server does not start. */
+const needed = ['SERVER_SESSION_SECRET', 'PLATFORM_CLIENT_SECRET']
+
+/** What is to be said of a `.env` that is in the way; nothing if there is none. */
+export async function remarkOnSecrets(path: string): Promise<string | undefined> {
+  try {
+    const known = parseEnv(await readFile(path, 'utf8'))
+    const lacking = needed.filter(name => !known[name]).join(' and ')
+    return `${leftAsItIs(secretsFile)}${lacking && `, without ${lacking}`}`
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    // Somebody's Python environment, which the server passes over too.
+    if (errorCode(error) !== 'EISDIR') throw error
+    return `${secretsFile} is a folder, so no secrets were written; give ${needed.join(' and ')} in the environment`
+  }
+}
+
+export function leftAsItIs(file: string): string {
+  return `${file} is there already and was left as it is`
 }
 
 /** False if the file is there already, even if it came up only this moment. */
@@ -44,15 +59,6 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
     return true
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return false
-    throw error
-  }
-}
-
-export async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
     throw error
   }
 }
