@@ -39,10 +39,15 @@ function report(error: unknown, { stderr }: Terminal): number {
 }
 
 function usageErrorOf(error: CommanderError): UsageError {
+  // `help` with a word that is no command; commander does not tell the word.
+  if (error.code === 'commander.help') return new UsageError('There is no such command. --help lists them all.')
   const written = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
   if (!written) return new UsageError(error.message.replace(/^error: /, ''))
   const options = [...settingOptions(), ...ownOptions, ...commands.flatMap(command => command.options ?? [])]
   const flags = [...options.map(option => flagName(option.flags)), '--help', '--version']
+  const owners = commands.filter(({ options = [] }) => options.some(option => flagName(option.flags) === written))
+  if (owners.length > 0)
+    return new UsageError(`${written} goes with ${owners.map(({ name }) => name).join(' or ')} only.`)
   const valueless = flags.find(flag => written.startsWith(`${flag}=`))
   return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', written, flags)
 }
