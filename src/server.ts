@@ -141,7 +141,8 @@ async function createPrometheus() {
 function listen(server: Server, { port, host }: Config): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, ...(host !== undefined && { host }) }, () => {
+    // Everybody's pages connect again at the same moment after a restart; what the default of 511 leaves out comes late.
+    server.listen({ port, backlog: 2048, ...(host !== undefined && { host }) }, () => {
       server.off('error', reject)
       resolve()
     })
