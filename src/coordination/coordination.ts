@@ -11,7 +11,10 @@ export interface Coordination {
   once<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>, accept?: (kept: T) => boolean): Promise<Once<T>>
   /** The result for `key`, awaited when its work is under way; undefined when there is none or the work failed. */
   result<T>(key: string): Promise<T | undefined>
-  /** Remembers `key` for `ttlMs` milliseconds. */
+  /**
+   * Remembers `key` for `ttlMs` milliseconds. What stands before its first colon is its kind, one of a few: however many
+   * there are of one kind, those of another are not forgotten for them.
+   */
   mark(key: string, ttlMs: number): Promise<void>
   isMarked(key: string): Promise<boolean>
   status(): CoordinationStatus

@@ -9,17 +9,20 @@ export interface MemoryCoordination extends Coordination {
   marks(): Iterable<readonly [key: string, value: true, leftMs: number]>
 }
 
-// A kept result is a session of some kilobytes and lives a minute; a mark is a short string and lives a day.
+// How many of each kind: a kept result is a session of some kilobytes, a mark is a short string.
 const MOST_RESULTS = 10_000
 const MOST_MARKS = 200_000
+// Longer than `refresh.keepSeconds` can be: what is kept for longer is all that leads to tokens which no browser was given.
+// The many of the last minute must not push it out, nor a day of it those, which are asked for now.
+const LONG_MS = 3_600_000
 
 const ONLY_PROCESS: Run = { isAlone: () => false, leave: async () => {} }
 
 /** Coordination within this process. */
 export function createMemoryCoordination(now: () => number): MemoryCoordination {
   const underWay = new Map<string, Promise<Settled<unknown>>>()
-  const kept = createExpiringMap<unknown>(MOST_RESULTS, now)
-  const marks = createExpiringMap<true>(MOST_MARKS, now)
+  const kept = createExpiringMap<unknown>(MOST_RESULTS, now, (_key, keepMs) => (keepMs > LONG_MS ? 'long' : 'short'))
+  const marks = createExpiringMap<true>(MOST_MARKS, now, kindOf)
 
   async function run<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>): Promise<Once<T>> {
     const running = work(ONLY_PROCESS)
@@ -61,4 +64,8 @@ export function createMemoryCoordination(now: () => number): MemoryCoordination 
     results: () => kept.entries(),
     marks: () => marks.entries()
   }
+}
+
+function kindOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf(':')))
 }

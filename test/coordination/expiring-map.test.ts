@@ -32,7 +32,16 @@ test('a deleted entry is gone at once', t => {
   t.is(map.size, 0)
 })
 
-test('a full map lets go of its oldest entry', t => {
+test("an entry for no time leaves nothing under its key, and takes nobody's place", t => {
+  const map = createExpiringMap<string>(2, () => 0)
+  map.set('a', 'value', 1000)
+  map.set('b', 'value', 1000)
+  map.set('a', 'value', 0)
+  map.set('c', 'value', -1)
+  t.deepEqual([...map.entries()], [['b', 'value', 1000]])
+})
+
+test('of entries that live as long, a full map lets go of the oldest', t => {
   const map = createExpiringMap<number>(3, () => 0)
   for (const key of [1, 2, 3, 4]) map.set(String(key), key, 1000)
   t.is(map.get('1'), undefined)
@@ -48,6 +57,52 @@ test('writing to a key makes it the newest', t => {
   t.deepEqual([map.get('a'), map.get('b'), map.get('c')], [3, undefined, 4])
 })
 
+test('a full map lets go of what ends soonest, but never of what was written just now', t => {
+  const map = createExpiringMap<number>(2, () => 0)
+  map.set('long', 1, 3000)
+  map.set('short', 2, 1000)
+  map.set('longer', 3, 4000)
+  t.deepEqual([map.get('long'), map.get('short'), map.get('longer')], [1, undefined, 3])
+  map.set('shortest', 4, 10)
+  t.deepEqual([map.get('long'), map.get('longer'), map.get('shortest')], [undefined, 3, 4])
+})
+
+test('what lives for long and was written first keeps nothing that ended from making room', t => {
+  const clock = createClock()
+  const map = createExpiringMap<number>(1000, clock.now)
+  const hourMs = 3_600_000
+  for (let n = 0; n < 10; n++) map.set(`long ${n}`, n, 24 * hourMs)
+  for (let n = 0; n < 5000; n++) {
+    clock.advance(hourMs / 5000)
+    map.set(`short ${n}`, n, 60_000)
+  }
+  t.true(map.size < 100, `${map.size} entries`)
+  for (let n = 0; n < 10; n++) t.is(map.get(`long ${n}`), n)
+})
+
+test('a full room lets go of its own entries alone', t => {
+  const map = createExpiringMap<number>(
+    2,
+    () => 0,
+    key => key.slice(0, 1)
+  )
+  map.set('a1', 1, 10)
+  for (const n of [1, 2, 3]) map.set(`b${n}`, n, 1000)
+  t.deepEqual(
+    [...map.entries()].map(([key]) => key),
+    ['a1', 'b2', 'b3']
+  )
+})
+
+test('a room into which nothing comes any more is cleared as well', t => {
+  const clock = createClock()
+  const map = createExpiringMap<number>(100, clock.now, key => key.slice(0, 1))
+  for (let n = 0; n < 100; n++) map.set(`a${n}`, n, 1000)
+  clock.advance(1000)
+  for (let n = 0; n < 25; n++) map.set(`b${n}`, n, 1000)
+  t.is(map.size, 25)
+})
+
 test('entries that ended make room by themselves as others come', t => {
   const clock = createClock()
   const map = createExpiringMap<number>(1000, clock.now)
@@ -57,27 +112,102 @@ test('entries that ended make room by themselves as others come', t => {
   t.is(map.size, 50)
 })
 
-test('whatever is written, the map stays within its size and never shows what has ended', t => {
-  const writes = fc.array(
-    fc.record({ key: fc.nat(30), ttlMs: fc.nat(100), pauseMs: fc.nat(50), remove: fc.boolean() }),
+test('entries can be read while the map changes', t => {
+  const map = createExpiringMap<number>(10, () => 0)
+  for (const key of [1, 2, 3]) map.set(String(key), key, 1000)
+  const seen: string[] = []
+  for (const [key] of map.entries()) {
+    seen.push(key)
+    map.delete('2')
+    if (key === '3') map.set('4', 4, 1000)
+  }
+  t.deepEqual(seen, ['1', '3', '4'])
+})
+
+interface Step {
+  readonly key: number
+  readonly ttlMs: number
+  readonly pauseMs: number
+  readonly action: 'set' | 'delete'
+}
+
+/** Steps that are mostly writes, under few keys in two rooms. */
+function steps(pauseMs: fc.Arbitrary<number>): fc.Arbitrary<Step[]> {
+  return fc.array(
+    fc.record({
+      key: fc.nat(30),
+      ttlMs: fc.integer({ min: -5, max: 100 }),
+      pauseMs,
+      action: fc.constantFrom('set' as const, 'set' as const, 'set' as const, 'delete' as const)
+    }),
     { maxLength: 200 }
   )
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 20 }), writes, (most, steps) => {
-      const clock = createClock(0)
-      const map = createExpiringMap<number>(most, clock.now)
-      const until = new Map<string, number>()
-      for (const [index, { key, ttlMs, pauseMs, remove }] of steps.entries()) {
-        const name = String(key)
-        if (remove) map.delete(name)
-        else map.set(name, index, ttlMs)
-        until.set(name, remove ? 0 : clock.now() + ttlMs)
-        clock.advance(pauseMs)
-        if (map.size > most) return false
-        if (map.get(name) !== undefined && (until.get(name) as number) <= clock.now()) return false
+}
+
+const parity = (key: string) => (Number(key) % 2 === 0 ? 'even' : 'odd')
+
+/** The same promise kept by searching through everything each time. */
+function createNaiveMap(most: number, now: () => number) {
+  let entries: { key: string; value: number; until: number }[] = []
+  const alive = () => entries.filter(({ until }) => until > now())
+  return {
+    delete(key: string) {
+      entries = entries.filter(entry => entry.key !== key)
+    },
+    set(key: string, value: number, ttlMs: number) {
+      entries = alive().filter(entry => entry.key !== key)
+      if (ttlMs <= 0) return
+      const sameRoom = entries.filter(entry => parity(entry.key) === parity(key))
+      if (sameRoom.length === most) {
+        const soonest = Math.min(...sameRoom.map(({ until }) => until))
+        const goes = sameRoom.find(({ until }) => until === soonest)
+        entries = entries.filter(entry => entry !== goes)
       }
-      return [...until].every(([name, end]) => end > clock.now() || map.get(name) === undefined)
+      entries.push({ key, value, until: now() + ttlMs })
+    },
+    entries: () => alive().map(({ key, value, until }) => [key, value, until - now()] as const)
+  }
+}
+
+test('whatever is written, the map holds what one holds that searches through everything', t => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 8 }), steps(fc.nat(50)), (most, written) => {
+      const clock = createClock(0)
+      const map = createExpiringMap<number>(most, clock.now, parity)
+      const naive = createNaiveMap(most, clock.now)
+      for (const [index, { key, ttlMs, pauseMs, action }] of written.entries()) {
+        for (const each of [map, naive]) {
+          if (action === 'set') each.set(String(key), index, ttlMs)
+          else each.delete(String(key))
+        }
+        t.deepEqual([...map.entries()], naive.entries())
+        clock.advance(pauseMs)
+        const left = naive.entries()
+        t.deepEqual([...map.entries()], left)
+        t.true(map.size <= 2 * most)
+        t.is(map.get(String(key)), left.find(([name]) => name === String(key))?.[1])
+      }
     })
   )
-  t.pass()
+})
+
+test('whatever the clock does, the map stays within its size and shows each entry until its own end alone', t => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 8 }), steps(fc.integer({ min: -200, max: 200 })), (most, written) => {
+      const clock = createClock(0)
+      const map = createExpiringMap<number>(most, clock.now, parity)
+      const until = new Map<string, number>()
+      for (const [index, { key, ttlMs, pauseMs, action }] of written.entries()) {
+        const name = String(key)
+        if (action === 'set') map.set(name, index, ttlMs)
+        else map.delete(name)
+        until.set(name, action === 'set' ? clock.now() + ttlMs : Number.NEGATIVE_INFINITY)
+        if (action === 'set' && ttlMs > 0) t.is(map.get(name), index)
+        clock.advance(pauseMs)
+        t.true(map.size <= 2 * most)
+        for (const [shown, , leftMs] of map.entries()) t.is(leftMs, (until.get(shown) as number) - clock.now())
+        for (const [shown, end] of until) if (end <= clock.now()) t.is(map.get(shown), undefined)
+      }
+    })
+  )
 })

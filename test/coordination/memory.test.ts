@@ -33,3 +33,53 @@ test('memory: a result is kept from the moment it is there, however long the wor
   clock.advance(999)
   t.is(await result('key'), 1)
 })
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+
+test('memory: a day of renewals does not push out those whose browsers have not come back', async t => {
+  const clock = createClock()
+  const { once, result } = createMemoryCoordination(clock.now)
+  for (let n = 0; n < 5; n++) await once(`refresh:left ${n}`, async () => ({ value: n, keepMs: DAY_MS }))
+  for (let n = 0; n < 10_010; n++) {
+    clock.advance(2000)
+    await once(`refresh:${n}`, async () => ({ value: n, keepMs: MINUTE_MS }))
+  }
+  for (let n = 0; n < 5; n++) t.is(await result(`refresh:left ${n}`), n)
+})
+
+test('memory: many browsers that do not come back leave room for the renewals of the last minute', async t => {
+  const clock = createClock()
+  const { once, result } = createMemoryCoordination(clock.now)
+  for (let n = 0; n < 10_001; n++) await once(`refresh:left ${n}`, async () => ({ value: n, keepMs: DAY_MS }))
+  for (let n = 0; n < 30; n++) await once(`refresh:${n}`, async () => ({ value: n, keepMs: MINUTE_MS }))
+  for (let n = 0; n < 30; n++) t.is(await result(`refresh:${n}`), n)
+  // The one that was left first is the one least likely to be asked for.
+  t.is(await result('refresh:left 0'), undefined)
+  t.is(await result('refresh:left 1'), 1)
+})
+
+test('memory: logouts are known until their end, however many logins there are', async t => {
+  const clock = createClock()
+  const { mark, isMarked } = createMemoryCoordination(clock.now)
+  await mark('logout:early', DAY_MS)
+  clock.advance(DAY_MS - MINUTE_MS)
+  await mark('logout:late', DAY_MS)
+  for (let n = 0; n < 200_001; n++) await mark(`login:${n}`, 10 * MINUTE_MS)
+  t.true(await isMarked('logout:early'))
+  t.true(await isMarked('logout:late'))
+  t.false(await isMarked('login:0'))
+  t.true(await isMarked('login:1'))
+})
+
+test('memory: a day of logins that ended leaves room for a day of logouts', async t => {
+  const clock = createClock()
+  const { mark, isMarked, marks } = createMemoryCoordination(clock.now)
+  for (let n = 0; n < 20_000; n++) {
+    clock.advance(2000)
+    await mark(`logout:${n}`, DAY_MS)
+    await mark(`login:${n}`, 10 * MINUTE_MS)
+  }
+  t.is([...marks()].length, 20_000 + 300)
+  t.true(await isMarked('logout:0'))
+})
