@@ -51,7 +51,7 @@ local isKnown = redis.call('GET', KEYS[1]) == ARGV[1]
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return isKnown and 1 or 0`
 const GREETED_MS = 86_400_000
-// Marks and results are handed over this many at a time, so that requests get in between.
+// Marks and results are sealed and handed over this many at a time, so that requests get in between.
 const RESTORED_AT_ONCE = 200
 
 /** What this process keeps of a piece of work: enough to tell Redis again. */
@@ -196,19 +196,24 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   /** Redis is there, perhaps empty: first the locks of work under way, then what it may have missed or lost. */
   async function tellRedis() {
     extendLocks()
-    const restoring = [...restorations()]
-    while (restoring.length > 0 && link.state() === 'up') {
-      await Promise.all(restoring.splice(0, RESTORED_AT_ONCE).map(restore => restore()))
+    let telling: Promise<unknown>[] = []
+    for (const told of restorations()) {
+      telling.push(told)
+      if (telling.length < RESTORED_AT_ONCE) continue
+      await Promise.all(telling)
+      telling = []
+      if (link.state() !== 'up') return
     }
   }
 
-  function* restorations() {
+  /** Seals and sends one each time the next is asked for. */
+  function* restorations(): Iterable<Promise<unknown>> {
     for (const [key, value, leftMs] of local.results()) {
       const done = value as Done<unknown>
       const text = pack(key, done.head, { value: done.value, isKept: true })
-      yield () => link.ask(results.restore(key, text, leftMs))
+      yield link.ask(results.restore(key, text, leftMs))
     }
-    for (const [key, , leftMs] of local.marks()) yield () => setMark(key, leftMs)
+    for (const [key, , leftMs] of local.marks()) yield setMark(key, leftMs)
   }
 
   function setMark(key: string, ttlMs: number) {
