@@ -1,8 +1,7 @@
 // A Redis of its own: on loopback, nothing on disk, gone with whoever started it. Valkey does as well.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
-import { threadId } from 'node:worker_threads'
+import { createServer, type Server } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { Redis } from 'ioredis'
 import { tempFolder } from './temp-folder.js'
@@ -25,17 +24,18 @@ const program = ['redis-server', 'valkey-server'].find(name => spawnSync(name, [
 
 export const hasRedis = program !== undefined
 
-/** @param sentinelFile makes it a sentinel, which keeps its settings there. */
+type Options = readonly string[] | (() => Promise<readonly string[]>)
+
+/**
+ * @param options a function for those that name ports of their own: it is called again when a port was taken meanwhile
+ * @param sentinelFile makes it a sentinel, which keeps its settings there.
+ */
 export async function startRedis(
   t: Pick<ExecutionContext, 'teardown'>,
-  options: readonly string[] = [],
+  options: Options = [],
   sentinelFile?: string
 ): Promise<RedisServer> {
-  const port = await freePort()
-  // A folder of its own: it would load what another one left in a shared one, as a replica does that was synchronized.
-  const dir = await tempFolder(t)
-  const spawnIt = () => spawnRedis(port, ['--dir', dir, ...options], sentinelFile)
-  let child = await spawnIt()
+  let { child, port, startAgain } = await startSomewhere(t, options, sentinelFile)
   const admin = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50, maxRetriesPerRequest: null })
   admin.on('error', () => {})
   t.teardown(async () => {
@@ -51,10 +51,31 @@ export async function startRedis(
     kill: () => end(child),
     async restart() {
       await end(child)
-      child = await spawnIt()
+      child = await startAgain()
     }
   }
 }
+
+/** On a port, and in a folder, of its own. */
+async function startSomewhere(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: Options,
+  sentinelFile: string | undefined
+) {
+  for (;;) {
+    const port = await freePort()
+    // It would load what another one left in a shared folder, as a replica does that was synchronized.
+    const all = ['--dir', await tempFolder(t), ...(typeof options === 'function' ? await options() : options)]
+    const startAgain = () => spawnRedis(port, all, sentinelFile)
+    try {
+      return { child: await startAgain(), port, startAgain }
+    } catch (error) {
+      if (!(error instanceof PortTakenError)) throw error
+    }
+  }
+}
+
+class PortTakenError extends Error {}
 
 // Whatever ends the tests, no server outlives them.
 const running = new Set<ChildProcess>()
@@ -81,7 +102,10 @@ async function spawnRedis(
       printed += chunk
       if (/Ready to accept connections|Sentinel ID is/.test(printed)) resolve()
     })
-    child.once('exit', code => reject(new Error(`redis-server ended with ${code}: ${printed}`)))
+    child.once('close', code => {
+      const Kind = /Address already in use/.test(printed) ? PortTakenError : Error
+      reject(new Kind(`redis-server ended with ${code}: ${printed}`))
+    })
     child.once('error', reject)
   })
   child.stdout.resume()
@@ -95,24 +119,43 @@ async function end(child: ChildProcess): Promise<void> {
   await ended
 }
 
-// Below those that systems hand out (from 32768 on), in a range for each worker: whoever still tries to reach a server
+// Below those that systems hand out (from 32768 on), in a range for each process: whoever still tries to reach a server
 // that was killed must not find another test's in its place.
-const [lowest, perWorker, workers] = [10_240, 1000, 22]
-const firstPort = lowest + (threadId % workers) * perWorker
-let used = Math.floor(Math.random() * perWorker)
+const [lowest, perProcess, ranges] = [10_240, 200, 110]
+let range: Promise<number> | undefined
+let used = Math.floor(Math.random() * perProcess)
 
-/** A port that is free, stays the same over a restart, and is not given twice. */
+/** A port that is free and is given to nobody else in our tests, so that it stays the same over a restart. */
 export async function freePort(): Promise<number> {
+  range ??= takeRange()
+  const first = await range
   for (;;) {
-    const port = firstPort + (used++ % perWorker)
-    const server = createServer().listen(port, '127.0.0.1')
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false
-    )
-    if (!isFree) continue
+    // The first one of each range is listened on.
+    const port = first + 1 + (used++ % (perProcess - 1))
+    const server = await listen(port)
+    if (!server) continue
     server.close()
     await once(server, 'close')
     return port
   }
+}
+
+/** The range is this process's while it lives, since it listens on the first port of it. */
+async function takeRange(): Promise<number> {
+  for (let range = 0; range < ranges; range++) {
+    const first = lowest + range * perProcess
+    const server = await listen(first)
+    if (!server) continue
+    server.unref()
+    return first
+  }
+  throw new Error('every range of ports for tests is taken')
+}
+
+async function listen(port: number): Promise<Server | undefined> {
+  const server = createServer().listen(port, '127.0.0.1')
+  return once(server, 'listening').then(
+    () => server,
+    () => undefined
+  )
 }

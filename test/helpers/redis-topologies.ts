@@ -12,14 +12,13 @@ type Test = Pick<ExecutionContext, 'teardown'>
 
 /** Two masters that share the slots between them. */
 export async function startRedisCluster(t: Test): Promise<{ url: string; nodes: readonly RedisServer[] }> {
-  const busPorts = [await freePort(), await freePort()]
-  const nodes = await Promise.all(
-    busPorts.map(busPort => startRedis(t, ['--cluster-enabled', 'yes', '--cluster-port', String(busPort)]))
-  )
-  const [first, second] = nodes as [RedisServer, RedisServer]
+  const startNode = () =>
+    startRedis(t, async () => ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())])
+  const nodes = await Promise.all([startNode(), startNode()])
+  const [first, second] = nodes
   await first.admin.call('CLUSTER', 'ADDSLOTSRANGE', 0, 8191)
   await second.admin.call('CLUSTER', 'ADDSLOTSRANGE', 8192, 16383)
-  await first.admin.call('CLUSTER', 'MEET', '127.0.0.1', second.port, busPorts[1] as number)
+  await first.admin.call('CLUSTER', 'MEET', '127.0.0.1', second.port, await portOf(second, 'cluster-port'))
   for (const { admin } of nodes) {
     while (!/cluster_state:ok[\s\S]*cluster_known_nodes:2/.test(String(await admin.call('CLUSTER', 'INFO'))))
       await pause(50)
@@ -45,8 +44,13 @@ export async function startRedisWithTls(t: Test): Promise<{ url: string; certifi
   const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]
   const signed = selfSignedCertificate()
   await Promise.all([writeFile(key, signed.key), writeFile(certificate, signed.cert)])
-  const port = await freePort()
   const files = ['--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate]
-  const { admin } = await startRedis(t, ['--tls-port', String(port), ...files, '--tls-auth-clients', 'no'])
-  return { url: `rediss://localhost:${port}`, certificate, admin }
+  const tls = async () => ['--tls-port', String(await freePort()), ...files, '--tls-auth-clients', 'no']
+  const redis = await startRedis(t, tls)
+  return { url: `rediss://localhost:${await portOf(redis, 'tls-port')}`, certificate, admin: redis.admin }
+}
+
+async function portOf({ admin }: RedisServer, setting: 'cluster-port' | 'tls-port'): Promise<string> {
+  const [, port] = (await admin.config('GET', setting)) as [string, string]
+  return port
 }

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { promisify } from 'node:util'
+import test from 'ava'
+import { startRedis, testWithRedis } from './redis.js'
+import { freePort } from './redis-server.js'
+
+const helper = new URL('./redis-server.js', import.meta.url)
+
+test('two processes at the same time are not given the same ports', async t => {
+  const program = `
+    const { freePort } = await import(${JSON.stringify(helper)})
+    for (let n = 0; n < 600; n++) console.log(await freePort())`
+  const own = new Set<number>()
+  for (let n = 0; n < 600; n++) own.add(await freePort())
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+  const others = stdout.trim().split('\n').map(Number)
+  t.is(others.length, 600)
+  t.deepEqual(
+    others.filter(port => own.has(port)),
+    []
+  )
+})
+
+testWithRedis('a Redis for which a port was taken meanwhile is started with others', async t => {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => other.close())
+  await once(other, 'listening')
+  const ports = [(other.address() as AddressInfo).port, await freePort()]
+  const asked: number[] = []
+  const redis = await startRedis(t, async () => {
+    const port = ports[asked.length] as number
+    asked.push(port)
+    return ['--cluster-enabled', 'yes', '--cluster-port', String(port)]
+  })
+  t.deepEqual(asked, ports)
+  t.is(await redis.admin.ping(), 'PONG')
+})
+
+testWithRedis('a Redis that cannot start for another reason says so', async t => {
+  await t.throwsAsync(startRedis(t, ['--no-such-setting', 'yes']), { message: /^redis-server ended with 1/ })
+})
