@@ -12,11 +12,19 @@ import type { LoginCookie } from './login-cookie.js'
 // A loop goes round within seconds; who comes back later than this has had a session and lost it in some other way.
 const JUST_NOW_MS = 60_000
 
-/** Whether this browser was given a session a moment ago and comes without one to ask for the next. */
-export function isLoginLoop(ctx: Context, names: CookieNames, loginCookie: LoginCookie, now: number): boolean {
+/**
+ * Whether this browser was given a session a moment ago and comes without one to ask for the next.
+ * @param maxAgeSeconds how long a session lives at most; a cookie that has run out is not missing
+ */
+export function isLoginLoop(
+  ctx: Context,
+  names: CookieNames,
+  loginCookie: LoginCookie,
+  { now, maxAgeSeconds }: { readonly now: number; readonly maxAgeSeconds: number }
+): boolean {
   const { succeededAt } = loginCookie
   if (succeededAt === undefined || readCookie(ctx.get('Cookie'), names.session) !== undefined) return false
-  return succeededAt <= now && now - succeededAt < JUST_NOW_MS
+  return succeededAt <= now && now - succeededAt < Math.min(JUST_NOW_MS, maxAgeSeconds * 1000)
 }
 
 /** A session cookie was set and did not come back, although the login cookie beside it did. */

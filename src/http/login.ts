@@ -16,6 +16,8 @@ export interface LoginParts {
   readonly transactions: LoginTransactions
   readonly cookies: CookieNames
   readonly pkce: boolean
+  /** Of a session. */
+  readonly maxAgeSeconds: number
   readonly homeUrl: string
   readonly now: () => number
   readonly metrics: Pick<Metrics, 'loginStarted'>
@@ -24,14 +26,14 @@ export interface LoginParts {
 
 /** `GET /api/auth/login`: off to the identity provider (contract section 5.1, step 1). The session is not touched. */
 export function login(parts: LoginParts): Middleware {
-  const { mode, idp, transactions, cookies, pkce, homeUrl, now, metrics, requestLog } = parts
+  const { mode, idp, transactions, cookies, pkce, maxAgeSeconds, homeUrl, now, metrics, requestLog } = parts
   const wantsIdToken = mode.loginScope.split(' ').includes('openid')
   const { host: callbackHost } = new URL(homeUrl)
   return async function login(ctx) {
     const sent = readLoginCookie(ctx, cookies)
     const browser = sent?.browser ?? newLoginCookie()
     writeLoginCookie(ctx, cookies, { browser, succeededAt: undefined })
-    if (sent && isLoginLoop(ctx, cookies, sent, now())) {
+    if (sent && isLoginLoop(ctx, cookies, sent, { now: now(), maxAgeSeconds })) {
       requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie just set did not come back')
       throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost })
     }

@@ -163,6 +163,14 @@ for (const [what, happen] of noLoop) {
   })
 }
 
+test('a session that lived for less than a minute has run out, and is not missing', async t => {
+  const { browser, clock } = await startTestServer(t, { overrides: { session: { maxAgeSeconds: 30 } } })
+  await signIn(browser)
+  clock.advanceSeconds(31)
+  t.deepEqual(sessionCookies(browser), [])
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
+})
+
 test('a session that the provider ended within seconds is no loop, for it was taken back and not lost', async t => {
   const { browser, clock, idp } = await startTestServer(t)
   idp.settings.accessTokenLifetimeSeconds = 5
