@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import type { Config } from '../config/settings.js'
 import type { Coordination } from '../coordination/coordination.js'
+import { within } from '../coordination/within.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { endSession } from '../modes/logouts.js'
 import type { Renewals } from '../modes/renewal.js'
@@ -23,6 +24,9 @@ export interface LogoutParts {
   readonly homeUrl: string
   readonly requestLog: RequestLog
 }
+
+// As long as a revocation may take. Whoever logs out at a silent provider should see soon that they are logged out here.
+const DISCOVERY_PATIENCE_MS = 2000
 
 /** `GET /api/auth/logout`: ends the session here, and as configured at the provider. Works whatever the provider does. */
 export function logout(parts: LogoutParts): Middleware {
@@ -53,10 +57,10 @@ export function logout(parts: LogoutParts): Middleware {
     }
   }
 
-  /** OpenID Connect RP-Initiated Logout section 2; the start page where the provider offers none or does not answer. */
+  /** OpenID Connect RP-Initiated Logout section 2; the start page where the provider offers none or does not answer soon. */
   async function endSessionUrl(ctx: Context): Promise<string> {
     try {
-      const { endSessionEndpoint, isDiscovered } = await idp.metadata()
+      const { endSessionEndpoint, isDiscovered } = await within(DISCOVERY_PATIENCE_MS, idp.metadata())
       if (!endSessionEndpoint) return homePath
       const url = new URL(endSessionEndpoint)
       url.searchParams.set('post_logout_redirect_uri', homeUrl)

@@ -1,6 +1,7 @@
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
+import { discovered } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
-import { faults } from '../helpers/hostile-idp/index.js'
+import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 
 const modes = ['single', 'dual'] as const
@@ -104,23 +105,38 @@ test('idp logout sends the browser on to the provider, with the way back', async
   t.deepEqual([...location.searchParams], [['post_logout_redirect_uri', 'https://app.example/base/']])
 })
 
+/** Its logout is the provider's, and where that is has yet to be discovered. */
+async function startDiscovered(t: ExecutionContext) {
+  const idp = await createHostileIdp(t)
+  const platform = { ...discovered(idp), timeoutSeconds: 30 }
+  return startTestServer(t, { idp, overrides: { logout: 'idp', platform } })
+}
+
 test('idp logout at a discovered provider names the client, and ends here when discovery fails', async t => {
-  const discovered = {
-    authorizationEndpoint: undefined,
-    tokenEndpoint: undefined,
-    userinfoEndpoint: undefined,
-    revocationEndpoint: undefined,
-    endSessionEndpoint: undefined
-  }
-  const first = await startTestServer(t)
-  const platform = { ...discovered, issuer: first.idp.issuer }
-  const { browser, idp } = await startTestServer(t, { idp: first.idp, overrides: { logout: 'idp', platform } })
+  const { browser, idp } = await startDiscovered(t)
   await idp.offline()
   t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
   await idp.online()
   const location = new URL(String((await browser.navigate('/api/auth/logout')).headers.location))
   t.is(location.searchParams.get('client_id'), idp.clientId)
   t.is(location.searchParams.get('post_logout_redirect_uri'), 'http://localhost:8080/')
+})
+
+test('idp logout does not wait for a provider that says nothing; once that has answered, the next is sent on to it', async t => {
+  const { browser, idp, logs } = await startDiscovered(t)
+  const hold = idp.hold('discovery')
+  const started = performance.now()
+  const response = await browser.navigate('/api/auth/logout')
+  // Slow machines pause; without a bound it would be thirty seconds.
+  t.true(performance.now() - started < 15_000)
+  t.is(response.headers.location, '/')
+  t.like(
+    logs.find(({ event }) => event === 'end_session_unavailable'),
+    { err: { message: 'not done within 2000 ms' } }
+  )
+  hold.release()
+  const next = await browser.navigate('/api/auth/logout')
+  t.true(String(next.headers.location).startsWith(idp.endSessionEndpoint))
 })
 
 test('another site can send a person to logout, but not log them out in the background', async t => {
