@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
+import { eventually } from '../helpers/eventually.js'
+import { sendRaw } from '../helpers/raw.js'
 import { startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
@@ -17,3 +20,28 @@ test('a client that hangs up in the middle of a file is a line for debugging, no
   t.like(brokenAnswer(), { level: 20 })
   t.truthy(brokenAnswer()?.request_id)
 })
+
+test('an answer that fails on our side after it has begun is one line for the operator', async t => {
+  const { server, logs } = await startTestServer(t, {
+    parts: {
+      extend(app) {
+        app.use(ctx => {
+          ctx.body = Readable.from(failingHalfway())
+        })
+      }
+    }
+  })
+  const { bytes, closedByServer } = await sendRaw(server.port, 'GET /own HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  t.regex(bytes.toString(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*one half/)
+  t.true(closedByServer)
+  await eventually(() => logs.find(({ event }) => event === 'request') !== undefined)
+  t.deepEqual(
+    logs.entries.filter(({ event }) => event === 'answer_broken').map(({ level }) => level),
+    [50]
+  )
+})
+
+async function* failingHalfway() {
+  yield 'one half'
+  throw new Error('the disk is gone')
+}
