@@ -70,7 +70,7 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     ctx.status = status
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id, ...headers })
     ctx.vary('Accept')
-    ctx.remove('Content-Type')
+    for (const name of OF_THE_CONTENT) ctx.remove(name)
     if (ctx.accepts('json', 'html') === 'html') {
       ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
       ctx.type = 'html'
@@ -92,6 +92,9 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     ctx.status = status
   }
 }
+
+// Said of what would have been sent, before it failed (RFC 9110 section 8). Koa sees to the length.
+const OF_THE_CONTENT = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']
 
 function notFound(ctx: Context): HttpError {
   return ctx.method === 'GET' || ctx.method === 'HEAD'

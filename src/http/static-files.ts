@@ -1,5 +1,5 @@
 /** Files of `wwwroot` by koa-static, with what it leaves to others: conditional requests, and no way out of the root. */
-import { existsSync, realpathSync, type Stats } from 'node:fs'
+import { existsSync, type ReadStream, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, sep } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
@@ -49,8 +49,19 @@ export function staticFiles(wwwroot: string): Middleware {
       ctx.remove('Content-Encoding')
       return next()
     }
+    await opened(ctx.body as ReadStream)
     if (ctx.fresh) ctx.status = 304
   }
+}
+
+// koa-send hands over a file that is yet to be opened. Found out by Koa, a failure leaves it nothing but to cut the connection.
+function opened(file: ReadStream): Promise<void> {
+  return new Promise((resolve, reject) => {
+    file.once('open', () => resolve())
+    file.once('error', (error: NodeJS.ErrnoException) => {
+      reject(GONE.has(error.code ?? '') ? new NotServedError() : error)
+    })
+  })
 }
 
 // Links in a circle, and a file that was taken away while we looked at it.

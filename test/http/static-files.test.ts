@@ -1,4 +1,5 @@
 // The files of wwwroot, as seen from outside: by well-behaved clients, and by those that look for a way out of the folder.
+import fs from 'node:fs'
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
@@ -284,6 +285,50 @@ test('answers without a body, and those that break off, leave no file open', asy
   t.deepEqual(lines, [])
   t.is(errorOutput(), '')
 })
+
+/** From now on to open the file fails, though it was there when it was looked at. As root everything can be read, and a race is no test. */
+function failToOpen(t: ExecutionContext, path: string, code: string) {
+  const { createReadStream } = fs
+  fs.createReadStream = (file, options) => {
+    if (file !== path) return createReadStream(file, options)
+    const open = (...parameters: readonly unknown[]) => {
+      const callback = parameters.at(-1) as (error: Error) => void
+      setImmediate(callback, Object.assign(new Error(`${code}: open '${path}'`), { code }))
+    }
+    return createReadStream(file, { fs: { ...fs, open: open as typeof fs.open } })
+  }
+  t.teardown(() => {
+    fs.createReadStream = createReadStream
+  })
+}
+
+const unopened: readonly (readonly [what: string, code: string, status: number, error: string])[] = [
+  ['was taken away while we looked at it', 'ENOENT', 404, 'not_found'],
+  ['may not be read', 'EACCES', 500, 'server_error'],
+  ['is one more than may be open', 'EMFILE', 500, 'server_error']
+]
+
+for (const [what, code, status, error] of unopened) {
+  test.serial(`a file that ${what} is ${status}, and the connection goes on`, async t => {
+    const { server, folder, logs } = await startWith(t, { 'www/file.js': 'plain', 'www/file.js.gz': gzipSync('plain') })
+    failToOpen(t, join(folder, 'www/file.js.gz'), code)
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n`
+    const { answers } = await sendRaw(server.port, [get('/file.js'), get('/index.html')], { answers: 2 })
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [status, 200]
+    )
+    const [{ head, body } = { head: '', body: '' }] = answers
+    t.is(JSON.parse(body.toString()).error, error)
+    t.notRegex(head, /^(content-encoding|etag|last-modified):/im)
+    t.regex(head, /^cache-control: no-store$/im)
+    const faults = logs.entries.filter(({ level }) => Number(level) >= 40)
+    t.deepEqual(
+      faults.map(({ event, err }) => [event, (err as { code?: string }).code]),
+      status === 404 ? [] : [['request_failed', code]]
+    )
+  })
+}
 
 test('a compressed neighbour is sent to those who can read it, and caches are told', async t => {
   const { ask } = await startWith(t, {
