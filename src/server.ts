@@ -37,6 +37,8 @@ const LIMITS = {
   requestTimeout: 30_000,
   // Longer than the 60 seconds after which load balancers usually let go, so that they never send into a closing socket.
   keepAliveTimeout: 75_000,
+  // For an answer of which nothing more is read, as nginx and Apache have it; else its connection and its file stay open for ever.
+  unreadTimeout: 60_000,
   connectionsCheckingInterval: 5_000
 }
 
@@ -70,11 +72,12 @@ export async function startServer(
     underWay -= 1
     if (underWay === 0) lastHasEnded()
   }
-  const server = http.createServer({ ...LIMITS, ...limits }, (request, response) => {
+  const patience = { ...LIMITS, ...limits }
+  const server = http.createServer(patience, (request, response) => {
     underWay += 1
     void handle(request, response).then(ended, ended)
   })
-  const connections = watchConnections(server)
+  const connections = watchConnections(server, patience)
   answerClientErrors(server, connections, log)
   const scrapes = await openListeners().catch(async (error: unknown) => {
     server.close()

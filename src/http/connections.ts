@@ -20,9 +20,20 @@ interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
 
-export function watchConnections(server: Server): Connections {
+export interface Patience {
+  /**
+   * Milliseconds after which a client that takes in nothing more of its answer loses its connection; up to twice as long,
+   * since Node looks for progress once in that time.
+   */
+  readonly unreadTimeout: number
+  /** Milliseconds from one look at the connections to the next. */
+  readonly connectionsCheckingInterval: number
+}
+
+export function watchConnections(server: Server, patience: Patience): Connections {
   const open = new Set<HttpSocket>()
   let lastHasClosed = () => {}
+  endUnread(server, open, patience)
 
   server.on('connection', (socket: HttpSocket) => {
     open.add(socket)
@@ -68,4 +79,26 @@ export function watchConnections(server: Server): Connections {
       })
     }
   }
+}
+
+/**
+ * Ends connections whose client has stopped reading. Only those with something unsent are timed: a client may wait for
+ * its answer, or for the next piece of it, as long as that takes. Node's timer (`server.timeout`) would time them all, and
+ * every answer would pay for winding it up.
+ */
+function endUnread(
+  server: Server,
+  open: ReadonlySet<Socket>,
+  { unreadTimeout, connectionsCheckingInterval }: Patience
+) {
+  const checking = setInterval(() => {
+    for (const socket of open) {
+      const isTimed = socket.timeout === unreadTimeout
+      // Node winds it up whenever a part is taken in, and destroys the socket when it has run out.
+      if (socket.writableLength > 0 && !isTimed) socket.setTimeout(unreadTimeout)
+      if (socket.writableLength === 0 && isTimed) socket.setTimeout(0)
+    }
+  }, connectionsCheckingInterval)
+  checking.unref()
+  server.once('close', () => clearInterval(checking))
 }

@@ -1,6 +1,7 @@
 // What the HTTP server accepts from clients: sizes, framing, patience. Raw sockets, since no HTTP client would send most of this.
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { Readable } from 'node:stream'
 import test, { type ExecutionContext } from 'ava'
 import type { Browser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
@@ -323,6 +324,82 @@ test('a connection is kept for longer than load balancers keep theirs', async t 
   const { answers } = await send(healthz, { answers: 1 })
   const seconds = Number(/^keep-alive: timeout=(\d+)$/im.exec(answers[0]?.head ?? '')?.[1])
   t.true(seconds > 60)
+})
+
+// Against a pause of a slow machine, which must not look like a client that has gone to sleep.
+const impatient = { unreadTimeout: 1000, connectionsCheckingInterval: 50 }
+const tooLongMs = 2500
+
+/** Asks and reads nothing of the answer until told to: then whatever still comes. */
+function askWithoutReading(t: ExecutionContext, port: number, request: string) {
+  const client = connect({ port, host: '127.0.0.1' }).on('error', () => {})
+  t.teardown(() => client.destroy())
+  client.write(request)
+  return {
+    async read() {
+      const chunks: Buffer[] = []
+      client.on('data', chunk => chunks.push(chunk))
+      await once(client, 'close')
+      return Buffer.concat(chunks)
+    }
+  }
+}
+
+test('a client that stops reading its answer loses the connection', async t => {
+  const size = 20_000_000
+  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
+  const { server, logs, noFault } = await start(t, { overrides: { wwwroot }, limits: impatient })
+  const clients = [1, 2, 3].map(() => askWithoutReading(t, server.port, head('GET /large.bin')))
+  const answers = () => logs.entries.filter(({ event }) => event === 'request')
+  await eventually(() => answers().length === clients.length)
+  t.like(answers()[0], { status: 200, aborted: true })
+  for (const client of clients) t.true((await client.read()).length < size)
+  noFault()
+})
+
+test('a client that waits longer for an answer than one may go unread is left in peace', async t => {
+  const { browser, clock, idp } = await start(t, { limits: impatient })
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const asked = browser.fetch('/api/auth/profile')
+  await hold.arrived()
+  await new Promise(resolve => setTimeout(resolve, tooLongMs))
+  hold.release()
+  t.is((await asked).statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('so is one that has read all there is and waits for the next piece', async t => {
+  const pieces = async function* () {
+    yield Buffer.alloc(20_000_000, 'A')
+    await new Promise(resolve => setTimeout(resolve, tooLongMs))
+    yield 'the next'
+  }
+  const { server } = await start(t, {
+    limits: impatient,
+    parts: {
+      extend(app) {
+        app.use(ctx => {
+          ctx.body = Readable.from(pieces(), { objectMode: false })
+        })
+      }
+    }
+  })
+  const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
+  // Long enough to be noticed.
+  await new Promise(resolve => setTimeout(resolve, 300))
+  t.regex((await client.read()).toString('latin1').slice(-100), /the next\r\n0\r\n\r\n$/)
+})
+
+test('so is one that keeps its connection for the next request', async t => {
+  const { server } = await start(t, { limits: impatient })
+  const client = connect({ port: server.port, host: '127.0.0.1' })
+  t.teardown(() => client.destroy())
+  client.write(healthz)
+  await once(client, 'data')
+  await new Promise(resolve => setTimeout(resolve, tooLongMs))
+  t.false(client.destroyed)
 })
 
 test('nonsense behind a request does not get into the middle of its answer', async t => {
