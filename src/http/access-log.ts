@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa'
 import { type RequestLog, requestId } from './request.js'
+import { wasSent } from './was-sent.js'
 
 // Addresses, with a port or a zone. A proxy that passes on what it was sent would let anyone write anything here.
 const ADDRESS = /^[\w.:%[\]-]{1,64}$/
@@ -22,7 +23,7 @@ export function accessLog(requestLog: RequestLog): Middleware {
         path,
         // Koa begins with 404; who left before the answer was given none.
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
-        aborted: !ctx.res.writableFinished,
+        aborted: !wasSent(ctx),
         duration_ms: Math.round(performance.now() - started),
         client: ADDRESS.test(ip) ? ip : peer
       }

@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import type { Metrics } from '../metrics/metrics.js'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
+import { wasSent } from './was-sent.js'
 
 const ROUTES = new Set(['login', 'callback', 'logout', 'profile', 'token'])
 
@@ -10,7 +11,7 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
     const started = performance.now()
     ctx.res.once('close', () => {
       // 499 as proxies have it: the client left before there was an answer.
-      const status = ctx.res.writableFinished ? ctx.res.statusCode : 499
+      const status = wasSent(ctx) ? ctx.res.statusCode : 499
       metrics.requestEnded(routeOf(ctx), status, (performance.now() - started) / 1000)
     })
     return next()

@@ -89,6 +89,21 @@ test('who hangs up before the answer is whole has a line that says so', async t 
   t.like(await line(), { path: '/large.bin', status: 200, aborted: true, client: '127.0.0.1' })
 })
 
+test('who hangs up as soon as a file is whole, as curl does, did not hang up early', async t => {
+  const wwwroot = await tempFolder(t, { 'index.html': 'hello', 'large.bin': 'x'.repeat(400_000) })
+  const { server, requestLines, line } = await start(t, { overrides: { wwwroot } })
+  for (let time = 1; time <= 40; time += 1) {
+    const path = time % 2 === 0 ? '/' : '/large.bin'
+    const { answers } = await sendRaw(server.port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`, { answers: 1 })
+    t.is(answers[0]?.statusCode, 200)
+    await line(time)
+  }
+  t.deepEqual(
+    requestLines().filter(({ aborted }) => aborted),
+    []
+  )
+})
+
 test('who hangs up while the provider is asked has a line too, with the id of what went on without them', async t => {
   const { browser, clock, idp, logs, line } = await start(t)
   await signIn(browser)
