@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { withoutUser } from './addresses.js'
+import { quote } from './quote.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
 
 export type Checked = { readonly value: unknown } | { readonly refused: string }
@@ -32,10 +33,4 @@ function kindOf(value: unknown): string {
   if (typeof value === 'object') return 'a mapping'
   if (typeof value === 'string') return 'a text'
   return `a ${typeof value}`
-}
-
-/** In quotation marks, at a bearable length, and without characters a terminal would act on. */
-export function quote(text: string): string {
-  const clipped = text.length > 120 ? `${text.slice(0, 120)}…` : text
-  return JSON.stringify(clipped).replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?')
 }

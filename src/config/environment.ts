@@ -59,10 +59,21 @@ async function givenByVariable(
   if (direct?.text && file?.text) {
     return { origin: direct.origin, refused: `is given beside ${file.name} (${file.origin}); keep one of the two` }
   }
-  if (file?.text) return readSecretFile(file.text, cwd, file.origin)
-  if (direct) return { origin: direct.origin, value: secret ? direct.text : type.fromText(direct.text.trim()) }
-  return undefined
+  const variable = file?.text ? file : direct
+  if (!variable) return undefined
+  const { origin } = variable
+  const text = variable.text.trim()
+  if (/[\r\n]/.test(text) && variable.name !== manySecrets) {
+    return { origin, refused: `${severalLines}; allowed: ${variable === file ? 'the name of a file' : type.allowed}` }
+  }
+  if (variable === file) return readSecretFile(variable.text, cwd, origin)
+  return { origin, value: secret ? variable.text : type.fromText(text) }
 }
+
+// Where a quotation mark is left open, the next variables become part of this one, and with them the secrets. A list of
+// scopes would take them for scopes and show them to the provider.
+const severalLines = 'holds more than one line, as if a quotation mark was left open'
+const manySecrets = settingOf('session.previousSecrets').env
 
 /** An empty variable counts as not given: compose files and CI systems set those for what they do not know. */
 function isBlank(given: Given): boolean {
@@ -71,7 +82,9 @@ function isBlank(given: Given): boolean {
 
 async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {
   try {
-    return { fromDotEnv: parseEnv(await readFile(join(cwd, '.env'), 'utf8')), problems: [] }
+    const text = await readFile(join(cwd, '.env'), 'utf8')
+    // parseEnv drops a carriage return; where it alone ends the lines, all of them would be the value of the first.
+    return { fromDotEnv: parseEnv(text.replace(/\r\n?/g, '\n')), problems: [] }
   } catch (error) {
     // A folder of that name is somebody's Python environment.
     if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '')) return { fromDotEnv: {}, problems: [] }
@@ -99,8 +112,13 @@ function unknownVariables(variables: readonly Variable[]): Problem[] {
       ({ name, text }) =>
         ourPrefix.test(name) && !known.has(name) && !serviceLink.test(name) && !serviceAddress.test(text)
     )
-    .map(({ name, origin }) => {
-      const guess = nearest(name, knownVariables)
-      return { key: name, origin, message: `is no setting of this server${guess ? `; did you mean ${guess}?` : ''}` }
-    })
+    .map(unknownVariable)
+}
+
+function unknownVariable({ name, origin }: Variable): Problem {
+  // `NAME: value=` in a .env makes all before the last character the name, the secret too.
+  const word = name.split(/\W/, 1).join('')
+  if (word !== name) return { key: word, origin: origin.replace(name, word), message: 'must be followed by = at once' }
+  const guess = nearest(name, knownVariables)
+  return { key: name, origin, message: `is no setting of this server${guess ? `; did you mean ${guess}?` : ''}` }
 }

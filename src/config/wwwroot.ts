@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Checked, quote } from './check-value.js'
+import type { Checked } from './check-value.js'
+import { quote } from './quote.js'
 
 /** The packaged starter page, which is served while the operator has no `wwwroot` of their own. */
 export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))

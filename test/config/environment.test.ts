@@ -1,6 +1,7 @@
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
+import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, load, problemsOf, sessionSecret } from './given.js'
@@ -26,6 +27,11 @@ test('a secret given both ways is refused, naming both', async t => {
   t.is(problems.length, 1)
   t.is(problems[0]?.origin, 'variable SERVER_SESSION_SECRET')
   t.regex(problems[0]?.message ?? '', /SERVER_SESSION_SECRET_FILE/)
+})
+
+test('earlier secrets may stand on lines of their own', async t => {
+  const env = { SERVER_SESSION_PREVIOUS_SECRETS: 'hT2kPz7WqXn4Vb9LsYc5JgRd8mMfA3eU\nZx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j' }
+  t.is((await load(t, { env })).config.session.previousSecrets.length, 2)
 })
 
 test('a secret file that cannot be read is named with the reason', async t => {
@@ -66,6 +72,49 @@ test('a .env file fills gaps of the environment and overrides nothing', async t 
   t.is(config.port, 9001)
   t.is(config.log.level, 'debug')
   t.is(origins['log.level'], 'variable LOG_LEVEL in .env')
+})
+
+const afterOpenQuote = `PLATFORM_CLIENT_SECRET=${clientSecret}\nSERVER_SESSION_SECRET="${sessionSecret}"\n`
+
+for (const [key, line] of [
+  ['platform.callbackUrl', 'PLATFORM_CALLBACK_URL="http://localhost:8190/api/auth/callback'],
+  ['log.level', 'LOG_LEVEL="info'],
+  ['wwwroot', 'PLATFORM_AUTH_WWWROOT="pages'],
+  // Otherwise they would be taken for scopes, and shown to the provider.
+  ['platform.scopes', 'PLATFORM_SCOPES="data:read'],
+  ['session.secret', 'SERVER_SESSION_SECRET="9a1z'],
+  ['platform.clientSecret', 'PLATFORM_CLIENT_SECRET_FILE="secret.txt']
+] as const) {
+  test(`a quotation mark left open in .env is asked about, and what follows it stays hidden: ${key}`, async t => {
+    const cwd = await tempFolder(t, { '.env': `${line}\n${afterOpenQuote}` })
+    const error = await t.throwsAsync(loadConfig({ cwd, env: {} }), { instanceOf: ConfigError })
+    const problem = error?.problems.find(problem => problem.key === key)
+    t.regex(problem?.origin ?? '', / in \.env$/)
+    t.regex(problem?.message ?? '', /^holds more than one line, as if a quotation mark was left open; allowed: /)
+    for (const secret of [clientSecret, sessionSecret]) t.false(error?.message.includes(secret))
+  })
+}
+
+test('the carriage returns of an old editor end the lines of .env', async t => {
+  const lines = ['LOG_LEVEL=debug', `PLATFORM_CLIENT_SECRET=${clientSecret}`, 'PORT=9000', '']
+  for (const newline of ['\r', '\r\n', '\n']) {
+    const files = { '.env': lines.join(newline) }
+    const { config } = await load(t, { env: { PLATFORM_CLIENT_SECRET: undefined }, files })
+    t.is(config.log.level, 'debug')
+    t.is(config.platform.clientSecret, clientSecret)
+    t.is(config.port, 9000)
+  }
+})
+
+test('a variable with a colon in place of the equals sign is named without what follows it', async t => {
+  const { warnings } = await load(t, { files: { '.env': `PLATFORM_CLIENT_SECRET: ${clientSecret}=` } })
+  t.deepEqual(warnings, [
+    {
+      key: 'PLATFORM_CLIENT_SECRET',
+      origin: 'variable PLATFORM_CLIENT_SECRET in .env',
+      message: 'must be followed by = at once'
+    }
+  ])
 })
 
 test('a folder called .env is left alone', async t => {

@@ -185,6 +185,16 @@ test('what was found is shown at a bearable length, without control characters a
   t.notRegex(password?.message ?? 'hunter2', /hunter2/)
 })
 
+test('of a text of several lines only the first is shown', async t => {
+  const hidden = ['\n', '\r', '\r\n'].map(newline => `single${newline}hunter2`)
+  for (const mode of [...hidden, hidden]) {
+    const [problem] = await problemsOf(t, { files: { 'x.json': JSON.stringify({ mode }) }, configFile: 'x.json' })
+    t.is(problem?.message, `found the ${typeof mode === 'string' ? 'text' : 'list'} "single…"; allowed: single or dual`)
+  }
+  const [wwwroot] = await problemsOf(t, { files: { 'x.json': '{"wwwroot":"pages\\nhunter2"}' }, configFile: 'x.json' })
+  t.is(wwwroot?.message, 'found the text "pages…", but there is no such folder; allowed: a folder')
+})
+
 test('a folder of static files must be there, and becomes absolute', async t => {
   const { config } = await load(t, { flags: { wwwroot: 'pages' }, files: { 'pages/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/pages$/)
