@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Problem } from './errors.js'
 import type { Given, Layer } from './layer.js'
 import { nearest } from './nearest.js'
-import { errorCode, readSecretFile, whyUnreadable } from './read-file.js'
+import { errorCode, readSecretFile, readTextFile, whyUnreadable } from './read-file.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -82,7 +81,7 @@ function isBlank(given: Given): boolean {
 
 async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {
   try {
-    const text = await readFile(join(cwd, '.env'), 'utf8')
+    const text = await readTextFile(join(cwd, '.env'))
     // parseEnv drops a carriage return; where it alone ends the lines, all of them would be the value of the first.
     return { fromDotEnv: parseEnv(text.replace(/\r\n?/g, '\n')), problems: [] }
   } catch (error) {

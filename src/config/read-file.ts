@@ -8,7 +8,7 @@ import type { Given } from './layer.js'
  */
 export async function readSecretFile(path: string, cwd: string, origin: string): Promise<Given> {
   try {
-    const text = await readFile(resolve(cwd, path), 'utf8')
+    const text = await readTextFile(resolve(cwd, path))
     return { origin, value: text.replace(/\r?\n$/, '') }
   } catch (error) {
     // What is no path of anything may be the secret itself, given where its file belongs.
@@ -20,7 +20,16 @@ export async function readSecretFile(path: string, cwd: string, origin: string):
 
 /** Whether what could not be read is there. */
 function isThere(error: unknown): boolean {
-  return ['EACCES', 'EPERM', 'EISDIR'].includes(errorCode(error) ?? '')
+  return ['EACCES', 'EPERM', 'EISDIR', notUtf8].includes(errorCode(error) ?? '')
+}
+
+const notUtf8 = 'NOT_UTF8'
+
+/** Without the byte order mark that Windows editors put in front. UTF-16, which they also write, is refused. */
+export async function readTextFile(path: string): Promise<string> {
+  const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
+  if (text.includes('\0')) throw Object.assign(new Error('no UTF-8'), { code: notUtf8 })
+  return text
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -28,7 +37,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: 'there is no such file',
   EACCES: 'this user may not read it',
   EPERM: 'this user may not read it',
-  EISDIR: 'it is a folder'
+  EISDIR: 'it is a folder',
+  [notUtf8]: 'it is not in UTF-8; save it in that encoding'
 }
 
 export function whyUnreadable(error: unknown): string {

@@ -106,6 +106,32 @@ test('the carriage returns of an old editor end the lines of .env', async t => {
   }
 })
 
+test('a byte order mark, as Windows editors write it, is no part of the first variable or of a secret', async t => {
+  const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
+  const files = { '.env': '\uFEFFPORT=9000\r\n', 'secret.txt': `\uFEFF${clientSecret}\r\n` }
+  const { config } = await load(t, { env, files })
+  t.is(config.port, 9000)
+  t.is(config.platform.clientSecret, clientSecret)
+})
+
+test('a file in UTF-16 is refused by name', async t => {
+  const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
+  for (const mark of ['\uFEFF', '']) {
+    const cwd = await tempFolder(t, {
+      '.env': Buffer.from(`${mark}PORT=9000\r\n`, 'utf16le'),
+      'secret.txt': Buffer.from(`${mark}${clientSecret}\r\n`, 'utf16le')
+    })
+    const error = await t.throwsAsync(loadConfig({ cwd, env: { ...enough, ...env } }), { instanceOf: ConfigError })
+    t.deepEqual(
+      error?.problems.map(({ key, message }) => `${key} ${message}`),
+      [
+        '.env cannot be read: it is not in UTF-8; save it in that encoding',
+        'platform.clientSecret the file secret.txt cannot be read: it is not in UTF-8; save it in that encoding; allowed: the path of a file that holds the secret'
+      ]
+    )
+  }
+})
+
 test('a variable with a colon in place of the equals sign is named without what follows it', async t => {
   const { warnings } = await load(t, { files: { '.env': `PLATFORM_CLIENT_SECRET: ${clientSecret}=` } })
   t.deepEqual(warnings, [
