@@ -6,10 +6,11 @@
 import { CommanderError } from 'commander'
 import { ConfigError } from '../config/errors.js'
 import { flagName } from '../config/flags.js'
-import { commands } from './commands/index.js'
+import { commands, defaultCommand } from './commands/index.js'
 import { messageOf, RunError, UsageError } from './errors.js'
 import { exitCodes } from './exit-codes.js'
 import { ownOptions, settingOptions } from './options.js'
+import { watchOutput } from './output.js'
 import { createProgram } from './program.js'
 import { processTerminal, type Terminal } from './terminal.js'
 import { unknownWord } from './unknown-word.js'
@@ -17,9 +18,12 @@ import { unknownWord } from './unknown-word.js'
 /** Returns the exit code. */
 export async function main(terminal: Terminal = processTerminal()): Promise<number> {
   let code: number = exitCodes.fine
+  const output = watchOutput(terminal.stdout)
   const program = createProgram(terminal, async (command, invocation) => {
     const run = await command.load()
     code = await run(invocation)
+    // What a server said at its start is not what it runs for.
+    if (command !== defaultCommand) await output.taken()
   })
   try {
     await program.parseAsync(terminal.args, { from: 'user' })

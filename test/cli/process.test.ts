@@ -1,10 +1,15 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
+import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
+
+// A device that takes nothing, as a full disk.
+const FULL = '/dev/full'
 
 /** The program itself, with nothing of this process's environment. */
 async function launch(t: ExecutionContext, args: readonly string[], env: Record<string, string> = {}) {
@@ -50,3 +55,23 @@ test('a reader that goes away is no fault', async t => {
   t.deepEqual(await ended, { code: 2, signal: null })
   t.notRegex(output.stderr, /EPIPE/)
 })
+
+testWhere(
+  existsSync(FULL),
+  `no ${FULL}`,
+  'output that a full disk does not take is said, and is exit code 1',
+  async t => {
+    const full = openSync(FULL, 'w')
+    t.teardown(() => closeSync(full))
+    const cwd = await tempFolder(t)
+    for (const args of [['secret'], ['config', '--json'], ['completion', 'bash'], ['init']]) {
+      const { status, stderr } = spawnSync(process.execPath, [program, ...args], {
+        cwd,
+        env: {},
+        encoding: 'utf8',
+        stdio: ['ignore', full, 'pipe']
+      })
+      t.deepEqual([status, stderr], [1, 'The output could not be written: ENOSPC.\n'], args[0])
+    }
+  }
+)
