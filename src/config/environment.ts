@@ -114,10 +114,15 @@ function unknownVariables(variables: readonly Variable[]): Problem[] {
     .map(unknownVariable)
 }
 
+/** What people mix up is less the name than which prefix goes before it, or that none does. */
+function withoutPrefix(name: string): string {
+  return name.replace(/^(PLATFORM_AUTH|PLATFORM|SERVER)_/, '')
+}
+
 function unknownVariable({ name, origin }: Variable): Problem {
   // `NAME: value=` in a .env makes all before the last character the name, the secret too.
   const word = name.split(/\W/, 1).join('')
   if (word !== name) return { key: word, origin: origin.replace(name, word), message: 'must be followed by = at once' }
-  const guess = nearest(name, knownVariables)
+  const guess = nearest(withoutPrefix(name), knownVariables, known => [withoutPrefix(known)])
   return { key: name, origin, message: `is no setting of this server${guess ? `; did you mean ${guess}?` : ''}` }
 }

@@ -18,6 +18,7 @@ export function nearest(
 }
 
 function distanceBetween(word: string, candidate: string): number {
+  if (word === candidate) return 0
   // Somebody who left the end off, or put one on, knew the rest.
   const [short, long] = word.length < candidate.length ? [word, candidate] : [candidate, word]
   if (short.length >= 4 && long.startsWith(short)) return 1

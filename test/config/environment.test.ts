@@ -181,6 +181,24 @@ test('an unknown variable of ours gets a warning with the nearest name', async t
   )
 })
 
+for (const [misnamed, meant] of [
+  ['PLATFORM_AUTH_PORT', 'PORT'],
+  ['PLATFORM_PORT', 'PORT'],
+  ['PLATFORM_AUTH_LOG_LEVEL', 'LOG_LEVEL'],
+  ['PLATFORM_REDIS_URL', 'REDIS_URL'],
+  ['PLATFORM_AUTH_SESSION_SECRET', 'SERVER_SESSION_SECRET'],
+  ['PLATFORM_SESSION_SECRET_FILE', 'SERVER_SESSION_SECRET_FILE'],
+  ['PLATFORM_AUTH_CLIENT_ID', 'PLATFORM_CLIENT_ID'],
+  ['PLATFORM_LOGOUT', 'PLATFORM_AUTH_LOGOUT'],
+  ['PLATFORM_METRIC_PORT', 'PLATFORM_AUTH_METRICS_PORT'],
+  ['PLATFORM_INTERNAL_SCOPES', 'INTERNAL_TOKEN_SCOPES']
+] as const) {
+  test(`a variable with the wrong prefix is recognised: ${misnamed}`, async t => {
+    const { warnings } = await load(t, { env: { [misnamed]: 'x' } })
+    t.is(warnings[0]?.message, `is no setting of this server; did you mean ${meant}?`)
+  })
+}
+
 test('the variables Kubernetes makes for a service called platform-auth are passed over', async t => {
   const env = {
     PLATFORM_AUTH_SERVICE_HOST: '10.0.0.1',

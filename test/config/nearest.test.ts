@@ -22,6 +22,10 @@ for (const [word, guess] of guesses) {
   test(`${word || 'nothing'} is taken for ${guess ?? 'none of them'}`, t => t.is(nearest(word, names), guess))
 }
 
+test('the whole of a word is nearer than its beginning', t => {
+  t.is(nearest('secret_file', ['secret', 'secret_file']), 'secret_file')
+})
+
 test('a candidate can be recognised by another form of it', t => {
   t.is(
     nearest('clientIdd', names, name => [name, name.split('.').at(-1) ?? name]),
