@@ -33,14 +33,16 @@ const hostName = text('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 const endpoint = { default: undefined, defaultText: 'that of APS, or discovered' } as const
 
 // The session layer puts the prefix in front by itself where https allows it; a name that already has it means the
-// same cookie.
+// same cookie. Without https browsers refuse a cookie whose name begins like that, in whatever case (RFC 6265bis section
+// 5.7), and prefixes of the kind keep being added.
+const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const cookieName: ValueType<string> = {
-  ...text('up to 64 letters, digits and . _ -', /^(?!__Secure-)[A-Za-z0-9._-]{1,64}$/),
+  ...text('up to 64 letters, digits and . _ -, beginning with no prefix such as __Secure-', cookieNamePattern),
   schema: v =>
     v.pipe(
       v.string(),
-      v.regex(/^(?!__Secure-)[A-Za-z0-9._-]{1,64}$/),
-      v.transform(name => name.replace(/^__Host-(?=.)/, ''))
+      v.regex(cookieNamePattern),
+      v.transform(name => name.replace(/^__Host-/, ''))
     )
 }
 
