@@ -43,8 +43,6 @@ function report(error: unknown, { stderr }: Terminal): number {
 }
 
 function usageErrorOf(error: CommanderError): UsageError {
-  // `help` with a word that is no command; commander does not tell the word.
-  if (error.code === 'commander.help') return new UsageError('There is no such command. --help lists them all.')
   const written = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
   if (!written) return new UsageError(error.message.replace(/^error: /, ''))
   const options = [...settingOptions(), ...ownOptions, ...commands.flatMap(command => command.options ?? [])]

@@ -27,7 +27,8 @@ export function createProgram(
       getOutHelpWidth: () => Math.min(terminal.stdout.columns ?? 100, 120)
     })
     .allowExcessArguments()
-    .helpCommand('help [command]', 'Print the help of a command.')
+    // commander's own takes a command it does not know for a wish to be shown everything, as an error.
+    .helpCommand(false)
     .addHelpText('after', epilogue)
   for (const option of options) program.addOption(toCommander(option))
 
@@ -37,7 +38,7 @@ export function createProgram(
     const flags = settingsAmong(given, options)
     return run(entry, { terminal, commands, flags, configFile, args, options: { ...given, ...own } })
   }
-  const names = commands.map(command => command.name)
+  const names = [...commands.map(command => command.name), 'help']
   program.action(async (_options, { args: [word] }: Commander) => {
     if (word !== undefined) throw unknownWord('command', word, names)
     await invoke(defaultCommand, [], {})
@@ -48,6 +49,12 @@ export function createProgram(
     for (const option of entry.options ?? []) command.option(option.flags, option.summary)
     command.action(() => invoke(entry, command.args, command.opts()))
   }
+  const help = program.command('help [command]').description('Print the help of a command.').allowExcessArguments(false)
+  help.action((word?: string) => {
+    const found = word === undefined ? program : program.commands.find(command => command.name() === word)
+    if (!found) throw unknownWord('command', word ?? '', names)
+    found.outputHelp()
+  })
   return program
 }
 

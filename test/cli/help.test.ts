@@ -43,6 +43,15 @@ test('--help names every command, and each command has help of its own', async t
   }
 })
 
+test('help says what --help says', async t => {
+  t.is((await run(t, ['help'])).output, (await run(t, ['--help'])).output)
+  for (const name of [...commands.map(command => command.name), 'help']) {
+    const { code, output } = await run(t, ['help', name])
+    t.is(code, 0)
+    t.is(output, (await run(t, [name, '--help'])).output)
+  }
+})
+
 test('--help fits the terminal it is printed on', async t => {
   const { output } = await run(t, ['--help'], { isTTY: true, columns: 80 })
   const flags = output.slice(0, output.indexOf('Settings without a flag'))
@@ -88,12 +97,15 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['config', '--json=TopSecret'], /^--json takes no value\.\n$/],
   [['--yes'], /^--yes goes with init only\.\n$/],
   [['secret', '--json'], /^--json goes with (\w+ or )*\w+ only\.\n$/],
-  [['help', 'strat'], /^There is no such command\. --help lists them all\.\n$/],
   [['config', '--jsn'], /--json\?/],
   [['--hepl'], /--help\?/],
   [['--qqqqqqqq'], /^There is no flag --qqqqqqqq\. --help lists them all\.\n$/],
   [['strat'], /^There is no command strat; did you mean start\?\n$/],
   [['CLIENT_SECRET=TopSecret'], /^There is no command CLIENT_SECRET\. --help lists them all\.\n$/],
+  [['hlep'], /^There is no command hlep; did you mean help\?\n$/],
+  [['help', 'chek'], /^There is no command chek; did you mean check\?\n$/],
+  [['help', 'qqqqqqqq'], /^There is no command qqqqqqqq\. --help lists them all\.\n$/],
+  [['help', 'check', 'config'], /^too many arguments/],
   [['secret', 'extra'], /^too many arguments/],
   [['--port'], /^option '--port <port>' argument missing\n$/],
   [['--demo-port', '5'], /--demo-port does nothing without --demo/],
