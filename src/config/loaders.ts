@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { quote } from './quote.js'
 import { errorCode, whyUnreadable } from './read-file.js'
 
 // How a settings file becomes an object (YAML is left to cosmiconfig), and what is said when it does not: where the
@@ -32,9 +33,12 @@ export function whyUnusable(error: unknown, path: string): string {
   if (isYamlError(error)) {
     // From a quotation mark, a colon or a tag on, js-yaml's reasons repeat the text of the file.
     const reason = error.reason.replace(/\s*["'!<:].*$/s, '')
-    return `is not valid YAML: ${reason} at line ${error.mark.line + 1}, column ${error.mark.column + 1}`
+    const place = error.mark ? ` at line ${error.mark.line + 1}, column ${error.mark.column + 1}` : ''
+    return `is not valid YAML: ${reason}${place}`
   }
   const code = errorCode(error)
+  const lacking = code?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec(messageOf(error))?.[1]
+  if (lacking) return `cannot be run: there is no module ${quote(lacking)}`
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read: ${whyUnreadable(error)}`
   return error instanceof Error ? `cannot be run: ${error.name}${lineThrown(error, path)}` : 'cannot be run'
 }
@@ -56,14 +60,20 @@ function loadJson(_path: string, text: string): unknown {
   }
 }
 
-/** V8 names a position, or else quotes some characters around it. */
+/** V8 names a position, or else quotes ten characters to either side of it, fewer where the text ends. */
 function jsonErrorLine(error: unknown, text: string): string {
-  const message = error instanceof Error ? error.message : ''
+  const message = messageOf(error)
   const position = / at position (\d+)/.exec(message)?.[1]
   if (position !== undefined) return ` at line ${lineAt(text, Number(position))}`
-  const quoted = /, (?:\.\.\.)?"(.*)"(?:\.\.\.)? is not valid JSON$/s.exec(message)?.[1]
-  const start = quoted === undefined ? -1 : text.indexOf(quoted)
-  return start < 0 ? '' : ` near line ${lineAt(text, start + Math.min(10, (quoted ?? '').length))}`
+  const [, token = '', before, quoted = '', after] =
+    /^Unexpected token '(.+)', (\.\.\.)?"(.*)"(\.\.\.)? is not valid JSON$/su.exec(message) ?? []
+  if (token === '') return ''
+  const offset = before ? 10 : after ? quoted.length - 10 : quoted.indexOf(token)
+  return ` near line ${lineAt(text, text.indexOf(quoted) + offset)}`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : ''
 }
 
 function lineAt(text: string, position: number): number {
@@ -88,8 +98,9 @@ function refuseKind(): never {
   throw new Unusable('is of a kind that is not read; allowed: .yaml, .json, .js, .mjs and .cjs')
 }
 
-function isYamlError(error: unknown): error is Error & { reason: string; mark: { line: number; column: number } } {
-  return error instanceof Error && 'reason' in error && 'mark' in error && typeof error.mark === 'object'
+// A second document is a reason without a place.
+function isYamlError(error: unknown): error is Error & { reason: string; mark?: { line: number; column: number } } {
+  return error instanceof Error && error.name === 'YAMLException' && 'reason' in error
 }
 
 function lineThrown(error: Error, path: string): string {

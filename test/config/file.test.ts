@@ -148,9 +148,17 @@ const broken = [
   },
   { name: 'd.yaml', text: 'secret: hunter2: hunter2', says: /YAML: .* at line 1/ },
   { name: 'noExtension', text: 'secret: "hunter2', says: /YAML/ },
+  {
+    name: 'd2.yaml',
+    text: 'secret: hunter2\n---\nport: 1',
+    says: /^is not valid YAML: expected a single document in the stream, but found more$/
+  },
   { name: 'e.json', text: '{\n"secret": hunter2 }', says: /^is not valid JSON near line 2$/ },
   { name: 'f.json', text: '{"secret": "hunter2",}', says: /^is not valid JSON at line 1$/ },
   { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON/ },
+  { name: 'g1.json', text: '// hunter2\n{}\n', says: /^is not valid JSON near line 1$/ },
+  { name: 'g2.json', text: '//\n{ "secret": "hunter2", "port": 9000 }', says: /^is not valid JSON near line 1$/ },
+  { name: 'g3.json', text: '{\n"port": 9000,\n"secret":\nhunter2 }', says: /^is not valid JSON near line 4$/ },
   { name: 'h.mjs', text: '\nexport default { secret: hunter2 }', says: /^cannot be run: ReferenceError at line 2$/ },
   {
     name: 'i.cjs',
@@ -158,6 +166,17 @@ const broken = [
     says: /^cannot be run: SyntaxError at line 2$/
   },
   { name: 'j.mjs', text: 'throw "hunter2"', says: /^cannot be run: it throws something that is no error$/ },
+  {
+    name: 'j1.mjs',
+    text: 'import "not-there"; export default { secret: "hunter2" }',
+    says: /^cannot be run: there is no module "not-there"$/
+  },
+  {
+    name: 'j2.mjs',
+    text: 'import "./not-there.js"; export default { secret: "hunter2" }',
+    says: /^cannot be run: there is no module "\/.*\/not-there.js"$/
+  },
+  { name: 'j3.cjs', text: 'require("not-there")', says: /^cannot be run: there is no module "not-there"$/ },
   { name: 'k.mjs', text: 'export const port = 1', says: /^has no default export$/ },
   { name: 'l.ts', text: 'export default { port: 1 }', says: /^is of a kind that is not read; allowed: \.yaml/ },
   { name: 'm.toml', text: 'port = 1', says: /^is of a kind that is not read/ }
