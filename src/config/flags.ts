@@ -22,7 +22,13 @@ async function givenByFlag(key: SettingKey, value: string | boolean, cwd: string
   const { flag, type } = settingOf(key)
   const origin = `flag ${flagName(flag ?? key)}`
   if (typeof value === 'boolean') return { origin, value }
-  if (namesFile(flag)) return readSecretFile(value, cwd, origin)
+  if (namesFile(flag)) {
+    const found = await readSecretFile(value, cwd, origin)
+    // An empty variable counts as not given, but whoever writes a flag means it.
+    return 'value' in found && String(found.value).trim() === ''
+      ? { origin, refused: `the file ${value} is empty` }
+      : found
+  }
   return { origin, value: type.fromText(value.trim()) }
 }
 

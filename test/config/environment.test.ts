@@ -248,6 +248,16 @@ test('a flag names the file of a secret', async t => {
   t.is(origins['session.secret'], 'flag --session-secret-file')
 })
 
+test('a flag that names an empty file is refused, whatever else gives the secret', async t => {
+  for (const content of ['', '\n', ' \n']) {
+    const flags = { 'platform.clientSecret': 'secret.txt' }
+    const problems = await problemsOf(t, { flags, files: { 'secret.txt': content } })
+    t.deepEqual(problems, [
+      { key: 'platform.clientSecret', origin: 'flag --client-secret-file', message: 'the file secret.txt is empty' }
+    ])
+  }
+})
+
 test('a password on the command line gets a warning that does not repeat it', async t => {
   const { config, warnings } = await load(t, { flags: { redisUrl: 'redis://user:hunter2@localhost' } })
   t.is(config.redisUrl, 'redis://user:hunter2@localhost')
