@@ -46,7 +46,7 @@ export class UpstreamError extends Error {
   /** Why there was no connection, in Node's words (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
   readonly code: string | undefined
 
-  /** @param detail what was wrong, in words that hold nothing of the request or the answer's content. */
+  /** @param detail what was wrong, for the log; nothing of the request in it, and of the answer no more than an issuer's name. */
   constructor(
     endpoint: Endpoint,
     problem: UpstreamProblem,

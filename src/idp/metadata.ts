@@ -1,5 +1,6 @@
 /** Where the identity provider's endpoints are: those of APS, configured one by one, or discovered from an issuer. */
-import { isSafeAddress } from '../config/addresses.js'
+import { isSafeAddress, withoutUser } from '../config/addresses.js'
+import { quote } from '../config/quote.js'
 import type { Config } from '../config/settings.js'
 import { UpstreamError } from './errors.js'
 import { isJsonObject } from './json.js'
@@ -76,7 +77,7 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
   if (status !== 200) throw unusable(`it answered ${status}`)
   if (!isJsonObject(document)) throw unusable('the answer is not a JSON object')
   // OpenID Connect Discovery section 4.3: otherwise another issuer could speak for this one.
-  if (document.issuer !== issuer) throw unusable('it names another issuer than the configured one')
+  if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
 
   const address = (name: string) => {
     const value = document[name]
@@ -99,6 +100,12 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
     issParameterSupported: document.authorization_response_iss_parameter_supported === true,
     isDiscovered: true
   }
+}
+
+function otherIssuer(named: unknown, configured: string): string {
+  if (typeof named !== 'string') return 'it names no issuer'
+  const slash = named.replace(/\/$/, '') === configured.replace(/\/$/, '') ? '; only the slash at the end differs' : ''
+  return `it names the issuer ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
 }
 
 function optional(configured: string | undefined, otherwise: string | undefined): string | undefined {

@@ -68,7 +68,7 @@ function withoutQuery(address: string): string {
   return origin + pathname
 }
 
-// Our own words, which hold nothing of the answer's content.
+// Our own words; of the answer's content they hold an issuer's name at most.
 function detailOf({ message }: UpstreamError): string {
   return message.slice(message.indexOf(': ') + 2)
 }

@@ -90,7 +90,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
         idp.discovery = document => ({ ...document, issuer: 'https://other.example' })
       }
     },
-    `failed endpoints The discovery document is of no use: it names another issuer than the configured one. ${compare}`
+    `failed endpoints The discovery document is of no use: it names the issuer "https://other.example", but "ISSUER" is configured. ${compare}`
   ],
   [
     'a document without a token endpoint',
