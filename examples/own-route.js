@@ -6,6 +6,7 @@
  *
  * takes the same environment and config files as the command line.
  */
+import { realpathSync } from 'node:fs'
 import { loadConfig, requireTokens, startServer } from 'platform-auth-server'
 
 const HUBS = 'https://developer.api.autodesk.com/project/v1/hubs'
@@ -24,7 +25,16 @@ export function addHubs(app, hubsUrl = HUBS) {
   }
 }
 
-if (import.meta.filename === process.argv[1]) {
+// Not when it is imported; the path it was started by may be a link.
+if (import.meta.filename === realpathSync(process.argv[1] ?? '.')) {
+  await run().catch(error => {
+    // What was wrong with the settings, or why the port cannot be had.
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = 1
+  })
+}
+
+async function run() {
   const { config } = await loadConfig()
   const server = await startServer(config, { extend: app => addHubs(app) })
   process.stdout.write(`Listening at ${server.url}\n`)

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
 import type { createApp } from '#src/app.js'
 import { createBrowser } from '../helpers/browser.js'
@@ -78,8 +79,8 @@ test('the example as a program: secrets are read again on SIGHUP, and SIGTERM fi
   t.teardown(() => program.kill('SIGKILL'))
   const ended = once(program, 'close')
   let complaints = ''
-  program.stderr.on('data', text => {
-    complaints += text
+  program.stderr.on('data', chunk => {
+    complaints += chunk
   })
   const [line] = await once(createInterface(program.stdout), 'line')
   const [url = ''] = /http:\S+$/.exec(line) ?? []
@@ -105,4 +106,24 @@ test('the example as a program: secrets are read again on SIGHUP, and SIGTERM fi
   t.is(response.statusCode, 200)
   t.true(response.setCookies.length > 0)
   t.deepEqual(await ended, [0, null])
+})
+
+test('the example as a program says in a sentence why it cannot start, also when started by a link', async t => {
+  const cwd = await tempFolder(t)
+  const link = join(cwd, 'started-by.js')
+  await symlink(path, link)
+  const taken = new URL(await listen(t, () => {})).port
+  const settings = environmentFor(
+    { clientId: 'me', clientSecret: 'x', issuer: 'http://127.0.0.1:1' },
+    defaultCallbackUrl
+  )
+  for (const [port, says] of [
+    ['x', /^The settings cannot be used:\n {2}port \(variable PORT\): .*\n$/],
+    [taken, /^listen EADDRINUSE: .*\n$/]
+  ] as const) {
+    const program = spawn(process.execPath, [link], { cwd, env: { ...settings, PORT: port } })
+    const [complaint, [code]] = await Promise.all([text(program.stderr), once(program, 'close')])
+    t.regex(complaint, says)
+    t.is(code, 1)
+  }
 })
