@@ -4,7 +4,7 @@ import { asText, stringOrStrings, type ValueType } from './types.js'
 
 export const shortestSecret = 32
 
-const allowed = `at least ${shortestSecret} random characters (\`platform-auth-server secret\` prints some)`
+const allowed = `at least ${shortestSecret} random characters (\`npx platform-auth-server secret\` prints some)`
 const json = { type: 'string', minLength: shortestSecret }
 
 /** What sessions are sealed with. Whoever guesses it can read and forge every session, hence the strictness. */

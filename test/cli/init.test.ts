@@ -141,7 +141,7 @@ test('without a terminal init asks nothing, but says what is left to do', async 
     `1. Put the client id into ${settingsFile}.`,
     '2. Put the client secret into .env.',
     '3. Register http://localhost:8080/api/auth/callback as a callback URL at the provider.',
-    '4. Start: platform-auth-server'
+    '4. Start: npx platform-auth-server'
   ])
 })
 

@@ -65,7 +65,7 @@ function nextSteps(wrote: Files, values: Values): string {
     ...(wrote.settings && !hasClientId ? [`Put the client id into ${settingsFile}.`] : []),
     ...(wrote.secrets && !hasClientSecret ? [`Put the client secret into ${secretsFile}.`] : []),
     ...(wrote.settings ? [`Register ${values['platform.callbackUrl']} as a callback URL at the provider.`] : []),
-    'Start: platform-auth-server'
+    'Start: npx platform-auth-server'
   ]
   return [`Wrote ${files.join(' and ')}.`, ...steps.map((step, index) => `${index + 1}. ${step}`), ''].join('\n')
 }
