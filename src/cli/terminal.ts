@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/environment.js'
+import { RunError } from './errors.js'
 
 /** Everything the command line touches of the process, as an argument, so that a test can be the terminal. */
 export interface Terminal {
@@ -31,7 +32,9 @@ export function processTerminal(): Terminal {
   return {
     args: argv.slice(2),
     env,
-    cwd: process.cwd(),
+    get cwd() {
+      return workingDirectory()
+    },
     stdin,
     stdout,
     stderr,
@@ -45,5 +48,14 @@ export function processTerminal(): Terminal {
       return () => process.off('uncaughtException', listener)
     },
     exit: code => process.exit(code)
+  }
+}
+
+// Asked for when it is needed: a new secret, say, can be had without one.
+function workingDirectory(): string {
+  try {
+    return process.cwd()
+  } catch (cause) {
+    throw new RunError('The working directory is not there any more; change to one that is.', { cause })
   }
 }

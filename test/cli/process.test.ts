@@ -75,3 +75,17 @@ testWhere(
     }
   }
 )
+
+test('a working directory that is gone is missed only by who needs it, and told in a sentence', async t => {
+  const inGoneFolder = async (...args: string[]) => {
+    const run = ['-c', 'rmdir "$PWD" && exec "$@"', 'sh', process.execPath, program, ...args]
+    return spawnSync('sh', run, { cwd: await tempFolder(t), env: { PATH: process.env.PATH }, encoding: 'utf8' })
+  }
+  const secret = await inGoneFolder('secret')
+  t.deepEqual([secret.status, secret.stderr], [0, ''])
+  const config = await inGoneFolder('config')
+  t.deepEqual(
+    [config.status, config.stderr],
+    [1, 'The working directory is not there any more; change to one that is.\n']
+  )
+})
