@@ -89,7 +89,8 @@ async function settle(key: SettingKey, { given, emptyAt }: Picked, cwd: string):
     const settled = key === 'wwwroot' && 'value' in checked ? await checkFolder(String(checked.value), cwd) : checked
     return { origin: given.origin, ...settled }
   }
-  const value = key === 'wwwroot' ? await ownFolder(cwd) : settingOf(key).default
+  if (key === 'wwwroot') return { origin: atDefault, ...(await ownFolder(cwd)) }
+  const value = settingOf(key).default
   if (value !== required) return { origin: atDefault, value }
   return emptyAt ? { origin: emptyAt, missing: 'empty' } : { origin: 'not given', missing: 'absent' }
 }
