@@ -44,6 +44,20 @@ test('the .env of init is for its owner alone and has a new secret each time', a
   for (const secret of secrets) t.is(secret?.length, 64)
 })
 
+test('an address of Redis given to init goes into the .env, since it may hold a password', async t => {
+  const cwd = await tempFolder(t)
+  const redisUrl = 'redis://:Zq81kd@redis.internal:6379'
+  await run(t, ['init', '--yes', '--redis-url', redisUrl], { cwd })
+  t.is(parseEnv(await readFile(join(cwd, '.env'), 'utf8')).REDIS_URL, redisUrl)
+  t.notRegex(await readFile(join(cwd, settingsFile), 'utf8'), /Zq81kd/)
+})
+
+test('a .env as Windows editors save it is understood by init as well', async t => {
+  const cwd = await tempFolder(t, { '.env': '\uFEFFSERVER_SESSION_SECRET=x\r\nPLATFORM_CLIENT_SECRET=y\r\n' })
+  const { errors } = await run(t, ['init', '--yes'], { cwd })
+  t.is(errors, '.env is there already and was left as it is.\n')
+})
+
 test('what init wrote starts a server once the client id and its secret are filled in', async t => {
   const cwd = await tempFolder(t)
   await run(t, ['init', '--yes', '--mode', 'dual', '--port', '9000'], { cwd })

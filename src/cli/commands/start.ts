@@ -17,14 +17,15 @@ export const start: Command = async function start(invocation) {
 }
 
 async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise<number> {
+  const { terminal } = invocation
+  // Before anything is loaded: without a working directory a library of Koa's fails in words of its own.
+  const sources = sourcesOf(invocation)
   // Loaded only now, when signals are heard: it takes most of the time of a start.
   const [{ loadConfig }, { createLog }, { startServer }] = await Promise.all([
     import('../../config/load.js'),
     import('../../log.js'),
     import('../../server.js')
   ])
-  const { terminal } = invocation
-  const sources = sourcesOf(invocation)
   const demoOptions = readDemoOptions(invocation)
   // With a demo this is a first look, which tells the port and the log; the demo's own settings are known when it runs.
   const first = await loadConfig(demoOptions ? { ...sources, ...demoSettings() } : sources)

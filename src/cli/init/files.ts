@@ -1,7 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { fileName } from '../../config/file.js'
-import { errorCode } from '../../config/read-file.js'
+import { errorCode, readTextFile } from '../../config/read-file.js'
 import { sampleFile } from '../../config/sample.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
 import { UsageError } from '../errors.js'
@@ -17,7 +17,8 @@ export function settingsText(values: Values): string {
 
 export function secretsText({
   'session.secret': sessionSecret,
-  'platform.clientSecret': clientSecret
+  'platform.clientSecret': clientSecret,
+  redisUrl
 }: Values): string {
   return [
     '# Secrets of platform-auth-server. Keep this file to yourself and out of version control.',
@@ -27,6 +28,8 @@ export function secretsText({
     '',
     "# From the application's page at the provider.",
     line('PLATFORM_CLIENT_SECRET', clientSecret ?? ''),
+    // Not a secret by its nature, but it may hold a password.
+    ...(redisUrl === undefined ? [] : ['', '# Where replicas meet.', line('REDIS_URL', redisUrl)]),
     ''
   ].join('\n')
 }
@@ -37,7 +40,7 @@ const needed = ['SERVER_SESSION_SECRET', 'PLATFORM_CLIENT_SECRET']
 /** What is to be said of a `.env` that is in the way; nothing if there is none. */
 export async function remarkOnSecrets(path: string): Promise<string | undefined> {
   try {
-    const known = parseEnv(await readFile(path, 'utf8'))
+    const known = parseEnv(await readTextFile(path))
     const lacking = needed.filter(name => !known[name]).join(' and ')
     return `${leftAsItIs(secretsFile)}${lacking && `, without ${lacking}`}`
   } catch (error) {
