@@ -88,6 +88,8 @@ function ifUndelivered({ res }: Context, then: () => void): void {
 
 // Contract section 7: 401 and an empty body.
 function unauthorized(ctx: Context): void {
+  // Of JSON that a handler has made, Koa would leave `null`.
+  ctx.remove('Content-Type')
   ctx.body = null
   ctx.status = 401
 }

@@ -292,6 +292,7 @@ for (const mode of modes) {
       else await idp.offline()
       const answer = await profile
       t.is(answer.statusCode, outcome === 'answers' ? 401 : 502)
+      if (outcome === 'answers') t.deepEqual([answer.text(), answer.headers['content-type']], ['', undefined])
       t.deepEqual(sessionCookies(answer), [])
       t.deepEqual(browser.cookies.all(), [])
     })
