@@ -37,8 +37,9 @@ const LIMITS = {
   requestTimeout: 30_000,
   // Longer than the 60 seconds after which load balancers usually let go, so that they never send into a closing socket.
   keepAliveTimeout: 75_000,
-  // For an answer of which nothing more is read, as nginx and Apache have it; else its connection and its file stay open for ever.
-  unreadTimeout: 60_000,
+  // For an answer of which nothing more is read; else its connection and its file stay open for ever. The system's buffers
+  // hold megabytes, and who reads some kilobytes a second empties them that slowly.
+  unreadTimeout: 300_000,
   connectionsCheckingInterval: 5_000
 }
 

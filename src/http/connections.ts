@@ -91,12 +91,17 @@ function endUnread(
   open: ReadonlySet<Socket>,
   { unreadTimeout, connectionsCheckingInterval }: Patience
 ) {
+  const timed = new WeakSet<Socket>()
   const checking = setInterval(() => {
     for (const socket of open) {
-      const isTimed = socket.timeout === unreadTimeout
-      // Node winds it up whenever a part is taken in, and destroys the socket when it has run out.
-      if (socket.writableLength > 0 && !isTimed) socket.setTimeout(unreadTimeout)
-      if (socket.writableLength === 0 && isTimed) socket.setTimeout(0)
+      // Node winds it up whenever a part is taken in, and destroys the socket when it has run out. A time that somebody
+      // else has set is theirs.
+      if (socket.writableLength > 0 && !socket.timeout) {
+        socket.setTimeout(unreadTimeout)
+        timed.add(socket)
+      } else if (socket.writableLength === 0 && timed.delete(socket) && socket.timeout === unreadTimeout) {
+        socket.setTimeout(0)
+      }
     }
   }, connectionsCheckingInterval)
   checking.unref()

@@ -1,6 +1,6 @@
 // What the HTTP server accepts from clients: sizes, framing, patience. Raw sockets, since no HTTP client would send most of this.
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import test, { type ExecutionContext } from 'ava'
 import type { Browser } from '../helpers/browser.js'
@@ -327,8 +327,8 @@ test('a connection is kept for longer than load balancers keep theirs', async t 
 })
 
 // Against a pause of a slow machine, which must not look like a client that has gone to sleep.
-const impatient = { unreadTimeout: 1000, connectionsCheckingInterval: 50 }
-const tooLongMs = 2500
+const impatient = { unreadTimeout: 2000, connectionsCheckingInterval: 50 }
+const tooLongMs = 4500
 
 /** Asks and reads nothing of the answer until told to: then whatever still comes. */
 function askWithoutReading(t: ExecutionContext, port: number, request: string) {
@@ -370,7 +370,7 @@ test('a client that waits longer for an answer than one may go unread is left in
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('so is one that has read all there is and waits for the next piece', async t => {
+test('a client that has read all there is and waits for the next piece is left in peace', async t => {
   const pieces = async function* () {
     yield Buffer.alloc(20_000_000, 'A')
     await new Promise(resolve => setTimeout(resolve, tooLongMs))
@@ -392,7 +392,7 @@ test('so is one that has read all there is and waits for the next piece', async 
   t.regex((await client.read()).toString('latin1').slice(-100), /the next\r\n0\r\n\r\n$/)
 })
 
-test('so is one that keeps its connection for the next request', async t => {
+test('a client that keeps its connection for the next request is left in peace', async t => {
   const { server } = await start(t, { limits: impatient })
   const client = connect({ port: server.port, host: '127.0.0.1' })
   t.teardown(() => client.destroy())
@@ -400,6 +400,27 @@ test('so is one that keeps its connection for the next request', async t => {
   await once(client, 'data')
   await new Promise(resolve => setTimeout(resolve, tooLongMs))
   t.false(client.destroyed)
+})
+
+test('a time that a program has set on its connection stays as it is', async t => {
+  let socket: Socket | undefined
+  const { server } = await start(t, {
+    limits: impatient,
+    parts: {
+      extend(app) {
+        app.use(ctx => {
+          socket = ctx.req.socket.setTimeout(60_000)
+          ctx.body = Buffer.alloc(20_000_000, 'A')
+        })
+      }
+    }
+  })
+  const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
+  await eventually(() => (socket?.writableLength ?? 0) > 0)
+  // Several looks at it, with something unsent and with nothing.
+  await new Promise(resolve => setTimeout(resolve, 300))
+  t.is(socket?.timeout, 60_000)
+  await client.read()
 })
 
 test('nonsense behind a request does not get into the middle of its answer', async t => {
