@@ -12,6 +12,7 @@ interface Variable {
   readonly name: string
   readonly text: string
   readonly origin: string
+  readonly isInDotEnv: boolean
 }
 
 /**
@@ -21,13 +22,14 @@ interface Variable {
 export async function layerOfEnvironment(env: Environment, cwd: string): Promise<Layer> {
   const { fromDotEnv, problems } = await readDotEnv(cwd)
   const variables = new Map<string, Variable>()
-  const add = (source: Environment, note: string) => {
+  const add = (source: Environment, isInDotEnv: boolean) => {
     for (const [name, text] of Object.entries(source)) {
-      if (text !== undefined) variables.set(name, { name, text, origin: `variable ${name}${note}` })
+      const origin = `variable ${name}${isInDotEnv ? ' in .env' : ''}`
+      if (text !== undefined) variables.set(name, { name, text, origin, isInDotEnv })
     }
   }
-  add(fromDotEnv, ' in .env')
-  add(env, '')
+  add(fromDotEnv, true)
+  add(env, false)
 
   const given = new Map<SettingKey, Given>()
   const warnings: Problem[] = unknownVariables([...variables.values()])
@@ -62,7 +64,7 @@ async function givenByVariable(
   if (!variable) return undefined
   const { origin } = variable
   const text = variable.text.trim()
-  if (/[\r\n]/.test(text) && variable.name !== manySecrets) {
+  if (/[\r\n]/.test(text) && variable.isInDotEnv && variable.name !== manySecrets) {
     return { origin, refused: `${severalLines}; allowed: ${variable === file ? 'the name of a file' : type.allowed}` }
   }
   if (variable === file) return readSecretFile(variable.text, cwd, origin)
@@ -119,10 +121,11 @@ function withoutPrefix(name: string): string {
   return name.replace(/^(PLATFORM_AUTH|PLATFORM|SERVER)_/, '')
 }
 
-function unknownVariable({ name, origin }: Variable): Problem {
+function unknownVariable({ name, origin, isInDotEnv }: Variable): Problem {
   // `NAME: value=` in a .env makes all before the last character the name, the secret too.
   const word = name.split(/\W/, 1).join('')
-  if (word !== name) return { key: word, origin: origin.replace(name, word), message: 'must be followed by = at once' }
+  if (isInDotEnv && word !== name)
+    return { key: word, origin: origin.replace(name, word), message: 'must be followed by = at once' }
   const guess = nearest(withoutPrefix(name), knownVariables, known => [withoutPrefix(known)])
   return { key: name, origin, message: `is no setting of this server${guess ? `; did you mean ${guess}?` : ''}` }
 }

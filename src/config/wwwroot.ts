@@ -27,8 +27,7 @@ const missing = 'there is no such folder'
 async function whyNotUsable(folder: string): Promise<string | undefined> {
   try {
     // The folder itself can be looked at without the right to enter it; what is in it, be it the folder again, cannot.
-    await stat(`${folder}/.`)
-    return undefined
+    return (await stat(`${folder}/.`)).isDirectory() ? undefined : missing
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')
     return isMissing ? missing : `it cannot be read: ${whyUnreadable(error)}`

@@ -95,6 +95,11 @@ for (const [key, line] of [
   })
 }
 
+test('a variable of the process may have several lines, as a block of YAML makes them', async t => {
+  const { config } = await load(t, { env: { PLATFORM_SCOPES: 'data:read\nviewables:read\n' } })
+  t.deepEqual(config.platform.scopes, ['data:read', 'viewables:read'])
+})
+
 test('the carriage returns of an old editor end the lines of .env', async t => {
   const lines = ['LOG_LEVEL=debug', `PLATFORM_CLIENT_SECRET=${clientSecret}`, 'PORT=9000', '']
   for (const newline of ['\r', '\r\n', '\n']) {
