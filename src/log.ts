@@ -16,20 +16,29 @@ export async function createLog({ level, pretty }: Config['log'], output?: Desti
 }
 
 /**
- * The standard output, or whatever else `fd` is. Lines that it does not take, its disk being full or its terminal
- * closed, are lost: no login waits for a log, nor does the end of the process.
+ * The standard output, or whatever else `fd` is. Lines that it refuses, its disk being full or its terminal closed, are
+ * lost: neither a login nor the end of the process may hang on them.
  */
 export function standardOutput(fd = 1): DestinationStream {
+  let isTorn = false
   function open() {
     const opened = pino.destination({ fd, sync: true })
     // It would keep the failed line, to write it before any other, and for ever when told to flush: so a new one.
     opened.once('error', () => {
+      isTorn = true
       stream = open()
     })
     return opened
   }
   let stream = open()
-  return { write: line => void stream.write(line) }
+  return {
+    write(line) {
+      // Half of the failed line may be there, and would spoil the next one.
+      const start = isTorn ? '\n' : ''
+      isTorn = false
+      stream.write(start + line)
+    }
+  }
 }
 
 function writableOf(lines: DestinationStream): Writable {
