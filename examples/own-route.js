@@ -6,7 +6,7 @@
  *
  * takes the same environment and config files as the command line.
  */
-import { realpathSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { loadConfig, requireTokens, startServer } from 'platform-auth-server'
 
 const HUBS = 'https://developer.api.autodesk.com/project/v1/hubs'
@@ -25,13 +25,18 @@ export function addHubs(app, hubsUrl = HUBS) {
   }
 }
 
-// Not when it is imported; the path it was started by may be a link.
-if (import.meta.filename === realpathSync(process.argv[1] ?? '.')) {
+if (isStartedItself()) {
   await run().catch(error => {
     // What was wrong with the settings, or why the port cannot be had.
     process.stderr.write(`${error.message}\n`)
     process.exitCode = 1
   })
+}
+
+/** And not imported. The path it was started by may be a link, or lack its ending. */
+function isStartedItself() {
+  const [, started = ''] = process.argv
+  return [started, `${started}.js`].some(path => existsSync(path) && realpathSync(path) === import.meta.filename)
 }
 
 async function run() {

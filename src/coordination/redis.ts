@@ -204,6 +204,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
       telling = []
       if (link.state() !== 'up') return
     }
+    await Promise.all(telling)
   }
 
   /** Seals and sends one each time the next is asked for. */
