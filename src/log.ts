@@ -15,14 +15,22 @@ export async function createLog({ level, pretty }: Config['log'], output?: Desti
   return pino(options, prettyStream({ destination: writableOf(lines) }))
 }
 
+// sonic-boom pauses the process for a tenth of a second before each.
+const MOST_TRIES = 10
+
 /**
  * The standard output, or whatever else `fd` is. Lines that it refuses, its disk being full or its terminal closed, are
- * lost: neither a login nor the end of the process may hang on them.
+ * lost: neither a login nor the end of the process may hang on them. A reader that lags behind is waited for, but not for
+ * more than a second, and not again before it reads on.
  */
 export function standardOutput(fd = 1): DestinationStream {
   let isTorn = false
+  let tries = 0
   function open() {
-    const opened = pino.destination({ fd, sync: true })
+    const opened = pino.destination({ fd, sync: true, retryEAGAIN: () => ++tries <= MOST_TRIES })
+    opened.on('write', written => {
+      if (written > 0) tries = 0
+    })
     // It would keep the failed line, to write it before any other, and for ever when told to flush: so a new one.
     opened.once('error', () => {
       isTorn = true

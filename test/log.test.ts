@@ -1,8 +1,10 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type Implementation } from 'ava'
 import { standardOutput } from '#src/log.js'
+import { eventually } from './helpers/eventually.js'
 import { collectLogs } from './helpers/logs.js'
 import { testWhere } from './helpers/requirement.js'
 import { tempFolder } from './helpers/temp-folder.js'
@@ -47,6 +49,26 @@ onFullDisk('a log is written again when its disk has room again', async t => {
   output.write('kept as well\n')
   // The first begins a line of its own, whatever is left there of the last one that was lost.
   t.is(readFileSync(file, 'utf8'), '\nkept\nkept as well\n')
+})
+
+test('a reader that stops reading holds the program up for a second, and no longer', async t => {
+  const program = `
+    const { standardOutput } = await import(${JSON.stringify(import.meta.resolve('#src/log.js'))})
+    // As the command line does; from here on a full pipe refuses what is written to it.
+    process.stdout.isTTY
+    const output = standardOutput()
+    for (let written = 0; written < 20_000; written++) output.write('x'.repeat(99) + '\\n')
+    console.error('went on')
+    setInterval(() => output.write('taken again\\n'), 10)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program])
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stderr, 'data')
+  let read = ''
+  child.stdout.setEncoding('utf8').on('data', chunk => {
+    read += chunk
+  })
+  await eventually(() => read.endsWith('\ntaken again\n'))
+  t.true(read.length < 1_900_000, 'what did not fit is lost')
 })
 
 test('of an error that nobody foresaw the log holds what it says and where it came from, not what hangs on it', async t => {
