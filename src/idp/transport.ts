@@ -44,15 +44,22 @@ const GET_ATTEMPTS = 2
 // minute, far beyond what providers allow an application; what waits longer than the one timeout gives up by itself.
 const LIMITS: QueueLimits = { atOnce: 64, waiting: 1000 }
 
+let loading: Promise<typeof import('got')> | undefined
+
+// By the first call: it takes 10 MB and a twentieth of a second, which start-up is better off without.
+function loadGot() {
+  loading ??= import('got')
+  return loading
+}
+
 export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS): Transport {
   const agents = {
     http: new http.Agent({ keepAlive: true, timeout: idleSocketMs }),
     https: new https.Agent({ keepAlive: true, timeout: idleSocketMs })
   }
-  let loading: Promise<Got> | undefined
+  let extending: Promise<Got> | undefined
   const client = () => {
-    // Loaded by the first call: it takes 10 MB and a twentieth of a second, which start-up is better off without.
-    loading ??= import('got').then(({ got }) =>
+    extending ??= loadGot().then(({ got }) =>
       got.extend({
         agent: agents,
         retry: { limit: 0 },
@@ -63,7 +70,7 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
         headers: { accept: 'application/json', 'user-agent': 'platform-auth-server' }
       })
     )
-    return loading
+    return extending
   }
 
   async function attempt(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
