@@ -104,9 +104,13 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
 }
 
 async function createSigningKey() {
-  const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
+  // Encoded where it is made: exported as JWK later, it may on Node 20 wait for ever for a lock that the garbage collector needs.
+  const encoding = { format: 'jwk' }
+  const options = { modulusLength: 2048, publicKeyEncoding: encoding, privateKeyEncoding: encoding }
+  const generate = promisify(generateKeyPair) as (type: 'rsa', options: object) => Promise<{ privateKey: object }>
+  const { privateKey } = await generate('rsa', options)
   const kid = randomBytes(32).toString('base64url')
-  return { ...privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' }
+  return { ...privateKey, kid, alg: 'RS256', use: 'sig' }
 }
 
 function listen(server: Server, port: number): Promise<void> {

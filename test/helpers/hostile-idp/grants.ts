@@ -1,5 +1,13 @@
 // The correct behaviour: what a strict provider with single-use, rotating refresh tokens does when nothing is made to go wrong.
-import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  type ECKeyPairOptions,
+  generateKeyPairSync,
+  type JsonWebKey,
+  randomBytes,
+  sign
+} from 'node:crypto'
 import { type Answer, html, type IdpRequest, oauthError } from './requests.js'
 
 export interface GrantSettings {
@@ -251,9 +259,17 @@ function verifies(codeVerifier: string | undefined, codeChallenge: string | unde
   return createHash('sha256').update(codeVerifier).digest('base64url') === codeChallenge
 }
 
+// Once a process, and never exported: on Node 20 the export of a key as JWK waits for ever for a lock when the garbage
+// collector comes upon another object of the same key meanwhile.
+const encoding = { format: 'jwk' } as const
+const { privateKey: privateJwk, publicKey: jwk } = generateKeyPairSync('ec', {
+  namedCurve: 'P-256',
+  publicKeyEncoding: encoding,
+  privateKeyEncoding: encoding
+} as object as ECKeyPairOptions<'pem', 'pem'>) as object as { privateKey: JsonWebKey; publicKey: JsonWebKey }
+const privateKey = createPrivateKey({ key: privateJwk, format: 'jwk' })
+
 function createIdTokenSigner() {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const jwk = createPublicKey(privateKey).export({ format: 'jwk' })
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   return {
     jwks: { keys: [{ ...jwk, kid: 'test', use: 'sig', alg: 'ES256' }] },
