@@ -43,7 +43,7 @@ const LIMITS = {
   connectionsCheckingInterval: 5_000
 }
 
-/** Beyond the grace: as long as a slow store may take, and not noticed otherwise. */
+/** The end of the grace, when nothing is answered any more: as long as a slow store may take, and not noticed otherwise. */
 const LAST_WORK_MS = 500
 
 /**
@@ -112,12 +112,13 @@ export async function startServer(
     connections.drain()
     await pause(config.shutdown.delaySeconds * 1000)
     const graceMs = config.shutdown.graceSeconds * 1000
-    const connectionsEnded = connections.end(graceMs)
+    const lastMs = Math.min(LAST_WORK_MS, graceMs / 2)
+    const connectionsEnded = connections.end(graceMs - lastMs)
     // What a request began in the background, revocations above all, is finished like the request itself.
     const workEnded = Promise.all([connectionsEnded, allHaveEnded()]).then(() => background.ended())
-    await Promise.all([connectionsEnded, within(graceMs, workEnded).catch(() => {})])
+    await Promise.all([connectionsEnded, within(graceMs - lastMs, workEnded).catch(() => {})])
     // Browsers that were cut off just now may have missed their renewed session; it is still being kept for them.
-    await within(LAST_WORK_MS, background.ended()).catch(() => {})
+    await within(lastMs, background.ended()).catch(() => {})
     await coordination.close()
     transport.close()
     await scrapes?.close()

@@ -149,7 +149,7 @@ for (const [what, isAborted] of [
     const { server, idp, browser, logs } = await startWithExpiredSession(t, {
       clock,
       parts: { coordination: { ...memory, once, close } },
-      overrides: { shutdown: { graceSeconds: isAborted ? 10 : 0.2 } }
+      overrides: { shutdown: { graceSeconds: isAborted ? 10 : 1 } }
     })
     const hold = idp.hold('userinfo')
     const page = new AbortController()
