@@ -1,13 +1,13 @@
-/** The identity provider as the rest of the server sees it: a handful of requests, checked answers, two kinds of error. */
+/** The requests that the server makes to the identity provider. Responses are checked; failures are OAuthError or UpstreamError. */
 import type { Config } from '../config/settings.js'
 import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
 import { type Endpoint, isErrorCode, OAuthError, UpstreamError } from './errors.js'
 import { isJsonObject } from './json.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
-import type { Transport, TransportResponse } from './transport.js'
+import type { Transport, TransportRequest, TransportResponse } from './transport.js'
 
-/** The members of the user info answer that a display name is made of; the rest is not looked at. */
+/** The members of the user info response that can become the display name. Other members are ignored. */
 export interface UserInfo {
   readonly name?: unknown
   readonly firstName?: unknown
@@ -19,22 +19,31 @@ export interface UserInfo {
 
 export interface IdentityProvider {
   metadata(): Promise<ProviderMetadata>
-  /** Where to send a browser that wants to log in. */
+  /** The address that a browser is sent to for a login. */
   authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'prompt'>): Promise<string>
-  /** RFC 6749 section 4.1.3. Throws OAuthError or UpstreamError, as all below. */
+  /**
+   * RFC 6749 section 4.1.3. Waits in a queue of its own, so that invented codes cannot delay refreshes. Throws OAuthError
+   * or UpstreamError, as all requests below do.
+   */
   authorizationCodeGrant(request: { code: string; codeVerifier: string | undefined }): Promise<TokenSet>
-  /** RFC 6749 section 6. */
-  refreshTokenGrant(request: { refreshToken: string; scope: string }): Promise<TokenSet>
+  /**
+   * RFC 6749 section 6.
+   * @param request.isSecondStep a refresh or a code exchange of dual mode is half done. The call goes before the refreshes
+   *   that have not begun, because without it the provider calls made so far are of no use.
+   */
+  refreshTokenGrant(request: { refreshToken: string; scope: string; isSecondStep?: boolean }): Promise<TokenSet>
   /** OpenID Connect Core section 5.3. */
   userInfo(accessToken: string): Promise<UserInfo>
-  /** RFC 7009 section 2.1; nothing happens where the provider has no revocation endpoint. */
+  /** RFC 7009 section 2.1. Does nothing if the provider has no revocation endpoint. */
   revokeRefreshToken(refreshToken: string): Promise<void>
-  /** For a secret that is rotated while the server runs. */
+  /** Uses another client secret from now on: the operator has rotated it. */
   replaceClientSecret(clientSecret: string): void
 }
 
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
+
+type PlaceInLine = Pick<TransportRequest, 'queue' | 'isUrgent'>
 
 export function createIdentityProvider(platform: Config['platform'], transport: Transport): IdentityProvider {
   const { clientId, callbackUrl: redirectUri, prompt } = platform
@@ -45,14 +54,14 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     if (platform.clientAuthentication === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
-    // Built by hand from id and secret as they are: APS does not decode them as RFC 6749 section 2.3.1 would have it.
+    // The id and secret are not form-encoded as RFC 6749 section 2.3.1 requires, because APS does not decode them.
     const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
     return { form, headers: { authorization: `Basic ${credentials}` } }
   }
 
-  async function tokenRequest(form: Record<string, string>): Promise<TokenSet> {
+  async function tokenRequest(form: Record<string, string>, place: PlaceInLine): Promise<TokenSet> {
     const { tokenEndpoint: url } = await metadata()
-    const response = await transport.call({ endpoint: 'token', url, ...authenticated(form) })
+    const response = await transport.call({ endpoint: 'token', url, ...place, ...authenticated(form) })
     if (response.status !== 200) throw failure('token', response)
     return parseTokenSet(response.json)
   }
@@ -69,15 +78,17 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
       return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt })
     },
     authorizationCodeGrant({ code, codeVerifier }) {
-      return tokenRequest({
+      const form = {
         grant_type: 'authorization_code',
         code,
         redirect_uri: redirectUri,
         ...(codeVerifier !== undefined && { code_verifier: codeVerifier })
-      })
+      }
+      return tokenRequest(form, { queue: 'code exchange' })
     },
-    refreshTokenGrant({ refreshToken, scope }) {
-      return tokenRequest({ grant_type: 'refresh_token', refresh_token: refreshToken, scope })
+    refreshTokenGrant({ refreshToken, scope, isSecondStep = false }) {
+      const form = { grant_type: 'refresh_token', refresh_token: refreshToken, scope }
+      return tokenRequest(form, { queue: 'refresh', isUrgent: isSecondStep })
     },
     async userInfo(accessToken) {
       const { userinfoEndpoint: url } = await metadata()
@@ -90,7 +101,8 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     async revokeRefreshToken(refreshToken) {
       const started = performance.now()
       let response = await requestRevocation(refreshToken, REVOCATION_TIMEOUT_MS)
-      // RFC 7009 section 2.2.1: 503 means the token still stands and one may come back; once, and within the same bound.
+      // RFC 7009 section 2.2.1: after a 503 the token is still valid and the client may retry. We retry once, within the
+      // same time limit.
       if (response?.status === 503) {
         await new Promise(resolve => setTimeout(resolve, REVOCATION_PAUSE_MS))
         const left = REVOCATION_TIMEOUT_MS - (performance.now() - started)
@@ -104,7 +116,7 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
   }
 }
 
-// Two shapes of error answer exist: RFC 6749 section 5.2, and that of the gateway in front of APS.
+// An error response is either that of RFC 6749 section 5.2 or that of the gateway in front of APS.
 const GATEWAY_CLIENT_ERRORS = new Set(['AUTH-001', 'AUTH-003'])
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {

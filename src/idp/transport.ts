@@ -1,6 +1,6 @@
 /**
- * HTTP towards the identity provider; the only file that knows got. Errors of got carry the request, credentials and
- * all, so that none leaves here: each becomes an UpstreamError that names the endpoint and nothing secret.
+ * Sends HTTP requests to the identity provider. Only this file uses got. An error of got holds the whole request with
+ * its credentials, so each one is replaced by an UpstreamError, which names the endpoint and contains no secret.
  */
 import http from 'node:http'
 import https from 'node:https'
@@ -14,8 +14,12 @@ export interface TransportRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as application/x-www-form-urlencoded by POST; without it the request is a GET. */
   readonly form?: Readonly<Record<string, string>>
-  /** When less than the usual time is allowed. */
+  /** Overrides the usual timeout. The time in the queue counts. */
   readonly timeoutMs?: number
+  /** The queue to wait in; by default each endpoint has its own. Calls in different queues do not delay each other. */
+  readonly queue?: string
+  /** Goes before the calls that wait in the same queue and are not urgent. */
+  readonly isUrgent?: boolean
 }
 
 export interface TransportResponse {
@@ -23,30 +27,31 @@ export interface TransportResponse {
   /** The parsed JSON, or undefined when the body was not JSON. */
   readonly json: unknown
   readonly retryAfterSeconds: number | undefined
-  /** What the provider's clock said, in milliseconds since the epoch. */
+  /** The provider's time from its Date header, in milliseconds since the epoch. */
   readonly date: number | undefined
-  /** Where a redirect would have led; none is followed. */
+  /** The target of a redirect. Redirects are not followed. */
   readonly location: string | undefined
   readonly durationMs: number
 }
 
 export interface Transport {
-  /** Any whole answer, whatever its status. Throws UpstreamError. */
+  /** Returns every complete response, whatever its status. Throws UpstreamError. */
   call(request: TransportRequest): Promise<TransportResponse>
   close(): void
 }
 
 const LONGEST_ANSWER = 1024 * 1024
-// Shorter than any provider's own patience: a socket that it closes just as we send costs a single-use token.
+// Shorter than the idle timeout of any provider. If the provider closed a socket just as we send on it, a single-use
+// token could be lost.
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
-// For each endpoint, so that slow profiles do not hold up renewals. With answers in 200 ms this is 19,000 calls a
-// minute, far beyond what providers allow an application; what waits longer than the one timeout gives up by itself.
+// These limits hold for each queue. With responses in 200 ms they allow 19,000 calls a minute, far more than providers
+// allow an application. A call that waits longer than its timeout is given up.
 const LIMITS: QueueLimits = { atOnce: 64, waiting: 1000 }
 
 let loading: Promise<typeof import('got')> | undefined
 
-// By the first call: it takes 10 MB and a twentieth of a second, which start-up is better off without.
+// Loaded by the first call, because got takes 10 MB of memory and 50 ms, which would slow down the start.
 function loadGot() {
   loading ??= import('got')
   return loading
@@ -110,14 +115,15 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
     }
   }
 
-  const queues = new Map<Endpoint, Queue>()
+  const queues = new Map<string, Queue>()
 
-  async function enter(endpoint: Endpoint, deadline: AbortSignal): Promise<() => void> {
-    const queue = queues.get(endpoint) ?? createQueue(limits)
-    queues.set(endpoint, queue)
+  async function enterQueue(request: TransportRequest, deadline: AbortSignal): Promise<() => void> {
+    const { endpoint, queue: name = endpoint, isUrgent = false } = request
+    const queue = queues.get(name) ?? createQueue(limits)
+    queues.set(name, queue)
     const started = performance.now()
     try {
-      return await queue.enter(deadline)
+      return await queue.enter(deadline, { isUrgent })
     } catch (error) {
       if (error instanceof QueueFullError) {
         throw new UpstreamError(endpoint, 'busy', 'too many calls were waiting for it, so this one was not made')
@@ -128,7 +134,7 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
   }
 
   async function callInTurn(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
-    // A token request is never sent twice: the first may have arrived, and what it carries is single use.
+    // A POST is never repeated. The first request may have arrived, and codes and refresh tokens are single-use.
     let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
     for (;;) {
       attemptsLeft--
@@ -144,7 +150,7 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
   return {
     async call(request) {
       const deadline = AbortSignal.timeout(request.timeoutMs ?? timeoutMs)
-      const leave = await enter(request.endpoint, deadline)
+      const leave = await enterQueue(request, deadline)
       try {
         return await callInTurn(request, deadline)
       } finally {
@@ -175,7 +181,7 @@ function timeOf(date: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-// Node's code (ECONNREFUSED, CERT_HAS_EXPIRED, …) says what an operator needs; the message may quote the request.
+// Node's error code (ECONNREFUSED, CERT_HAS_EXPIRED, …) tells an operator enough. The message may quote the request.
 function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown }).code
   return typeof code === 'string' ? code : undefined

@@ -1,7 +1,10 @@
 import test from 'ava'
 import { providerFailure } from '#src/http/errors.js'
 import { UpstreamError } from '#src/idp/errors.js'
-import { signIn, startTestServer } from '../helpers/server.js'
+import { createBrowser } from '../helpers/browser.js'
+import { eventually } from '../helpers/eventually.js'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { openCallback, signIn, startTestServer } from '../helpers/server.js'
 
 test('many sessions that wait for a slow provider keep nobody else waiting', async t => {
   const { newBrowser, clock, idp, browser } = await startTestServer(t, { mode: 'dual', logLevel: 'warn' })
@@ -24,6 +27,47 @@ test('many sessions that wait for a slow provider keep nobody else waiting', asy
   t.is(idp.tokenRequests.length, before + 200)
   t.deepEqual(idp.reuses, [])
 })
+
+for (const mode of ['single', 'dual'] as const) {
+  const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
+
+  test(`1,200 callbacks with invented codes do not delay the refreshes of nine sessions (${mode})`, async t => {
+    // Longer than the test takes, so every code that is waiting at the provider goes on waiting.
+    const overrides = { platform: { timeoutSeconds: 60 } }
+    const { server, origin, newBrowser, clock, idp } = await startTestServer(t, { mode, overrides, logLevel: 'warn' })
+    const expired = Array.from({ length: 9 }, newBrowser)
+    for (const one of expired) await signIn(one)
+    clock.advanceSeconds(3600)
+
+    // One client begins 1,200 logins itself, so that every callback has a valid state and its code is sent to the provider.
+    const connectTo = { [origin]: server.url }
+    const attacker = createBrowser(t, { origin, connectTo, now: clock.now })
+    const begin = async () => new URL((await attacker.get('/api/auth/login')).headers.location ?? '').searchParams
+    const logins = [await begin(), ...(await Promise.all(Array.from({ length: 1199 }, begin)))]
+    idp.failWhen('token', ({ form }) => (form.grant_type === 'refresh_token' ? faults.none : undefined))
+    const codes = idp.hold('token')
+    const statuses: number[] = []
+    const callbacks = logins.map(async (login, n) => {
+      const query = new URLSearchParams({ code: `invented-${n}`, state: login.get('state') ?? '' })
+      const { statusCode } = await openCallback(attacker, `/api/auth/callback?${query}`)
+      statuses.push(statusCode)
+    })
+    // 64 codes are at the provider, 1,000 wait for their turn, and the callbacks with the others are refused at once.
+    await eventually(() => statuses.length === 1200 - 1064, 50_000)
+    t.deepEqual([...new Set(statuses)], [503])
+    t.is(codes.waiting, 64)
+
+    const answers = await Promise.all(expired.map(one => one.fetch(path)))
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      expired.map(() => 200)
+    )
+    t.is(codes.waiting, 64, 'no code has been answered yet')
+    codes.release()
+    await Promise.all(callbacks)
+    t.is(statuses.filter(status => status === 400).length, 1064)
+  })
+}
 
 test('a call that was not made because too many wait is 503, with a time to come back', t => {
   const error = providerFailure(new UpstreamError('token', 'busy', 'too many'))

@@ -80,3 +80,38 @@ test('who has no patience left does not enter, even when there is room', async t
   await t.throwsAsync(queue.enter(AbortSignal.abort(new Error('too late'))), { message: 'too late' })
   await t.notThrowsAsync(queue.enter(patient()))
 })
+
+test('urgent callers go before the others, in the order in which they came', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 10 })
+  const leave = await queue.enter(patient())
+  const order: string[] = []
+  const callers = ['first', 'urgent first', 'second', 'urgent second'].map(async name => {
+    const leave = await queue.enter(patient(), { isUrgent: name.startsWith('urgent') })
+    order.push(name)
+    leave()
+  })
+  leave()
+  await Promise.all(callers)
+  t.deepEqual(order, ['urgent first', 'urgent second', 'first', 'second'])
+})
+
+test('urgent callers have places of their own, and as many of them', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 2 })
+  await queue.enter(patient())
+  for (const isUrgent of [false, true]) {
+    for (const _ of [1, 2]) void queue.enter(patient(), { isUrgent })
+    await t.throwsAsync(queue.enter(patient(), { isUrgent }), { instanceOf: QueueFullError })
+  }
+})
+
+test('an urgent caller that gives up is not let in later', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  const leave = await queue.enter(patient())
+  const impatient = new AbortController()
+  const givenUp = queue.enter(impatient.signal, { isUrgent: true })
+  const next = queue.enter(patient())
+  impatient.abort(new Error('no more patience'))
+  await t.throwsAsync(givenUp, { message: 'no more patience' })
+  leave()
+  await t.notThrowsAsync(next)
+})

@@ -1,10 +1,14 @@
-// What the transport does when the provider takes longer than requests come: few calls at once, a short queue, an early no.
+// The provider is slower than the requests arrive. The transport limits the calls at once and the length of each queue, and
+// refuses further calls early.
 import { once } from 'node:events'
 import http, { type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
+import { createIdentityProvider } from '#src/idp/client.js'
 import { type Endpoint, UpstreamError } from '#src/idp/errors.js'
 import { createTransport } from '#src/idp/transport.js'
+import { testConfig } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 
 const limits = { atOnce: 2, waiting: 3 }
@@ -12,7 +16,11 @@ const limits = { atOnce: 2, waiting: 3 }
 /** A provider that answers when the test says so, and a transport that knows it. */
 async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
   const held: ServerResponse[] = []
-  const server = http.createServer((_request, response) => held.push(response))
+  const forms: URLSearchParams[] = []
+  const server = http.createServer(async (request, response) => {
+    forms.push(new URLSearchParams(await readText(request)))
+    held.push(response)
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const transport = createTransport(timeoutMs, undefined, limits)
@@ -22,8 +30,18 @@ async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
     server.closeAllConnections()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const addresses = { authorizationEndpoint: url, tokenEndpoint: url, userinfoEndpoint: url, revocationEndpoint: url }
+  const { platform } = testConfig({
+    clientId: 'a-client',
+    clientSecret: 'secret',
+    endSessionEndpoint: url,
+    ...addresses
+  })
   return {
     held,
+    /** The forms of the requests that were made, in their order. */
+    forms,
+    idp: createIdentityProvider(platform, transport),
     call: (endpoint: Endpoint = 'token', ms?: number) =>
       transport.call({ endpoint, url, form: { a: 'b' }, ...(ms !== undefined && { timeoutMs: ms }) })
   }
@@ -108,4 +126,45 @@ test('one endpoint being slow does not hold up another', async t => {
     held[n]?.end('{}')
   }
   await Promise.all(profiles)
+})
+
+const tokens = JSON.stringify({ access_token: 'an-access-token', expires_in: 3599 })
+
+test('code exchanges that wait do not hold up refreshes, nor refreshes code exchanges', async t => {
+  const { held, forms, idp } = await startSlowProvider(t)
+  const codes = Array.from({ length: 5 }, (_, n) => idp.authorizationCodeGrant({ code: `${n}`, codeVerifier: 'v' }))
+  await eventually(() => held.length === limits.atOnce)
+  await t.throwsAsync(idp.authorizationCodeGrant({ code: 'one too many', codeVerifier: 'v' }), {
+    instanceOf: UpstreamError
+  })
+  const refreshes = Array.from({ length: 5 }, (_, n) => idp.refreshTokenGrant({ refreshToken: `${n}`, scope: 's' }))
+  await eventually(() => held.length === 2 * limits.atOnce)
+  t.deepEqual(
+    forms.slice(limits.atOnce).map(form => form.get('grant_type')),
+    ['refresh_token', 'refresh_token']
+  )
+  for (let n = 0; n < 10; n++) {
+    await eventually(() => held.length > n)
+    held[n]?.end(tokens)
+  }
+  for (const { accessToken } of await Promise.all([...codes, ...refreshes])) t.is(accessToken, 'an-access-token')
+})
+
+test('the second step of a refresh goes before refreshes that have not begun', async t => {
+  const { held, forms, idp } = await startSlowProvider(t)
+  const refresh = (refreshToken: string, isSecondStep = false) =>
+    idp.refreshTokenGrant({ refreshToken, scope: 's', isSecondStep })
+  const begun = [refresh('begun'), refresh('begun')]
+  await eventually(() => held.length === limits.atOnce)
+  const waiting = [refresh('waiting'), refresh('waiting'), refresh('waiting')]
+  const secondStep = refresh('second step', true)
+  await t.throwsAsync(refresh('one too many'), { instanceOf: UpstreamError })
+  held[0]?.end(tokens)
+  await eventually(() => held.length === limits.atOnce + 1)
+  t.is(forms.at(-1)?.get('refresh_token'), 'second step')
+  for (let n = 1; n < 6; n++) {
+    await eventually(() => held.length > n)
+    held[n]?.end(tokens)
+  }
+  await Promise.all([...begun, ...waiting, secondStep])
 })
