@@ -1,5 +1,5 @@
 import { parseRedisAddress, withoutSentinelPassword } from './redis-address.js'
-import { asText, type ValueType } from './types.js'
+import { asText, type Valibot, type ValueType } from './types.js'
 
 // The addresses among the settings. They keep the spelling they were given: a callback URL is compared letter by
 // letter by the provider.
@@ -32,7 +32,7 @@ export const providerAddress: ValueType<string> = {
   allowed: 'an https address (plain http on this machine only)',
   json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
   fromText: asText,
-  schema: v => v.pipe(v.string(), ...providerChecks(v))
+  schema: v => v.pipe(v.string(), isProviderAddress(v))
 }
 
 /** An endpoint that can be done without. */
@@ -51,7 +51,7 @@ export const issuerAddress: ValueType<string> = {
   schema: v =>
     v.pipe(
       v.string(),
-      ...providerChecks(v),
+      isProviderAddress(v),
       v.check(address => !address.includes('?'), 'it holds a query')
     )
 }
@@ -109,16 +109,41 @@ export function withoutUser(address: string): string {
   return address.replace(/\/\/[^/?#]*@/, '//***@')
 }
 
-function providerChecks(v: Parameters<ValueType<string>['schema']>[0]) {
-  return [
-    v.check<string, string>(isWebAddress, 'it is not an absolute http or https address'),
-    v.check<string, string>(address => !hasUser(address), 'it holds a user name'),
-    v.check<string, string>(address => !address.includes('#'), 'it holds a fragment'),
-    v.check<string, string>(isSafeAddress, 'plain http would carry secrets over the network')
-  ] as const
+/**
+ * Judges an endpoint that the discovery document of `issuer` names. Returns the reason why it must not be used, or
+ * undefined if it may. Plain http on this machine is allowed only if the issuer is on this machine as well: otherwise the
+ * issuer could direct requests that carry secrets to local services.
+ */
+export function discoveredEndpointProblem(endpoint: string, issuer: string): string | undefined {
+  const reason = brokenRule(endpoint)
+  if (reason !== undefined) return reason
+  if (isLoopback(endpoint) && new URL(endpoint).protocol === 'http:' && !isLoopback(issuer)) {
+    return 'it is plain http on this machine, but the issuer is on another machine'
+  }
+  return undefined
 }
 
-// URL drops white space and turns backslashes round; an address that needs that was not meant the way it would be read.
+// In this order, because the later rules need an address that can be parsed.
+const providerRules: readonly { readonly holds: (address: string) => boolean; readonly reason: string }[] = [
+  { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
+  { holds: address => !hasUser(address), reason: 'it holds a user name' },
+  // RFC 6749 sections 3.1 and 3.2.
+  { holds: address => !address.includes('#'), reason: 'it holds a fragment' },
+  { holds: isSafeAddress, reason: 'plain http would carry secrets over the network' }
+]
+
+function brokenRule(address: string): string | undefined {
+  return providerRules.find(({ holds }) => !holds(address))?.reason
+}
+
+function isProviderAddress(v: Valibot) {
+  return v.check<string, (issue: { input: string }) => string>(
+    address => brokenRule(address) === undefined,
+    ({ input }) => brokenRule(input) ?? ''
+  )
+}
+
+// The URL parser removes white space and replaces backslashes. An address that needs this is not what its author meant.
 function isWebAddress(address: string): boolean {
   return /^https?:\/\/[^\s\\]+$/i.test(address) && URL.canParse(address)
 }

@@ -1,5 +1,5 @@
 /** Where the identity provider's endpoints are: those of APS, configured one by one, or discovered from an issuer. */
-import { isSafeAddress, withoutUser } from '../config/addresses.js'
+import { discoveredEndpointProblem, withoutUser } from '../config/addresses.js'
 import { quote } from '../config/quote.js'
 import type { Config } from '../config/settings.js'
 import { UpstreamError } from './errors.js'
@@ -82,7 +82,9 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
   const address = (name: string) => {
     const value = document[name]
     if (value === undefined) return undefined
-    if (typeof value !== 'string' || !isSafeAddress(value)) throw unusable(`${name} is not an https address`)
+    if (typeof value !== 'string') throw unusable(`its ${name} is not a text`)
+    const problem = discoveredEndpointProblem(value, issuer)
+    if (problem !== undefined) throw unusable(`its ${name} cannot be used: ${problem}`)
     return value
   }
   const required = (name: string) => {

@@ -194,6 +194,14 @@ const endpoints = [...required, 'revocation_endpoint', 'end_session_endpoint']
 const unsafe = [
   'http://idp.example/x',
   'http://127.0.0.1.evil.example/x',
+  'http://127.0.0.1:6379/x',
+  'http://localhost/x',
+  'http://[::1]/x',
+  'https://user@idp.example/x',
+  'https://user:password@idp.example/x',
+  'https://idp.example/x#fragment',
+  'https://idp.example\\x',
+  ' https://idp.example/x',
   'ftp://idp.example/x',
   'javascript:x',
   '/x',
@@ -210,3 +218,25 @@ for (const member of endpoints) {
     }
   })
 }
+
+test('an issuer on this machine may name endpoints on this machine in plain http', async t => {
+  const here = 'http://localhost:8081'
+  for (const address of ['http://127.0.0.1:8082/x', 'http://localhost:8081/x', 'http://[::1]/x']) {
+    const named = Object.fromEntries(endpoints.map(member => [member, address]))
+    const transport = answering({ ...document, ...named, issuer: here })
+    const metadata = await createMetadata({ ...nothingConfigured, issuer: here }, transport)()
+    t.is(metadata.tokenEndpoint, address)
+    t.is(metadata.revocationEndpoint, address)
+  }
+})
+
+test('a refused endpoint is named with the reason, and what it holds stays unsaid', async t => {
+  for (const [address, reason] of [
+    ['http://localhost/x', 'it is plain http on this machine, but the issuer is on another machine'],
+    ['https://user:password@idp.example/x', 'it holds a user name']
+  ] as const) {
+    const failing = createMetadata(discovering, answering({ ...document, token_endpoint: address }))()
+    const message = `the identity provider's discovery endpoint: its token_endpoint cannot be used: ${reason}`
+    await t.throwsAsync(failing, { message })
+  }
+})
