@@ -11,7 +11,7 @@ import { createSessionCookie } from '../dist/session/session-cookie.js'
 
 const SESSION_COOKIE = 'platform_session'
 const LOGIN_COOKIE = 'platform_session_login'
-const DAY_MS = 86_400_000
+const DAY_SECONDS = 86_400
 const HOUR_MS = 3_600_000
 
 /**
@@ -41,7 +41,8 @@ export function createSessions(secret) {
   const sessionCookie = createSessionCookie({
     sealer: keyring.sealer('session cookie, dual mode'),
     name: SESSION_COOKIE,
-    maxAgeMs: DAY_MS,
+    maxAgeSeconds: DAY_SECONDS,
+    absoluteMaxAgeSeconds: undefined,
     now: Date.now
   })
   const transactions = createLoginTransactions(keyring.sealer('login state'), Date.now)
@@ -57,7 +58,7 @@ export function createSessions(secret) {
      * The `Cookie` header of a browser with this session.
      * @param {Session} fields
      */
-    cookie: fields => cookieOf({ id: randomText(22), issuedAt: Date.now(), fields }),
+    cookie: fields => cookieOf({ id: randomText(22), loggedInAt: Date.now(), issuedAt: Date.now(), fields }),
     /**
      * The same browser's an hour later: the tokens have expired, the refresh token is the one it has.
      * @param {string} cookie

@@ -34,7 +34,7 @@ export type Services = ReturnType<typeof createServices>
 export function createServices(config: Config, given: Partial<AppParts> = {}) {
   const { now = Date.now, metrics = noMetrics, log = pino(logOptions(config.log.level), standardOutput()) } = given
   const { session, platform, refresh } = config
-  const maxAgeSeconds = session.maxAgeSeconds
+  const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
   const cookies = cookieNames(session.cookieName, platform.callbackUrl)
   const basePath = basePathOf(platform.callbackUrl)
 
@@ -51,8 +51,8 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   // A cookie of the other mode holds the wrong tokens; sealed for its own purpose, it is simply no session here.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
-  const maxAgeMs = maxAgeSeconds * 1000
-  const sessionCookie = createSessionCookie({ sealer, name: cookies.session, maxAgeMs, now, metrics })
+  const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
+  const sessionCookie = createSessionCookie({ sealer, name: cookies.session, ...ages, now, metrics })
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
   const coordination = given.coordination ?? createCoordination(config, { keyring, now, log })
 

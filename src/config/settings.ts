@@ -101,6 +101,13 @@ export const settings = {
     default: 86_400,
     summary: 'How long a session lasts after its tokens last changed.'
   },
+  'session.absoluteMaxAgeSeconds': {
+    env: 'PLATFORM_AUTH_SESSION_ABSOLUTE_MAX_AGE',
+    // At least a minute, within which a login without a session cookie counts as a login loop; at most ten years.
+    type: seconds(60, 315_360_000),
+    default: undefined,
+    summary: 'Latest end of a session after its login, however often its tokens are refreshed.'
+  },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
     type: cookieName,

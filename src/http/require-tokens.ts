@@ -43,7 +43,9 @@ export function requireTokens(parts: RequireTokensParts): Middleware {
       return unauthorized(ctx)
     }
     const isRenewed = current.record !== record
-    if (isRenewed) await deliver(ctx, record, current.record)
+    // A kept result may come from another login that has the same refresh token, or from a version that did not store the
+    // moment of login. Neither may extend this session's absolute age.
+    if (isRenewed) await deliver(ctx, record, { ...current.record, loggedInAt: record.loggedInAt })
     if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
     ctx.state.tokens = mode.tokens(current.record.fields, now())
     if (!isRenewed) return next()

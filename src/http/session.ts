@@ -57,13 +57,14 @@ function extendContext(app: Koa, { sessionCookie, cookies, maxAgeSeconds, now, m
     // koa-session's own `_expire` and `_maxAge` are left out: the age is sealed by our clock, and the setting decides it.
     async set(_key: string, { _expire, _maxAge, ...fields }: Record<string, unknown>): Promise<void> {
       const ctx = this.#ctx
-      const before = sessionRecord(ctx) ?? { id: randomBytes(16).toString('base64url'), issuedAt: now() }
-      const chunks = sessionCookie.seal({ ...before, fields })
+      const record = { ...(sessionRecord(ctx) ?? newSession(now())), fields }
+      const chunks = sessionCookie.seal(record)
+      const lifetimeSeconds = Math.ceil(sessionCookie.lifetimeMs(record) / 1000)
       metrics.sessionWritten(chunks.join('').length)
       const sent = sessionCookie.sentNames(ctx.get('Cookie'))
       for (const [index, name] of sessionCookie.names.entries()) {
         const chunk = chunks[index]
-        if (chunk !== undefined) setCookie(ctx, name, chunk, maxAgeSeconds, cookies.secure)
+        if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, cookies.secure)
         else if (sent.includes(name)) clearCookie(ctx, name, cookies.secure)
       }
     }
@@ -112,6 +113,10 @@ function fillWhenLookedAt({ context }: Koa): void {
     },
     configurable: true
   })
+}
+
+function newSession(now: number): Omit<SessionRecord, 'fields'> {
+  return { id: randomBytes(16).toString('base64url'), loggedInAt: now, issuedAt: now }
 }
 
 /** The session this request came with or was given since, or undefined. */

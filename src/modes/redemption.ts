@@ -37,7 +37,7 @@ export function createRedemptions({ mode, coordination, now, keepSeconds }: Rede
         const fields = await mode.redeem({ code, codeVerifier, nonce })
         // The kept tokens go after a while; that the login was used must be known for as long as its state is good.
         await coordination.mark(key, expiresAt - now())
-        const record = { id: randomBytes(16).toString('base64url'), issuedAt: now(), fields }
+        const record = { id: randomBytes(16).toString('base64url'), loggedInAt: now(), issuedAt: now(), fields }
         return { value: record, isPrecious: true, keepMs: keepSeconds * 1000 }
       })
       if (!record || (await hasEnded(coordination, record.id))) return { kind: 'spent' }

@@ -1,4 +1,4 @@
-/** What the contract keeps for one browser (contract section 2.1); the names are those of the stored JSON. */
+/** The session data of the contract (section 2.1). The names are those of the stored JSON. */
 export interface SessionFields {
   /** Single mode: the access token. */
   token?: string
@@ -11,10 +11,12 @@ export interface SessionFields {
   expires_at?: number
 }
 
-/** The fields and what the server must know about them, kept inside the seal beside them. */
+/** The contract's fields, and what the server stores beside them inside the seal. */
 export interface SessionRecord {
-  /** Random, made at login and carried through every renewal: what a logout marks. */
+  /** Random, made at login and carried through every refresh. A logout mark names the session by it. */
   readonly id: string
+  /** The moment of the login, in milliseconds since the epoch. Carried through every refresh. */
+  readonly loggedInAt: number
   /** When the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
   readonly fields: Readonly<SessionFields>

@@ -62,6 +62,7 @@ test('the configuration has every setting, each in its group', async t => {
       secret: enough.SERVER_SESSION_SECRET,
       previousSecrets: [],
       maxAgeSeconds: 86_400,
+      absoluteMaxAgeSeconds: undefined,
       cookieName: 'platform_session'
     },
     platform: {

@@ -11,6 +11,7 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['port', 0, 80, 65535],
   ['host', '0.0.0.0', '::', '::1', 'localhost', 'fe80::1%eth0', 'host_a.example'],
   ['session.maxAgeSeconds', 1, 34_560_000],
+  ['session.absoluteMaxAgeSeconds', 60, 315_360_000],
   ['session.cookieName', 'sid', 'a.b_c-1', 'Http-sid', '__session', '__my_session-1'],
   ['session.secret', varied, `${varied} with spaces`, 'ünïcödé-ßecret-öf-ënough-lëngth-1'],
   ['session.previousSecrets', [], [varied, varied]],
@@ -58,6 +59,7 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['port', -1, 65536, 80.5, '80', Number.NaN, Number.POSITIVE_INFINITY, true],
   ['host', 'a b', '[::1]', 'http://x', 5],
   ['session.maxAgeSeconds', 0, -1, 34_560_001, '1h', 1.5],
+  ['session.absoluteMaxAgeSeconds', 59, 315_360_001, '7d'],
   [
     'session.cookieName',
     'a b',

@@ -36,6 +36,7 @@ export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): 
       secret: 'session-secret-for-tests-qL3vX9pTz7RmYw2K',
       previousSecrets: [],
       maxAgeSeconds: 86_400,
+      absoluteMaxAgeSeconds: undefined,
       cookieName: 'platform_session'
     },
     platform: {

@@ -226,11 +226,11 @@ test('even a value sealed with the real secret is opened within bounds, and must
   }
 })
 
-test('inside the seal are the fields of the contract, an id and two times, and nothing of the session library', async t => {
+test('inside the seal are the fields of the contract, an id and three times, and nothing of the session library', async t => {
   const server = await startTestServer(t)
   await signIn(server.browser)
   const keys = Object.keys(openedSession(server.browser, server)).sort()
-  t.deepEqual(keys, ['_expire', '_id', '_issued', 'expires_at', 'refresh_token', 'token'])
+  t.deepEqual(keys, ['_expire', '_id', '_issued', '_login', 'expires_at', 'refresh_token', 'token'])
 })
 
 test('the id of a session is made at login and carried through every renewal', async t => {
@@ -304,6 +304,83 @@ test('the configured age is the one in the seal and the one in the cookie', asyn
   t.is((await ask(server, cookie)).statusCode, 200)
   clock.advanceSeconds(1)
   await assertAnonymous(t, server, cookie, 'ten minutes later')
+})
+
+// Absolute age.
+
+const hourMs = 3_600_000
+
+for (const mode of modes) {
+  test(`an absolute age ends a session whatever its refreshes, and its cookie lasts no longer (${mode})`, async t => {
+    const overrides = { session: { absoluteMaxAgeSeconds: 5 * 86_400 } }
+    const server = await startTestServer(t, { mode, overrides })
+    const { browser, clock, idp } = server
+    await signIn(browser)
+    const { _login } = openedSession(browser, server)
+    t.is(_login, clock.now())
+    const ages: (string | undefined)[] = []
+    for (const _time of [1, 2, 3, 4, 5, 6]) {
+      clock.advance(20 * hourMs - 1000)
+      const refreshed = await browser.fetch(guarded)
+      t.is(refreshed.statusCode, 200)
+      ages.push(sessionCookiesSet(refreshed)[0]?.attributes['max-age'])
+      t.is(openedSession(browser, server)._login, _login)
+    }
+    t.deepEqual(ages, ['86400', '86400', '86400', '86400', '72005', '6'])
+
+    const cookie = sessionHeader(browser)
+    clock.advanceSeconds(6)
+    t.is((await ask(server, cookie)).statusCode, 200)
+    clock.advance(1)
+    const calls = idp.tokenRequests.length
+    await assertAnonymous(t, server, cookie, 'five days after the login')
+    t.is(idp.tokenRequests.length, calls)
+  })
+
+  test(`a kept result of a refresh has the absolute age of its login (${mode})`, async t => {
+    const overrides = { session: { absoluteMaxAgeSeconds: 7200 }, refresh: { keepSeconds: 3600 } }
+    const server = await startTestServer(t, { mode, overrides })
+    const { browser, clock, idp } = server
+    await signIn(browser)
+    const late = browser.clone()
+    clock.advance(hourMs + 1000)
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+    const calls = idp.tokenRequests.length
+    clock.advance(hourMs / 2)
+    const kept = await late.fetch(guarded)
+    t.is(kept.statusCode, 200)
+    t.is(sessionCookiesSet(kept)[0]?.attributes['max-age'], '1799')
+    t.is(openedSession(late, server)._login, openedSession(browser, server)._login)
+    clock.advance(hourMs / 2)
+    for (const one of [browser, late]) t.is((await one.fetch(guarded)).statusCode, 401)
+    t.is(idp.tokenRequests.length, calls)
+  })
+}
+
+test('two logins that were given one refresh token each keep their own absolute age', async t => {
+  const server = await startTestServer(t, { overrides: { session: { absoluteMaxAgeSeconds: 7 * 86_400 } } })
+  const { browser, clock } = server
+  await signIn(browser)
+  const session = openedSession(browser, server)
+  const earlier = { ...session, _id: 'earlier', _login: session._login - 6 * dayMs }
+  const late = server.newBrowser()
+  clock.advance(hourMs)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  const answer = await late.fetch(guarded, { headers: { cookie: sealedHeader(server, earlier) } })
+  t.is(answer.statusCode, 200)
+  t.is(openedSession(late, server)._login, earlier._login)
+  t.is(sessionCookiesSet(answer)[0]?.attributes['max-age'], String(86_400 - 3600))
+})
+
+test('a new login in the same browser starts a new absolute age', async t => {
+  const server = await startTestServer(t, { overrides: { session: { absoluteMaxAgeSeconds: 7200 } } })
+  const { browser, clock } = server
+  await signIn(browser)
+  clock.advance(hourMs)
+  await signIn(browser)
+  t.is(openedSession(browser, server)._login, clock.now())
+  clock.advance(2 * hourMs - 1000)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
 // Secrets.

@@ -58,6 +58,7 @@ export interface SealedSession {
   readonly refresh_token?: string
   readonly expires_at?: number
   readonly _id: string
+  readonly _login: number
   readonly _issued: number
   readonly _expire: number
 }
@@ -79,7 +80,7 @@ export function openedSession(browser: Browser, { config }: Deployment): SealedS
 
 /** Only the contract's fields of it. */
 export function openedFields(browser: Browser, deployment: Deployment): Partial<SealedSession> {
-  const { _id, _issued, _expire, ...fields } = openedSession(browser, deployment)
+  const { _id, _login, _issued, _expire, ...fields } = openedSession(browser, deployment)
   return fields
 }
 

@@ -67,7 +67,8 @@ export async function setUpRenewal(name: ModeName, options: RenewalOptions = {})
   })
   const logs = await collectLogs()
   const fields = await mode.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
-  const record = Object.freeze({ id: 'the-session-id', issuedAt: clock.now(), fields: Object.freeze(fields) })
+  const moments = { loggedInAt: clock.now(), issuedAt: clock.now() }
+  const record = Object.freeze({ id: 'the-session-id', ...moments, fields: Object.freeze(fields) })
   const current = (record: SessionRecord) => renewals.current(record, () => logs.log)
   return {
     idp,

@@ -63,7 +63,7 @@ for (const mode of modeNames) {
   test(`${mode}: renewals of different sessions do not wait for each other`, async t => {
     const { record, clock, live, mode: modeUnderTest, idp } = await setUpRenewal(mode)
     const fields = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
-    const other = { id: 'another-session', issuedAt: clock.now(), fields }
+    const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     clock.advanceSeconds(3601)
     const held = idp.holdNext()
     const first = live(record)
@@ -191,7 +191,7 @@ for (const mode of modeNames) {
   test(`${mode}: the lines of one session carry the same mark, those of another do not`, async t => {
     const { record, clock, live, refreshLines, mode: modeUnderTest } = await setUpRenewal(mode)
     const fields = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
-    const other = { id: 'another-session', issuedAt: clock.now(), fields }
+    const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     clock.advanceSeconds(3601)
     const renewed = await live(record)
     clock.advanceSeconds(3601)

@@ -7,7 +7,7 @@ import { createKeyring, type Keyring } from '#src/sealing/keyring.js'
 import { splitIntoChunks } from '#src/session/chunks.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { createSessionCookie, type SessionCookie, SessionTooLargeError } from '#src/session/session-cookie.js'
-import { createClock } from '../helpers/clock.js'
+import { type Clock, createClock } from '../helpers/clock.js'
 
 const SECRET = 'the secret of these session tests, long'
 const OTHER_SECRET = 'another secret of these session tests'
@@ -15,10 +15,19 @@ const NAME = 'platform_session'
 const PURPOSE = 'session cookie'
 const MAX_AGE_MS = 86_400_000
 
-function setUp({ keyring = createKeyring([SECRET]), name = NAME, purpose = PURPOSE } = {}) {
-  const clock = createClock()
+interface Options {
+  readonly keyring?: Keyring
+  readonly name?: string
+  readonly purpose?: string
+  readonly absoluteMaxAgeSeconds?: number
+  readonly clock?: Clock
+}
+
+function setUp(options: Options = {}) {
+  const { keyring = createKeyring([SECRET]), name = NAME, purpose = PURPOSE, clock = createClock() } = options
   const sealer = keyring.sealer(purpose)
-  const cookie = createSessionCookie({ sealer, name, maxAgeMs: MAX_AGE_MS, now: clock.now })
+  const ages = { maxAgeSeconds: MAX_AGE_MS / 1000, absoluteMaxAgeSeconds: options.absoluteMaxAgeSeconds }
+  const cookie = createSessionCookie({ sealer, name, ...ages, now: clock.now })
   const header = (chunks: readonly (string | undefined)[]) =>
     chunks.flatMap((chunk, index) => (chunk === undefined ? [] : [`${cookie.names[index]}=${chunk}`])).join('; ')
   return { ...cookie, cookie, clock, sealer, header, reopen: (record: SessionRecord) => header(cookie.seal(record)) }
@@ -30,7 +39,7 @@ function tokenOf(length: number): string {
 }
 
 function recordOf(fields: SessionRecord['fields']): SessionRecord {
-  return { id: 'a random id', issuedAt: 1_700_000_000_000, fields }
+  return { id: 'a random id', loggedInAt: 1_699_999_000_000, issuedAt: 1_700_000_000_000, fields }
 }
 
 const dual = recordOf({
@@ -56,7 +65,10 @@ test('any session that is sealed opens again', t => {
   )
   const tokens = { token, public_token: token, refresh_token: token, expires_at: fc.nat() }
   const fields = fc.record(tokens, { requiredKeys: [], noNullPrototype: true })
-  const records = fc.record({ id: fc.string(), issuedAt: fc.nat(), fields }, { noNullPrototype: true })
+  const records = fc.record(
+    { id: fc.string(), loggedInAt: fc.nat(), issuedAt: fc.nat(), fields },
+    { noNullPrototype: true }
+  )
   fc.assert(
     fc.property(records, record => {
       try {
@@ -162,6 +174,57 @@ test('sealing a session again starts a new age', t => {
   const again = reopen(dual)
   clock.advance(MAX_AGE_MS)
   t.deepEqual(open(again), dual)
+})
+
+const ABSOLUTE_SECONDS = 3 * 86_400
+
+test('an absolute age is over at its time after the login, however often the session is sealed again', t => {
+  const { open, reopen, lifetimeMs, clock } = setUp({ absoluteMaxAgeSeconds: ABSOLUTE_SECONDS })
+  const record = { ...dual, loggedInAt: clock.now() }
+  for (const _day of [1, 2]) {
+    t.is(lifetimeMs(record), MAX_AGE_MS)
+    clock.advance(MAX_AGE_MS - 3_600_000)
+    t.deepEqual(open(reopen(record)), record)
+  }
+  clock.advance(MAX_AGE_MS)
+  const last = reopen(record)
+  t.is(lifetimeMs(record), 2 * 3_600_000)
+  clock.advance(2 * 3_600_000)
+  t.deepEqual(open(last), record)
+  t.deepEqual(open(reopen(record)), record)
+  clock.advance(1)
+  t.is(open(last), undefined)
+  t.is(open(reopen(record)), undefined, 'sealing it again does not bring it back')
+  t.is(lifetimeMs(record), 0)
+})
+
+test('an absolute age that was lowered after a session was sealed holds for it, remembered or not', t => {
+  const before = setUp()
+  const record = { ...dual, loggedInAt: before.clock.now() }
+  const header = before.reopen(record)
+  const after = setUp({ absoluteMaxAgeSeconds: 3600, clock: before.clock })
+  openOften(after.open, header)
+  before.clock.advance(3_600_000)
+  t.deepEqual(after.open(header), record)
+  before.clock.advance(1)
+  t.is(after.open(header), undefined)
+  t.deepEqual(before.open(header), record, 'without the setting it lives on')
+})
+
+test('a session that was sealed without the moment of login has the age of its last refresh', t => {
+  const { open, reopen, sealer, clock } = setUp({ absoluteMaxAgeSeconds: 3600 })
+  const issuedAt = clock.now()
+  const json = { token: 't', refresh_token: 'r', _id: 'id', _issued: issuedAt, _expire: issuedAt + MAX_AGE_MS }
+  const header = `${NAME}=1${sealer.seal(Buffer.from(JSON.stringify(json)), NAME)}`
+  const record = { id: 'id', loggedInAt: issuedAt, issuedAt, fields: { token: 't', refresh_token: 'r' } }
+  clock.advance(1_800_000)
+  t.deepEqual(open(header), record)
+  const refreshed = reopen({ ...record, issuedAt: clock.now() })
+  clock.advance(1_800_000)
+  t.is(open(refreshed)?.loggedInAt, issuedAt)
+  clock.advance(1)
+  t.is(open(header), undefined)
+  t.is(open(refreshed), undefined)
 })
 
 test('a session that was opened often still ends in time', t => {

@@ -53,8 +53,10 @@ async function sealedSample(config: Config, idp: IdentityProvider, now: () => nu
 
   const sealer = createKeyring([session.secret]).sealer('sample')
   const { session: name } = cookieNames(session.cookieName, platform.callbackUrl)
-  const sessionCookie = createSessionCookie({ sealer, name, maxAgeMs: session.maxAgeSeconds * 1000, now })
-  const chunks = sessionCookie.seal({ id: randomBytes(16).toString('base64url'), issuedAt: now(), fields })
+  const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
+  const sessionCookie = createSessionCookie({ sealer, name, maxAgeSeconds, absoluteMaxAgeSeconds, now })
+  const id = randomBytes(16).toString('base64url')
+  const chunks = sessionCookie.seal({ id, loggedInAt: now(), issuedAt: now(), fields })
   return chunks.map((chunk, index) => `${sessionCookie.names[index]}=${chunk}`)
 }
 
