@@ -232,13 +232,20 @@ export const settings = {
     env: 'PLATFORM_AUTH_REFRESH_MARGIN',
     type: seconds(0, 3600),
     default: 0,
-    summary: 'How long before its expiry a token is renewed.'
+    summary: 'How long before its expiry a token is refreshed.'
+  },
+  'refresh.spreadSeconds': {
+    env: 'PLATFORM_AUTH_REFRESH_SPREAD',
+    type: seconds(0, 3600),
+    default: 0,
+    summary:
+      'Refreshes each session earlier by a different share of this time, so that people who signed in together are not refreshed together.'
   },
   'refresh.keepSeconds': {
     env: 'PLATFORM_AUTH_REFRESH_KEEP',
     type: seconds(1, 3600),
     default: 60,
-    summary: 'How long a renewal is kept for requests that still carry the old cookie.'
+    summary: 'How long a refreshed session is kept for requests that still carry the old cookie.'
   },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',
@@ -253,7 +260,15 @@ export const settings = {
     type: redisAddress,
     default: undefined,
     secret: true,
-    summary: 'Redis that replicas agree through on renewals and logouts; without it each process is on its own.'
+    summary:
+      'Redis through which replicas coordinate refreshes and share logouts; without it each process is on its own.'
+  },
+  redisAway: {
+    env: 'PLATFORM_AUTH_REDIS_AWAY',
+    type: oneOf('wait', 'alone'),
+    default: 'wait',
+    summary:
+      'While Redis is unusable, wait answers 503 to requests that need a refresh; alone lets each replica refresh, which can lose logins.'
   },
   'log.level': {
     env: 'LOG_LEVEL',

@@ -68,6 +68,14 @@ test('what init wrote starts a server once the client id and its secret are fill
   t.is(config.port, 9000)
   t.is(config.platform.callbackUrl, 'http://localhost:9000/api/auth/callback')
   t.is(config.refresh.marginSeconds, 120)
+  t.is(config.refresh.spreadSeconds, 1500)
+})
+
+test('init sets a margin and a spread for refreshes in single mode as well', async t => {
+  const cwd = await tempFolder(t)
+  await run(t, ['init', '--yes', '--mode', 'single'], { cwd })
+  const { config } = await loadConfig({ cwd, env: { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' } })
+  t.like(config.refresh, { marginSeconds: 120, spreadSeconds: 1500 })
 })
 
 test('the placeholder of init is refused until it is replaced', async t => {

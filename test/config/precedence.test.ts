@@ -83,9 +83,10 @@ test('the configuration has every setting, each in its group', async t => {
       prompt: undefined,
       timeoutSeconds: 10
     },
-    refresh: { marginSeconds: 0, keepSeconds: 60 },
+    refresh: { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60 },
     logout: 'revoke',
     redisUrl: undefined,
+    redisAway: 'wait',
     log: { level: 'info', pretty: undefined, requests: false },
     trustProxy: false,
     metrics: { port: undefined, host: '127.0.0.1' },

@@ -65,6 +65,12 @@ for (const sample of samples) {
   })
 }
 
+test('the dual sample refreshes early, and spreads people who sign in together', async t => {
+  const configFile = fileURLToPath(new URL('config/dual.yaml', root))
+  const { config } = await loadConfig({ configFile, env: enough, cwd: await tempFolder(t) })
+  t.like(config.refresh, { marginSeconds: 120, spreadSeconds: 1500 })
+})
+
 test('a settings file written from values is read back as those values', async t => {
   const text = sampleFile({
     mode: 'dual',

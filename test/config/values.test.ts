@@ -42,8 +42,10 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.prompt', 'login', 'login consent', 'select_account'],
   ['platform.timeoutSeconds', 1, 300],
   ['refresh.marginSeconds', 0, 3600],
+  ['refresh.spreadSeconds', 0, 1500, 3600],
   ['logout', 'local', 'revoke', 'idp'],
   ['redisUrl', 'redis://localhost', 'rediss://user:pass@host:6380/2'],
+  ['redisAway', 'wait', 'alone'],
   ['log.level', 'silent', 'trace'],
   ['metrics.port', 9090]
 ]
@@ -136,9 +138,11 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.pkce', 'true', 1],
   ['platform.prompt', 'Login', 'a&b', ' login'],
   ['platform.timeoutSeconds', 0, 301, '10s'],
+  ['refresh.spreadSeconds', -1, 3601, '1500', 1.5],
   ['refresh.keepSeconds', 0, 3601],
   ['logout', 'none', false],
   ['redisUrl', 'localhost:6379', 'http://localhost', 'redis://', 'redis://a b', 5],
+  ['redisAway', 'Wait', 'go', true],
   ['log.level', 'verbose', 'INFO'],
   ['shutdown.graceSeconds', -1, 301]
 ]

@@ -57,9 +57,10 @@ export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): 
       prompt: undefined,
       timeoutSeconds: 10
     },
-    refresh: { marginSeconds: 0, keepSeconds: 60 },
+    refresh: { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60 },
     logout: 'revoke',
     redisUrl: undefined,
+    redisAway: 'wait',
     log: { level: 'trace', pretty: false, requests: true },
     trustProxy: false,
     metrics: { port: undefined, host: '127.0.0.1' },

@@ -30,8 +30,10 @@ export function withDefaults(given: Values): Values {
     port,
     'platform.clientId': clientIdPlaceholder,
     'platform.callbackUrl': `http://localhost:${port}${callbackPath}`,
-    // A viewer that is handed a token with a second left asks again and again.
-    ...(mode === 'dual' && { 'refresh.marginSeconds': 120 }),
+    // Without a margin a viewer can get a token with one second left, and then asks for another again and again. The
+    // spread keeps people who sign in at the same time within the provider's quota one hour later.
+    'refresh.marginSeconds': 120,
+    'refresh.spreadSeconds': 1500,
     ...given
   }
 }
