@@ -24,6 +24,8 @@ import { createSessionCookie } from './session/session-cookie.js'
 export interface AppParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Resolves after so many milliseconds. */
+  readonly wait: (ms: number) => Promise<unknown>
   readonly log: Logger
   readonly coordination: Coordination
   readonly metrics: Metrics
@@ -46,7 +48,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     ...provider,
     revokeRefreshToken: refreshToken => background.add(provider.revokeRefreshToken(refreshToken))
   }
-  const mode = createMode(config, idp, now)
+  const mode = createMode(config, idp, now, given.wait)
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   // A cookie of the other mode holds the wrong tokens; sealed for its own purpose, it is simply no session here.

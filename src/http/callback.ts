@@ -1,16 +1,17 @@
 import type { Context, Middleware } from 'koa'
 import type { Coordination } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
-import { OAuthError } from '../idp/errors.js'
+import { OAuthError, UpstreamError } from '../idp/errors.js'
 import type { LoginTransaction, LoginTransactions } from '../login/transaction.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { abandon } from '../modes/grants.js'
 import { endSession, hasEnded } from '../modes/logouts.js'
+import { LoginInterruptedError } from '../modes/mode.js'
 import type { Redemptions } from '../modes/redemption.js'
 import type { SessionRecord } from '../session/record.js'
 import { type AuthorizationResponse, parseAuthorizationResponse } from './authorization-response.js'
 import type { CookieNames } from './cookies.js'
-import { HttpError } from './errors.js'
+import { HttpError, providerBusy } from './errors.js'
 import { type LoginCookie, readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import { loginCookieMissing } from './login-loop.js'
 import { redirect } from './redirect.js'
@@ -24,21 +25,25 @@ export interface CallbackParts {
   readonly coordination: Coordination
   readonly cookies: CookieNames
   readonly homePath: string
+  readonly signInPath: string
   readonly maxAgeSeconds: number
   readonly now: () => number
   readonly metrics: Pick<Metrics, 'callbackEnded'>
   readonly requestLog: RequestLog
 }
 
+// Some providers accept a code for no more than a minute.
+const LONGEST_RETRY_SECONDS = 30
+
 /** `GET /api/auth/callback`: the browser comes back from the identity provider (contract section 5.1, step 2). */
 export function callback(parts: CallbackParts): Middleware {
-  const { idp, transactions, redemptions, coordination, cookies, homePath, maxAgeSeconds, now, metrics, requestLog } =
-    parts
+  const { idp, transactions, redemptions, coordination, cookies, homePath, signInPath, maxAgeSeconds } = parts
+  const { now, metrics, requestLog } = parts
 
   return async function callback(ctx) {
     try {
       const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
-      // RFC 9700 section 4.7: whose login this is comes first; a code must not reach the provider before that is known.
+      // RFC 9700 section 4.7: a code must not reach the provider before it is known whose login this is.
       const loginCookie = readLoginCookie(ctx, cookies)
       const opened = transactions.open(response.state, loginCookie?.browser)
       if (opened.kind === 'foreign') throw badLogin('This login was not started in this browser.')
@@ -63,10 +68,12 @@ export function callback(parts: CallbackParts): Middleware {
   async function complete(ctx: Context, transaction: LoginTransaction, code: string, loginCookie: LoginCookie) {
     const redemption = await redemptions.redeem(transaction, code).catch((error: unknown) => {
       const isRefusedCode = error instanceof OAuthError && error.error === 'invalid_grant'
-      throw isRefusedCode ? badLogin('The identity provider did not accept this login any more.') : error
+      throw isRefusedCode
+        ? badLogin('The identity provider did not accept this login any more.')
+        : ifBusy(error, transaction)
     })
     const live = await liveSession(ctx)
-    // The kept answer may hold a refresh token that has been spent since; a session that lives and is no older stays.
+    // Keep the current session unless it is older than the repeated one, whose refresh token may have been spent since.
     const stays =
       live && (redemption.kind === 'spent' || (redemption.kind === 'repeated' && !isOlder(live, redemption.record)))
     if (!stays) {
@@ -75,7 +82,7 @@ export function callback(parts: CallbackParts): Middleware {
         abandon(idp, redemption.record.fields.refresh_token as string)
         throw error
       })
-      // Neither a copy of the cookie that was replaced, nor a late answer to it, may bring that session back.
+      // Neither a copy of the replaced cookie nor a late response to it may bring the replaced session back.
       if (live && live.id !== redemption.record.id) await endSession(coordination, live.id, maxAgeSeconds * 1000)
       writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: now() })
       requestLog(ctx).info({ event: 'login_succeeded' }, 'login succeeded')
@@ -84,12 +91,26 @@ export function callback(parts: CallbackParts): Middleware {
     redirect(ctx, transaction.returnTo === '/' ? homePath : transaction.returnTo)
   }
 
+  /**
+   * The error of a code exchange, or a 503 in its place if the provider is busy. Its page repeats this callback while the
+   * code and the state can still be good, and otherwise begins a new login.
+   */
+  function ifBusy(error: unknown, { returnTo, expiresAt }: LoginTransaction): unknown {
+    const isCodeSpent = error instanceof LoginInterruptedError
+    const cause = isCodeSpent ? error.cause : error
+    if (!(cause instanceof UpstreamError && cause.isBusy)) return error
+    const newLogin = providerBusy(cause, `${signInPath}?${new URLSearchParams({ return_to: returnTo })}`)
+    const { retryAfterSeconds } = newLogin
+    const comesTooLate = retryAfterSeconds > LONGEST_RETRY_SECONDS || now() + retryAfterSeconds * 1000 >= expiresAt
+    return isCodeSpent || comesTooLate ? newLogin : providerBusy(cause)
+  }
+
   async function liveSession(ctx: Context): Promise<SessionRecord | undefined> {
     const record = sessionRecord(ctx)
     return record?.fields.refresh_token !== undefined && !(await hasEnded(coordination, record.id)) ? record : undefined
   }
 
-  // RFC 9207 section 2.4: an answer of another provider must not be taken for this one's.
+  // RFC 9207 section 2.4: a response of another provider must not be accepted as a response of this one.
   async function checkIssuer({ iss }: AuthorizationResponse) {
     const { issuer, issParameterSupported } = await idp.metadata()
     const isMissing = iss === undefined && issParameterSupported
@@ -107,7 +128,7 @@ function badLogin(description: string): HttpError {
   return new HttpError(400, 'invalid_request', `${description} Please sign in again.`)
 }
 
-// RFC 6749 section 4.1.2.1. The provider's own words are not repeated: anyone can write them into this address.
+// RFC 6749 section 4.1.2.1. The provider's own text is not repeated, since anyone can write it into this address.
 function refusedLogin(error: string): HttpError {
   switch (error) {
     case 'access_denied':

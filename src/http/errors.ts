@@ -31,6 +31,28 @@ export class HttpError extends Error {
   }
 }
 
+/**
+ * 503 with `Retry-After` (RFC 9110 section 15.6.4), for a GET request that may succeed when it is repeated. The page that
+ * a person sees tries again by itself.
+ */
+export class BusyError extends HttpError {
+  readonly retryAfterSeconds: number
+  /** Address of the next attempt; undefined repeats the same request. */
+  readonly retryPath: string | undefined
+
+  constructor(
+    description: string,
+    retryAfterSeconds: number,
+    { retryPath, cause }: { readonly retryPath?: string | undefined; readonly cause?: Error } = {}
+  ) {
+    super(503, 'temporarily_unavailable', description, { 'Retry-After': String(retryAfterSeconds) })
+    this.name = 'BusyError'
+    this.retryAfterSeconds = retryAfterSeconds
+    this.retryPath = retryPath
+    this.cause = cause
+  }
+}
+
 export interface ErrorParts {
   readonly requestLog: RequestLog
   /** Public path of the site's start page, and of the login route. */
@@ -65,7 +87,9 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     log[isPassing ? 'warn' : 'error'](fields, 'request failed')
   }
 
-  function send(ctx: Context, { status, error, message: description, headers, reasons }: HttpError) {
+  function send(ctx: Context, answer: HttpError) {
+    const { status, error, message: description, headers, reasons } = answer
+    const retry = ctx.method === 'GET' && answer instanceof BusyError ? answer : undefined
     const id = requestId(ctx)
     ctx.status = status
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id, ...headers })
@@ -73,6 +97,7 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     for (const name of OF_THE_CONTENT) ctx.remove(name)
     if (ctx.accepts('json', 'html') === 'html') {
       ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
+      if (retry) ctx.set('Refresh', refreshHeader(retry))
       ctx.type = 'html'
       ctx.body =
         reasons.length > 0
@@ -83,6 +108,7 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
               description,
               requestId: id,
               inLogin: ctx.path === callbackPath,
+              retryAfterSeconds: retry?.retryAfterSeconds,
               homePath,
               signInPath
             })
@@ -110,7 +136,7 @@ function answerTo(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof UpstreamError || error instanceof OAuthError) return providerFailure(error)
   if (error instanceof CoordinationClosedError) {
-    return new HttpError(503, 'temporarily_unavailable', 'This server is stopping.', { 'Retry-After': '1' })
+    return new BusyError('This server is stopping.', 1)
   }
   if (error instanceof SessionTooLargeError) {
     const description = 'The tokens of this login do not fit the cookies a browser keeps.'
@@ -132,14 +158,31 @@ export function providerFailure(error: OAuthError | UpstreamError): HttpError {
   if (error instanceof OAuthError) {
     return new HttpError(502, 'server_error', 'The identity provider refused a request of this server.')
   }
-  switch (error.problem) {
-    case 'unusable':
-      return new HttpError(502, 'server_error', 'The identity provider gave an answer that could not be used.')
-    case 'busy':
-      return new HttpError(503, 'temporarily_unavailable', 'Too many requests wait for the identity provider.', {
-        'Retry-After': '2'
-      })
-    default:
-      return new HttpError(504, 'temporarily_unavailable', 'The identity provider could not be reached in time.')
+  if (error.isBusy) return providerBusy(error)
+  return error.problem === 'unusable'
+    ? new HttpError(502, 'server_error', 'The identity provider gave an answer that could not be used.')
+    : new HttpError(504, 'temporarily_unavailable', 'The identity provider could not be reached in time.')
+}
+
+// For a provider that names no Retry-After, and for calls that were not made because too many already wait here.
+const DEFAULT_RETRY_SECONDS = 5
+const QUEUE_RETRY_SECONDS = 2
+
+/**
+ * The answer while the provider is busy (`error.isBusy`), with the provider's own `Retry-After`. It is at least one second,
+ * because pages would otherwise try again without a pause.
+ * @param retryPath address of the page's next attempt; the same address unless given
+ */
+export function providerBusy(error: UpstreamError, retryPath?: string): BusyError {
+  if (error.problem === 'busy') {
+    const description = 'Too many requests wait for the identity provider.'
+    return new BusyError(description, QUEUE_RETRY_SECONDS, { retryPath, cause: error })
   }
+  const seconds = Math.max(1, error.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS)
+  return new BusyError('The identity provider is busy.', seconds, { retryPath, cause: error })
+}
+
+// The header instead of a `meta` element, as the HTML standard defines it: nothing of the address goes into the page.
+function refreshHeader({ retryAfterSeconds, retryPath }: BusyError): string {
+  return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`
 }

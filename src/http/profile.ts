@@ -19,6 +19,6 @@ export function profile({ idp, mode }: { readonly idp: IdentityProvider; readonl
 function profileFailure(error: unknown): unknown {
   if (error instanceof OAuthError) return providerFailure(error)
   if (!(error instanceof UpstreamError)) return error
-  if (error.problem === 'timeout' || error.problem === 'busy') return providerFailure(error)
+  if (error.problem === 'timeout' || error.isBusy) return providerFailure(error)
   return new HttpError(502, 'server_error', 'The identity provider did not give the profile.')
 }

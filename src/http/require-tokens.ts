@@ -7,7 +7,7 @@ import type { SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import type { Background } from './background.js'
 import { type CookieNames, withholdCookies } from './cookies.js'
-import { HttpError } from './errors.js'
+import { BusyError } from './errors.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import type { RequestLog } from './request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
@@ -96,7 +96,7 @@ function unauthorized(ctx: Context): void {
   ctx.status = 401
 }
 
-function unavailable(retryAfterSeconds: number): HttpError {
+function unavailable(retryAfterSeconds: number): BusyError {
   const description = 'The identity provider could not renew your session just now. You are still signed in.'
-  return new HttpError(503, 'temporarily_unavailable', description, { 'Retry-After': String(retryAfterSeconds) })
+  return new BusyError(description, retryAfterSeconds)
 }

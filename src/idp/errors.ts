@@ -68,6 +68,16 @@ export class UpstreamError extends Error {
     this.code = parts.code
   }
 
+  /**
+   * The same call may succeed later: the provider asks this application to wait (429, RFC 6585 section 4, or 503 with
+   * `Retry-After`, RFC 9110 section 15.6.4), or too many calls already wait for it. The provider has not processed the
+   * call, so what it carried is unspent.
+   */
+  get isBusy(): boolean {
+    const { problem, status, retryAfterSeconds } = this
+    return problem === 'busy' || status === 429 || (status === 503 && retryAfterSeconds !== undefined)
+  }
+
   /** The provider turned this server down: a wrong secret, say, told in HTML. No waiting mends that, the operator must. */
   get isRefusal(): boolean {
     const { status = 0 } = this

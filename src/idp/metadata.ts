@@ -72,8 +72,10 @@ function configuredMetadata(platform: Endpoints): ProviderMetadata {
 
 async function discover(issuer: string, platform: Endpoints, transport: Transport): Promise<ProviderMetadata> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const { status, json: document, durationMs } = await transport.call({ endpoint: 'discovery', url })
-  const unusable = (detail: string) => new UpstreamError('discovery', 'unusable', detail, { durationMs, status })
+  const response = await transport.call({ endpoint: 'discovery', url })
+  const { status, json: document, durationMs, retryAfterSeconds } = response
+  const unusable = (detail: string) =>
+    new UpstreamError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
   if (status !== 200) throw unusable(`it answered ${status}`)
   if (!isJsonObject(document)) throw unusable('the answer is not a JSON object')
   // OpenID Connect Discovery section 4.3: otherwise another issuer could speak for this one.

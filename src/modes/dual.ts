@@ -2,14 +2,17 @@ import type { Config } from '../config/settings.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import type { TokenSet } from '../idp/token-set.js'
 import { firstName, fullName } from './display-name.js'
-import { abandon, expiresAt, type ModeParts, redeemCode, tokenObject } from './grants.js'
-import type { Mode } from './mode.js'
+import { abandon, expiresAt, type ModeParts, redeemCode, repeatOnceIfBusy, tokenObject } from './grants.js'
+import { LoginInterruptedError, type Mode } from './mode.js'
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
 
-/** A wide token that never leaves the server and a narrow one for the browser, from one login and one refresh token. */
+/**
+ * Two access tokens from one login and one refresh token: the internal token stays on the server, the public token has
+ * fewer scopes and is for the browser.
+ */
 export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: ModeParts): Mode {
-  const { idp, now } = parts
+  const { idp, now, wait } = parts
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')
 
@@ -17,7 +20,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     return idp.refreshTokenGrant({ refreshToken, scope: publicScope })
   }
 
-  // Only after its refresh token has been noted: that is the newest, whatever else came with it.
+  // Call this only after storing the response's refresh token: even a response that we reject may have rotated it.
   function refuseWiderScope({ scope }: TokenSet): void {
     if (scope?.every(name => publicScopes.includes(name)) ?? true) return
     throw new UpstreamError('token', 'unusable', 'it granted the public token more than the public scopes')
@@ -32,7 +35,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       const expires_at = expiresAt(internal, now())
       let refresh_token = internal.refreshToken
       try {
-        const narrowed = await narrow(refresh_token)
+        const narrowed = await repeatOnceIfBusy(() => narrow(internal.refreshToken), wait)
         refresh_token = narrowed.refreshToken ?? refresh_token
         refuseWiderScope(narrowed)
         return {
@@ -42,6 +45,8 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
           expires_at
         }
       } catch (error) {
+        // A revocation would be one more call to a provider that asked for fewer.
+        if (error instanceof UpstreamError && error.isBusy) throw new LoginInterruptedError(error)
         abandon(idp, refresh_token)
         if (error instanceof OAuthError) {
           const { error: code, status } = error
@@ -58,7 +63,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       } catch (error) {
         return { outcome: 'failed', calls: 1, error }
       }
-      // From here on the old refresh token is spent: whatever comes next, the newest must survive.
+      // The old refresh token is spent now. The newest one must be kept, whatever happens next.
       const expires_at = expiresAt(internal, now())
       const internal_token = internal.accessToken
       refresh_token = internal.refreshToken ?? refresh_token

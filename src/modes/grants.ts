@@ -1,4 +1,5 @@
-/** What both modes do with a token set: check what was granted, and work out when it ends. */
+/** Steps that both modes share: exchange the code, check what was granted, and compute the expiry. */
+import { setTimeout } from 'node:timers/promises'
 import type { IdentityProvider } from '../idp/client.js'
 import { UpstreamError } from '../idp/errors.js'
 import { checkIdToken } from '../idp/id-token.js'
@@ -9,14 +10,17 @@ export interface ModeParts {
   readonly idp: IdentityProvider
   readonly clientId: string
   readonly pkce: boolean
+  /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Resolves after so many milliseconds; a real timer unless given. */
+  readonly wait?: (ms: number) => Promise<unknown>
 }
 
 export interface FirstTokenSet extends TokenSet {
   readonly refreshToken: string
 }
 
-// Providers name these as they like in `scope`, or leave them out; no request of ours depends on them.
+// Providers spell these differently in `scope` or omit them. None of our requests depends on them.
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
 /** The code exchange of both modes: the first token set of a login. Throws OAuthError or UpstreamError. */
@@ -39,7 +43,7 @@ export async function redeemCode(
   return { ...tokenSet, refreshToken }
 }
 
-/** Nobody will ever use this login; what it was given must not lie about. It may fail as the rest just did. */
+/** Revokes the refresh token of an abandoned login. Best effort. */
 export function abandon(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refreshToken: string): void {
   idp.revokeRefreshToken(refreshToken).catch(() => {})
 }
@@ -60,12 +64,35 @@ async function checkGrant(
   }
 }
 
+// A person waits for the callback meanwhile.
+const LONGEST_WAIT_SECONDS = 10
+
+/**
+ * Makes a call to the provider, and repeats it once if the provider is busy and names a `Retry-After` of at most 10
+ * seconds (RFC 9110 section 10.2.3).
+ * @param wait resolves after so many milliseconds
+ * Rejects with the error of the last attempt.
+ */
+export async function repeatOnceIfBusy<T>(
+  call: () => Promise<T>,
+  wait: NonNullable<ModeParts['wait']> = setTimeout
+): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    const seconds = error instanceof UpstreamError && error.isBusy ? error.retryAfterSeconds : undefined
+    if (seconds === undefined || seconds > LONGEST_WAIT_SECONDS) throw error
+    await wait(seconds * 1000)
+    return call()
+  }
+}
+
 /** Milliseconds since the epoch (contract section 2.1). */
 export function expiresAt(tokenSet: TokenSet, now: number): number {
   return Math.round(now + tokenSet.expiresIn * 1000)
 }
 
-/** Contract section 2.3; the session is one that the mode wrote, so that both are there. */
+/** The token object of contract section 2.3. Both arguments are defined, since the mode wrote the session itself. */
 export function tokenObject(accessToken: string | undefined, expiresAt: number | undefined, now: number): TokenObject {
   return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
 }

@@ -1,5 +1,6 @@
 /** What differs between one token per session and two; the rest of the server does not know which mode it runs in. */
 import type { UserInfo } from '../idp/client.js'
+import type { UpstreamError } from '../idp/errors.js'
 import type { SessionFields } from '../session/record.js'
 
 /** Contract section 2.3. */
@@ -31,13 +32,26 @@ export type Refreshed =
   | { readonly outcome: 'partial'; readonly fields: SessionFields; readonly calls: number; readonly error: unknown }
   | { readonly outcome: 'failed'; readonly calls: number; readonly error: unknown }
 
+/**
+ * The provider was busy after it had exchanged the code. The code is spent, so only a new login can succeed.
+ */
+export class LoginInterruptedError extends Error {
+  override readonly cause: UpstreamError
+
+  constructor(cause: UpstreamError) {
+    super(`the code was exchanged, but the login could not be completed: ${cause.message}`)
+    this.name = 'LoginInterruptedError'
+    this.cause = cause
+  }
+}
+
 export interface Mode {
   readonly name: 'single' | 'dual'
   /** Asked for at login, space-separated. */
   readonly loginScope: string
   /** Whether the browser may have the public token (`GET /api/auth/token`). */
   readonly offersPublicToken: boolean
-  /** Contract section 5.1, step 2. Throws OAuthError or UpstreamError. */
+  /** Contract section 5.1, step 2. Throws OAuthError, UpstreamError or LoginInterruptedError. */
   redeem(grant: CodeGrant): Promise<SessionFields>
   /**
    * Contract section 5.1, step 3.2.

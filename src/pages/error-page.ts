@@ -7,14 +7,16 @@ export interface ErrorDetails {
   readonly error: string
   readonly description: string
   readonly requestId: string
-  /** Whether it went wrong on the way back from the sign-in page; the same status means something else there. */
+  /** True at the callback, where the same status has another meaning. */
   readonly inLogin: boolean
-  /** Where signing in starts, for instance `/api/auth/login`; a base path before it if the deployment has one. */
+  /** Path of the login route, with the base path of the deployment if it has one. */
   readonly signInPath: string
   readonly homePath: string
+  /** When given, the response makes the browser try again by itself after so many seconds. */
+  readonly retryAfterSeconds?: number | undefined
 }
 
-/** What a person sees in place of the JSON error: what happened, what to do, a way forward, and what to quote to support. */
+/** The page that a person sees instead of the JSON error: what happened, what to do next, and what to quote to support. */
 export function errorPage(details: ErrorDetails): string {
   const { status, error, description, requestId, signInPath, homePath } = details
   const { title, happened, next, way } = explain(details)
@@ -40,10 +42,25 @@ interface Explanation {
   readonly way: 'sign-in' | 'home'
 }
 
-// The particular before the general: the error, then the place, then the status, then whose side the fault is on.
-function explain({ status, error, inLogin }: ErrorDetails): Explanation {
+// The most specific explanation comes first: a retry, the error, the status in this place, the status, its class.
+function explain({ status, error, inLogin, retryAfterSeconds }: ErrorDetails): Explanation {
+  if (retryAfterSeconds !== undefined) return busy(retryAfterSeconds)
   const inPlace = inLogin ? byStatusInLogin : byStatus
   return byError[error] ?? inPlace[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
+}
+
+function busy(retryAfterSeconds: number): Explanation {
+  return {
+    title: 'The service is busy',
+    happened: 'The sign-in service cannot answer just now. If you were signed in, you still are.',
+    next: `This page tries again by itself in ${duration(retryAfterSeconds)}. You do not have to do anything.`,
+    way: 'sign-in'
+  }
+}
+
+function duration(seconds: number): string {
+  if (seconds > 90) return `${Math.ceil(seconds / 60)} minutes`
+  return seconds <= 1 ? 'a second' : `${seconds} seconds`
 }
 
 const anyRequest: Explanation = {

@@ -175,3 +175,25 @@ for (const trouble of troubles) {
     )
   })
 }
+
+const retries: readonly { readonly what: string; readonly spoil: (idp: HostileIdp) => void }[] = [
+  { what: 'at the code exchange', spoil: idp => idp.fail('token', faults.tooManyRequests(2)) },
+  {
+    what: 'after the code exchange',
+    spoil: idp => idp.fail('token', faults.none, faults.tooManyRequests(1), faults.tooManyRequests(2))
+  }
+]
+
+for (const { what, spoil } of retries) {
+  browserTest(`a provider that is busy ${what}: the page says so, and signs in by itself`, async (t, visit) => {
+    const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual' })
+    const { page } = await visit()
+    spoil(idp)
+    const answer = await logIn(page, url)
+    t.is(answer?.status(), 503)
+    await page.getByRole('heading', { name: 'The service is busy', level: 1 }).waitFor()
+    t.deepEqual(await accessibilityProblems(page), [])
+    await status(page, 'You are signed in as Ada Lovelace.')
+    t.deepEqual(idp.reuses, [])
+  })
+}

@@ -97,6 +97,14 @@ const provocations: readonly Provocation[] = [
     }
   },
   {
+    answer: `GET ${login} 503`,
+    discovery: true,
+    provoke: (server, headers) => {
+      server.idp.failWhen('discovery', () => faults.tooManyRequests(7))
+      return get(login)(server, headers)
+    }
+  },
+  {
     answer: `GET ${login} 504`,
     discovery: true,
     provoke: (server, headers) => {
@@ -137,6 +145,11 @@ const provocations: readonly Provocation[] = [
     provoke: cameBack(({ idp }) => idp.fail('token', faults.error('invalid_client', 401)))
   },
   { answer: `GET ${callback} 503`, provoke: refusedWith('temporarily_unavailable') },
+  {
+    answer: `GET ${callback} 503`,
+    what: 'of a busy provider',
+    provoke: cameBack(({ idp }) => idp.fail('token', faults.tooManyRequests(60)))
+  },
   { answer: `GET ${callback} 504`, provoke: cameBack(({ idp }) => idp.fail('token', faults.reset())) },
   { answer: `GET ${logout} 302`, what: 'of a session', provoke: signedIn(logout) },
   { answer: `GET ${logout} 302`, what: 'without one', provoke: get(logout) },
@@ -183,6 +196,11 @@ const provocations: readonly Provocation[] = [
       expire(server)
       server.idp.fail('userinfo', faults.empty(401))
     })
+  },
+  {
+    answer: `GET ${profile} 503`,
+    what: 'of a busy provider',
+    provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.tooManyRequests(7)))
   },
   {
     answer: `GET ${profile} 504`,

@@ -625,7 +625,6 @@ const unusable: readonly Failing[] = [
   { what: 'scopes that it does not know', fault: faults.error('invalid_scope'), status: 502 },
   { what: 'a 4xx in HTML', fault: faults.html(403), status: 502 },
   { what: 'an empty 4xx', fault: faults.empty(401), status: 502 },
-  { what: 'too many requests', fault: faults.tooManyRequests(), status: 502 },
   { what: '500', fault: faults.status(500), status: 502 },
   { what: '503', fault: faults.status(503), status: 502 },
   { what: '500 with an OAuth error', fault: faults.error('invalid_grant', 500), status: 502 },
@@ -745,6 +744,95 @@ test('a provider that is down is 504, and one that is back is logged in at', asy
   t.is((await openCallback(browser, back)).headers.location, '/after', 'the code has not been sent yet')
 })
 
+const html = { headers: { accept: 'text/html' } }
+
+for (const mode of modes) {
+  test(`a busy provider makes the callback 503 in ${mode} mode, and the same callback succeeds afterwards`, async t => {
+    const { back, browser, calls, idp, session } = await startReturning(t, { mode })
+    const busy: readonly (readonly [Fault, string])[] = [
+      [faults.tooManyRequests(30), '30'],
+      [faults.html(429), '5'],
+      [faults.answer({ status: 503, headers: { 'retry-after': '2' } }), '2'],
+      [faults.tooManyRequests(0), '1']
+    ]
+    for (const [fault, retryAfter] of busy) {
+      idp.fail('token', fault)
+      const page = await browser.get(back, html)
+      t.is(page.statusCode, 503)
+      t.is(page.headers['retry-after'], retryAfter)
+      // Without an address the browser loads the same one again.
+      t.is(page.headers.refresh, retryAfter)
+      t.regex(page.text(), /<h1>The service is busy<\/h1>[\s\S]*tries again by itself/)
+      t.deepEqual(page.setCookies, [])
+      t.is(sessionHeader(browser), session)
+    }
+    t.is(idp.tokenRequests.length, calls + busy.length)
+    t.is((await openCallback(browser, back)).headers.location, '/after')
+    t.deepEqual(idp.requestsTo('revoke'), [])
+  })
+}
+
+test('a callback that cannot be repeated in time leads to a new login instead', async t => {
+  const { back, browser, clock, idp } = await startReturning(t)
+  idp.fail('token', faults.tooManyRequests(31))
+  t.is((await browser.get(back, html)).headers.refresh, '31; url=/api/auth/login?return_to=%2Fafter')
+  clock.advanceSeconds(595)
+  idp.fail('token', faults.tooManyRequests(4), faults.tooManyRequests(5))
+  t.is((await browser.get(back, html)).headers.refresh, '4')
+  t.is((await browser.get(back, html)).headers.refresh, '5; url=/api/auth/login?return_to=%2Fafter')
+})
+
+/** A dual server whose waiting a test sees; the clock moves on in its place. */
+async function startNarrowing(t: ExecutionContext) {
+  const clock = createClock()
+  const waits: number[] = []
+  const wait = async (ms: number) => {
+    waits.push(ms)
+    clock.advance(ms)
+  }
+  return { ...(await startReturning(t, { mode: 'dual', clock, parts: { wait } })), waits }
+}
+
+test('a narrowing that meets a 429 is repeated once after a short Retry-After', async t => {
+  const { back, browser, calls, idp, waits } = await startNarrowing(t)
+  idp.fail('token', faults.none, faults.tooManyRequests(10))
+  t.is((await openCallback(browser, back)).headers.location, '/after')
+  t.deepEqual(waits, [10_000])
+  t.is(idp.tokenRequests.length, calls + 3)
+  t.deepEqual(idp.reuses, [])
+  t.deepEqual(idp.requestsTo('revoke'), [])
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+})
+
+test('a narrowing that stays busy revokes nothing, and the page leads to a new login that succeeds', async t => {
+  const { back, browser, calls, config, idp, session, waits } = await startNarrowing(t)
+  idp.fail('token', faults.none, faults.tooManyRequests(3), faults.tooManyRequests(7))
+  const page = await browser.get(back, html)
+  t.is(page.statusCode, 503)
+  t.is(page.headers['retry-after'], '7')
+  t.is(page.headers.refresh, '7; url=/api/auth/login?return_to=%2Fafter')
+  t.deepEqual(page.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  t.deepEqual(waits, [3000])
+  t.is(idp.tokenRequests.length, calls + 3)
+  t.deepEqual(idp.requestsTo('revoke'), [])
+
+  const address = String(page.headers.refresh).split('url=')[1] ?? ''
+  const login = await browser.navigate(address, { from: publicOrigin })
+  const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  t.is((await openCallback(browser, authorized.headers.location ?? '')).headers.location, '/after')
+  t.true(idp.isAlive(openedSession(browser, { config }).refresh_token ?? ''))
+})
+
+test('a new login that a page leads to has the base path of the deployment', async t => {
+  const overrides = { platform: { callbackUrl: httpsCallbackUrl } }
+  const { browser, idp } = await startTestServer(t, { overrides })
+  const back = await startLogin(browser, '/tools/viewer/models?id=1&x=;')
+  idp.fail('token', faults.tooManyRequests(60))
+  const { headers } = await browser.get(back, html)
+  t.is(headers.refresh, '60; url=/tools/viewer/api/auth/login?return_to=%2Ftools%2Fviewer%2Fmodels%3Fid%3D1%26x%3D%3B')
+})
+
 for (const step of ['code exchange', 'narrowing'] as const) {
   test(`a provider that does not answer the ${step} is given up in time with 504`, async t => {
     // A login elsewhere first: the two seconds are for the provider, not for loading the client that calls it.
@@ -823,7 +911,7 @@ test("a provider's bad minute, or a code that has expired, is a warning", async 
     [faults.html(200)],
     [faults.error('invalid_grant')],
     [faults.none, faults.status(503)],
-    [faults.none, faults.tooManyRequests()]
+    [faults.none, faults.tooManyRequests(11)]
   ]
   t.deepEqual(
     await levelsOf(t, ['request_failed', 'login_failed'], cases),

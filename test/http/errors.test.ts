@@ -222,6 +222,37 @@ test('the page of a deployment under a base path leads to its own login and star
   t.regex(page.text(), /href="\/tools\/viewer\/"/)
 })
 
+test('only a page for a person who opened it tries again by itself', async t => {
+  const server = await startWithRoute(t, 'single', () => {})
+  const { browser, clock, idp } = server
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  idp.failWhen('token', () => faults.tooManyRequests(7))
+  const page = await browser.get(ownRoute, { headers: asPerson })
+  t.is(page.statusCode, 503)
+  t.is(page.headers.refresh, '7')
+  t.is(page.headers['retry-after'], '7')
+  t.regex(page.text(), /tries again by itself in 7 seconds/)
+  assertSealedOff(t, page)
+  const form = await browser.request('POST', ownRoute, { headers: asPerson, form: { a: 'b' } })
+  const json = await browser.get(ownRoute, { headers: asProgram })
+  for (const response of [form, json]) {
+    t.is(response.statusCode, 503)
+    t.is(response.headers.refresh, undefined)
+    t.notRegex(response.text(), /by itself/)
+  }
+})
+
+test('an error that the provider put into the address of the callback is not asked for again', async t => {
+  const { browser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  const page = await browser.get(withParameters(back, { code: undefined, error: 'temporarily_unavailable' }), {
+    headers: asPerson
+  })
+  t.is(page.statusCode, 503)
+  t.is(page.headers.refresh, undefined)
+})
+
 test('whoever follows the way forward of a failed login is soon logged in', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser)

@@ -394,3 +394,15 @@ test('openid among the scopes brings a nonce of its own to each login, and witho
   const without = await startTestServer(t)
   t.is(parameter((await without.browser.navigate('/api/auth/login')).headers.location, 'nonce'), '')
 })
+
+test('a provider that is too busy for its discovery document is asked again by the same page', async t => {
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now })
+  const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })
+  idp.fail('discovery', faults.tooManyRequests(7))
+  const page = await browser.navigate('/api/auth/login')
+  t.is(page.statusCode, 503)
+  t.is(page.headers['retry-after'], '7')
+  t.is(page.headers.refresh, '7')
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
+})

@@ -50,6 +50,27 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
+  test(`${mode}: a busy provider makes the profile 503 with its own Retry-After, and the session stays`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const busy: readonly (readonly [string, Fault, string])[] = [
+      ['a 429', faults.tooManyRequests(37), '37'],
+      ['a 429 in HTML without Retry-After', faults.html(429), '5'],
+      ['a 503 with Retry-After', faults.answer({ status: 503, headers: { 'retry-after': '120' } }), '120']
+    ]
+    for (const [name, fault, retryAfter] of busy) {
+      idp.failWhen('userinfo', () => fault)
+      const response = await browser.fetch('/api/auth/profile')
+      t.is(response.statusCode, 503, name)
+      t.is(response.headers['retry-after'], retryAfter, name)
+      t.is(response.headers.refresh, undefined, name)
+      t.like(response.json(), { error: 'temporarily_unavailable' }, name)
+      t.deepEqual(response.setCookies, [], name)
+    }
+    idp.heal()
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
+
   test(`${mode}: a profile request that fails once on the way is asked again, and only once`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)

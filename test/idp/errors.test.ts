@@ -28,3 +28,19 @@ for (const [status, isRefusal] of statuses) {
     t.is(new UpstreamError('token', 'unusable', 'it answered', parts).isRefusal, isRefusal)
   })
 }
+
+const busy: readonly (readonly [what: string, error: UpstreamError, isBusy: boolean])[] = [
+  ['a 429', new UpstreamError('token', 'unusable', '', { status: 429 }), true],
+  ['a 503 with Retry-After', new UpstreamError('token', 'unusable', '', { status: 503, retryAfterSeconds: 0 }), true],
+  ['a 503 without Retry-After', new UpstreamError('token', 'unusable', '', { status: 503 }), false],
+  ['a 500 with Retry-After', new UpstreamError('token', 'unusable', '', { status: 500, retryAfterSeconds: 1 }), false],
+  ['a call that was not made', new UpstreamError('token', 'busy', ''), true],
+  ['a timeout', new UpstreamError('token', 'timeout', ''), false],
+  ['no connection', new UpstreamError('token', 'unreachable', ''), false]
+]
+
+for (const [what, error, isBusy] of busy) {
+  test(`${what} ${isBusy ? 'means' : 'does not mean'} that the same call may succeed later`, t => {
+    t.is(error.isBusy, isBusy)
+  })
+}

@@ -5,7 +5,7 @@ import { OAuthError, UpstreamError } from '#src/idp/errors.js'
 import type { ModeParts } from '#src/modes/grants.js'
 import type { CodeGrant, Mode } from '#src/modes/mode.js'
 import { createClock } from '../helpers/clock.js'
-import { createFakeIdp, type FakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
+import { busyError, createFakeIdp, type FakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
 
 export const grant: CodeGrant = { code: 'the-code', codeVerifier: 'the-verifier', nonce: 'the-nonce' }
 
@@ -25,6 +25,8 @@ export interface ModeSetUp {
   readonly mode: Mode
   readonly idp: FakeIdp
   readonly clock: ReturnType<typeof createClock>
+  /** How long the mode has waited each time, in milliseconds; the clock moved on by as much. */
+  readonly waits: readonly number[]
 }
 
 export function setUpMode(
@@ -33,8 +35,13 @@ export function setUpMode(
 ): ModeSetUp {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(options)
-  const mode = create({ idp, clientId: 'our-client', pkce, now: clock.now }, more)
-  return { mode, idp, clock }
+  const waits: number[] = []
+  const wait = async (ms: number) => {
+    waits.push(ms)
+    clock.advance(ms)
+  }
+  const mode = create({ idp, clientId: 'our-client', pkce, now: clock.now, wait }, more)
+  return { mode, idp, clock, waits }
 }
 
 export function jwt(claims: object): string {
@@ -148,6 +155,16 @@ export function modeContract(under: ModeUnderTest): void {
       t.deepEqual(idp.revoked, [])
     })
   }
+
+  test(`${name}: a code exchange is not repeated at a busy provider`, async t => {
+    const { mode, idp, waits } = setUp()
+    const error = busyError(429, 1)
+    idp.next(error)
+    t.is(await t.throwsAsync(mode.redeem(grant)), error)
+    t.is(idp.grants.length, 1)
+    t.deepEqual(waits, [])
+    t.deepEqual(idp.revoked, [])
+  })
 
   test(`${name}: a refresh renews every access token, and always says the scope`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })

@@ -2,8 +2,9 @@ import test from 'ava'
 import type { UserInfo } from '#src/idp/client.js'
 import { OAuthError, UpstreamError } from '#src/idp/errors.js'
 import { createDualMode } from '#src/modes/dual.js'
+import { LoginInterruptedError } from '#src/modes/mode.js'
 import { grant, modeContract, setUpMode } from './contract.js'
-import { oauthError, upstreamError } from './fake-idp.js'
+import { busyError, oauthError, upstreamError } from './fake-idp.js'
 
 const internalScopes = ['data:read', 'viewables:read']
 const publicScopes = ['viewables:read']
@@ -66,6 +67,64 @@ for (const error of faults) {
     t.deepEqual(idp.revoked, ['refresh-token-1'])
   })
 }
+
+for (const status of [429, 503] as const) {
+  test(`dual: a ${status} at the narrowing with a short Retry-After is waited for, and the narrowing is repeated once`, async t => {
+    for (const seconds of [0, 1, 10]) {
+      const { mode, idp, clock, waits } = setUpMode(dual)
+      const started = clock.now()
+      idp.next({}, busyError(status, seconds))
+      t.deepEqual(await mode.redeem(grant), {
+        internal_token: 'access-token-1',
+        public_token: 'access-token-3',
+        refresh_token: 'refresh-token-3',
+        expires_at: started + 3_600_000
+      })
+      t.deepEqual(waits, [seconds * 1000])
+      t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
+      t.deepEqual(idp.grants[2], idp.grants[1])
+      t.is(idp.grants.length, 3)
+      t.deepEqual(idp.reused, [])
+      t.deepEqual(idp.revoked, [])
+    }
+  })
+}
+
+const interruptions = [
+  { what: 'a Retry-After of 11 seconds', answers: [busyError(429, 11)], waits: [] },
+  { what: 'a 429 without Retry-After', answers: [busyError(429)], waits: [] },
+  { what: 'a second 429', answers: [busyError(429, 10), busyError(429, 1)], waits: [10_000] },
+  { what: 'a queue of our own that is full', answers: [new UpstreamError('token', 'busy', 'not made')], waits: [] }
+]
+
+for (const { what, answers, waits: expected } of interruptions) {
+  test(`dual: ${what} at the narrowing interrupts the login, and nothing is revoked`, async t => {
+    const { mode, idp, waits } = setUpMode(dual)
+    idp.next({}, ...answers)
+    const error = await t.throwsAsync(mode.redeem(grant), { instanceOf: LoginInterruptedError })
+    t.is<UpstreamError | undefined, UpstreamError | undefined>(error?.cause, answers.at(-1))
+    t.deepEqual(waits, expected)
+    t.is(idp.grants.length, 1 + answers.length)
+    t.deepEqual(idp.revoked, [])
+  })
+}
+
+test('dual: a login whose repeated narrowing fails for another reason is revoked', async t => {
+  const { mode, idp } = setUpMode(dual)
+  const error = upstreamError()
+  idp.next({}, busyError(429, 1), error)
+  t.is(await t.throwsAsync(mode.redeem(grant)), error)
+  t.deepEqual(idp.revoked, ['refresh-token-1'])
+})
+
+test('dual: a refresh does not wait for a busy provider', async t => {
+  const { mode, idp, waits } = setUpMode(dual)
+  const fields = await mode.redeem(grant)
+  const error = busyError(429, 1)
+  idp.next({}, error)
+  t.like(await mode.refresh(fields), { outcome: 'partial', calls: 2, error })
+  t.deepEqual(waits, [])
+})
 
 test('dual: a revocation that fails after a failed login is nobody’s concern', async t => {
   const { mode, idp } = setUpMode(dual)

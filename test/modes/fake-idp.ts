@@ -119,6 +119,11 @@ export function upstreamError(retryAfterSeconds?: number): UpstreamError {
   return new UpstreamError('token', 'timeout', 'no whole answer in time', { retryAfterSeconds })
 }
 
+/** A provider that asks to wait; it has not processed the call. */
+export function busyError(status: 429 | 503, retryAfterSeconds?: number): UpstreamError {
+  return new UpstreamError('token', 'unusable', `it answered ${status}`, { status, retryAfterSeconds })
+}
+
 function createGate(): [gate: Promise<void>, open: () => void] {
   let open = () => {}
   const gate = new Promise<void>(resolve => {

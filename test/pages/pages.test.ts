@@ -92,6 +92,20 @@ for (const { status, error, inLogin, says, way } of kinds) {
   })
 }
 
+for (const [seconds, says] of [
+  [1, 'in a second.'],
+  [2, 'in 2 seconds.'],
+  [90, 'in 90 seconds.'],
+  [91, 'in 2 minutes.'],
+  [3600, 'in 60 minutes.']
+] as const) {
+  test(`a page that tries again after ${seconds} seconds says so`, t => {
+    const page = errorPage({ ...details, status: 503, error: 'temporarily_unavailable', retryAfterSeconds: seconds })
+    t.true(page.includes(`This page tries again by itself ${says}`))
+    t.regex(page, /<h1>The service is busy<\/h1>/)
+  })
+}
+
 test('nothing that an error carries breaks out of the page', t => {
   const bare = tags(errorPage(details))
   fc.assert(
