@@ -15,6 +15,7 @@ import { logOptions, standardOutput } from './log.js'
 import { createLoginTransactions } from './login/transaction.js'
 import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createMode } from './modes/index.js'
+import { createProfiles } from './modes/profiles.js'
 import { createRedemptions } from './modes/redemption.js'
 import { createRenewals } from './modes/renewal.js'
 import { createKeyring } from './sealing/keyring.js'
@@ -86,6 +87,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     sessionCookie,
     transactions,
     coordination,
+    profiles: createProfiles({ mode, idp, now, keepSeconds: config.profile.keepSeconds }),
     redemptions: createRedemptions({ mode, coordination, now, ...refresh }),
     renewals: createRenewals({ mode, idp, coordination, now, metrics, maxAgeSeconds, ...refresh })
   }

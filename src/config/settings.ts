@@ -247,6 +247,12 @@ export const settings = {
     default: 60,
     summary: 'How long a refreshed session is kept for requests that still carry the old cookie.'
   },
+  'profile.keepSeconds': {
+    env: 'PLATFORM_AUTH_PROFILE_KEEP',
+    type: seconds(0, 3600),
+    default: 0,
+    summary: 'How long the profile of a session is reused before the provider is asked again; 0 asks at every request.'
+  },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',
     flag: '--logout <how>',

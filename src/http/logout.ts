@@ -4,6 +4,7 @@ import type { Coordination } from '../coordination/coordination.js'
 import { within } from '../coordination/within.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { endSession } from '../modes/logouts.js'
+import type { Profiles } from '../modes/profiles.js'
 import type { Renewals } from '../modes/renewal.js'
 import type { SessionRecord } from '../session/record.js'
 import type { Background } from './background.js'
@@ -17,6 +18,7 @@ export interface LogoutParts {
   readonly config: Config
   readonly idp: IdentityProvider
   readonly renewals: Renewals
+  readonly profiles: Pick<Profiles, 'forget'>
   readonly coordination: Coordination
   readonly background: Background
   readonly cookies: CookieNames
@@ -30,12 +32,13 @@ const DISCOVERY_PATIENCE_MS = 2000
 
 /** `GET /api/auth/logout`: ends the session here, and as configured at the provider. Works whatever the provider does. */
 export function logout(parts: LogoutParts): Middleware {
-  const { config, idp, renewals, coordination, background, cookies, homePath, homeUrl, requestLog } = parts
+  const { config, idp, renewals, profiles, coordination, background, cookies, homePath, homeUrl, requestLog } = parts
   const { clientId } = config.platform
 
   return async function logout(ctx) {
     const record = sessionRecord(ctx)
     if (record) {
+      profiles.forget(record.id)
       await endSession(coordination, record.id, config.session.maxAgeSeconds * 1000)
       if (config.logout === 'revoke') void background.add(revoke(ctx, record))
     }

@@ -1,21 +1,24 @@
 import type { Middleware } from 'koa'
-import type { IdentityProvider } from '../idp/client.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
-import type { Mode } from '../modes/mode.js'
+import type { Profiles } from '../modes/profiles.js'
+import type { SessionRecord } from '../session/record.js'
 import { HttpError, providerFailure } from './errors.js'
 import { tokensOf } from './require-tokens.js'
+import { sessionRecord } from './session.js'
 
-/** `GET /api/auth/profile`: `{ name }` of whoever is logged in, asked with the internal token (contract section 4). */
-export function profile({ idp, mode }: { readonly idp: IdentityProvider; readonly mode: Mode }): Middleware {
+/** `GET /api/auth/profile`: `{ name }` of whoever is logged in, asked for with the internal token (contract section 4). */
+export function profile({ profiles }: { readonly profiles: Pick<Profiles, 'displayName'> }): Middleware {
   return async function profile(ctx) {
-    const userInfo = await idp.userInfo(tokensOf(ctx).internal.access_token).catch((error: unknown) => {
+    // Behind requireTokens there is always a session.
+    const { id } = sessionRecord(ctx) as SessionRecord
+    const name = await profiles.displayName(id, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
       throw profileFailure(error)
     })
-    ctx.body = { name: mode.displayName(userInfo) }
+    ctx.body = { name }
   }
 }
 
-// The session stays whatever the provider says here: a profile it does not give is no reason to log anyone out.
+// The session stays whatever the provider answers. A missing profile is no reason to log anyone out.
 function profileFailure(error: unknown): unknown {
   if (error instanceof OAuthError) return providerFailure(error)
   if (!(error instanceof UpstreamError)) return error

@@ -84,6 +84,7 @@ test('the configuration has every setting, each in its group', async t => {
       timeoutSeconds: 10
     },
     refresh: { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60 },
+    profile: { keepSeconds: 0 },
     logout: 'revoke',
     redisUrl: undefined,
     redisAway: 'wait',

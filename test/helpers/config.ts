@@ -58,6 +58,7 @@ export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): 
       timeoutSeconds: 10
     },
     refresh: { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60 },
+    profile: { keepSeconds: 0 },
     logout: 'revoke',
     redisUrl: undefined,
     redisAway: 'wait',

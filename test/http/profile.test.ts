@@ -71,6 +71,36 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
+  test(`${mode}: a profile is reused for a while for the same session alone, and forgotten at logout`, async t => {
+    const { browser, newBrowser, clock, idp } = await startTestServer(t, {
+      mode,
+      overrides: { profile: { keepSeconds: 30 } }
+    })
+    const nameOf = async (one: typeof browser) => (await one.fetch('/api/auth/profile')).json().name
+    const asked = () => idp.requestsTo('userinfo').length
+    await signIn(browser)
+    t.deepEqual(await Promise.all([1, 2, 3].map(() => nameOf(browser))), [
+      'Ada Lovelace',
+      'Ada Lovelace',
+      'Ada Lovelace'
+    ])
+    t.is(asked(), 1)
+    idp.settings.profile = { name: 'Grace Hopper' }
+    const other = newBrowser()
+    await signIn(other)
+    t.is(await nameOf(other), 'Grace Hopper')
+    t.is(await nameOf(browser), 'Ada Lovelace')
+    t.is(asked(), 2)
+    clock.advanceSeconds(30)
+    t.is(await nameOf(browser), 'Grace Hopper')
+    t.is(asked(), 3)
+    await browser.navigate('/api/auth/logout')
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+    await signIn(browser)
+    t.is(await nameOf(browser), 'Grace Hopper')
+    t.is(asked(), 4)
+  })
+
   test(`${mode}: a profile request that fails once on the way is asked again, and only once`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)

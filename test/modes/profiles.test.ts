@@ -1,0 +1,113 @@
+import test from 'ava'
+import type { UserInfo } from '#src/idp/client.js'
+import { createProfiles } from '#src/modes/profiles.js'
+import { createClock } from '../helpers/clock.js'
+import { upstreamError } from './fake-idp.js'
+
+/** The provider's answers are the access tokens that it was asked with, unless a test plans others. */
+function setUp(keepSeconds: number) {
+  const clock = createClock()
+  const asked: string[] = []
+  const answers: (() => Promise<UserInfo>)[] = []
+  const profiles = createProfiles({
+    now: clock.now,
+    keepSeconds,
+    idp: {
+      userInfo: accessToken => {
+        asked.push(accessToken)
+        return (answers.shift() ?? (async () => ({ name: accessToken })))()
+      }
+    },
+    mode: { displayName: ({ name }) => String(name) }
+  })
+  return { profiles, clock, asked, answers }
+}
+
+test('by default every request asks the provider', async t => {
+  const { profiles, asked } = setUp(0)
+  t.is(await profiles.displayName('session', 'a'), 'a')
+  t.is(await profiles.displayName('session', 'b'), 'b')
+  t.deepEqual(asked, ['a', 'b'])
+})
+
+test('a name is reused for the same session until its time is over, whatever token the session has meanwhile', async t => {
+  const { profiles, clock, asked } = setUp(30)
+  t.is(await profiles.displayName('session', 'a'), 'a')
+  clock.advance(29_999)
+  t.is(await profiles.displayName('session', 'b'), 'a')
+  clock.advance(1)
+  t.is(await profiles.displayName('session', 'b'), 'b')
+  t.deepEqual(asked, ['a', 'b'])
+})
+
+test('a name is never reused for another session', async t => {
+  const { profiles, asked } = setUp(30)
+  t.is(await profiles.displayName('one', 'a'), 'a')
+  t.is(await profiles.displayName('two', 'b'), 'b')
+  t.is(await profiles.displayName('one', 'c'), 'a')
+  t.deepEqual(asked, ['a', 'b'])
+})
+
+test('requests of one session at the same time share one call, and its failure', async t => {
+  const { profiles, asked, answers } = setUp(30)
+  t.deepEqual(await Promise.all(['a', 'a', 'a'].map(token => profiles.displayName('session', token))), ['a', 'a', 'a'])
+  t.is(asked.length, 1)
+  const error = upstreamError()
+  answers.push(() => Promise.reject(error))
+  const both = await Promise.allSettled([profiles.displayName('other', 'a'), profiles.displayName('other', 'a')])
+  t.deepEqual(both, [
+    { status: 'rejected', reason: error },
+    { status: 'rejected', reason: error }
+  ])
+  t.is(asked.length, 2)
+})
+
+test('an error is not kept', async t => {
+  const { profiles, answers } = setUp(30)
+  answers.push(() => Promise.reject(upstreamError()))
+  await t.throwsAsync(profiles.displayName('session', 'a'))
+  t.is(await profiles.displayName('session', 'a'), 'a')
+})
+
+test('a forgotten name is asked for again, even if its answer was still on the way', async t => {
+  const { profiles, asked, answers } = setUp(30)
+  let answer = (_: UserInfo) => {}
+  answers.push(
+    () =>
+      new Promise<UserInfo>(resolve => {
+        answer = resolve
+      })
+  )
+  const first = profiles.displayName('session', 'a')
+  profiles.forget('session')
+  answer({ name: 'late' })
+  t.is(await first, 'late')
+  t.is(await profiles.displayName('session', 'b'), 'b')
+  t.deepEqual(asked, ['a', 'b'])
+})
+
+test('a late failure does not remove the name that replaced it', async t => {
+  const { profiles, asked, answers } = setUp(30)
+  let fail = (_: Error) => {}
+  answers.push(
+    () =>
+      new Promise<UserInfo>((_, reject) => {
+        fail = reject
+      })
+  )
+  const first = profiles.displayName('session', 'a')
+  profiles.forget('session')
+  await profiles.displayName('session', 'b')
+  fail(upstreamError())
+  await t.throwsAsync(first)
+  t.is(await profiles.displayName('session', 'c'), 'b')
+  t.deepEqual(asked, ['a', 'b'])
+})
+
+test('names of many sessions do not pile up', async t => {
+  const { profiles, asked } = setUp(3600)
+  await profiles.displayName('first', 'a')
+  for (let index = 0; index < 10_000; index++) await profiles.displayName(`session ${index}`, 'a')
+  await profiles.displayName('first', 'a')
+  t.is(asked.length, 10_002)
+})
