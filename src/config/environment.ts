@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Problem } from './errors.js'
+import { exposedFile } from './exposed-files.js'
 import type { Given, Layer } from './layer.js'
 import { nearest } from './nearest.js'
 import { errorCode, readSecretFile, readTextFile, whyUnreadable } from './read-file.js'
@@ -31,8 +32,9 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
   add(fromDotEnv, true)
   add(env, false)
 
+  const dotEnvFile = { key: '.env', origin: 'working directory', path: join(cwd, '.env') }
   const given = new Map<SettingKey, Given>()
-  const warnings: Problem[] = unknownVariables([...variables.values()])
+  const warnings: Problem[] = [...(await exposedFile(dotEnvFile)), ...unknownVariables([...variables.values()])]
   for (const key of settingKeys) {
     const { env: name, tutorialEnv } = settingOf(key)
     const found = await givenByVariable(key, name, variables, cwd)

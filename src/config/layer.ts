@@ -9,12 +9,12 @@ export interface Layer {
   readonly warnings: readonly Problem[]
 }
 
-/** What it says of one setting: a value, a reason why there is none, or the wish for the default. */
-export type Given = { readonly origin: string } & (
-  | { readonly value: unknown }
-  | { readonly refused: string }
-  | { readonly useDefault: true }
-)
+/** What a source says of one setting: a value, a reason why there is none, or the request for the default. */
+export type Given = {
+  readonly origin: string
+  /** Absolute path of the file that holds the value, for a secret in a file of its own. */
+  readonly secretFile?: string
+} & ({ readonly value: unknown } | { readonly refused: string } | { readonly useDefault: true })
 
 export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
 

@@ -7,9 +7,10 @@ import type { Given } from './layer.js'
  * is dropped.
  */
 export async function readSecretFile(path: string, cwd: string, origin: string): Promise<Given> {
+  const secretFile = resolve(cwd, path)
   try {
-    const text = await readTextFile(resolve(cwd, path))
-    return { origin, value: text.replace(/\r?\n$/, '') }
+    const text = await readTextFile(secretFile)
+    return { origin, secretFile, value: text.replace(/\r?\n$/, '') }
   } catch (error) {
     // What is no path of anything may be the secret itself, given where its file belongs.
     const file = isThere(error) ? `the file ${path}` : 'the file'

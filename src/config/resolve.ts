@@ -1,7 +1,8 @@
 import { type Checked, checkValue } from './check-value.js'
 import { type Environment, layerOfEnvironment } from './environment.js'
 import type { Problem } from './errors.js'
-import { layerOfFile } from './file.js'
+import { exposedFile, type SecretFile } from './exposed-files.js'
+import { type FileLayer, layerOfFile } from './file.js'
 import { type Flags, flagName, layerOfFlags } from './flags.js'
 import { emptyLayer, type Given, type Layer, layerOfObject } from './layer.js'
 import { findings } from './rules.js'
@@ -46,14 +47,19 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
 
   const values: Partial<Record<SettingKey, unknown>> = {}
   const origins = {} as Record<SettingKey, string>
+  const secretFiles = new Map<string, SecretFile>()
   for (const key of settingKeys) {
-    const { origin, ...outcome } = await settle(key, pick(key, layers), cwd)
+    const picked = pick(key, layers)
+    const { origin, ...outcome } = await settle(key, picked, cwd)
     origins[key] = origin
+    const path = secretFileOf(key, picked, file)
+    if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, origin, path })
     if ('value' in outcome) values[key] = outcome.value
     // A file that could not be read may well have held what now seems to be missing.
     else if ('refused' in outcome || file.isRead) problems.push({ key, origin, message: sayWhy(key, outcome) })
   }
 
+  for (const secretFile of secretFiles.values()) warnings.push(...(await exposedFile(secretFile)))
   for (const { key, message, isWarning } of findings(values as Values, key => origins[key] !== atDefault)) {
     const list = isWarning ? warnings : problems
     list.push({ key, origin: origins[key], message })
@@ -78,6 +84,14 @@ function pick(key: SettingKey, layers: readonly Layer[]): Picked {
 function isEmpty(given: Given): boolean {
   if (!('value' in given)) return false
   return given.value === undefined || (typeof given.value === 'string' && given.value.trim() === '')
+}
+
+/** The file that a secret was read from: one of its own, or the settings file. */
+function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file }: FileLayer): string | undefined {
+  if (!given || !settingOf(key).secret) return undefined
+  // A script need not contain the secret that it exports.
+  const isWrittenDown = inFile.get(key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
+  return given.secretFile ?? (isWrittenDown ? file : undefined)
 }
 
 type Settled = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })

@@ -1,5 +1,7 @@
+import { chmod } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import got from 'got'
 import { demoSettings } from '#src/cli/demo.js'
@@ -7,6 +9,7 @@ import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
 import { enough, sessionSecret } from '../config/given.js'
 import { createBrowser } from '../helpers/browser.js'
+import { testWhere } from '../helpers/requirement.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -203,4 +206,21 @@ test('no secret of the settings is logged at the finest level', async t => {
   stop()
   await ended
   t.false(JSON.stringify(log()).includes(sessionSecret))
+})
+
+test('a Node that does not check certificates is in the log', async t => {
+  const { log } = await started(t, [], { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } })
+  const warning = log().find(({ event }) => event === 'tls_not_verified')
+  t.is(warning?.level, 40)
+  t.regex(String(warning?.msg), /^NODE_TLS_REJECT_UNAUTHORIZED=0 switches off .*\. Remove it\. /)
+})
+
+testWhere(process.platform !== 'win32', 'no permission bits', 'a .env that others can read is in the log', async t => {
+  const cwd = await tempFolder(t, { '.env': `LOG_LEVEL=info\n`, 'wwwroot/index.html': '' })
+  await chmod(cwd, 0o755)
+  await chmod(join(cwd, '.env'), 0o644)
+  const { log } = await started(t, [], { cwd })
+  const [warning] = log()
+  t.like(warning, { event: 'setting_warning', level: 40, setting: '.env' })
+  t.is(warning?.msg, `.env can be read by every user of this machine; "chmod o-rw ${cwd}/.env" corrects that`)
 })

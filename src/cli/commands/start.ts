@@ -1,4 +1,5 @@
 import { announce } from '../announce.js'
+import { tls } from '../check/tls.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { endOnUncaughtErrors } from '../crash.js'
 import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
@@ -40,6 +41,7 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
     for (const { key, origin, message } of warnings) {
       log.warn({ event: 'setting_warning', setting: key, origin }, `${key} ${message}`)
     }
+    for (const { message, next } of tls(terminal.env)) log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
     const server = await startServer(config, { log }).catch((error: unknown) => {
       throw listenError(error)
     })

@@ -1,3 +1,5 @@
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
 import test from 'ava'
 import { openProvider } from '#src/cli/check/provider.js'
 import { scopes } from '#src/cli/check/scopes.js'
@@ -5,6 +7,7 @@ import { wwwroot } from '#src/cli/check/wwwroot.js'
 import { testConfig } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
 import { freePort } from '../../helpers/redis-server.js'
+import { testWhere } from '../../helpers/requirement.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { run } from '../shell.js'
 import { check, checkAt, discovering, sessionSecret, settingsFor, someProvider } from './checked.js'
@@ -171,13 +174,24 @@ test('without a folder of your own the starter page is served', async t => {
   ])
 })
 
-test('a Node that trusts anybody is a fault', async t => {
+test('a Node that does not check certificates is a fault', async t => {
   const { line, code } = await checkAt(t, { env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) })
   t.is(
     line('tls'),
-    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody on the way read the client secret and the tokens. Next: Remove it; an authority of your own goes into NODE_EXTRA_CA_CERTS.'
+    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 switches off the check of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. For a certificate authority of your own, set NODE_EXTRA_CA_CERTS.'
   )
   t.is(code, 1)
+})
+
+testWhere(process.platform !== 'win32', 'no permission bits', 'a .env that others can read is a warning', async t => {
+  const idp = await createHostileIdp(t)
+  const cwd = await tempFolder(t, { '.env': 'LOG_LEVEL=info\n', 'wwwroot/index.html': '' })
+  await chmod(cwd, 0o755)
+  await chmod(join(cwd, '.env'), 0o644)
+  const { lines, code } = await check(t, [], { env: settingsFor(idp), cwd })
+  const warning = `.env (working directory): can be read by every user of this machine; "chmod o-rw ${cwd}/.env" corrects that.`
+  t.true(lines.includes(`warning settings ${warning} Next: Change it, unless it is meant.`), lines.join('\n'))
+  t.is(code, 0)
 })
 
 test('the settings file that was read is named', async t => {

@@ -1,0 +1,46 @@
+import { realpath, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Problem } from './errors.js'
+
+// The permission bits of all users except the owner and the group. The group is left out on purpose: a service often gets
+// its secret files through its group, as in the systemd unit that we ship.
+const OTHERS_READ = 0o004
+const OTHERS_WRITE = 0o002
+const OTHERS_ENTER = 0o001
+
+/** A file that holds secrets, and the setting and source that led to it. */
+export interface SecretFile extends Pick<Problem, 'key' | 'origin'> {
+  readonly path: string
+}
+
+/** A warning if users other than the owner and the group may read or change the file. */
+export async function exposedFile({ key, origin, path }: SecretFile): Promise<Problem[]> {
+  const rights = await rightsOfOthers(path)
+  if (rights === undefined) return []
+  return [
+    { key, origin, message: `can be ${rights} by every user of this machine; "chmod o-rw ${path}" corrects that` }
+  ]
+}
+
+async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read and changed' | undefined> {
+  // On Windows these bits say nothing about access.
+  if (process.platform === 'win32') return undefined
+  try {
+    const file = await realpath(path)
+    const found = await stat(file)
+    const mayRead = (found.mode & OTHERS_READ) !== 0
+    const mayWrite = (found.mode & OTHERS_WRITE) !== 0
+    if (!found.isFile() || !(mayRead || mayWrite) || !(await isReachableByOthers(file))) return undefined
+    return mayRead && mayWrite ? 'read and changed' : mayRead ? 'read' : 'changed'
+  } catch {
+    // The file or one of its folders cannot be examined. Reading the file reports its own errors.
+    return undefined
+  }
+}
+
+/** Others can only open a file if they may enter every folder above it. */
+async function isReachableByOthers(path: string): Promise<boolean> {
+  const folder = dirname(path)
+  if (folder === path) return true
+  return ((await stat(folder)).mode & OTHERS_ENTER) !== 0 && isReachableByOthers(folder)
+}
