@@ -7,6 +7,7 @@ import { secretFiles, settingsFrom } from './settings.js'
 interface Compose {
   readonly services: Readonly<Record<string, Service>>
   readonly secrets: Readonly<Record<string, { readonly file: string }>>
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>
 }
 
 interface Service {
@@ -18,6 +19,9 @@ interface Service {
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
   readonly stop_grace_period?: string
   readonly read_only?: boolean
+  readonly networks?: readonly string[]
+  readonly command?: readonly string[]
+  readonly ulimits?: { readonly core: number }
 }
 
 const [compose] = readYaml('deploy/compose.yaml') as [Compose]
@@ -62,6 +66,36 @@ test('every secret that compose gives to the replicas is one of its own', t => {
   }
   const comment = readText('deploy/compose.yaml').match(/^#.*$/gm)?.join(' ') ?? ''
   for (const name of Object.keys(compose.secrets)) t.true(comment.includes(name), name)
+})
+
+test('Redis asks for a password that no argument shows, and only the replicas reach it', async t => {
+  const { redis } = services
+  const { config } = await settingsFrom(t, filledIn(servers[0]?.[1].environment ?? {}))
+  t.not(new URL(config.redisUrl ?? '').password, '')
+  t.deepEqual(redis?.command?.slice(0, 2), ['redis-server', '/run/secrets/redis.conf'])
+  t.deepEqual(redis?.secrets, ['redis.conf'])
+  t.is(redis?.ports, undefined)
+  t.deepEqual(redis?.networks, ['store'])
+  t.true(compose.networks.store?.internal)
+  const others = Object.entries(services).filter(([, { networks }]) => networks?.includes('store'))
+  t.deepEqual(
+    others.map(([name]) => name),
+    [...servers.map(([name]) => name), 'redis']
+  )
+})
+
+test('no process with secrets in its memory leaves a core dump', t => {
+  for (const service of [...servers.map(([, server]) => server), services.redis]) t.is(service?.ulimits?.core, 0)
+})
+
+test('every proxy sends HSTS for a year', t => {
+  for (const [file, pattern] of [
+    ['nginx.conf', /^ {4}add_header Strict-Transport-Security "max-age=31536000" always;$/m],
+    ['Caddyfile', /^\theader Strict-Transport-Security "max-age=31536000"$/m],
+    ['traefik.yaml', /^ *stsSeconds: 31536000$/m]
+  ] as const) {
+    t.regex(readText(`deploy/proxy/${file}`), pattern)
+  }
 })
 
 test('whatever compose refers to is there', t => {

@@ -15,3 +15,11 @@ test('a container that is run as the Dockerfile says is not killed before the se
     t.true(Number(seconds) > delaySeconds + graceSeconds, file)
   }
 })
+
+test('both stages of the image begin with one base image, which a build can pin by its digest', t => {
+  const dockerfile = readText('deploy/Dockerfile')
+  const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)
+  t.deepEqual(bases, Array(2).fill('$' + '{NODE_IMAGE}'))
+  const [, image = ''] = /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile) ?? []
+  t.true(dockerfile.includes(`--build-arg NODE_IMAGE=${image}@sha256:`))
+})

@@ -47,8 +47,19 @@ interface DisruptionBudget {
   readonly spec: { readonly selector: { readonly matchLabels: Record<string, string> } }
 }
 
+interface NetworkPolicy {
+  readonly kind: 'NetworkPolicy'
+  readonly spec: {
+    readonly policyTypes: readonly string[]
+    readonly ingress: readonly {
+      readonly from: readonly { readonly podSelector: { readonly matchLabels: Record<string, string> } }[]
+      readonly ports: readonly { readonly port: number }[]
+    }[]
+  }
+}
+
 const file = 'deploy/kubernetes/platform-auth-server.yaml'
-const [deployment, service, budget] = readYaml(file) as [Deployment, Service, DisruptionBudget]
+const [deployment, service, budget, policy] = readYaml(file) as [Deployment, Service, DisruptionBudget, NetworkPolicy]
 const pod = deployment.spec.template
 const [container] = pod.spec.containers
 const variables = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
@@ -93,7 +104,7 @@ test('every secret file of the manifests is in the mounted secret', t => {
   const [mount] = container.volumeMounts
   const volume = pod.spec.volumes.find(({ name }) => name === mount?.name)
   const files = secretFiles(variables)
-  t.is(files.length, 3)
+  t.is(files.length, 4)
   for (const path of files) {
     t.is(posix.dirname(path), String(mount?.mountPath))
     t.true(readText(file).includes(`--from-file=${posix.basename(path)}`), path)
@@ -114,6 +125,18 @@ test('the pod has no rights and writes nothing', t => {
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] }
+  })
+})
+
+test('the replicas have a password for Redis, and no other pod reaches it', async t => {
+  const { config } = await settingsFrom(t, variables)
+  const { hostname, port, password } = new URL(config.redisUrl ?? '')
+  t.is(hostname, 'redis')
+  t.not(password, '')
+  t.deepEqual(policy.spec, {
+    ...policy.spec,
+    policyTypes: ['Ingress'],
+    ingress: [{ from: [{ podSelector: { matchLabels: pod.metadata.labels } }], ports: [{ port: Number(port) }] }]
   })
 })
 

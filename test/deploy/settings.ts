@@ -6,7 +6,8 @@ import { tempFolder } from '../helpers/temp-folder.js'
 const secrets: Readonly<Record<string, string>> = {
   SERVER_SESSION_SECRET_FILE: 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv\n',
   SERVER_SESSION_PREVIOUS_SECRETS_FILE: '',
-  PLATFORM_CLIENT_SECRET_FILE: 'gH5tR2wQ8zXc7VbN\n'
+  PLATFORM_CLIENT_SECRET_FILE: 'gH5tR2wQ8zXc7VbN\n',
+  REDIS_URL_FILE: 'redis://:p4sNq8Wv2Zt7@redis:6379\n'
 }
 
 /** Each variable that names a file finds one of the same name with a secret in it. */

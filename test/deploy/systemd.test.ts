@@ -77,6 +77,10 @@ test('a system call outside of the filter is refused and does not end the server
   t.deepEqual(values('SystemCallErrorNumber'), ['EPERM'])
 })
 
+test('the server of the unit leaves no core dump', t => {
+  t.deepEqual(values('LimitCORE'), ['0'])
+})
+
 test('the unit starts the program of the package', t => {
   const { bin } = JSON.parse(readText('package.json')) as { bin: Record<string, string> }
   const [command = ''] = values('ExecStart')

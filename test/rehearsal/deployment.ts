@@ -45,7 +45,7 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
   return {
     idp,
     replicas,
-    newBrowser: () => createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: proxy } }),
+    newBrowser: () => createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: proxy.url } }),
     async startAgain(index) {
       replicas[index] = await start(ports[index] ?? 0)
     }

@@ -64,6 +64,7 @@ export async function build(dockerfile: string, ignored: string, folder: string)
       case 'HEALTHCHECK':
         image = { ...image, healthcheck: JSON.parse(text.slice(text.indexOf('['))) as string[] }
         break
+      case 'ARG':
       case 'EXPOSE':
         break
       default:

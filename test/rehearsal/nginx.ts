@@ -1,6 +1,7 @@
 // nginx with the configuration that is shipped, but for addresses: ports of this machine in the place of names.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import type { ExecutionContext } from 'ava'
 import { freePort } from '../helpers/redis-server.js'
 import { readText } from '../helpers/repository.js'
@@ -8,33 +9,44 @@ import { tempFolder } from '../helpers/temp-folder.js'
 
 export const hasNginx = spawnSync('nginx', ['-v']).status === 0
 
+export interface Nginx {
+  /** The address for browsers. */
+  readonly url: string
+  /** What nginx has written into its access log. */
+  accessLog(): Promise<string>
+  /** What nginx has written into its error log. */
+  errorLog(): string
+}
+
 /**
- * @param ports where the replicas listen
- * @param change for what happens without a line of it
- * @returns where browsers find it
+ * @param ports the ports of the replicas
+ * @param change alters the shipped configuration, for tests of what happens without one of its lines
  */
 export async function startNginx(
   t: Pick<ExecutionContext, 'teardown'>,
   ports: readonly number[],
   change: (configuration: string) => string = configuration => configuration
-): Promise<string> {
+): Promise<Nginx> {
   const port = await freePort()
   const shipped = ports.reduce(
     (text, replica, index) => text.replace(`server-${index + 1}:8080`, `127.0.0.1:${replica}`),
     readText('deploy/proxy/nginx.conf').replace('listen 8080;', `listen 127.0.0.1:${port};`)
   )
-  const folder = await tempFolder(t, { 'site.conf': change(shipped) })
+  const folder = await tempFolder(t)
+  const accessLog = `${folder}/access.log`
+  const site = change(shipped).replace('/var/log/nginx/access.log', accessLog)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     name => `${name}_temp_path ${folder}/${name};`
   )
   const main = await tempFolder(t, {
+    'site.conf': site,
     'nginx.conf': [
       // The folder is for the one who runs the tests alone.
       ...(process.getuid?.() === 0 ? ['user root;'] : []),
       'daemon off; worker_processes 1; error_log stderr warn;',
       `pid ${folder}/pid;`,
       'events {}',
-      `http { access_log off; ${temporary.join(' ')} include ${folder}/site.conf; }`
+      `http { ${temporary.join(' ')} include site.conf; }`
     ].join('\n')
   })
   const child = spawn('nginx', ['-e', 'stderr', '-c', `${main}/nginx.conf`], { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -52,5 +64,5 @@ export async function startNginx(
     if (child.exitCode !== null) throw new Error(`nginx ended: ${said}`)
     await new Promise(resolve => setTimeout(resolve, 20))
   }
-  return url
+  return { url, accessLog: () => readFile(accessLog, 'utf8'), errorLog: () => said }
 }

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { faults } from '../helpers/hostile-idp/index.js'
-import { hasRedis } from '../helpers/redis-server.js'
+import { freePort, hasRedis } from '../helpers/redis-server.js'
 import { testWhere } from '../helpers/requirement.js'
-import { openCallback, signIn, startLogin } from '../helpers/server.js'
+import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
 import { sessionCookies } from '../http/support.js'
 import { letIn } from './crowd.js'
 import { deploy } from './deployment.js'
-import { hasNginx } from './nginx.js'
+import { hasNginx, startNginx } from './nginx.js'
 
 const canRun = hasNginx && hasRedis
 const missing = 'nginx or redis-server is not installed'
@@ -83,4 +83,42 @@ testWhere(canRun, missing, 'a rolling restart under load: no request fails and n
   t.log(
     `${crowd.requests} requests, ${calls} at the provider, errors ${crowd.errors.length}, sessions lost ${crowd.loggedOut}`
   )
+})
+
+testWhere(hasNginx, 'nginx is not installed', 'no log of nginx as it is shipped has a code or a state', async t => {
+  const { server } = await startTestServer(t)
+  const query = 'code=code-of-a-person&state=state-of-a-person'
+  const ask = (url: string, path: string) =>
+    fetch(`${url}${path}?${query}`, { redirect: 'manual', headers: { referer: `https://idp.example/?${query}` } })
+
+  const up = await startNginx(t, [server.port, server.port])
+  const down = await startNginx(t, [await freePort(), await freePort()])
+  t.is((await ask(up.url, '/api/auth/callback')).status, 400)
+  t.is((await ask(down.url, '/api/auth/callback')).status, 502)
+  // Any other request shows that errors are logged at all.
+  t.is((await ask(down.url, '/api/auth/login')).status, 502)
+  for (const { accessLog } of [up, down]) {
+    const lines = await accessLog()
+    t.regex(lines, /"GET \/api\/auth\/callback HTTP\/1\.1" (400|502) /)
+    t.notRegex(lines, /of-a-person/)
+  }
+  const errors = down.errorLog().split('\n')
+  t.true(errors.some(line => line.includes('GET /api/auth/login')))
+  t.deepEqual(
+    errors.filter(line => line.includes('/api/auth/callback')),
+    []
+  )
+})
+
+testWhere(hasNginx, 'nginx is not installed', 'nginx as it is shipped sends HSTS and hides its version', async t => {
+  const { server } = await startTestServer(t)
+  const up = await startNginx(t, [server.port, server.port])
+  const down = await startNginx(t, [await freePort(), await freePort()])
+  for (const { url } of [up, down]) {
+    for (const path of ['/', '/api/auth/callback', '/api/auth/profile', '/nothing-there']) {
+      const { headers } = await fetch(url + path, { redirect: 'manual' })
+      t.is(headers.get('strict-transport-security'), 'max-age=31536000', path)
+      t.is(headers.get('server'), 'nginx')
+    }
+  }
 })
