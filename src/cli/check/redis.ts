@@ -1,22 +1,34 @@
 import { parseRedisAddress } from '../../config/redis-address.js'
 import type { Config } from '../../config/settings.js'
+import { redisConditions } from '../../coordination/condition.js'
 import { redisTrouble } from '../../coordination/probe.js'
 import { about, type Finding } from './finding.js'
+import { redisFindings, unknownCondition } from './redis-condition.js'
 import { connectionTrouble } from './trouble.js'
 
 const { ok, failed } = about('redis')
 
 const TIMEOUT_SECONDS = 2
 
-/** Does in Redis what replicas do there. */
+/** Tries the commands that replicas use, then asks Redis for its memory and persistence. */
 export async function redis(config: Config): Promise<Finding[]> {
   if (config.redisUrl === undefined) {
     return [ok('None is set: fine for one process; several replicas need redisUrl.')]
   }
   const trouble = await redisTrouble(config, TIMEOUT_SECONDS * 1000)
-  if (trouble === undefined) return [ok('Redis answers, and takes what replicas write there.')]
+  if (trouble === undefined) {
+    return [ok('Redis answers, and takes what replicas write there.'), ...(await conditionOf(config))]
+  }
   const [message, next] = refusals[trouble] ?? unreachable(trouble, config.redisUrl)
   return [failed(message, next)]
+}
+
+async function conditionOf(config: Config): Promise<Finding[]> {
+  try {
+    return redisFindings(await redisConditions(config, TIMEOUT_SECONDS * 1000))
+  } catch {
+    return [unknownCondition()]
+  }
 }
 
 const rights = 'Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
