@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
 import test from 'ava'
-import { readText, readYaml, repository } from '../helpers/repository.js'
+import { filesBelow, readText, readYaml, repository } from '../helpers/repository.js'
 import { secretFiles, settingsFrom } from './settings.js'
 
 interface Compose {
   readonly services: Readonly<Record<string, Service>>
   readonly secrets: Readonly<Record<string, { readonly file: string }>>
   readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>
+  readonly volumes: Readonly<Record<string, unknown>>
 }
 
 interface Service {
@@ -102,12 +103,31 @@ test('whatever compose refers to is there', t => {
   for (const [name, { depends_on = [], volumes = [], build }] of Object.entries(services)) {
     for (const other of Array.isArray(depends_on) ? depends_on : Object.keys(depends_on))
       t.true(other in services, name)
-    for (const volume of volumes) t.true(existsSync(`${repository}deploy/${volume.split(':', 1)}`), volume)
+    for (const volume of volumes) {
+      const [source = ''] = volume.split(':', 1)
+      t.true(source in compose.volumes || existsSync(`${repository}deploy/${source}`), volume)
+    }
     if (build) {
       t.is(posix.join('deploy', build.context), '.')
       t.true(existsSync(repository + build.dockerfile))
     }
   }
+})
+
+test('the Redis of compose evicts nothing, and keeps its data over a restart', t => {
+  const { command = [], volumes = [] } = services.redis ?? {}
+  const option = (name: string) => command[command.indexOf(name) + 1]
+  t.is(option('--maxmemory-policy'), 'noeviction')
+  t.regex(option('--maxmemory') ?? '', /^\d+mb$/)
+  t.is(option('--appendonly'), 'yes')
+  t.true(volumes.some(volume => volume.endsWith(':/data')))
+})
+
+test('no shipped file gives Redis a policy that evicts', t => {
+  const files = ['README.md', ...filesBelow('deploy', 'docs', 'examples', 'config')].filter(
+    path => !/\.(png|ico)$/.test(path)
+  )
+  for (const path of files) t.notRegex(readText(path), /\b(allkeys|volatile)-(lru|lfu|random|ttl)\b/, path)
 })
 
 test('the proxies lead to the replicas of compose, on the port that they listen on', async t => {
