@@ -80,7 +80,9 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
 
   function logFault(error: unknown, answer: HttpError, ctx: Context) {
     const log = requestLog(ctx)
-    const fields = { event: 'request_failed', status: answer.status, error: answer.error, err: error }
+    // The provider's own failure names the endpoint and the status.
+    const err = error instanceof BusyError ? (error.cause ?? error) : error
+    const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
     // The provider's bad minute is no fault of this server; being refused as a client is for the operator to mend.
     const isOurs = error instanceof HttpError || error instanceof CoordinationClosedError
     const isPassing = isOurs || (error instanceof UpstreamError && !error.isRefusal)
@@ -182,7 +184,7 @@ export function providerBusy(error: UpstreamError, retryPath?: string): BusyErro
   return new BusyError('The identity provider is busy.', seconds, { retryPath, cause: error })
 }
 
-// The header instead of a `meta` element, as the HTML standard defines it: nothing of the address goes into the page.
+// A header, since the same thing as a `meta` element fails the accessibility check of axe-core.
 function refreshHeader({ retryAfterSeconds, retryPath }: BusyError): string {
   return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`
 }

@@ -13,7 +13,7 @@ export interface ModeParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Resolves after so many milliseconds; a real timer unless given. */
-  readonly wait?: (ms: number) => Promise<unknown>
+  readonly wait?: ((ms: number) => Promise<unknown>) | undefined
 }
 
 export interface FirstTokenSet extends TokenSet {
@@ -64,14 +64,13 @@ async function checkGrant(
   }
 }
 
-// A person waits for the callback meanwhile.
+// The person who signs in waits for this response.
 const LONGEST_WAIT_SECONDS = 10
 
 /**
  * Makes a call to the provider, and repeats it once if the provider is busy and names a `Retry-After` of at most 10
- * seconds (RFC 9110 section 10.2.3).
+ * seconds (RFC 9110 section 10.2.3). Rejects with the error of the last attempt.
  * @param wait resolves after so many milliseconds
- * Rejects with the error of the last attempt.
  */
 export async function repeatOnceIfBusy<T>(
   call: () => Promise<T>,

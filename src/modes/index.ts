@@ -1,5 +1,4 @@
 /** Creates the configured mode. No other code reads which mode was configured. */
-import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { createDualMode } from './dual.js'
@@ -7,12 +6,7 @@ import type { ModeParts } from './grants.js'
 import type { Mode } from './mode.js'
 import { createSingleMode } from './single.js'
 
-export function createMode(
-  config: Config,
-  idp: IdentityProvider,
-  now: () => number,
-  wait: ModeParts['wait'] = setTimeout
-): Mode {
+export function createMode(config: Config, idp: IdentityProvider, now: () => number, wait?: ModeParts['wait']): Mode {
   const { platform } = config
   const parts = { idp, now, wait, clientId: platform.clientId, pkce: platform.pkce }
   return config.mode === 'dual' ? createDualMode(platform, parts) : createSingleMode(platform, parts)

@@ -748,7 +748,7 @@ const html = { headers: { accept: 'text/html' } }
 
 for (const mode of modes) {
   test(`a busy provider makes the callback 503 in ${mode} mode, and the same callback succeeds afterwards`, async t => {
-    const { back, browser, calls, idp, session } = await startReturning(t, { mode })
+    const { back, browser, calls, idp, logs, session } = await startReturning(t, { mode })
     const busy: readonly (readonly [Fault, string])[] = [
       [faults.tooManyRequests(30), '30'],
       [faults.html(429), '5'],
@@ -767,6 +767,8 @@ for (const mode of modes) {
       t.is(sessionHeader(browser), session)
     }
     t.is(idp.tokenRequests.length, calls + busy.length)
+    const [line] = logs.entries.filter(({ event }) => event === 'request_failed')
+    t.like(line, { level: 40, status: 503, err: { type: 'UpstreamError', endpoint: 'token', status: 429 } })
     t.is((await openCallback(browser, back)).headers.location, '/after')
     t.deepEqual(idp.requestsTo('revoke'), [])
   })
