@@ -8,7 +8,7 @@ import { brokenAnswers } from './http/broken-answers.js'
 import { callback } from './http/callback.js'
 import { errors } from './http/errors.js'
 import { health } from './http/health.js'
-import { refuseBodies } from './http/limits.js'
+import { ignoreLongPreferences, refuseInvalidRequests } from './http/limits.js'
 import { login } from './http/login.js'
 import { logout } from './http/logout.js'
 import { measure } from './http/measure.js'
@@ -41,11 +41,12 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   })
 
   app.use(originForm)
+  app.use(ignoreLongPreferences)
   if (services.metrics !== noMetrics) app.use(measure(services.metrics))
   if (config.log.requests) app.use(accessLog(services.requestLog))
   app.on('error', brokenAnswers(services.requestLog))
   app.use(errors(services))
-  app.use(refuseBodies)
+  app.use(refuseInvalidRequests)
   app.use(health({ isDraining, coordination: services.coordination }))
   app.use(staticFiles(config.wwwroot ?? STARTER_PAGE))
   app.use(

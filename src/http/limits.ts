@@ -1,12 +1,64 @@
+/** Limits on what a request may contain. Nothing behind them has to expect more. */
+import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { HttpError } from './errors.js'
 
-/** Nothing here reads a body, so none is waited for: the answer comes at once and the connection ends. */
-export const refuseBodies: Middleware = function refuseBodies(ctx, next) {
-  const { method, headers } = ctx.req
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-  if (hasBody && (method === 'GET' || method === 'HEAD')) {
-    throw new HttpError(413, 'invalid_request', 'Requests to this server have no body.', { Connection: 'close' })
+// negotiator, which Koa and koa-send use, takes time quadratic in the length of these headers. Browsers send some hundred
+// characters.
+const LONGEST_PREFERENCE = 1024
+const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
+
+/**
+ * Removes each `Accept` header of more than 1,024 characters, so that the request states no preference. A server may
+ * disregard these headers (RFC 9110 section 12.5).
+ */
+export const ignoreLongPreferences: Middleware = function ignoreLongPreferences(ctx, next) {
+  const { headers } = ctx.req
+  for (const name of PREFERENCES) {
+    if (`${headers[name] ?? ''}`.length > LONGEST_PREFERENCE) delete headers[name]
   }
   return next()
+}
+
+/**
+ * Refuses a request that must not be served. Throws HttpError 400 unless it names one host, 417 for an expectation other
+ * than `100-continue`, and 413 for a GET or HEAD with a body. Each of them ends the connection.
+ */
+export const refuseInvalidRequests: Middleware = function refuseInvalidRequests(ctx, next) {
+  refuseHosts(ctx.req)
+  refuseExpectation(ctx.req)
+  refuseBody(ctx.req)
+  return next()
+}
+
+// RFC 9112 section 3.2. Node keeps the first of several Host headers, a proxy in front may have decided by another.
+function refuseHosts({ rawHeaders, httpVersion }: IncomingMessage): void {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
+    throw refusal(400, 'A request must have exactly one Host header.')
+  }
+}
+
+// RFC 9110 section 10.1.1. Node has answered an expectation of `100-continue` by now.
+function refuseExpectation({ headers, httpVersion }: IncomingMessage): void {
+  const { expect } = headers
+  if (expect !== undefined && httpVersion === '1.1' && !/\b100-continue\b/i.test(expect)) {
+    throw refusal(417, 'This server meets no expectation but 100-continue.')
+  }
+}
+
+// Nothing here reads a body, so none is waited for.
+function refuseBody({ method, headers }: IncomingMessage): void {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  if (hasBody && (method === 'GET' || method === 'HEAD')) {
+    throw refusal(413, 'Requests to this server have no body.')
+  }
+}
+
+function refusal(status: number, description: string): HttpError {
+  return new HttpError(status, 'invalid_request', description, { Connection: 'close' })
 }

@@ -1,4 +1,4 @@
-// Runs in a process of its own: a server with the settings from the command line, which says over IPC what it is asked.
+// Runs in a process of its own: a server with the settings from the command line. It answers questions over IPC.
 import type { Config } from '#src/config/settings.js'
 import { createLog } from '#src/log.js'
 import { startServer } from '#src/server.js'
@@ -7,10 +7,19 @@ const config = JSON.parse(process.argv[2] ?? '') as Config
 const log = await createLog(config.log)
 const server = await startServer(config, { log })
 
-process.on('message', () => {
-  // Twice: what the first run makes free may hold on to more.
-  for (let run = 0; run < 2; run += 1) globalThis.gc?.()
-  process.send?.({ heapUsed: process.memoryUsage().heapUsed })
+process.on('message', question => {
+  process.send?.(question === 'cpuMs' ? { cpuMs: cpuMs() } : { heapUsed: heapUsed() })
 })
 process.on('disconnect', () => void server.close().then(() => process.exit()))
 process.send?.({ port: server.port })
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+function heapUsed(): number {
+  // The first collection may only release what holds on to more, so there are two.
+  for (let run = 0; run < 2; run += 1) globalThis.gc?.()
+  return process.memoryUsage().heapUsed
+}

@@ -15,6 +15,8 @@ export interface ServerProcess {
   readonly exit: () => { readonly code: number | null; readonly signal: string | null } | undefined
   /** Bytes on its heap after a garbage collection. */
   heapUsed(): Promise<number>
+  /** Milliseconds of CPU time that it has used so far. */
+  cpuMs(): Promise<number>
 }
 
 export interface ServerProcessOptions {
@@ -64,6 +66,7 @@ export async function startServerProcess(
       child.exitCode === null && child.signalCode === null
         ? undefined
         : { code: child.exitCode, signal: child.signalCode },
-    heapUsed: async () => (await ask<{ heapUsed: number }>('heapUsed')).heapUsed
+    heapUsed: async () => (await ask<{ heapUsed: number }>('heapUsed')).heapUsed,
+    cpuMs: async () => (await ask<{ cpuMs: number }>('cpuMs')).cpuMs
   }
 }

@@ -1,0 +1,143 @@
+// Headers, paths and queries filled with patterns on which a parser may take quadratic time.
+import test from 'ava'
+import { publicOrigin, testConfig } from '../helpers/config.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { sendRaw } from '../helpers/raw.js'
+import { startServerProcess } from '../helpers/server-process/index.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+/** Milliseconds by which no request may delay another client. */
+const MOST_MS = 250
+// The server accepts 32 KiB of headers, so this leaves room for the rest of the request.
+const LENGTH = 31_000
+
+const fill = (piece: string) => piece.repeat(Math.floor(LENGTH / piece.length))
+const halves = (first: string, second: string) =>
+  first.repeat(LENGTH / 2 / first.length) + second.repeat(LENGTH / 2 / second.length)
+
+const patterns: Readonly<Record<string, string>> = {
+  'an odd number of quotation marks, then commas': `"${halves('""', ',')}`,
+  'an odd number of quotation marks, then semicolons': `a/b;"${halves('""', ';')}`,
+  'quotation marks and commas': fill('",'),
+  'quotation marks and semicolons': `a/b;${fill('";')}`,
+  'quotation marks': fill('"'),
+  commas: fill(','),
+  'commas and spaces': fill(', '),
+  'commas, then spaces': halves(',', ' '),
+  semicolons: fill(';'),
+  'semicolons and spaces': fill('; '),
+  'a name and many parameters': `a/b${fill(';a=b')}`,
+  'many names': fill('a,'),
+  'many media types': fill('*/*,'),
+  'many weights': fill('a;q=1,'),
+  'spaces in the middle': `a${' '.repeat(LENGTH)}b`,
+  'tabs in the middle': `a${'\t'.repeat(LENGTH)}b`,
+  'spaces before a name that the server knows': `a${' '.repeat(LENGTH)}no-cache x`,
+  'equals signs': fill('='),
+  backslashes: fill('\\'),
+  'escaped quotation marks': `"${fill('\\"')}`,
+  'percent signs': fill('%'),
+  'percent escapes': fill('%25'),
+  'incomplete percent escapes': fill('%e2%82'),
+  'opening parentheses': fill('('),
+  'nested parentheses': halves('(', ')'),
+  'opening brackets': fill('['),
+  'nested brackets': halves('[', ']'),
+  'nested braces': halves('{', '}'),
+  digits: fill('9'),
+  ranges: `bytes=${fill('0-,')}`,
+  'parent folders': fill('../'),
+  'a long name, then parent folders': `${'a'.repeat(LENGTH / 2)}/${'b/../'.repeat(LENGTH / 10)}`,
+  'this folder': fill('./'),
+  slashes: fill('/'),
+  'at signs': fill('@'),
+  'an at sign and a long host': `a@${fill('b')}`,
+  'an at sign and many labels': `a@${fill('b.')}`,
+  'an at sign and letters beyond ASCII': `a@${fill('\xe9\xfc')}`,
+  'an at sign and an encoded label': `a@xn--${fill('9a')}`,
+  colons: fill(':'),
+  ampersands: fill('&'),
+  'empty parameters': fill('a&'),
+  states: fill('state=a&'),
+  'return paths': fill('return_to=/a&'),
+  'number signs': fill('#'),
+  'a number sign at the end': `${fill('a')}#`,
+  'question marks': fill('?'),
+  'letters beyond ASCII': fill('\xe9'),
+  'no-break spaces': fill('\xa0'),
+  'session cookies': fill('platform_session=4A; '),
+  'names of session cookies': fill('platform_session'),
+  'names of session cookies far apart': fill('platform_session   '),
+  'chunks of session cookies': fill('platform_session.1=A;')
+}
+
+const headers = [
+  ...['Accept', 'Accept-Encoding', 'Accept-Language', 'Accept-Charset', 'If-None-Match', 'If-Modified-Since'],
+  ...['Cache-Control', 'Range', 'Cookie', 'Host', 'Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'Content-Type'],
+  ...['Expect', 'Connection', 'X-Request-Id', 'traceparent', 'Sec-Fetch-Site', 'Sec-Purpose']
+]
+const targets = ['/', '/missing', '/api/auth/login', '/api/auth/callback?code=a&state=b', '/api/auth/profile']
+
+// Only with a login cookie of the last minute is the host of a request parsed.
+const loginCookie = `platform_session_login=${'a'.repeat(43)}.${Date.now()}`
+
+function withHeader(name: string, value: string): string[] {
+  const headers: Readonly<Record<string, string>> = {
+    Host: 'localhost',
+    Cookie: loginCookie,
+    // Cache-Control is read with a condition only.
+    'If-None-Match': '"a"',
+    [name]: value
+  }
+  const lines = Object.entries(headers).map(header => `${header.join(': ')}\r\n`)
+  return targets.map(target => `GET ${target} HTTP/1.1\r\n${lines.join('')}\r\n`)
+}
+
+function withTarget(value: string): string[] {
+  const text = value.replaceAll(/[ \t]/g, '')
+  return [
+    `/${text}`,
+    `/\xa0${text}`,
+    `/a#${text}`,
+    `/api/auth/login?return_to=/${text}`,
+    `/api/auth/callback?${text}`,
+    `/api/auth/callback?code=a&state=${text}`,
+    `http://${text}`,
+    `http://localhost/${text}`,
+    text
+  ].map(target => `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: ${loginCookie}\r\n\r\n`)
+}
+
+/**
+ * Handling a request takes CPU time without a pause, and no other client is served meanwhile. So the CPU time of the server
+ * process is the delay that another client sees, and unlike that delay it does not depend on the load of the machine.
+ */
+test('no header, path or query of 31 kB takes so much CPU time that another client would notice', async t => {
+  const idp = await createHostileIdp(t, { callbackUrl: `${publicOrigin}/api/auth/callback` })
+  const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html>', 'index.html.gz': 'gz' })
+  const server = await startServerProcess(t, testConfig(idp, { wwwroot, trustProxy: true, log: { level: 'info' } }))
+  let slowest = { ms: 0, what: '' }
+
+  async function cpuTimeOf(requests: readonly string[]): Promise<number> {
+    const before = await server.cpuMs()
+    await Promise.all(requests.map(request => sendRaw(server.port, request, { answers: 1 })))
+    return (await server.cpuMs()) - before
+  }
+  async function measure(what: string, requests: readonly string[]) {
+    const together = await cpuTimeOf(requests)
+    if (together > slowest.ms) slowest = { ms: together, what }
+    if (together < MOST_MS) return
+    for (const request of requests) {
+      const ms = await cpuTimeOf([request])
+      t.true(ms < MOST_MS, `${what}: ${ms} ms for ${request.slice(0, 60)}`)
+    }
+  }
+
+  for (const [pattern, value] of Object.entries(patterns)) {
+    for (const header of headers) await measure(`${header}: ${pattern}`, withHeader(header, value))
+    await measure(`path and query: ${pattern}`, withTarget(value))
+  }
+  t.log(`slowest: ${slowest.what}, ${Math.round(slowest.ms)} ms of CPU time for all targets together`)
+  t.is(server.exit(), undefined)
+  t.is(server.errorOutput(), '')
+})
