@@ -7,6 +7,7 @@ import type { Config } from './config/settings.js'
 import { within } from './coordination/within.js'
 import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
+import { inTurn } from './http/pipelining.js'
 import { loadKoaStatic } from './http/static-files.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { type AppParts, createServices } from './services.js'
@@ -74,12 +75,18 @@ export async function startServer(
     if (underWay === 0) lastHasEnded()
   }
   const patience = { ...LIMITS, ...limits }
-  const server = http.createServer(patience, (request, response) => {
-    underWay += 1
-    void handle(request, response).then(ended, ended)
-  })
+  const pipelining = inTurn(
+    (request, response) => {
+      underWay += 1
+      void handle(request, response).then(ended, ended)
+    },
+    () => log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
+  )
+  // Node's own answers to requests without a host and with an unknown expectation lack our headers, so ours are sent.
+  const server = http.createServer({ ...patience, requireHostHeader: false }, pipelining.listener)
+  server.on('checkExpectation', pipelining.listener)
   const connections = watchConnections(server, patience)
-  answerClientErrors(server, connections, log)
+  answerClientErrors(server, pipelining, log)
   const scrapes = await openListeners().catch(async (error: unknown) => {
     server.close()
     await coordination.close()

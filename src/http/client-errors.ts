@@ -1,32 +1,39 @@
-/** What never became a request: answered in the same form as every other error, and the connection ended. */
+/** Answers bytes that are no HTTP request, in the same form as every other error, and ends their connection. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import type { Connections } from './connections.js'
+import type { Pipelining } from './pipelining.js'
 
 type Answer = readonly [status: string, description: string]
 
 const MALFORMED: Answer = ['400 Bad Request', 'The request is not well-formed HTTP.']
 const BY_CODE: Readonly<Record<string, Answer>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers pass 32 KiB.'],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than 32 KiB.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.']
 }
 
-// Time enough to read why. Cutting at once may take the answer back; waiting for the client to hang up may last for ever.
+// Gives the client time to read the answer. Destroying the socket at once may discard the answer, and a client may never
+// close its side.
 const LINGER_MS = 1000
 
-export function answerClientErrors(server: Server, connections: Connections, log: Logger): void {
+export function answerClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
+  const refused = new WeakSet<Socket>()
+
   server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
     const socket = stream as Socket
-    // Whatever is written while another answer is on its way would stand in the middle of that one.
-    if (!socket.writable || error.code === 'ECONNRESET' || connections.isAnswering(socket)) {
+    if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy()
       return
     }
+    // Node reports the error again for all that still arrives while the responses before it are sent.
+    if (refused.has(socket)) return
+    refused.add(socket)
     const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
     log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code: error.code }, 'request refused')
-    socket.end(answerOf(status, description))
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    pipelining.refuseInTurn(socket, () => {
+      if (socket.writable) socket.end(answerOf(status, description))
+      setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    })
   })
 }
 

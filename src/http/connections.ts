@@ -1,80 +1,75 @@
 /**
- * The connections of a server and how they end without an answer cut short. Node's own `server.close()` waits for a
- * connection as long as it is kept alive, or as long as nothing comes on it at all.
+ * Tracks the connections of a server, so that they can end without cutting off a response. Node's own `server.close()`
+ * waits for as long as a connection is kept alive, and for as long as an unused one stays open.
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export interface Connections {
-  /** Whether a part of an answer has been sent on this connection. */
-  isAnswering(socket: Socket): boolean
-  /** From now on every answer is the last on its connection. */
+  /** From now on every response is the last on its connection. */
   drain(): void
-  /** Takes no more connections and resolves when all have ended; what is not finished within `graceMs` is cut. */
+  /** Accepts no more connections and resolves when all have ended. Those still open after `graceMs` are destroyed. */
   end(graceMs: number): Promise<void>
 }
 
-// Node's own mark of the answer a connection is busy with, for as long as there was HTTP in Node. Counting answers
-// ourselves would cost every request something, for a moment that comes once.
+// Node's undocumented reference to the response in progress. Counting responses ourselves would cost something with every
+// request, and the count is needed once, at the end.
 interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
 
 export interface Patience {
   /**
-   * Milliseconds after which a client that takes in nothing more of its answer loses its connection; up to twice as long,
-   * since Node looks for progress once in that time.
+   * Milliseconds after which a client that reads nothing more of its response loses its connection. It may take twice as
+   * long, since Node checks for progress once in that time.
    */
   readonly unreadTimeout: number
-  /** Milliseconds from one look at the connections to the next. */
+  /** Milliseconds between two checks of the connections. */
   readonly connectionsCheckingInterval: number
 }
 
 export function watchConnections(server: Server, patience: Patience): Connections {
   const open = new Set<HttpSocket>()
-  let lastHasClosed = () => {}
+  let onAllClosed = () => {}
   endUnread(server, open, patience)
 
   server.on('connection', (socket: HttpSocket) => {
     open.add(socket)
     socket.once('close', () => {
       open.delete(socket)
-      if (open.size === 0) lastHasClosed()
+      if (open.size === 0) onAllClosed()
     })
   })
 
-  function endAfterAnswer(socket: HttpSocket) {
-    const answer = socket._httpMessage
-    if (!answer) {
+  function endAfterResponse(socket: HttpSocket) {
+    const response = socket._httpMessage
+    if (!response) {
       socket.end()
       return
     }
-    answer.shouldKeepAlive = false
-    // Headers that have gone already promised to keep the connection; Node keeps that promise, so the end is ours.
-    if (answer.headersSent) answer.once('close', () => endAfterAnswer(socket))
+    response.shouldKeepAlive = false
+    // Headers that were sent already promised to keep the connection open, and Node keeps that promise.
+    if (response.headersSent) response.once('close', () => endAfterResponse(socket))
   }
 
   return {
-    isAnswering(socket: HttpSocket) {
-      return socket._httpMessage?.headersSent === true
-    },
     drain() {
-      // Before the handler that answers: it may send the headers at once.
+      // The listener comes before the handler, which may send the headers at once.
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
       })
-      for (const socket of open) if (socket._httpMessage) endAfterAnswer(socket)
+      for (const socket of open) if (socket._httpMessage) endAfterResponse(socket)
     },
     end(graceMs) {
       return new Promise(resolve => {
         const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
         server.close(() => {
           clearTimeout(deadline)
-          // A moment before the last answers learn that their connection has ended.
+          // The 'close' events of the last connections come a moment later.
           if (open.size === 0) resolve()
-          else lastHasClosed = resolve
+          else onAllClosed = resolve
         })
-        // Browsers connect ahead of need, and Node counts a connection on which nothing came yet among the busy.
+        // Browsers open connections before they need them, and Node counts a connection without a request as busy.
         for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
       })
     }
@@ -82,9 +77,9 @@ export function watchConnections(server: Server, patience: Patience): Connection
 }
 
 /**
- * Ends connections whose client has stopped reading. Only those with something unsent are timed: a client may wait for
- * its answer, or for the next piece of it, as long as that takes. Node's timer (`server.timeout`) would time them all, and
- * every answer would pay for winding it up.
+ * Ends connections whose client has stopped reading. Only connections with unsent data have a time limit, since a client
+ * may wait for its response, or for the next part of it, for any time. Node's own limit (`server.timeout`) would apply to
+ * all of them, and every response would pay for restarting its timer.
  */
 function endUnread(
   server: Server,
@@ -94,8 +89,8 @@ function endUnread(
   const timed = new WeakSet<Socket>()
   const checking = setInterval(() => {
     for (const socket of open) {
-      // Node winds it up whenever a part is taken in, and destroys the socket when it has run out. A time that somebody
-      // else has set is theirs.
+      // Node restarts the timer whenever data is sent, and destroys the socket when the time is over. A timeout that the
+      // program has set itself is left alone.
       if (socket.writableLength > 0 && !socket.timeout) {
         socket.setTimeout(unreadTimeout)
         timed.add(socket)

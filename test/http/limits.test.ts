@@ -423,7 +423,7 @@ test('a time that a program has set on its connection stays as it is', async t =
   await client.read()
 })
 
-test('nonsense behind a request does not get into the middle of its answer', async t => {
+test('a malformed request is answered after the response before it, not in the middle of it', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
   const { server } = await start(t, { overrides: { wwwroot } })
   const client = connect({ port: server.port, host: '127.0.0.1' })
@@ -431,31 +431,137 @@ test('nonsense behind a request does not get into the middle of its answer', asy
   client.write(head('GET /large.bin'))
   await once(client, 'readable')
   client.write('NONSENSE\r\n\r\n')
-  // Read on only after the server has had the nonsense: it had to wait for us in the middle of the file.
+  // The server is in the middle of the file when the malformed request arrives, because the client does not read.
   await new Promise(resolve => setTimeout(resolve, 50))
   const chunks: Buffer[] = []
   client.on('data', chunk => chunks.push(chunk))
   await once(client, 'close')
   const received = Buffer.concat(chunks).toString('latin1')
-  t.regex(received.slice(0, 20), /^HTTP\/1\.1 200 OK/)
-  t.regex(received.slice(received.indexOf('\r\n\r\n') + 4), /^A*$/)
+  t.true(received.startsWith('HTTP/1.1 200 OK'))
+  const body = received.indexOf('\r\n\r\n') + 4
+  t.true(received.slice(body, body + 20_000_000) === 'A'.repeat(20_000_000))
+  t.regex(received.slice(body + 20_000_000), /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/)
 })
 
-test('nonsense behind a request that waits is answered, and the connection ends', async t => {
-  const { send, browser, clock, idp } = await start(t)
+test('a malformed request does not overtake a response that has not begun', async t => {
+  const { send, browser, clock, idp, refusals } = await start(t)
   await signIn(browser)
   const cookie = cookieHeader(browser)
   clock.advanceSeconds(3600)
   const hold = idp.hold('token')
-  const asked = send([head('GET /api/auth/profile', `Cookie: ${cookie}\r\n`), 'NONSENSE\r\n\r\n'])
-  const { answers } = await asked
+  const profile = head('GET /api/auth/profile', `Cookie: ${cookie}\r\n`)
+  const pipelined = send([profile, healthz, 'NONSENSE\r\n\r\n', 'MORE NONSENSE\r\n\r\n'])
+  await hold.arrived()
+  await eventually(() => refusals().length > 0)
+  hold.release()
+  const { answers, closedByServer } = await pipelined
   t.deepEqual(
     answers.map(({ statusCode }) => statusCode),
-    [400]
+    [200, 200, 400]
   )
+  t.deepEqual(JSON.parse(String(answers[0]?.body)), { name: 'Ada Lovelace' })
+  t.true(closedByServer)
+  t.deepEqual(refusals(), [400])
+})
+
+test('a malformed body of a pipelined request is answered in its turn, in place of the request', async t => {
+  const { send, browser, clock, idp, refusals } = await start(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const profile = head('GET /api/auth/profile', `Cookie: ${cookieHeader(browser)}\r\n`)
+  const malformed = `${head('POST /nothing', 'Transfer-Encoding: chunked\r\n')}not a length\r\n`
+  const pipelined = send(profile + malformed)
   await hold.arrived()
+  await eventually(() => refusals().length > 0)
   hold.release()
-  await eventually(() => idp.issued.refreshTokens.length === 2)
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200, 'what it had begun is not lost')
-  t.deepEqual(idp.reuses, [])
+  const { answers, closedByServer } = await pipelined
+  t.deepEqual(
+    answers.map(({ statusCode }) => statusCode),
+    [200, 400]
+  )
+  t.true(closedByServer)
+})
+
+test('a request waits for its turn before its handler starts, and is dropped when its client leaves', async t => {
+  const started: string[] = []
+  let answerFirst = () => {}
+  const { server } = await start(t, {
+    parts: {
+      extend(app) {
+        app.use(async ctx => {
+          started.push(ctx.path)
+          if (ctx.path === '/own/1') await new Promise<void>(resolve => (answerFirst = resolve))
+          ctx.body = ctx.path
+        })
+      }
+    }
+  })
+  const pipeline = () => {
+    const client = connect({ port: server.port, host: '127.0.0.1' })
+    t.teardown(() => client.destroy())
+    client.write([1, 2, 3].map(number => head(`GET /own/${number}`)).join(''))
+    return client
+  }
+  const leaving = pipeline()
+  await eventually(() => started.length === 1)
+  leaving.destroy()
+  // A later connection shows that the server has had the time to start more.
+  await sendRaw(server.port, healthz, { answers: 1 })
+  answerFirst()
+  await sendRaw(server.port, healthz, { answers: 1 })
+  t.deepEqual(started, ['/own/1'])
+
+  const staying = pipeline()
+  await eventually(() => started.length === 2)
+  answerFirst()
+  await eventually(() => started.length === 4)
+  t.deepEqual(started, ['/own/1', '/own/1', '/own/2', '/own/3'])
+  staying.destroy()
+})
+
+test('a connection with more than sixteen waiting requests is closed', async t => {
+  const { send, logs, noFault } = await start(t)
+  const few = await send(healthz.repeat(16) + lastHealthz)
+  t.deepEqual(
+    few.answers.map(({ statusCode }) => statusCode),
+    Array.from({ length: 17 }, () => 200)
+  )
+  const many = await send(healthz.repeat(1000))
+  t.true(many.closedByServer)
+  t.true(many.answers.length < 17)
+  t.is(logs.entries.filter(({ code }) => code === 'TOO_MANY_PIPELINED').length, 1)
+  noFault()
+})
+
+test('a request with two Host headers is 400, and its connection ends', async t => {
+  const { send } = await start(t)
+  for (const second of ['Host: localhost', 'host: elsewhere.example', 'HOST:']) {
+    const { answers, closedByServer } = await send(head('GET /healthz', `${second}\r\n`) + healthz)
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [400],
+      second
+    )
+    t.true(closedByServer)
+  }
+})
+
+test('a missing host and an unknown expectation are answered like every other error', async t => {
+  const { send } = await start(t)
+  const requests: readonly (readonly [request: string, status: number])[] = [
+    ['GET /healthz HTTP/1.1\r\n\r\n', 400],
+    [head('GET /healthz', 'Expect: a-miracle\r\n'), 417],
+    [head('POST /healthz', 'Expect: a-miracle\r\nContent-Length: 5\r\n'), 417]
+  ]
+  for (const [request, status] of requests) {
+    const { answers, closedByServer } = await send(request)
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [status]
+    )
+    t.regex(answers[0]?.head ?? '', /^x-content-type-options: nosniff$/im)
+    t.is(JSON.parse(String(answers[0]?.body)).error, 'invalid_request')
+    t.true(closedByServer)
+  }
 })

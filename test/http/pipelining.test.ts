@@ -1,0 +1,51 @@
+// Clients that ask for a file many times at once and read nothing.
+import { connect } from 'node:net'
+import test from 'ava'
+import { testConfig } from '../helpers/config.js'
+import { sendRaw } from '../helpers/raw.js'
+import { startServerProcess } from '../helpers/server-process/index.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const request = 'GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n'
+const connections = 10
+
+for (const requests of [16, 1000]) {
+  test(`${connections} connections with ${requests} pipelined requests for a file leave files for other clients`, async t => {
+    const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(5_000_000), 'page.html': '<!doctype html>' })
+    const unused = 'http://127.0.0.1:9/'
+    const idp = {
+      clientId: 'client',
+      clientSecret: 'client-secret',
+      authorizationEndpoint: unused,
+      tokenEndpoint: unused,
+      userinfoEndpoint: unused,
+      revocationEndpoint: unused,
+      endSessionEndpoint: unused
+    }
+    const config = testConfig(idp, { wwwroot, log: { level: 'warn', requests: false } })
+    // One file for each request would be more than may be open.
+    const { port, lines, heapUsed } = await startServerProcess(t, config, { openFiles: 80 })
+    const askOther = async () => {
+      const { answers } = await sendRaw(port, 'GET /page.html HTTP/1.1\r\nHost: localhost\r\n\r\n', { answers: 1 })
+      return answers[0]?.statusCode
+    }
+    t.is(await askOther(), 200)
+    const before = await heapUsed()
+
+    for (let round = 0; round < 5; round += 1) {
+      const clients = Array.from({ length: connections }, () => connect({ port, host: '127.0.0.1' }))
+      const closed = clients.map(client => {
+        client.on('error', () => {})
+        return new Promise(resolve => client.on('close', resolve))
+      })
+      await Promise.all(clients.map(client => new Promise(resolve => client.write(request.repeat(requests), resolve))))
+      for (let count = 0; count < 10; count += 1) t.is(await askOther(), 200)
+      for (const client of clients) client.destroy()
+      await Promise.all(closed)
+    }
+    t.is(await askOther(), 200)
+    const growth = (await heapUsed()) - before
+    t.true(growth < 2_000_000, `${growth} bytes`)
+    t.deepEqual(lines, [])
+  })
+}
