@@ -1,4 +1,4 @@
-/** Files of `wwwroot` by koa-static, with what it leaves to others: conditional requests, and no way out of the root. */
+/** Files of `wwwroot` by koa-static. This adds conditional requests and keeps links from leading out of the root. */
 import { existsSync, type ReadStream, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, sep } from 'node:path'
@@ -6,22 +6,28 @@ import type { Context, Middleware, Next } from 'koa'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
 import { HttpError } from './errors.js'
 
-/** Not needed to listen, and a third of what a start takes beyond Koa's own: loaded once there is time, or when needed. */
+/** Loaded after the server listens, or by the first request, because it takes a third of the time of a start. */
 export function loadKoaStatic() {
   return import('koa-static')
 }
 
+/** @param wwwroot a folder that exists; the value of the setting or the starter page */
 export function staticFiles(wwwroot: string): Middleware {
   const root = realpathSync(wwwroot)
   const inside = root.endsWith(sep) ? root : root + sep
-  // The contract lets files go before routes; looking for them on every API request is only worth it if there are any.
+  // By the contract files come before routes. API requests only pay for the look-up when there are such files.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   let serve: Middleware | undefined
 
+  function isServed(path: string): boolean {
+    const target = realpathSync(path)
+    return target.startsWith(inside) && !isHidden(target.slice(inside.length))
+  }
+
   function setHeaders(response: ServerResponse, path: string, stats: Stats) {
-    if (!stats.isFile() || !realpathSync(path).startsWith(inside)) throw new NotServedError()
+    if (!stats.isFile() || !isServed(path)) throw new NotServedError()
     response.setHeader('X-Content-Type-Options', 'nosniff')
-    // koa-send picks a compressed neighbour by this header and leaves it to others to tell the caches (RFC 9110 section 12.5.5).
+    // koa-send chooses a compressed file by this header but does not tell caches (RFC 9110 section 12.5.5).
     response.setHeader('Vary', 'Accept-Encoding')
     response.setHeader('ETag', `W/"${stats.size.toString(36)}-${Math.round(stats.mtimeMs).toString(36)}"`)
   }
@@ -40,12 +46,12 @@ export function staticFiles(wwwroot: string): Middleware {
     } catch (error) {
       const { code = '', status } = error as NodeJS.ErrnoException & { readonly status?: number }
       if (status === 400) throw new HttpError(400, 'invalid_request', 'The address of this request is malformed.')
-      // 403: the path leads out of the root. Nobody needs to know what is there.
-      if (!GONE.has(code) && status !== 403) throw error
+      // 403 means that the path leads out of the root. The client need not know what is there.
+      if (!MISSING.has(code) && status !== 403) throw error
       found = false
     }
     if (!found || ctx.body == null) {
-      // Said by koa-send before it knew whether the compressed neighbour can be sent.
+      // koa-send has set it before it knew whether the compressed file can be sent.
       ctx.remove('Content-Encoding')
       return next()
     }
@@ -54,20 +60,26 @@ export function staticFiles(wwwroot: string): Middleware {
   }
 }
 
-// koa-send hands over a file that is yet to be opened. Found out by Koa, a failure leaves it nothing but to cut the connection.
+// koa-send checks the names in the address, not those behind a link. Two dots are no hidden name: every file of a mounted
+// Kubernetes ConfigMap is a link into the folder `..data`.
+function isHidden(pathInRoot: string): boolean {
+  return pathInRoot.split(sep).some(name => name.startsWith('.') && !name.startsWith('..'))
+}
+
+// koa-send returns before the file is open. If opening failed later, Koa could only destroy the connection.
 function opened(file: ReadStream): Promise<void> {
   return new Promise((resolve, reject) => {
     file.once('open', () => resolve())
     file.once('error', (error: NodeJS.ErrnoException) => {
-      reject(GONE.has(error.code ?? '') ? new NotServedError() : error)
+      reject(MISSING.has(error.code ?? '') ? new NotServedError() : error)
     })
   })
 }
 
-// Links in a circle, and a file that was taken away while we looked at it.
-const GONE = new Set(['ELOOP', 'ENOENT'])
+// A circle of links, and a file that was removed after its look-up.
+const MISSING = new Set(['ELOOP', 'ENOENT'])
 
-/** A symbolic link that leads elsewhere, a folder in the place of a file, a pipe: as good as not there. */
+/** A link to something that is not served, a folder named like a file, or a pipe. It is answered like a missing file. */
 class NotServedError extends Error {
   readonly status = 404
 }

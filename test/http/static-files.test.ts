@@ -160,6 +160,40 @@ test('a link that leads in a circle or to nothing is not there, and is no fault'
   )
 })
 
+test('a link inside the root to a name that begins with a dot is not there', async t => {
+  const files = { 'www/.env': marker, 'www/.git/config': marker, 'www/sub/.hidden': marker }
+  const { ask } = await startWith(t, files, async folder => {
+    const www = join(folder, 'www')
+    await symlink('.env', join(www, 'settings.txt'))
+    await symlink('.git', join(www, 'git'))
+    await symlink('../sub/.hidden', join(www, 'sub/link.txt'))
+    await symlink('settings.txt', join(www, 'twice.txt'))
+  })
+  for (const target of ['/settings.txt', '/git/config', '/sub/link.txt', '/twice.txt']) {
+    const { statusCode, text } = await ask(target)
+    t.is(statusCode, 404, target)
+    t.false(text.includes(marker), target)
+  }
+})
+
+test('the files of a mounted Kubernetes ConfigMap, which are links into a folder, are served', async t => {
+  const files = { 'www/..2024_05_01/page.html': html, 'www/..2024_05_01/.env': marker }
+  const { ask } = await startWith(t, files, async folder => {
+    const www = join(folder, 'www')
+    await symlink('..2024_05_01', join(www, '..data'))
+    await symlink('..data/page.html', join(www, 'page.html'))
+    await symlink('..data/.env', join(www, 'settings.txt'))
+  })
+  t.is((await ask('/page.html')).text, html)
+  for (const target of ['/..data/page.html', '/settings.txt']) t.is((await ask(target)).statusCode, 404, target)
+})
+
+test('a root below a folder whose name begins with a dot is served', async t => {
+  const wwwroot = join(await tempFolder(t, { '.releases/www/index.html': 'the release' }), '.releases/www')
+  const { browser } = await startTestServer(t, { overrides: { wwwroot } })
+  t.is((await browser.get('/')).text(), 'the release')
+})
+
 test('a root that is itself a link is the root', async t => {
   const folder = await tempFolder(t, { 'release/index.html': 'the release' })
   await symlink('release', join(folder, 'current'))
