@@ -1,20 +1,28 @@
 /**
- * Where a browser may be sent after login: a path on this site, and nothing that any browser could read as more
- * (RFC 9700 section 4.11.1). Doubt means the start page.
+ * Where a browser may be sent after login: a path on this site that no browser could read as the address of another site
+ * (RFC 9700 section 4.11.1). Any doubtful value becomes the start page.
  */
-const LONGEST = 2048
-// Printable ASCII without the backslash, which browsers read as a slash; a space or a control character is dropped by them.
-// No quotation mark either: browsers write it %22, and JSON would double it, so that a long path made a state too long to come back.
+const MAX_LENGTH = 2048
+// Printable ASCII without the backslash, which browsers read as a slash. Browsers drop spaces and control characters, and
+// they write a quotation mark as %22. JSON doubles that mark, which could make the state too long for the callback.
 const PLAIN_PATH = /^\/[!#-[\]-~]*$/
-// What a proxy or a page might decode once more into a slash, a backslash, a dot or a control character.
+// A proxy or a page may decode these once more into a slash, a backslash, a dot or a control character.
 const DOUBTFUL_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
+// Our own routes: after a login, `/api/auth/logout` would end it and `/api/auth/login` would start the next. A folder may
+// stand in front of them, because a proxy may remove a base path.
+const AUTH_ROUTE = /\/api\/auth(?:\/|$)/i
 
-/** `value` when it is such a path, else `/`. */
+/** Returns `value` when it is such a path and none of our own routes, otherwise `/`. */
 export function safeReturnTo(value: string | undefined): string {
-  if (value === undefined || value.length > LONGEST || !PLAIN_PATH.test(value)) return '/'
+  if (value === undefined || value.length > MAX_LENGTH || !PLAIN_PATH.test(value)) return '/'
   const path = value.split(/[?#]/, 1)[0] as string
   if (path.includes('//') || DOUBTFUL_ESCAPE.test(path) || path.split('/').includes('..')) return '/'
-  // The last word has the parser that browsers share (WHATWG URL): it must stay on the made-up host, unchanged.
+  if (AUTH_ROUTE.test(decodeAscii(path))) return '/'
+  // The final check is by the WHATWG URL parser, the one browsers use: the path must stay on the invented host, unchanged.
   const url = URL.canParse(value, 'http://host.invalid') ? new URL(value, 'http://host.invalid') : undefined
   return url?.origin === 'http://host.invalid' && url.pathname === path ? value : '/'
+}
+
+function decodeAscii(path: string): string {
+  return path.replace(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }

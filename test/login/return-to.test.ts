@@ -17,6 +17,9 @@ const plain = [
   '/~user/file;version=1,2',
   '/...',
   '/a..b',
+  '/api/authors',
+  '/api/auth.html',
+  '/page?next=/api/auth/logout',
   `/${'x'.repeat(2047)}`
 ]
 
@@ -67,6 +70,12 @@ const doubtful: readonly (readonly [what: string, value: string | undefined])[] 
   ['a slash that looks like one', '/\u2044evil.example'],
   ['a full-width slash', '\uff0f\uff0fevil.example'],
   ['a lone surrogate', '/\ud800'],
+  ['our logout', '/api/auth/logout'],
+  ['our login with a query', '/api/auth/login?return_to=/'],
+  ['the folder of our routes', '/api/auth'],
+  ['the folder of our routes with a fragment', '/api/auth#a'],
+  ['our logout with an escape', '/api/%61uth/%6cogout'],
+  ['our logout below a base path', '/tools/viewer/api/auth/logout'],
   ['2,049 characters', `/${'x'.repeat(2048)}`]
 ]
 
