@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import compose from 'koa-compose'
 import { methodNotAllowed } from './errors.js'
-import { navigationOnly, noForeignSubresource, notAhead, sameOriginOnly } from './fetch-metadata.js'
+import { navigationOnly, noForeignSubresource, noPrefetch, sameOriginOnly } from './fetch-metadata.js'
 import { token } from './token.js'
 
 export const AUTH_PATH = '/api/auth'
@@ -22,9 +22,9 @@ export interface AuthLayers {
 export function authRoutes(layers: AuthLayers): Middleware {
   const { session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
   const router = new Router({ prefix: AUTH_PATH, sensitive: true, strict: true })
-  router.get('/login', notAhead, navigationOnly, login)
+  router.get('/login', noPrefetch, navigationOnly, login)
   router.get('/callback', session, callback)
-  router.get('/logout', notAhead, noForeignSubresource, session, logout)
+  router.get('/logout', noPrefetch, noForeignSubresource, session, logout)
   router.get('/profile', sameOriginOnly, session, requireTokens, profile)
   if (offersPublicToken) router.get('/token', sameOriginOnly, session, requireTokens, token)
   // None of these paths has a parameter: what the router would look for at every request, with a pattern for each route,

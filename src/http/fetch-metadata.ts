@@ -1,4 +1,7 @@
-/** Refusals by Fetch Metadata (W3C), which browsers send and pages cannot forge. Without these headers nothing is refused. */
+/**
+ * Refuses requests by the headers of Fetch Metadata (W3C), which browsers send and pages cannot forge. A request without
+ * these headers is not refused.
+ */
 import type { Context, Middleware } from 'koa'
 import { HttpError } from './errors.js'
 
@@ -7,7 +10,7 @@ function isForeign({ req }: Context): boolean {
   return site === 'cross-site' || site === 'same-site'
 }
 
-/** For answers that only pages of this origin may read. */
+/** For responses that only pages of this origin may read. Throws HttpError 403. */
 export const sameOriginOnly: Middleware = function sameOriginOnly(ctx, next) {
   if (isForeign(ctx)) {
     throw new HttpError(403, 'access_denied', 'This address answers pages of its own origin only.')
@@ -15,12 +18,13 @@ export const sameOriginOnly: Middleware = function sameOriginOnly(ctx, next) {
   return next()
 }
 
-// A browser or a proxy that loads ahead what somebody may click on has no one behind it yet (Fetch Metadata, Sec-Purpose).
-function isAhead({ req }: Context): boolean {
-  return `${req.headers['sec-purpose'] ?? req.headers.purpose ?? ''}`.includes('prefetch')
+// A prefetched address has no person behind it yet. Sec-Purpose is the standard, Purpose was sent by Chromium and Safari,
+// X-Moz by Firefox.
+function isPrefetch({ req: { headers } }: Context): boolean {
+  return `${headers['sec-purpose'] ?? headers.purpose ?? headers['x-moz'] ?? ''}`.includes('prefetch')
 }
 
-/** For addresses a person goes to: an image, a frame or a script of another site must not. */
+/** For addresses a person opens: another site may not load them as an image, a frame or a script. Throws HttpError 403. */
 export const noForeignSubresource: Middleware = function noForeignSubresource(ctx, next) {
   const destination = ctx.get('Sec-Fetch-Dest')
   if (isForeign(ctx) && destination !== 'document' && destination !== '') {
@@ -33,13 +37,13 @@ export const noForeignSubresource: Middleware = function noForeignSubresource(ct
   return next()
 }
 
-/** For addresses that do something: they are not to be loaded before anyone asked for them. */
-export const notAhead: Middleware = function notAhead(ctx, next) {
-  if (isAhead(ctx)) throw new HttpError(403, 'access_denied', 'This address must not be loaded ahead.')
+/** For addresses that change something: a browser may not prefetch them. Throws HttpError 403. */
+export const noPrefetch: Middleware = function noPrefetch(ctx, next) {
+  if (isPrefetch(ctx)) throw new HttpError(403, 'access_denied', 'This address must not be prefetched.')
   return next()
 }
 
-/** For addresses that only make sense as a place to go to. */
+/** For addresses that a browser has to navigate to. Throws HttpError 403. */
 export const navigationOnly: Middleware = function navigationOnly(ctx, next) {
   const mode = ctx.get('Sec-Fetch-Mode')
   if (mode !== '' && mode !== 'navigate') {

@@ -99,13 +99,18 @@ for (const mode of modes) {
   })
 }
 
-test('login and logout are not loaded ahead of a click', async t => {
+test('login and logout are not prefetched', async t => {
   const { browser } = await startTestServer(t)
   await signIn(browser)
   for (const path of ['/api/auth/login', '/api/auth/logout']) {
-    for (const purpose of ['prefetch', 'prefetch;prerender']) {
-      const response = await browser.navigate(path, { headers: { 'sec-purpose': purpose } })
-      t.is(response.statusCode, 403, `${path} ${purpose}`)
+    for (const headers of [
+      { 'sec-purpose': 'prefetch' },
+      { 'sec-purpose': 'prefetch;prerender' },
+      { purpose: 'prefetch' },
+      { 'x-moz': 'prefetch' }
+    ]) {
+      const response = await browser.navigate(path, { headers })
+      t.is(response.statusCode, 403, `${path} ${JSON.stringify(headers)}`)
       t.deepEqual(response.setCookies, [])
     }
   }
