@@ -74,10 +74,20 @@ const parameters = [
 ]
 const oddVersions = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/1.2', 'http/1.1', 'HTTP/', '']
 const headers: Readonly<Record<string, readonly string[]>> = {
-  Accept: ['text/html', 'application/json', '*/*', 'text/html;q=x', ',,,', 'a'.repeat(5000), '\x80'],
+  Accept: [
+    'text/html',
+    'application/json',
+    '*/*',
+    'text/html;q=x',
+    ',,,',
+    'a'.repeat(5000),
+    `"${'""'.repeat(7000)}${','.repeat(14_000)}`,
+    '\x80'
+  ],
   'Accept-Encoding': ['br', 'gzip;q=0', '*;q=0', 'identity;q=0, *;q=0', ';'],
   'If-None-Match': ['*', 'W/"', '"', 'W/""""'],
   'If-Modified-Since': ['now', 'Thu, 01 Jan 1970 00:00:00 GMT', '-1'],
+  'X-Moz': ['prefetch', 'x'],
   Range: ['bytes=0-', 'bytes=9-0', 'bytes='],
   'Sec-Fetch-Site': ['cross-site', 'same-origin', 'none', 'x'],
   'Sec-Fetch-Mode': ['navigate', 'cors', 'x'],
@@ -104,7 +114,7 @@ const headers: Readonly<Record<string, readonly string[]>> = {
   ]
 }
 const framing: typeof headers = {
-  Host: ['', 'elsewhere.example', '[', 'a b', '%'],
+  Host: ['', 'localhost:8080', 'elsewhere.example', '[', 'a b', '%'],
   'Content-Length': ['0', '5', '-1', '5, 5', '99999999999', 'x'],
   'Transfer-Encoding': ['chunked', 'identity', 'gzip, chunked', 'x'],
   Expect: ['100-continue', 'x'],
