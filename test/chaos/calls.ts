@@ -1,19 +1,19 @@
-// What a call to the token endpoint may meet, each event told in terms of the work (the token is spent) and the answer.
+// The events that a call to the token endpoint may meet, each described by the work (the token is spent) and the answer.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Exchange, type Fault, faults } from '../helpers/hostile-idp/index.js'
 import type { Answer } from '../helpers/hostile-idp/requests.js'
 
 export interface Call {
   readonly exchange: Exchange
-  /** Which process asks. */
+  /** The name of the process that asks. */
   readonly caller: string
-  /** Spends the token, and gives the answer that should follow. */
+  /** Spends the token, and returns the answer that should follow. */
   work(): Answer
-  /** Sends it; the book will say whether somebody was there to take it. */
+  /** Sends the answer. The book records whether the caller was still connected. */
   answer(answer: Answer): void
-  /** From here on it is certain that the answer never leaves whole. */
+  /** Records that the complete answer will never be sent. */
   withhold(): void
-  /** How long the caller waits. */
+  /** How long the caller waits before it answers its own request. */
   readonly timeLimitMs: number
   /** From 0 to 1. */
   random(): number
@@ -24,10 +24,12 @@ export type Behaviour = (call: Call) => void | Promise<void>
 // Shares of the caller's time limit, with room for a machine that is slow itself.
 const IN_TIME = 0.5
 const TOO_LATE = 1.2
+// A connection without an answer breaks after a while, as one through a gateway does.
+const BREAKS_AFTER = 1.5
 
 const answers: Behaviour = ({ work, answer }) => answer(work())
 
-/** The answer comes, in its time. */
+/** The answer arrives within the time limit. */
 export const fine = {
   answers,
   'answers late': async ({ work, answer, random, timeLimitMs }) => {
@@ -41,9 +43,13 @@ export const fine = {
   }
 } satisfies Record<string, Behaviour>
 
-/** It fails, and the token is as good as before. */
+/** The call fails and the token is not spent. */
 export const unspent = {
   hangs: instead(faults.hang()),
+  'breaks late': async ({ exchange, timeLimitMs }) => {
+    await pause(timeLimitMs * BREAKS_AFTER)
+    return faults.reset()(exchange)
+  },
   resets: instead(faults.reset()),
   'answers 500': instead(faults.status(500)),
   'answers a page': instead(faults.html(502)),
@@ -51,18 +57,32 @@ export const unspent = {
   'answers nonsense': instead(faults.notJson(200))
 } satisfies Record<string, Behaviour>
 
-/** The token is spent, and nobody will ever see the answer. */
-export const spent = {
+/** The token is spent, and the complete answer is never sent. */
+export const withholding = {
   'resets after': withheld(faults.reset()),
-  'hangs after': withheld(faults.hang()),
+  'breaks late after': async ({ exchange, work, withhold, timeLimitMs }) => {
+    work()
+    withhold()
+    await pause(timeLimitMs * BREAKS_AFTER)
+    exchange.response.socket?.resetAndDestroy()
+  },
   'breaks off': withheld(faults.half()),
-  'loses the answer': withheld(faults.html(504)),
+  'loses the answer': withheld(faults.html(504))
+} satisfies Record<string, Behaviour>
+
+/** The token is spent, and the answer comes after the time limit. */
+export const late = {
   'answers too late': async ({ work, answer, timeLimitMs }) => {
-    const late = work()
+    const made = work()
     await pause(timeLimitMs * TOO_LATE)
-    answer(late)
+    answer(made)
   }
 } satisfies Record<string, Behaviour>
+
+/** In dual mode a refresh has a second step, which asks for the public scopes alone. */
+export function isSecondStep({ exchange }: Call): boolean {
+  return exchange.request.form.scope === 'viewables:read'
+}
 
 function instead(fault: Fault): Behaviour {
   return ({ exchange }) => fault(exchange)
@@ -76,10 +96,10 @@ function withheld(fault: Fault): Behaviour {
   }
 }
 
-/** Keeps calls before anything is spent; who goes away meanwhile has spent nothing. */
+/** Keeps calls waiting before the token is spent. A caller that hangs up meanwhile has spent nothing. */
 export interface Hold {
   readonly behaviour: Behaviour
-  /** The first that waits here. */
+  /** The process whose call arrived first. */
   readonly caller: Promise<string>
   release(): void
 }

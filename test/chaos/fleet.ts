@@ -1,4 +1,4 @@
-// Server processes, started as an operator starts them: by the program itself, with settings from the environment.
+// Server processes, started with the program itself, as an operator starts them, and with settings from the environment.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -13,7 +13,10 @@ export interface FleetOptions {
   readonly idp: HostileIdp
   readonly callbackUrl: string
   readonly timeLimitMs: number
-  readonly redisUrl: string | undefined
+  /** The address under which the process in that place reaches Redis. */
+  readonly redisUrl: (place: number) => string | undefined
+  /** Further settings, read when a process starts; they replace those of every process. */
+  readonly environment: (place: number) => Readonly<Record<string, string>>
   /** Any folder; none of its files count as settings. */
   readonly cwd: string
 }
@@ -27,24 +30,24 @@ export interface LogLine {
 }
 
 export interface Replica {
-  /** Differs for every process that ever ran: `1.2` is the second one in place 1. */
+  /** Unique for every process that ever ran: `1.2` is the second one in place 1. */
   readonly name: string
   readonly place: number
   readonly url: string
   /** `kill -9`. */
   kill(): Promise<void>
-  /** SIGTERM: it finishes what is under way. Gives the exit code. */
+  /** Sends SIGTERM, upon which it finishes its work. Resolves with the exit code. */
   stop(): Promise<number | null>
   pause(): void
   resume(): void
 }
 
 export interface Fleet {
-  /** Those that answer, or are about to be found dead. */
+  /** The running processes. One that has just died may still be among them. */
   readonly replicas: readonly Replica[]
   /** Everything any process logged. */
   readonly lines: readonly LogLine[]
-  /** What was written to the standard error output; nothing should be. */
+  /** Lines of the standard error output. There should be none. */
   readonly complaints: readonly string[]
   killedAt(process: string): number | undefined
   /** By the name of the process. */
@@ -53,7 +56,14 @@ export interface Fleet {
   start(place: number): Promise<void>
 }
 
+export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
 const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
+
+// No server outlives the suite, however the suite ends.
+const children = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
 
 export async function startFleet(scope: Scope, options: FleetOptions): Promise<Fleet> {
   const running = new Set<Replica>()
@@ -109,8 +119,10 @@ async function launch(
   options: FleetOptions,
   heard: Listeners
 ): Promise<Replica> {
-  const child = spawn(process.execPath, [program], { cwd: options.cwd, env: environment(name, options) })
+  const child = spawn(process.execPath, [program], { cwd: options.cwd, env: environment({ name, place }, options) })
   const ended = once(child, 'close')
+  children.add(child)
+  child.once('exit', () => children.delete(child))
   const errors: string[] = []
   createInterface(child.stderr).on('line', text => {
     errors.push(text)
@@ -146,12 +158,14 @@ async function launch(
   }
 }
 
-function environment(name: string, { mode, idp, callbackUrl, timeLimitMs, redisUrl }: FleetOptions) {
+function environment({ name, place }: Pick<Replica, 'name' | 'place'>, options: FleetOptions) {
+  const { mode, idp, callbackUrl, timeLimitMs } = options
+  const redisUrl = options.redisUrl(place)
   return {
     PORT: '0',
     PLATFORM_AUTH_HOST: '127.0.0.1',
     PLATFORM_AUTH_MODE: mode,
-    SERVER_SESSION_SECRET: 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe',
+    SERVER_SESSION_SECRET: SESSION_SECRET,
     PLATFORM_CLIENT_ID: idp.clientId,
     PLATFORM_CLIENT_SECRET: secretOf(name),
     PLATFORM_CALLBACK_URL: callbackUrl,
@@ -161,7 +175,8 @@ function environment(name: string, { mode, idp, callbackUrl, timeLimitMs, redisU
     PLATFORM_REVOCATION_ENDPOINT: idp.revocationEndpoint,
     PLATFORM_END_SESSION_ENDPOINT: idp.endSessionEndpoint,
     PLATFORM_TIMEOUT: String(timeLimitMs / 1000),
-    ...(redisUrl !== undefined && { REDIS_URL: redisUrl })
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+    ...options.environment(place)
   }
 }
 

@@ -1,52 +1,39 @@
-// The chaos suite: the real program under everything that can go wrong around it. Prints what happened; ends with code 1
-// when a login was lost that could have been saved.
-import { killedOwner } from './killed-owner.js'
-import { type Options, parseOptions, type Scenario } from './options.js'
-import { providerOutage } from './provider-outage.js'
-import { redisOutage } from './redis-outage.js'
-import { createReport, type Report } from './report.js'
-import { storm } from './storm.js'
-import { thousandRequests } from './thousand.js'
+// The chaos suite: the real program under everything that can go wrong around it. It prints what happened and a table,
+// and exits with code 1 when a login was lost that could have been kept.
+import { parseOptions } from './options.js'
+import { createReport, type Row, tableOf } from './report.js'
+import { busyScenarios, type Play, quietScenarios, scenarioNames } from './scenarios.js'
 
-const play: Readonly<Record<Scenario, (report: Report, options: Options) => Promise<void>>> = {
-  async storm(report, { seeds, processes, modes, troubles, seconds, people }) {
-    for (const seed of seeds) {
-      for (const count of processes) {
-        for (const mode of modes) {
-          for (const trouble of count > 1 ? troubles : (['none'] as const)) {
-            await storm(report, { seed, mode, processes: count, trouble, seconds, people })
-          }
-        }
-      }
-    }
-  },
-  async thousand(report, { modes }) {
-    for (const mode of modes) await thousandRequests(report, { seed: 1, mode })
-  },
-  async 'killed-owner'(report, { modes }) {
-    for (const mode of modes) await killedOwner(report, { seed: 1, mode, moment: 'first' })
-    if (modes.includes('dual')) await killedOwner(report, { seed: 1, mode: 'dual', moment: 'second' })
-  },
-  'redis-outage': (report, { full }) =>
-    redisOutage(report, { seed: 1, mode: 'dual', people: 60, outageSeconds: full ? 30 : 6 }),
-  'provider-outage': (report, { full }) =>
-    providerOutage(report, { seed: 1, processes: 1, outageSeconds: full ? 30 : 6 })
-}
+// An exit handler of the fleet ends the servers.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-const options = parseOptions(
-  process.argv.slice(2),
-  text => process.stdout.write(text),
-  text => process.stderr.write(text)
-)
+const print = (text: string) => process.stdout.write(text)
+const options = parseOptions(process.argv.slice(2), scenarioNames, print, text => process.stderr.write(text))
 if (options === 'helped') process.exitCode = 0
 else if (options) {
-  const report = createReport(text => process.stdout.write(text))
-  for (const scenario of options.only) {
-    await play[scenario](report, options).catch((error: Error) =>
-      report.check('played to its end', false, error.message)
-    )
+  const playsOf = (scenarios: typeof quietScenarios) => options.only.flatMap(name => scenarios[name]?.(options) ?? [])
+  const rows = new Map<number, readonly Row[]>()
+  const counts = { passed: 0, failed: 0 }
+
+  /** Prints at its end, so that the lines of scenarios that are played at the same time do not mix. */
+  async function playOne(play: Play, position: number): Promise<void> {
+    const lines: string[] = []
+    const report = createReport(text => lines.push(text))
+    await play(report).catch((error: Error) => report.check('played to its end', false, error.message))
+    print(lines.join(''))
+    rows.set(position, report.rows)
+    counts.passed += report.passed
+    counts.failed += report.failed
   }
-  const { passed, failed } = report
-  process.stdout.write(`\n  ${passed} checks passed\n${failed > 0 ? `  ${failed} checks failed\n` : ''}`)
-  process.exitCode = failed > 0 ? 1 : 0
+
+  const busy = [...playsOf(busyScenarios).entries()]
+  const quiet = playsOf(quietScenarios).map((play, index) => [busy.length + index, play] as const)
+  async function playFrom(waiting: (readonly [position: number, play: Play])[]): Promise<void> {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await playOne(next[1], next[0])
+  }
+  await Promise.all([playFrom(busy), ...Array.from({ length: options.atOnce }, () => playFrom(quiet))])
+  const ordered = [...rows].sort(([a], [b]) => a - b).flatMap(([, of]) => of)
+  print(`\n${tableOf(ordered)}`)
+  print(`\n  ${counts.passed} checks passed\n${counts.failed > 0 ? `  ${counts.failed} checks failed\n` : ''}`)
+  process.exitCode = counts.failed > 0 ? 1 : 0
 } else process.exitCode = 2

@@ -12,28 +12,40 @@ export interface Options {
   /** Of each storm. */
   readonly seconds: number
   readonly people: number
-  readonly only: readonly Scenario[]
+  /** Names of scenarios. */
+  readonly only: readonly string[]
+  /** How many scenarios that mostly wait are played at the same time. */
+  readonly atOnce: number
   readonly full: boolean
 }
 
-const scenarios = ['storm', 'thousand', 'killed-owner', 'redis-outage', 'provider-outage'] as const
-export type Scenario = (typeof scenarios)[number]
+// The short run is for every change, the full one for a release.
+const SHORT = { processes: '4', modes: 'dual', troubles: 'redis,kill', seconds: '4', people: '60' }
+const FULL = { processes: '1,4', modes: 'single,dual', troubles: 'redis,kill,restart', seconds: '10', people: '120' }
 
-const USAGE = `Usage: npm run test:chaos -- [options]
+const usage = (scenarios: readonly string[]) => `Usage: npm run test:chaos -- [options]
 
-  --seeds 1..10      seeds of the storms, a range or a list (default 1)
-  --processes 1,4    storms with one server process, with four, or both (default)
-  --modes dual       single, dual, or both (default)
-  --troubles redis   what else goes wrong with four processes: ${troubleKinds.join(', ')} (default redis,kill)
-  --seconds 30       length of each storm (default 6)
-  --people 200       simulated browsers in a storm, each with three tabs (default 120)
-  --only storm       of ${scenarios.join(', ')}: these alone
-  --full             outages at their full length, 30 seconds
+  --only storm       the scenarios to play (default all): ${scenarios.join(', ')}
+  --full             every variant at its full length
+  --modes dual       single, dual, or both (default ${SHORT.modes}, with --full ${FULL.modes})
+  --at-once 4        how many scenarios that mostly wait are played at the same time (default 6)
+
+For storms:
+  --seeds 1..10      a range or a list (default 1)
+  --processes 1,4    one server process, four, or both (default ${SHORT.processes}, with --full ${FULL.processes})
+  --troubles redis   other failures with four processes: ${troubleKinds.join(', ')}
+                     (default ${SHORT.troubles}, with --full ${FULL.troubles})
+  --seconds 30       length of each storm (default ${SHORT.seconds}, with --full ${FULL.seconds})
+  --people 200       simulated browsers, each with three tabs (default ${SHORT.people}, with --full ${FULL.people})
 `
 
-/** Undefined: the command line makes no sense, and `complain` was told how it could. `helped`: `say` was told all there is. */
+/**
+ * Returns undefined when the command line is wrong, after `complain` was told why, and `helped` after `say` was given
+ * the usage text.
+ */
 export function parseOptions(
   args: readonly string[],
+  scenarios: readonly string[],
   say: (text: string) => void,
   complain: (text: string) => void
 ): Options | 'helped' | undefined {
@@ -42,32 +54,35 @@ export function parseOptions(
       args: [...args],
       options: {
         seeds: { type: 'string', default: '1' },
-        processes: { type: 'string', default: '1,4' },
-        modes: { type: 'string', default: 'single,dual' },
-        troubles: { type: 'string', default: 'redis,kill' },
-        seconds: { type: 'string', default: '6' },
-        people: { type: 'string', default: '120' },
+        processes: { type: 'string' },
+        modes: { type: 'string' },
+        troubles: { type: 'string' },
+        seconds: { type: 'string' },
+        people: { type: 'string' },
         only: { type: 'string', default: scenarios.join(',') },
+        'at-once': { type: 'string', default: '6' },
         full: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false }
       }
     })
     if (values.help) {
-      say(USAGE)
+      say(usage(scenarios))
       return 'helped'
     }
+    const given = { ...(values.full ? FULL : SHORT), ...values }
     return {
       seeds: numbers(values.seeds),
-      processes: numbers(values.processes),
-      modes: chosen(['single', 'dual'], values.modes),
-      troubles: chosen(troubleKinds, values.troubles),
-      seconds: numbers(values.seconds)[0] as number,
-      people: numbers(values.people)[0] as number,
+      processes: numbers(given.processes),
+      modes: chosen(['single', 'dual'], given.modes),
+      troubles: chosen(troubleKinds, given.troubles),
+      seconds: numbers(given.seconds)[0] as number,
+      people: numbers(given.people)[0] as number,
       only: chosen(scenarios, values.only),
+      atOnce: numbers(values['at-once'])[0] as number,
       full: values.full
     }
   } catch (error) {
-    complain(`${(error as Error).message}\n\n${USAGE}`)
+    complain(`${(error as Error).message}\n\n${usage(scenarios)}`)
     return undefined
   }
 }

@@ -1,10 +1,10 @@
-// A page that asks at regular intervals, one request at a time, and waits as long as it is told to.
+// A page that asks at regular intervals, one request at a time, and waits for as long as Retry-After says.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../helpers/browser.js'
 
 export interface Answer {
   readonly at: number
-  /** 0: the connection ended without an answer. */
+  /** 0 when the connection ended without an answer. */
   readonly status: number
   readonly durationMs: number
   readonly retryAfter: string | undefined
@@ -15,6 +15,9 @@ export interface PollOptions {
   readonly everyMs: number
   readonly hasEnded: () => boolean
 }
+
+/** Longer than any server may take, so that one which never answers does not stop the suite. */
+const LONGEST_ANSWER_MS = 30_000
 
 export async function poll(browser: Browser, options: PollOptions): Promise<Answer[]> {
   const { path, everyMs, hasEnded } = options
@@ -30,10 +33,11 @@ export async function poll(browser: Browser, options: PollOptions): Promise<Answ
   return answers
 }
 
-/** Never rejects: what was not answered is for the scenario to count. */
+/** Never rejects, because scenarios count the requests without an answer. */
 export async function ask(browser: Browser, path: string): Promise<Answer> {
   const at = performance.now()
-  const response = await browser.fetch(path).catch(() => undefined)
+  const signal = AbortSignal.timeout(LONGEST_ANSWER_MS)
+  const response = await browser.fetch(path, { signal }).catch(() => undefined)
   return {
     at,
     status: response?.statusCode ?? 0,

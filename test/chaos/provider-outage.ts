@@ -1,4 +1,4 @@
-// The provider is away for a while: people whose tokens are good should not notice, the others must not lose their login.
+// The provider is away for a while. People whose tokens are valid should not notice, and the others must keep their login.
 import { setTimeout as pause } from 'node:timers/promises'
 import { signIn } from '../helpers/server.js'
 import { fine, unspent } from './calls.js'
@@ -10,32 +10,33 @@ import { createScope } from './scope.js'
 import { setStage, tokenPath } from './stage.js'
 import { countEach, spread } from './tally.js'
 
-const PEOPLE = 200
 const CALM_MS = 3000
 const EVERY_MS = 1000
 const BACK_WITHIN_MS = 5000
-/** What a busy machine may add to an answer that takes a millisecond or two. */
+/** The delay that a busy machine may add to an answer that takes a millisecond or two. */
 const UNNOTICED_MS = 50
 
 export interface ProviderOutageOptions {
   readonly seed: number
   readonly processes: number
+  /** Active ones, and as many with expired tokens. */
+  readonly people: number
   readonly outageSeconds: number
 }
 
 export async function providerOutage(report: Report, options: ProviderOutageOptions): Promise<void> {
-  const { seed, processes, outageSeconds } = options
+  const { seed, processes, people, outageSeconds } = options
   const mode = 'dual'
   report.title(
-    `the provider away for ${outageSeconds} s: ${PEOPLE} active and ${PEOPLE} expired sessions, ${mode} mode`
+    `the provider away for ${outageSeconds} s: ${people} active and ${people} expired sessions, ${mode} mode`
   )
   const scope = createScope()
   try {
     const stage = await setStage(scope, { seed, mode, processes, withRedis: processes > 1, timeLimitMs: 2000 })
     const { provider } = stage
     const { settings } = provider.idp
-    const active = Array.from({ length: PEOPLE }, stage.newBrowser)
-    const expired = Array.from({ length: PEOPLE }, stage.newBrowser)
+    const active = Array.from({ length: people }, stage.newBrowser)
+    const expired = Array.from({ length: people }, stage.newBrowser)
     settings.accessTokenLifetimeSeconds = 1
     await eachOf(expired, browser => signIn(browser))
     settings.accessTokenLifetimeSeconds = 3600
@@ -91,9 +92,14 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
       backMs.every(Number.isFinite),
       `${backMs.filter(ms => !Number.isFinite(ms)).length} not`
     )
+    report.row({
+      failure: `The provider is away for ${outageSeconds} s (${mode})`,
+      logins: 2 * people,
+      lost: pages.filter(answers => answers.some(({ status }) => status === 401)).length
+    })
     report.check(
       'the provider is asked once a second for each session at the most',
-      calls <= PEOPLE * (outageSeconds + 1),
+      calls <= people * (outageSeconds + 1),
       `${calls} calls`
     )
   } finally {
@@ -101,7 +107,7 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
   }
 }
 
-/** In turn: it answers that it is broken, it does not answer, it is not there. */
+/** Three failures, each for a third of the time: status 500, no answer, and no connection. */
 async function goAway(provider: Provider, ms: number): Promise<void> {
   provider.follow(unspent['answers 500'])
   await pause(ms / 3)

@@ -1,8 +1,9 @@
-// Redis is killed under load, and comes back empty after a while.
+// Redis is killed under load and comes back empty. Requests that need a refresh are told to come back.
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Browser } from '../helpers/browser.js'
 import { signIn } from '../helpers/server.js'
 import { eachOf } from './each-of.js'
-import { poll } from './poller.js'
+import { ask, poll } from './poller.js'
 import type { Report } from './report.js'
 import { createScope } from './scope.js'
 import { type Mode, type Stage, setStage, tokenPath } from './stage.js'
@@ -14,6 +15,7 @@ const CALM_MS = 3000
 const EVERY_MS = 500
 const LONGEST_DELAY_MS = 6000
 const RECOVERED_WITHIN_MS = 3000
+const SERVED_WITHIN_MS = 30_000
 
 export interface RedisOutageOptions {
   readonly seed: number
@@ -42,7 +44,7 @@ export async function redisOutage(report: Report, options: RedisOutageOptions): 
     await pause(outageSeconds * 1000)
     await stage.redis?.restart()
     const restartedAt = performance.now()
-    await everyoneUses(stage, 'redis')
+    await everyoneUses(stage, 'redis', restartedAt + 10 * RECOVERED_WITHIN_MS)
     const recoveredMs = Math.round(performance.now() - restartedAt)
     await pause(CALM_MS)
     hasEnded = true
@@ -50,11 +52,16 @@ export async function redisOutage(report: Report, options: RedisOutageOptions): 
 
     const before = spread(answers.filter(({ at, durationMs }) => at + durationMs < killedAt).map(durationOf))
     const after = spread(answers.filter(({ at, durationMs }) => at + durationMs >= killedAt).map(durationOf))
-    const unwanted = answers.filter(({ status }) => status !== 200)
+    const unwanted = answers.filter(
+      ({ status, retryAfter }) => status !== 200 && !(status === 503 && Number(retryAfter) >= 1)
+    )
+    const back = await Promise.all(browsers.map(browser => isServed(browser, tokenPath(mode))))
+    const lost = back.filter(is => !is).length
+    const reuses = stage.provider.idp.reuses.length
     report.figures({
       answers: countEach(answers.map(({ status }) => String(status))),
       'provider calls': stage.provider.refreshCalls,
-      'reuses seen by the provider': stage.provider.idp.reuses.length
+      'reuses seen by the provider': reuses
     })
     report.figures({
       'ms before: median': before.median,
@@ -68,9 +75,16 @@ export async function redisOutage(report: Report, options: RedisOutageOptions): 
       'longest delay added, ms': Math.max(0, after.longest - before.longest),
       'ms until every process used Redis again': recoveredMs
     })
-    report.check('every answer is 200', unwanted.length === 0, countEach(unwanted.map(({ status }) => String(status))))
+    report.check(
+      'every answer is 200, or 503 with Retry-After',
+      unwanted.length === 0,
+      countEach(unwanted.map(({ status }) => String(status)))
+    )
+    report.check('no login lost', lost === 0, String(lost))
+    report.check('no token was used twice', reuses === 0, String(reuses))
     report.check('the delay is bounded', after.longest <= LONGEST_DELAY_MS, `${after.longest} ms`)
     report.check('Redis is used again soon', recoveredMs <= RECOVERED_WITHIN_MS, `${recoveredMs} ms`)
+    report.row({ failure: `Redis killed under load for ${outageSeconds} s (${mode})`, logins: people, lost })
   } finally {
     await scope.close()
   }
@@ -80,10 +94,21 @@ function durationOf({ durationMs }: { readonly durationMs: number }): number {
   return durationMs
 }
 
-/** Until `/readyz` of every process names that store. */
-async function everyoneUses({ fleet }: Stage, store: string): Promise<void> {
+/** Asks until there is an answer that tells whether the login lives. */
+async function isServed(browser: Browser, path: string): Promise<boolean> {
+  const deadline = performance.now() + SERVED_WITHIN_MS
+  while (performance.now() < deadline) {
+    const { status } = await ask(browser, path)
+    if (status === 200 || status === 401) return status === 200
+    await pause(500)
+  }
+  return false
+}
+
+/** Waits until `/readyz` of every process names that store, or until the deadline. */
+async function everyoneUses({ fleet }: Stage, store: string, deadline: number): Promise<void> {
   for (const { url } of fleet.replicas) {
-    for (;;) {
+    while (performance.now() < deadline) {
       const answer = (await (await fetch(`${url}/readyz`)).json()) as { store?: string }
       if (answer.store === store) break
       await pause(20)

@@ -1,4 +1,4 @@
-// What every scenario plays on: a provider, servers behind a proxy, and a Redis where there are several of them.
+// The stage of every scenario: a provider, servers behind a load balancer, and Redis where there are several servers.
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 import { createRandom } from '../helpers/random.js'
@@ -8,6 +8,7 @@ import { type Fleet, startFleet } from './fleet.js'
 import { type Provider, startProvider } from './provider.js'
 import { type LoadBalancer, startProxy } from './proxy.js'
 import type { Scope } from './scope.js'
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
 export type Mode = 'single' | 'dual'
 
@@ -16,7 +17,13 @@ export interface StageOptions {
   readonly mode: Mode
   readonly processes: number
   readonly withRedis: boolean
+  /** Puts a TCP proxy between each process and Redis, for scenarios that disturb this connection. */
+  readonly hasRedisProxies?: boolean
+  /** Arguments of redis-server. */
+  readonly redisArguments?: readonly string[]
   readonly timeLimitMs: number
+  /** Further settings of the process in a place. */
+  readonly environment?: (place: number) => Readonly<Record<string, string>>
 }
 
 export interface Stage {
@@ -24,16 +31,23 @@ export interface Stage {
   readonly fleet: Fleet
   readonly proxy: LoadBalancer
   readonly redis: RedisServer | undefined
+  /** One for each place if there are any. */
+  readonly redisProxies: readonly TcpProxy[]
   newBrowser(): Browser
 }
 
-/** The address people know; which server answers there is the proxy's business. */
+/** The address that people know. The load balancer decides which server answers there. */
 export const ORIGIN = 'http://localhost:8080'
 const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
 
 export async function setStage(scope: Scope, options: StageOptions): Promise<Stage> {
-  const { seed, mode, processes, withRedis, timeLimitMs } = options
-  const redis = withRedis ? await startRedis(scope) : undefined
+  const { seed, mode, processes, withRedis, hasRedisProxies = false, redisArguments = [] } = options
+  const { timeLimitMs, environment = () => ({}) } = options
+  const redis = withRedis ? await startRedis(scope, [...redisArguments]) : undefined
+  const redisProxies =
+    redis && hasRedisProxies
+      ? await Promise.all(Array.from({ length: processes }, () => startTcpProxy(scope, redis.port)))
+      : []
   const provider = await startProvider(scope, { seed, callbackUrl: CALLBACK_URL, timeLimitMs })
   const fleet = await startFleet(scope, {
     size: processes,
@@ -41,7 +55,8 @@ export async function setStage(scope: Scope, options: StageOptions): Promise<Sta
     idp: provider.idp,
     callbackUrl: CALLBACK_URL,
     timeLimitMs,
-    redisUrl: redis?.url,
+    redisUrl: place => (redisProxies[place] ? `redis://127.0.0.1:${redisProxies[place].port}` : redis?.url),
+    environment,
     cwd: await tempFolder(scope)
   })
   const proxy = await startProxy(scope, { targets: () => fleet.replicas, random: createRandom(seed + 3_000_000) })
@@ -50,6 +65,7 @@ export async function setStage(scope: Scope, options: StageOptions): Promise<Sta
     fleet,
     proxy,
     redis,
+    redisProxies,
     newBrowser: () =>
       createBrowser(scope, { origin: ORIGIN, connectTo: { [ORIGIN]: proxy.url }, cookies: createCookieJar() })
   }

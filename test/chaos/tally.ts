@@ -1,4 +1,4 @@
-// What the people of a run saw, counted.
+// Counts of the answers that the people of a run saw.
 import type { Verdict } from './verdict.js'
 
 export interface Tally {
@@ -6,14 +6,14 @@ export interface Tally {
   failedLogins: number
   logouts: number
   requests: number
-  /** No answer: the tab was closed, or the connection broke. */
+  /** Requests without an answer, because the tab was closed or the connection broke. */
   unanswered: number
   readonly statuses: Map<number, number>
   /** Milliseconds from request to answer. */
   readonly durations: number[]
-  /** Logins that were gone although their person had not ended them. */
+  /** Logins that were gone although their person had not logged out. */
   readonly gone: Verdict[]
-  /** Answers that should never be, in words. */
+  /** Descriptions of answers that must never occur. */
   readonly faults: string[]
 }
 

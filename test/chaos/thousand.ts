@@ -51,6 +51,9 @@ export async function thousandRequests(report: Report, { seed, mode }: { seed: n
     const expected = mode === 'dual' ? 2 : 1
     report.check(`the provider is asked ${expected === 1 ? 'once' : 'twice'}`, calls === expected, String(calls))
     report.check('every process took part', askers.size === PROCESSES, String(askers.size))
+    const refused = responses.filter(({ statusCode }) => statusCode === 401).length
+    const failure = `${REQUESTS} parallel requests on one expired session (${mode})`
+    report.row({ failure, logins: 1, lost: refused > 0 ? 1 : 0, remark: `${calls} provider calls` })
   } finally {
     await scope.close()
   }

@@ -1,16 +1,15 @@
-// What else goes wrong while the provider does: Redis dies, processes die, from a seed.
+// Further failures during a storm, made from a seed: Redis is killed, or processes are.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RedisServer } from '../helpers/redis-server.js'
 import type { Fleet } from './fleet.js'
 
-/** `kill` is `kill -9`, `restart` is what a deployment does: SIGTERM, and a new process in its place. */
+/** `kill` is `kill -9`. `restart` is a deployment: SIGTERM, and a new process in the same place. */
 export const troubleKinds = ['none', 'redis', 'kill', 'restart'] as const
 export type TroubleKind = (typeof troubleKinds)[number]
 
 export interface Trouble {
-  /** Everything runs again when it resolves. */
+  /** Resolves when everything runs again. */
   end(): Promise<void>
-  wasRedisAway(from: number, to: number): boolean
   figures(): Readonly<Record<string, string | number>>
 }
 
@@ -20,24 +19,18 @@ interface TroubleParts {
   readonly random: () => number
 }
 
-// Until the last process has noticed that Redis is back.
-const NOTICED_MS = 2000
-
 export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
   const { fleet, redis, random } = parts
-  const absences: { readonly from: number; until: number }[] = []
-  const counts = { killed: 0, stopped: 0, exitCodes: [] as (number | null)[] }
+  const counts = { redisKilled: 0, killed: 0, stopped: 0, exitCodes: [] as (number | null)[] }
   let hasEnded = false
 
   async function killRedis(server: RedisServer): Promise<void> {
     await pause(2000 + random() * 2000)
     if (hasEnded) return
-    const absence = { from: performance.now(), until: Number.POSITIVE_INFINITY }
-    absences.push(absence)
+    counts.redisKilled++
     await server.kill()
     await pause(100 + random() * 1400)
     await server.restart()
-    absence.until = performance.now() + NOTICED_MS
   }
 
   async function endProcess(): Promise<void> {
@@ -69,13 +62,12 @@ export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
       hasEnded = true
       await running
     },
-    wasRedisAway: (from, to) => absences.some(absence => absence.from < to && from < absence.until),
     figures(): Readonly<Record<string, string | number>> {
       switch (kind) {
         case 'none':
           return {}
         case 'redis':
-          return { 'Redis killed and restarted': absences.length }
+          return { 'Redis killed and restarted': counts.redisKilled }
         case 'kill':
           return { 'processes killed': counts.killed }
         case 'restart':

@@ -1,75 +1,66 @@
-// Whether a login that is gone could have been saved: decided from the provider's book and the list of what was killed.
+// The verdict on a login that is gone, decided from the provider's book and from the list of killed processes.
 import type { Grant, Reuse, Rotation } from './book.js'
 
+/**
+ * - `lost`: the servers should have kept it
+ * - `in flight`: its refresh token was in flight in a process that was killed before the provider's answer reached it,
+ *   which is the one accepted exception
+ * - `ended`: the provider spent the refresh token and never sent the new one, so that no client could have kept it
+ */
 export interface Verdict {
-  readonly kind: 'unavoidable' | 'lost'
+  readonly kind: 'lost' | 'in flight' | 'ended'
   readonly why: string
-  /** For a loss that should not have been: what happened, for whoever has to find out why. */
+  /** The history of a loss. */
   readonly story?: string
-  /** How long a process that was killed had had the answer that went with it, in milliseconds. */
+  /** For a killed process, the milliseconds from the provider's answer to the kill. */
   readonly heldMs?: number
 }
 
 export interface Circumstances {
-  /** When the process that showed this client secret was killed without warning. */
+  /** When the process with this client secret was killed without warning. */
   killedAt(caller: string): number | undefined
-  /** Whether Redis could not be used, by every process, at some time between the two moments. */
-  wasRedisAway(from: number, to: number): boolean
-  /** How long the servers wait for the provider. */
-  readonly timeLimitMs: number
 }
 
-// A process that lived this long after the provider's answer had the time to hand it on; one killed sooner may not have
-// read it yet on a machine that is as busy as this one.
-const HAND_ON_MS = 250
-// The provider sees a request later than its caller's timer began, much later when all share two busy cores. A server
-// that gives up for another reason than the time gives up at any moment, also in the first half.
-const PATIENCE = 0.5
+// On a busy machine, a process that is killed sooner than this after the provider's answer may not have read it yet.
+const READ_MS = 250
 
-/** Why a login that its person did not end is gone. */
+/** The reason why a login is gone that its person did not end. */
 export function judgeLoss(grant: Grant | undefined, circumstances: Circumstances): Verdict {
   if (!grant) return lost('the provider does not know this login')
   const [first] = grant.reuses
-  return first ? judgeReuse(grant, first, circumstances) : lost('the provider would still have renewed it')
+  return first ? judgeReuse(grant, first, circumstances) : lost('the provider would still have refreshed it')
 }
 
-/** Why a spent token was shown again. */
-export function judgeReuse(grant: Grant, reuse: Reuse, circumstances: Circumstances): Verdict {
+/** The reason why a spent token was used again. */
+export function judgeReuse(grant: Grant, reuse: Reuse, { killedAt }: Circumstances): Verdict {
   const rotation = grant.rotations.find(({ spent }) => spent === reuse.token)
   if (!rotation) return lost('the provider never spent it')
-  if (rotation.fate === 'withheld') return unavoidable('the provider kept its answer')
-  const killedAt = circumstances.killedAt(rotation.caller)
-  if (killedAt !== undefined && killedAt < diedUntil(rotation)) {
-    if (rotation.fate !== 'answered') return unavoidable('the process was killed before the answer came')
-    const heldMs = Math.max(0, killedAt - rotation.settledAt)
-    return { ...unavoidable('the process was killed with the answer just received'), heldMs }
+  if (rotation.fate === 'withheld') return { kind: 'ended', why: 'the provider kept its answer' }
+  const killed = killedAt(rotation.caller)
+  if (killed !== undefined && killed < answerReadAt(rotation)) {
+    if (rotation.fate !== 'answered') return inFlight('the process was killed before the answer came')
+    const heldMs = Math.max(0, killed - rotation.settledAt)
+    return { ...inFlight('the process was killed with the answer just received'), heldMs }
   }
-  const waited = rotation.settledAt - rotation.askedAt
-  if (rotation.fate === 'hung up' && waited >= circumstances.timeLimitMs * PATIENCE) {
-    return unavoidable('the answer came after the time limit')
-  }
-  const story = tell(rotation, reuse, killedAt)
-  if (circumstances.wasRedisAway(rotation.askedAt, reuse.at))
-    return lost('renewed twice around an absence of Redis', story)
-  const why = rotation.fate === 'answered' ? 'renewed again after the answer' : `renewed twice (${rotation.fate})`
-  return lost(why, story)
+  const why = rotation.fate === 'answered' ? 'used again after the answer' : `used twice (${rotation.fate})`
+  return lost(why, tell(rotation, reuse, killed))
 }
 
-function tell({ caller, askedAt, fate, settledAt }: Rotation, reuse: Reuse, killedAt: number | undefined): string {
+function tell({ caller, askedAt, fate, settledAt }: Rotation, reuse: Reuse, killed: number | undefined): string {
   const after = (at: number) => `${Math.round(at - askedAt)} ms`
-  const times = `${fate} after ${after(settledAt)}, shown again by process ${reuse.caller} after ${after(reuse.at)}`
-  const end = killedAt === undefined ? '' : ` (killed after ${after(killedAt)})`
+  const times = `${fate} after ${after(settledAt)}, used again by process ${reuse.caller} after ${after(reuse.at)}`
+  const end = killed === undefined ? '' : ` (killed after ${after(killed)})`
   return `at ${Math.round(askedAt)} ms process ${caller}${end} spent it, ${times}`
 }
 
-function diedUntil({ fate, settledAt }: Rotation): number {
-  return fate === 'answered' ? settledAt + HAND_ON_MS : Number.POSITIVE_INFINITY
+function answerReadAt({ fate, settledAt }: Rotation): number {
+  return fate === 'answered' ? settledAt + READ_MS : Number.POSITIVE_INFINITY
 }
 
 function lost(why: string, story?: string): Verdict {
   return { kind: 'lost', why, ...(story !== undefined && { story }) }
 }
 
-function unavoidable(why: string): Verdict {
-  return { kind: 'unavoidable', why }
+function inFlight(why: string): Verdict {
+  return { kind: 'in flight', why }
 }

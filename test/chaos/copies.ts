@@ -1,0 +1,47 @@
+// Copies of session cookies from before a logout. No server may let them in afterwards.
+import type { Browser } from '../helpers/browser.js'
+import { direct, type Logins } from './logins.js'
+import { ORIGIN, type Stage } from './stage.js'
+
+export interface Copies {
+  /** Shows each copy to each process but the one that did the logout. */
+  tryAll(): Promise<void>
+  /** How often a copy was let in. */
+  readonly letIn: number
+  readonly tries: number
+}
+
+// A 502 means that the cookie was accepted, and that the provider then refused the revoked token.
+function isLetIn(status: number): boolean {
+  return status !== 401 && status !== 503 && status !== 0
+}
+
+/** Logs these browsers out at the process in place 0. */
+export async function logOut(stage: Stage, logins: Logins, browsers: readonly Browser[]): Promise<Copies> {
+  const copies = browsers.map(browser => browser.clone())
+  await Promise.all(
+    browsers.map(async browser => {
+      direct(stage, browser, 0)
+      const { statusCode } = await browser.navigate('/api/auth/logout', { from: ORIGIN })
+      if (statusCode !== 302) throw new Error(`The logout answered ${statusCode}.`)
+    })
+  )
+  let letIn = 0
+  let tries = 0
+  return {
+    async tryAll() {
+      const others = stage.fleet.replicas.filter(({ place }) => place !== 0)
+      for (const { place } of others) {
+        const answers = await Promise.all(copies.map(copy => logins.ask(copy, place)))
+        tries += answers.length
+        letIn += answers.filter(({ status }) => isLetIn(status)).length
+      }
+    },
+    get letIn() {
+      return letIn
+    },
+    get tries() {
+      return tries
+    }
+  }
+}

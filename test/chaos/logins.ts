@@ -1,0 +1,95 @@
+// Logins whose fate a scenario follows: each is one browser with one session.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Browser } from '../helpers/browser.js'
+import { openCallback, startLogin } from '../helpers/server.js'
+import type { Grant } from './book.js'
+import { eachOf } from './each-of.js'
+import { type Answer, ask } from './poller.js'
+import { type Mode, ORIGIN, type Stage, tokenPath } from './stage.js'
+
+export interface Login {
+  readonly browser: Browser
+  /** Undefined if the provider's book does not have it, which counts as a loss. */
+  readonly grant: Grant | undefined
+}
+
+export interface Logins {
+  readonly all: readonly Login[]
+  /** Every answer so far. */
+  readonly answers: readonly Answer[]
+  /** Asks for the tokens, at the process in that place or through the load balancer. Never rejects. */
+  ask(browser: Browser, place?: number): Promise<Answer>
+  /** The same for the browser of every login. */
+  askEach(place?: number): Promise<Answer[]>
+}
+
+const MOST_TRIES = 5
+
+export async function signInAll(stage: Stage, mode: Mode, count: number): Promise<Logins> {
+  const all: Login[] = []
+  const answers: Answer[] = []
+  const browsers = Array.from({ length: count }, stage.newBrowser)
+  await eachOf(browsers, async browser => {
+    const code = await signIn(browser)
+    all.push({ browser, grant: stage.provider.book.grantOfCode(code) })
+  })
+
+  async function askOne(browser: Browser, place?: number): Promise<Answer> {
+    direct(stage, browser, place)
+    const answer = await ask(browser, tokenPath(mode))
+    answers.push(answer)
+    return answer
+  }
+
+  return {
+    all,
+    answers,
+    ask: askOne,
+    askEach: place => Promise.all(all.map(({ browser }) => askOne(browser, place)))
+  }
+}
+
+/** Tries again like a person, since a sign-in may time out on a busy machine. Returns the code that was exchanged. */
+async function signIn(browser: Browser): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    const callbackUrl = await startLogin(browser)
+    const { statusCode } = await openCallback(browser, callbackUrl)
+    if (statusCode === 302) return new URL(callbackUrl).searchParams.get('code') ?? ''
+    if (tries === MOST_TRIES) throw new Error(`The callback answered ${statusCode}.`)
+  }
+}
+
+/** The next requests of this browser go to the process in that place, or through the load balancer. */
+export function direct(stage: Stage, browser: Browser, place?: number): void {
+  const replica = stage.fleet.replicas.find(replica => replica.place === place)
+  if (place !== undefined && !replica) throw new Error(`No process runs in place ${place}.`)
+  browser.connectTo(ORIGIN, replica?.url ?? stage.proxy.url)
+}
+
+export type Settled = 'alive' | 'gone' | 'unanswered'
+
+/**
+ * Proves that a login is alive: its session is served, and once more after its token has expired, which takes a refresh.
+ * A 503 means that the session stands, so that the person asks again.
+ */
+export async function settle(
+  logins: Logins,
+  { browser }: Login,
+  tokenLifetimeMs: number,
+  deadline: number
+): Promise<Settled> {
+  const first = await askUntilClear(logins, browser, deadline)
+  if (first !== 'alive') return first
+  await pause(tokenLifetimeMs + 100)
+  return askUntilClear(logins, browser, deadline)
+}
+
+async function askUntilClear(logins: Logins, browser: Browser, deadline: number): Promise<Settled> {
+  while (performance.now() < deadline) {
+    const { status, retryAfter } = await logins.ask(browser)
+    if (status === 200) return 'alive'
+    if (status === 401) return 'gone'
+    await pause(Math.min(Number(retryAfter ?? 0.2), 2) * 1000)
+  }
+  return 'unanswered'
+}

@@ -1,0 +1,32 @@
+// The kernel takes the answer with the new cookie, but it never reaches the browser, as when a lid is closed. The person
+// comes back with the old cookie after the time for which results are kept.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Report } from './report.js'
+import { type Mode, ORIGIN, tokenPath } from './stage.js'
+import { startTcpProxy } from './tcp-proxy.js'
+import { trial } from './trial.js'
+
+export interface LostAnswerOptions {
+  readonly mode: Mode
+  readonly processes: number
+  readonly keepSeconds: number
+}
+
+export function lostAnswer(report: Report, { mode, processes, keepSeconds }: LostAnswerOptions): Promise<void> {
+  const where = processes > 1 ? `${processes} processes with Redis` : 'one process'
+  const failure = `An answer lost before the browser for longer than keepSeconds, ${where}`
+  const environment = () => ({ PLATFORM_AUTH_REFRESH_KEEP: String(keepSeconds) })
+  const options = { failure, mode, logins: 10, processes, withRedis: processes > 1, environment }
+  return trial(report, options, async ({ scope, stage, logins }) => {
+    const [first] = stage.fleet.replicas
+    const network = await startTcpProxy(scope, Number(new URL(first?.url ?? '').port))
+    network.swallowAnswers()
+    const asked = logins.all.map(({ browser }) => {
+      browser.connectTo(ORIGIN, `http://127.0.0.1:${network.port}`)
+      return browser.fetch(tokenPath(mode)).catch(() => undefined)
+    })
+    await pause((keepSeconds + 2) * 1000)
+    network.mend()
+    await Promise.all(asked)
+  })
+}

@@ -1,0 +1,130 @@
+// The scenarios, and in which variants each of them is played.
+import { brokenAnswer } from './broken-answer.js'
+import { cutOwner } from './cut-owner.js'
+import { evictionPolicies } from './foreign-keys.js'
+import { killedOwner } from './killed-owner.js'
+import { lateAnswer } from './late-answer.js'
+import { logouts } from './logouts.js'
+import { lostAnswer } from './lost-answer.js'
+import { margin } from './margin.js'
+import { mixedSecrets } from './mixed-secrets.js'
+import type { Options } from './options.js'
+import { promotion } from './promotion.js'
+import { providerOutage } from './provider-outage.js'
+import { quota } from './quota.js'
+import { redisAwayAlone } from './redis-away-alone.js'
+import { redisFull } from './redis-full.js'
+import { redisOutage } from './redis-outage.js'
+import { redisUnusable } from './redis-unusable.js'
+import type { Report } from './report.js'
+import { stalledOwner } from './stalled-owner.js'
+import { storm } from './storm.js'
+import { thousandRequests } from './thousand.js'
+
+/** One variant of a scenario. */
+export type Play = (report: Report) => Promise<void>
+type Variants = (options: Options) => Play[]
+
+/** These make the machine busy, and are played one at a time. */
+export const busyScenarios: Readonly<Record<string, Variants>> = {
+  storm: ({ seeds, processes, modes, troubles, seconds, people }) =>
+    seeds.flatMap(seed =>
+      processes.flatMap(count =>
+        modes.flatMap(mode =>
+          (count > 1 ? troubles : (['none'] as const)).map(
+            trouble => (report: Report) => storm(report, { seed, mode, processes: count, trouble, seconds, people })
+          )
+        )
+      )
+    ),
+  thousand: ({ modes }) => modes.map(mode => report => thousandRequests(report, { seed: 1, mode })),
+  'provider-outage': ({ full }) => [
+    report => providerOutage(report, { seed: 1, processes: 1, people: full ? 200 : 80, outageSeconds: full ? 30 : 4.5 })
+  ]
+}
+
+/** These mostly wait, and several are played at the same time. The longest come first. */
+export const quietScenarios: Readonly<Record<string, Variants>> = {
+  margin: ({ modes, full }) => modes.map(mode => report => margin(report, { mode, validSeconds: full ? 11 : 7 })),
+  quota: ({ full }) => [
+    report =>
+      full
+        ? quota(report, { calls: 100, windowMs: 10_000, logins: 600 })
+        : quota(report, { calls: 20, windowMs: 3000, logins: 120 })
+  ],
+  'redis-outage': ({ full }) => [
+    report => redisOutage(report, { seed: 1, mode: 'dual', people: full ? 60 : 20, outageSeconds: full ? 30 : 6 })
+  ],
+  'killed-owner': ({ modes }) => [
+    ...modes.map(
+      (mode): Play =>
+        report =>
+          killedOwner(report, { mode, step: 'first' })
+    ),
+    report => killedOwner(report, { mode: 'dual', step: 'second' })
+  ],
+  'stalled-owner': ({ modes }) => modes.map(mode => report => stalledOwner(report, { mode, seconds: 6 })),
+  'cut-owner': ({ modes }) =>
+    modes.flatMap(mode =>
+      (['cut', 'hold'] as const).map(
+        (kind): Play =>
+          report =>
+            cutOwner(report, { mode, kind, seconds: 4 })
+      )
+    ),
+  'redis-unusable': ({ modes }) =>
+    modes.flatMap(mode =>
+      (['down', 'silent', 'read-only', 'slow-300', 'slow-700'] as const).map(
+        (kind): Play =>
+          report =>
+            redisUnusable(report, { mode, kind })
+      )
+    ),
+  'redis-away-alone': ({ modes }) => modes.map(mode => report => redisAwayAlone(report, { mode })),
+  'redis-full': ({ modes, full }) =>
+    modes.flatMap(mode =>
+      (full ? evictionPolicies : (['noeviction', 'volatile-ttl', 'allkeys-lru'] as const)).map(
+        (policy): Play =>
+          report =>
+            redisFull(report, { mode, policy })
+      )
+    ),
+  promotion: ({ modes, full }) =>
+    modes.flatMap(mode =>
+      (full ? [0, 200, 2000] : [200, 2000]).map(
+        (absenceMs): Play =>
+          report =>
+            promotion(report, { mode, absenceMs })
+      )
+    ),
+  'late-answer': ({ modes, full }) => [
+    ...modes.flatMap(mode =>
+      (full ? [1, 2] : [2]).map(
+        (processes): Play =>
+          report =>
+            lateAnswer(report, { mode, processes, step: 'first' })
+      )
+    ),
+    report => lateAnswer(report, { mode: 'dual', processes: 1, step: 'second' })
+  ],
+  'broken-answer': ({ modes }) =>
+    modes.flatMap(mode =>
+      (['no-token', 'textual-lifetime'] as const).map(
+        (kind): Play =>
+          report =>
+            brokenAnswer(report, { mode, kind })
+      )
+    ),
+  'lost-answer': ({ modes, full }) =>
+    modes.flatMap(mode =>
+      [1, 2].map(
+        (processes): Play =>
+          report =>
+            lostAnswer(report, { mode, processes, keepSeconds: full ? 5 : 1 })
+      )
+    ),
+  'mixed-secrets': ({ modes }) => modes.map(mode => report => mixedSecrets(report, { mode })),
+  logouts: ({ modes }) => modes.map(mode => report => logouts(report, { mode }))
+}
+
+export const scenarioNames: readonly string[] = [...Object.keys(busyScenarios), ...Object.keys(quietScenarios)]

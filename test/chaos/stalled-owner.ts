@@ -1,0 +1,30 @@
+// The process that refreshes sessions stands still while the provider's answers arrive, as a paused VM does.
+import { setTimeout as pause } from 'node:timers/promises'
+import { fine } from './calls.js'
+import { createGate } from './gate.js'
+import type { Report } from './report.js'
+import type { Mode } from './stage.js'
+import { trial } from './trial.js'
+
+export interface StalledOwnerOptions {
+  readonly mode: Mode
+  readonly seconds: number
+}
+
+export function stalledOwner(report: Report, { mode, seconds }: StalledOwnerOptions): Promise<void> {
+  const failure = `The owner of a refresh is paused for ${seconds} s`
+  return trial(report, { failure, mode, logins: 10, processes: 3 }, async ({ stage, logins }) => {
+    const gate = createGate()
+    stage.provider.follow(gate.behaviour)
+    const asked = [logins.askEach(0)]
+    await gate.arrived(logins.all.length)
+    const owner = stage.fleet.replicas.find(({ place }) => place === 0)
+    owner?.pause()
+    stage.provider.follow(fine.answers)
+    gate.open()
+    asked.push(logins.askEach(1), logins.askEach(2))
+    await pause(seconds * 1000)
+    owner?.resume()
+    await Promise.all(asked)
+  })
+}

@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
+
+/** A server that answers each chunk with its name and the chunk, behind a proxy. */
+async function setUp(t: ExecutionContext) {
+  const server = await startEcho(t, 'first')
+  const proxy = await startTcpProxy({ teardown: t.teardown.bind(t), close: async () => {} }, portOf(server))
+  return { proxy, client: () => open(t, proxy) }
+}
+
+async function startEcho(t: ExecutionContext, name: string): Promise<Server> {
+  const sockets = new Set<Socket>()
+  const server = createServer(socket => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('data', chunk => socket.write(`${name} ${chunk}`))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return server
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}
+
+function open(t: ExecutionContext, { port }: TcpProxy) {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  t.teardown(() => socket.destroy())
+  // A reset is an end like any other here, and would make `once` reject.
+  const closed = new Promise<boolean>(resolve => socket.once('close', () => resolve(true)))
+  return {
+    closed,
+    send: (text: string) => socket.write(text),
+    received: async () => String((await once(socket, 'data'))[0])
+  }
+}
+
+test('bytes pass in both directions', async t => {
+  const { client } = await setUp(t)
+  const { send, received } = client()
+  send('a')
+  t.is(await received(), 'first a')
+})
+
+test('a cut breaks connections and refuses new ones until it is mended', async t => {
+  const { proxy, client } = await setUp(t)
+  const before = client()
+  before.send('a')
+  await before.received()
+  proxy.cut()
+  t.true(await before.closed)
+  t.true(await client().closed)
+  proxy.mend()
+  const after = client()
+  after.send('b')
+  t.is(await after.received(), 'first b')
+})
+
+test('bytes that were held arrive on the same connection when it is mended', async t => {
+  const { proxy, client } = await setUp(t)
+  const { send, received } = client()
+  send('a')
+  await received()
+  proxy.hold()
+  send('b')
+  let isMended = false
+  const answer = received().then(text => ({ text, isMended }))
+  await new Promise(resolve => setTimeout(resolve, 50))
+  isMended = true
+  proxy.mend()
+  t.deepEqual(await answer, { text: 'first b', isMended: true })
+})
+
+test('a delayed answer arrives late', async t => {
+  const { proxy, client } = await setUp(t)
+  proxy.delay(100)
+  const { send, received } = client()
+  const started = performance.now()
+  send('a')
+  await received()
+  t.true(performance.now() - started >= 99)
+})
+
+test('a connection whose answers were swallowed is broken when it is mended', async t => {
+  const { proxy, client } = await setUp(t)
+  const { send, received, closed } = client()
+  send('a')
+  await received()
+  proxy.swallowAnswers()
+  send('b')
+  proxy.mend()
+  t.true(await closed)
+})
+
+test('new connections go to another target', async t => {
+  const { proxy, client } = await setUp(t)
+  proxy.connectTo(portOf(await startEcho(t, 'second')))
+  const { send, received } = client()
+  send('a')
+  t.is(await received(), 'second a')
+})

@@ -1,0 +1,111 @@
+// A TCP proxy on loopback that a scenario puts between two programs in order to disturb their connections.
+
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import type { Scope } from './scope.js'
+
+export interface TcpProxy {
+  readonly port: number
+  /** Breaks every connection, and breaks each new one at once, until `mend`. */
+  cut(): void
+  /** Connections stay open, and their bytes stop until `mend` lets them through, as in a network partition. */
+  hold(): void
+  /** Each answer of the target arrives this many milliseconds late. */
+  delay(ms: number): void
+  /** Reads the answers of the target and drops them, while requests pass. `mend` breaks these connections. */
+  swallowAnswers(): void
+  /** New connections go to another port of loopback. */
+  connectTo(port: number): void
+  mend(): void
+}
+
+type State = 'open' | 'cut' | 'held' | 'swallowing'
+
+interface Connection {
+  readonly client: Socket
+  readonly target: Socket
+  /** Answers may have been swallowed, so that what follows would make no sense. */
+  isSpoilt: boolean
+}
+
+export async function startTcpProxy(scope: Scope, targetPort: number): Promise<TcpProxy> {
+  const connections = new Set<Connection>()
+  let port = targetPort
+  let state: State = 'open'
+  let delayMs = 0
+
+  function open(client: Socket): void {
+    if (state === 'cut') {
+      client.destroy()
+      return
+    }
+    const target = connect({ port, host: '127.0.0.1', noDelay: true })
+    const connection: Connection = { client, target, isSpoilt: state === 'swallowing' }
+    connections.add(connection)
+    const close = () => {
+      connections.delete(connection)
+      destroy(connection)
+    }
+    for (const socket of [client, target]) socket.on('error', close).on('close', close)
+    client.on('data', chunk => target.write(chunk))
+    relayAnswers(connection)
+    if (state === 'held') setFlow(connection, 'pause')
+  }
+
+  function relayAnswers({ client, target }: Connection): void {
+    let dueAt = 0
+    target.on('data', chunk => {
+      if (state === 'swallowing') return
+      const now = performance.now()
+      dueAt = Math.max(dueAt, now + delayMs)
+      if (dueAt <= now) client.write(chunk)
+      else setTimeout(() => client.write(chunk), dueAt - now)
+    })
+  }
+
+  const server = createServer({ noDelay: true }, open).listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  scope.teardown(() => {
+    server.close()
+    for (const connection of connections) destroy(connection)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut() {
+      state = 'cut'
+      for (const connection of connections) destroy(connection)
+    },
+    hold() {
+      state = 'held'
+      for (const connection of connections) setFlow(connection, 'pause')
+    },
+    delay(ms) {
+      delayMs = ms
+    },
+    swallowAnswers() {
+      state = 'swallowing'
+      for (const connection of connections) connection.isSpoilt = true
+    },
+    connectTo(next) {
+      port = next
+    },
+    mend() {
+      state = 'open'
+      delayMs = 0
+      for (const connection of connections) {
+        if (connection.isSpoilt) destroy(connection)
+        else setFlow(connection, 'resume')
+      }
+    }
+  }
+}
+
+function setFlow({ client, target }: Connection, flow: 'pause' | 'resume'): void {
+  client[flow]()
+  target[flow]()
+}
+
+function destroy({ client, target }: Connection): void {
+  client.destroy()
+  target.destroy()
+}

@@ -1,0 +1,45 @@
+import test from 'ava'
+import { createBook, type Fate, type Grant } from './book.js'
+import { judgeLoss } from './verdict.js'
+
+interface History {
+  readonly fate: Fate
+  readonly settledAt: number
+  readonly killedAt?: number
+}
+
+/** The verdict on a login whose refresh token was spent at 0 ms and used again at 5000 ms. */
+function judge({ fate, settledAt, killedAt }: History): string {
+  const book = createBook()
+  const rotation = book.rotated(1, { spent: 'old', issued: 'new', caller: '0.1', askedAt: 0 })
+  Object.assign(rotation, { fate, settledAt })
+  book.reused({ token: 'old', caller: '1.1', at: 5000 })
+  return judgeLoss(book.grants.get(1), { killedAt: () => killedAt }).kind
+}
+
+const histories: readonly [title: string, history: History, kind: string][] = [
+  ['a token used again after its answer is a loss', { fate: 'answered', settledAt: 10 }, 'lost'],
+  ['a late answer is no excuse', { fate: 'hung up', settledAt: 10_000 }, 'lost'],
+  [
+    'a token in flight in a killed process is the accepted exception',
+    { fate: 'hung up', settledAt: 100, killedAt: 100 },
+    'in flight'
+  ],
+  [
+    'a process killed long after it had the answer is no excuse',
+    { fate: 'answered', settledAt: 100, killedAt: 1000 },
+    'lost'
+  ],
+  ['an answer that the provider never sent ends the login', { fate: 'withheld', settledAt: 10 }, 'ended']
+]
+
+for (const [title, history, kind] of histories) {
+  test(title, t => {
+    t.is(judge(history), kind)
+  })
+}
+
+test('a login that is gone although its refresh token is still good is a loss', t => {
+  const grant: Grant = { id: 1, rotations: [], reuses: [] }
+  t.is(judgeLoss(grant, { killedAt: () => 0 }).kind, 'lost')
+})
