@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { assemble, type createApp } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
-import { within } from './coordination/within.js'
 import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
 import { inTurn } from './http/pipelining.js'
 import { loadKoaStatic } from './http/static-files.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { type AppParts, createServices } from './services.js'
+import { within } from './support/within.js'
 
 export interface StartOptions extends Partial<AppParts> {
   /** Routes of your own (`app.use`): they come after ours, with `requireTokens` in front of those that need tokens. */
@@ -122,7 +122,9 @@ export async function startServer(
     const lastMs = Math.min(LAST_WORK_MS, graceMs / 2)
     const connectionsEnded = connections.end(graceMs - lastMs)
     // What a request began in the background, revocations above all, is finished like the request itself.
-    const workEnded = Promise.all([connectionsEnded, allHaveEnded()]).then(() => background.ended())
+    const workEnded = Promise.all([connectionsEnded, allHaveEnded()]).then(() =>
+      Promise.all([background.ended(), coordination.idle()])
+    )
     await Promise.all([connectionsEnded, within(graceMs - lastMs, workEnded).catch(() => {})])
     // Browsers that were cut off just now may have missed their renewed session; it is still being kept for them.
     await within(lastMs, background.ended()).catch(() => {})

@@ -1,5 +1,8 @@
 /** The parts of the server, made from the configuration in the order they need each other. */
 import { type Logger, pino } from 'pino'
+import { createCodeExchanges } from './auth/code-exchange.js'
+import { createProfiles } from './auth/profiles.js'
+import { createRefreshes } from './auth/refresh.js'
 import { basePathOf, homeUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
 import type { Coordination } from './coordination/coordination.js'
@@ -15,9 +18,6 @@ import { logOptions, standardOutput } from './log.js'
 import { createLoginTransactions } from './login/transaction.js'
 import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createMode } from './modes/index.js'
-import { createProfiles } from './modes/profiles.js'
-import { createRedemptions } from './modes/redemption.js'
-import { createRenewals } from './modes/renewal.js'
 import { createKeyring } from './sealing/keyring.js'
 import { createSessionCookie } from './session/session-cookie.js'
 
@@ -88,7 +88,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     transactions,
     coordination,
     profiles: createProfiles({ mode, idp, now, keepSeconds: config.profile.keepSeconds }),
-    redemptions: createRedemptions({ mode, coordination, now, ...refresh }),
-    renewals: createRenewals({ mode, idp, coordination, now, metrics, maxAgeSeconds, ...refresh })
+    codeExchanges: createCodeExchanges({ mode, coordination, now, ...refresh }),
+    refreshes: createRefreshes({ mode, idp, coordination, now, metrics, maxAgeSeconds, ...refresh })
   }
 }

@@ -2,9 +2,9 @@
 import type { Cluster, Redis } from 'ioredis'
 import { parseRedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
+import { within } from '../support/within.js'
 import { prefixOf } from './index.js'
 import { openRedisClient, type RedisClient } from './redis-client.js'
-import { within } from './within.js'
 
 /** One Redis server. A member is undefined when this user may use neither INFO nor CONFIG GET to read it. */
 export interface RedisCondition {
@@ -22,15 +22,15 @@ export interface RedisCondition {
 
 /**
  * The condition of the Redis of `config`; in a cluster, of every master.
- * @param timeoutMs for everything together; rejects with TooLateError after it, or with what the connection ran into
+ * @param timeoutMs for everything together; rejects with TimeLimitError after it, or with what the connection ran into
  */
 export async function redisConditions(config: Config, timeoutMs: number): Promise<readonly RedisCondition[]> {
   const address = parseRedisAddress(config.redisUrl ?? '')
   if (!address) throw new TypeError('redisUrl is not the address of a Redis')
-  const channel = `${prefixOf(config)}done`
+  const channels = [`${prefixOf(config)}wake:check`]
   let opening: Promise<RedisClient> | undefined
   const ready = new Promise<void>((onReady, onTrouble) => {
-    opening = openRedisClient(address, { channel, onReady, onTrouble, onLost() {}, onMessage() {} })
+    opening = openRedisClient(address, { channels, onReady, onTrouble, onLost() {}, onMessage() {} })
     opening.catch(onTrouble)
   })
   async function read() {

@@ -1,94 +1,83 @@
-import { createEndingQueue, type Ending, type EndingQueue } from './ending-queue.js'
-
-/**
- * A map whose entries end by themselves and whose size is bounded. When there is no room for another entry, the one that
- * would end soonest makes way; so nothing alive is dropped while there is something that has ended.
- */
+/** A map whose entries expire and whose size is bounded. */
 export interface ExpiringMap<T> {
   get(key: string): T | undefined
-  /** @param ttlMs after so many milliseconds it ends; 0 or less leaves nothing under `key` */
+  /** @param ttlMs milliseconds until the entry expires; with 0 or less there is no entry for `key` afterwards */
   set(key: string, value: T, ttlMs: number): void
   delete(key: string): void
-  /** What has not ended, each with the milliseconds it has left. May be read slowly, while the map changes. */
+  /** The entries that have not expired, each with the milliseconds it has left. The map may change meanwhile. */
   entries(): Iterable<readonly [key: string, value: T, leftMs: number]>
-  /** Of all entries, those among them that have ended and are not cleared away yet. */
+  /** Counts expired entries that have not been removed yet as well. */
   readonly size: number
 }
 
-interface Entry<T> extends Ending {
-  readonly key: string
+interface Entry<T> {
   readonly value: T
-  readonly room: EndingQueue<Entry<T>>
+  readonly until: number
+  readonly group: Map<string, Entry<T>>
 }
 
-// Each insertion clears away a few more than it adds: what has ended goes without a timer, and never all in one go.
-const CLEARED_AT_ONCE = 4
+// Each insertion removes more expired entries than it adds. So no timer is needed, and no insertion removes very many.
+const REMOVED_PER_INSERTION = 4
 
 /**
- * @param most how many entries a room holds
+ * @param limit how many entries each group holds; when it is full, its oldest entry is evicted
  * @param now milliseconds since the epoch
- * @param roomOf names the room of an entry, one of a few. Entries of different rooms never make way for each other.
+ * @param groupOf names the group of an entry, one of a few. An entry never evicts one of another group. Entries of one
+ *   group should live about equally long, because insertion order stands for the order of expiry.
  */
 export function createExpiringMap<T>(
-  most: number,
+  limit: number,
   now: () => number,
-  roomOf: (key: string, ttlMs: number) => string = () => ''
+  groupOf: (key: string, ttlMs: number) => string = () => ''
 ): ExpiringMap<T> {
-  const entries = new Map<string, Entry<T>>()
-  const rooms = new Map<string, EndingQueue<Entry<T>>>()
-  let written = 0
+  const all = new Map<string, Entry<T>>()
+  const groups = new Map<string, Map<string, Entry<T>>>()
 
-  function roomNamed(name: string): EndingQueue<Entry<T>> {
-    const room = rooms.get(name) ?? createEndingQueue<Entry<T>>()
-    rooms.set(name, room)
-    return room
+  function groupNamed(name: string): Map<string, Entry<T>> {
+    const group = groups.get(name) ?? new Map<string, Entry<T>>()
+    groups.set(name, group)
+    return group
   }
 
-  function drop(entry: Entry<T> | undefined) {
-    if (!entry) return
-    entries.delete(entry.key)
-    entry.room.remove(entry)
+  function remove(key: string) {
+    all.get(key)?.group.delete(key)
+    all.delete(key)
   }
 
-  function clearEnded(room: EndingQueue<Entry<T>>, time: number) {
-    for (let cleared = 0; cleared < CLEARED_AT_ONCE; cleared++) {
-      const first = room.first()
-      if (!first || first.until > time) return
-      drop(first)
+  function removeExpired(group: Map<string, Entry<T>>) {
+    let left = REMOVED_PER_INSERTION
+    for (const [key, { until }] of group) {
+      if (until > now() || left-- === 0) return
+      remove(key)
     }
   }
 
   return {
     get(key) {
-      const entry = entries.get(key)
-      if (!entry) return undefined
-      if (entry.until > now()) return entry.value
-      drop(entry)
-      return undefined
+      const entry = all.get(key)
+      if (entry && entry.until <= now()) remove(key)
+      return entry && entry.until > now() ? entry.value : undefined
     },
     set(key, value, ttlMs) {
-      drop(entries.get(key))
-      const time = now()
-      for (const room of rooms.values()) clearEnded(room, time)
+      remove(key)
+      for (const group of groups.values()) removeExpired(group)
       if (ttlMs <= 0) return
-      const room = roomNamed(roomOf(key, ttlMs))
-      // Before the new one comes, which is never the one to go: it is likely to be asked for next.
-      if (room.size >= most) drop(room.first())
-      const entry = { key, value, until: time + ttlMs, order: written++, place: 0, room }
-      room.add(entry)
-      entries.set(key, entry)
+      const group = groupNamed(groupOf(key, ttlMs))
+      const [oldest] = group.keys()
+      if (group.size >= limit && oldest !== undefined) remove(oldest)
+      const entry = { value, until: now() + ttlMs, group }
+      group.set(key, entry)
+      all.set(key, entry)
     },
-    delete(key) {
-      drop(entries.get(key))
-    },
+    delete: remove,
     *entries() {
-      for (const [key, { value, until }] of entries) {
+      for (const [key, { value, until }] of all) {
         const leftMs = until - now()
         if (leftMs > 0) yield [key, value, leftMs] as const
       }
     },
     get size() {
-      return entries.size
+      return all.size
     }
   }
 }

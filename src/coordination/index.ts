@@ -1,4 +1,4 @@
-/** The one place that reads whether a Redis was configured. */
+/** Chooses the store. Only this file reads whether a Redis is configured. */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import { parseRedisAddress } from '../config/redis-address.js'
@@ -8,29 +8,34 @@ import type { Coordination } from './coordination.js'
 import { createMemoryCoordination } from './memory.js'
 import { createRedisCoordination } from './redis.js'
 import { openRedisClient } from './redis-client.js'
+import { timingOf } from './timing.js'
 
 export interface CoordinationParts {
   readonly keyring: Keyring
+  /** Milliseconds since the epoch. */
   readonly now: () => number
-  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
-/** Can be used at once: Redis, when there is one, is connected in the background. */
+/** The store can be used at once. A Redis is connected in the background. */
 export function createCoordination(config: Config, { keyring, now, log }: CoordinationParts): Coordination {
-  const { redisUrl } = config
-  if (redisUrl === undefined) return createMemoryCoordination(now)
+  const { redisUrl, redisAway, platform } = config
+  const timing = timingOf(platform.timeoutSeconds)
+  if (redisUrl === undefined) return createMemoryCoordination(now, timing)
   const address = parseRedisAddress(redisUrl)
-  if (!address) throw new TypeError('redisUrl is no address of a Redis')
+  if (!address) throw new TypeError('redisUrl is not the address of a Redis')
   return createRedisCoordination({
     open: events => openRedisClient(address, events),
     prefix: prefixOf(config),
     sealer: keyring.sealer('shared results'),
     now,
-    log
+    log,
+    whenAway: redisAway,
+    timing
   })
 }
 
-/** What all keys begin with. Replicas of one deployment agree in it; two applications, or one in both modes, do not. */
+/** The beginning of all keys: the same for all replicas of a deployment, different for other applications and modes. */
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`

@@ -1,71 +1,62 @@
-import type { Coordination, Once, Run, Settled } from './coordination.js'
-import { createExpiringMap } from './expiring-map.js'
+import type { Coordination, Once, OnceOptions, Run, Work } from './coordination.js'
+import { createLocalStore } from './local-store.js'
+import { createSingleFlight } from './single-flight.js'
 
-/** What a store over several processes has to know of the part that is in this one. */
-export interface MemoryCoordination extends Coordination {
-  isUnderWay(key: string): boolean
-  /** Every kept result and every mark, with the milliseconds each has left. */
-  results(): Iterable<readonly [key: string, value: unknown, leftMs: number]>
-  marks(): Iterable<readonly [key: string, value: true, leftMs: number]>
+export interface MemoryCoordinationOptions {
+  /** How long a request may wait for a run, in milliseconds. */
+  readonly answerMs?: number
+  /** The time limit of a run, in milliseconds. */
+  readonly workMs?: number
 }
 
-// How many of each kind: a kept result is a session of some kilobytes, a mark is a short string.
-const MOST_RESULTS = 10_000
-const MOST_MARKS = 200_000
-// Longer than `refresh.keepSeconds` can be: what is kept for longer is all that leads to tokens which no browser was given.
-// The many of the last minute must not push it out, nor a day of it those, which are asked for now.
-const LONG_MS = 3_600_000
+/**
+ * Coordination within one process.
+ * @param now milliseconds since the epoch
+ */
+export function createMemoryCoordination(
+  now: () => number,
+  { answerMs = Number.POSITIVE_INFINITY, workMs = 60_000 }: MemoryCoordinationOptions = {}
+): Coordination {
+  const flights = createSingleFlight(answerMs)
+  const local = createLocalStore<unknown>(now)
 
-const ONLY_PROCESS: Run = { isAlone: () => false, leave: async () => {} }
-
-/** Coordination within this process. */
-export function createMemoryCoordination(now: () => number): MemoryCoordination {
-  const underWay = new Map<string, Promise<Settled<unknown>>>()
-  const kept = createExpiringMap<unknown>(MOST_RESULTS, now, (_key, keepMs) => (keepMs > LONG_MS ? 'long' : 'short'))
-  const marks = createExpiringMap<true>(MOST_MARKS, now, kindOf)
-
-  async function run<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>): Promise<Once<T>> {
-    const running = work(ONLY_PROCESS)
-    underWay.set(key, running)
-    try {
-      const { value, keepMs } = await running
-      if (keepMs > 0) kept.set(key, value, keepMs)
-      else kept.delete(key)
-      return { value, how: 'ran' }
-    } finally {
-      underWay.delete(key)
-    }
+  async function perform<T>(key: string, work: Work<T>, previous: T | undefined) {
+    const { value, keepMs } = await work(createRun(previous, workMs))
+    local.keep(key, value, keepMs)
+    return value
   }
 
   return {
-    async once<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
-      const running = underWay.get(key) as Promise<Settled<T>> | undefined
-      if (running) return { value: (await running).value, how: 'joined' }
-      const value = kept.get(key) as T | undefined
-      return value !== undefined && accept(value) ? { value, how: 'kept' } : run(key, work)
+    async once<T>(key: string, work: Work<T>, { accept }: OnceOptions<T> = {}): Promise<Once<T>> {
+      const kept = flights.isRunning(key) ? undefined : (local.results.get(key) as T | undefined)
+      if (kept !== undefined && (accept?.(kept) ?? true)) return { value: kept, how: 'kept' }
+      return flights.run(key, () => perform(key, work, kept))
     },
-    async result<T>(key: string) {
-      try {
-        const running = underWay.get(key)
-        return (running ? (await running).value : kept.get(key)) as T | undefined
-      } catch {
-        return undefined
-      }
+    peek: async <T>(key: string) => local.results.get(key) as T | undefined,
+    confirm(key, keepMs) {
+      local.confirm(key, keepMs)
     },
     async mark(key, ttlMs) {
-      marks.set(key, true, ttlMs)
+      local.marks.set(key, { storedAt: 0 }, ttlMs)
     },
-    async isMarked(key) {
-      return marks.get(key) === true
-    },
+    isMarked: async key => local.marks.get(key) !== undefined,
+    isMarkedHere: key => local.marks.get(key) !== undefined,
+    pauseCalls: local.pause,
+    pausedMs: local.pausedMs,
     status: () => ({ store: 'memory' }),
-    async close() {},
-    isUnderWay: key => underWay.has(key),
-    results: () => kept.entries(),
-    marks: () => marks.entries()
+    idle: flights.idle,
+    async close() {}
   }
 }
 
-function kindOf(key: string): string {
-  return key.slice(0, Math.max(0, key.indexOf(':')))
+/** Nobody else can have the lock of the only process, or take its work over. */
+function createRun<T>(previous: T | undefined, workMs: number): Run<T> {
+  const deadline = performance.now() + workMs
+  return {
+    stalledOwnerMs: 0,
+    previous,
+    remainingMs: () => Math.max(1, Math.round(deadline - performance.now())),
+    async checkpoint() {},
+    async ensureOwned() {}
+  }
 }

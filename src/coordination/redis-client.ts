@@ -1,28 +1,30 @@
 /**
- * Connections to Redis: one that commands share, one that hears messages. The only file that knows ioredis, which is
- * loaded when the first is opened. Every fault is the link's to judge, so that nothing here queues, repeats or logs.
+ * Connections to Redis: one for commands and one for messages. This is the only file that knows ioredis, which is loaded
+ * when the first connection is opened. The link decides what a fault means, so nothing here queues, repeats or logs.
  */
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
 
-export type RedisCommands = Pick<RedisCommander, 'eval' | 'pttl' | 'set'>
+export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'get' | 'pexpire' | 'pttl' | 'publish' | 'set'>
 
 export interface RedisClient {
   readonly commands: RedisCommands
+  /** The sections `memory` and `stats` of INFO, of each master of a cluster. */
+  info(): Promise<string[]>
   close(): Promise<void>
 }
 
 export interface RedisEvents {
-  readonly channel: string
+  readonly channels: readonly string[]
   readonly onReady: () => void
   readonly onLost: () => void
-  /** What a connection ran into; the command that fails over it says so too, if there is one. */
+  /** The error of a connection. A command that fails because of it rejects with an error of its own. */
   readonly onTrouble: (error: Error) => void
-  readonly onMessage: (message: string) => void
+  readonly onMessage: (channel: string, message: string) => void
 }
 
 const CONNECT_MS = 2000
-// A connection on which nothing comes back is dropped, since a firewall, or a failover, may have forgotten it.
+// A connection that brings no answer is dropped, because a firewall or a failover may have forgotten it.
 const SILENT_MS = 3000
 const LONGEST_RETRY_MS = 500
 const HEARTBEAT_MS = 10_000
@@ -34,11 +36,12 @@ export async function openRedisClient(address: RedisAddress, events: RedisEvents
   commands.on('error', events.onTrouble)
   commands.on('ready', events.onReady)
   commands.on('close', events.onLost)
-  const stopHearing = isCluster(commands) ? hearCluster(commands, events) : hear(commands, events)
+  const stopListening = isCluster(commands) ? listenToCluster(commands, events) : listenTo(commands, events)
   return {
     commands,
+    info: () => Promise.all(mastersOf(commands).map(infoOf)),
     async close() {
-      stopHearing()
+      stopListening()
       const timer = setTimeout(() => commands.disconnect(), QUIT_MS)
       await commands.quit().catch(() => commands.disconnect())
       clearTimeout(timer)
@@ -50,6 +53,15 @@ type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>
 
 function isCluster(client: Redis | Cluster): client is Cluster {
   return client.isCluster
+}
+
+function mastersOf(client: Redis | Cluster): readonly Redis[] {
+  return isCluster(client) ? client.nodes('master') : [client]
+}
+
+async function infoOf(node: Redis): Promise<string> {
+  const sections = await Promise.all([node.info('memory'), node.info('stats')])
+  return sections.join('\n')
 }
 
 function openSingle({ Redis }: IoRedis, address: RedisAddress): Redis {
@@ -74,7 +86,7 @@ function openCluster({ Cluster }: IoRedis, address: RedisAddress): Cluster {
     enableAutoPipelining: true,
     clusterRetryStrategy: retryStrategy,
     slotsRefreshTimeout: CONNECT_MS,
-    // A certificate is made out to a name, not to the number that it resolves to.
+    // A certificate is issued for a host name, so the address must not be resolved before TLS sees it.
     ...(address.tls && { dnsLookup: (host, callback) => callback(null, host) })
   }
   return new Cluster([...address.hosts], options)
@@ -89,15 +101,15 @@ function commonOptions({ username, password, database, tls }: RedisAddress) {
     connectionName: 'platform-auth-server',
     connectTimeout: CONNECT_MS,
     socketTimeout: SILENT_MS,
-    // Asked for on every request, many marks travel as one write.
+    // Every request looks up a logout mark. Those of concurrent requests are sent in one write.
     enableAutoPipelining: true,
-    // A lost connection fails its commands at once; which of them may be sent again is not for the client to know.
+    // Commands of a lost connection fail at once. The client cannot know which of them may be sent again.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    // Readiness is seen by doing what will be done; INFO is often forbidden.
+    // The link probes with real commands instead. The check would need INFO, which is often forbidden.
     enableReadyCheck: false,
-    // After a failover the old master only reads: its sentinels, or its name, lead to the new one.
+    // After a failover the old master is read-only. A new connection, by sentinel or host name, leads to the new master.
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY')
   } satisfies RedisOptions
 }
@@ -106,12 +118,12 @@ function retryStrategy(times: number): number {
   return Math.min(50 * times, LONGEST_RETRY_MS) + Math.random() * 50
 }
 
-/** A connection that subscribes can do nothing else in the older protocol, so it is one of its own. */
-function hear(commands: Redis, { channel, onMessage }: RedisEvents): () => void {
+/** Subscribing needs a connection of its own, because the older protocol allows no other commands on it. */
+function listenTo(commands: Redis, { channels, onMessage }: RedisEvents): () => void {
   const subscriber = commands.duplicate({ enableAutoPipelining: false })
   subscriber.on('error', () => {})
-  subscriber.on('message', (_channel, message) => onMessage(message))
-  subscriber.on('ready', () => subscriber.subscribe(channel).catch(() => {}))
+  subscriber.on('message', onMessage)
+  subscriber.on('ready', () => subscriber.subscribe(...channels).catch(() => {}))
   const heartbeat = setInterval(() => subscriber.ping().catch(() => {}), HEARTBEAT_MS)
   heartbeat.unref()
   return () => {
@@ -120,8 +132,8 @@ function hear(commands: Redis, { channel, onMessage }: RedisEvents): () => void 
   }
 }
 
-function hearCluster(cluster: Cluster, { channel, onMessage }: RedisEvents): () => void {
-  cluster.on('message', (_channel, message) => onMessage(message))
-  cluster.on('ready', () => cluster.subscribe(channel).catch(() => {}))
+function listenToCluster(cluster: Cluster, { channels, onMessage }: RedisEvents): () => void {
+  cluster.on('message', onMessage)
+  cluster.on('ready', () => cluster.subscribe(...channels).catch(() => {}))
   return () => {}
 }

@@ -1,225 +1,257 @@
+/**
+ * Decides whether Redis can be used now. A Redis in trouble must cost each request next to nothing, and no lock may be
+ * granted by a Redis that may have lost the lock of somebody else.
+ */
 import type { Logger } from 'pino'
+import { within } from '../support/within.js'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
-import { TooLateError, within } from './within.js'
+import { isConnectionTrouble, isWrongType, RedisUnavailableError, reasonOf, StoredDataError } from './redis-errors.js'
+import type { RedisHealth } from './redis-health.js'
 
 /**
- * Whether Redis can be used now, decided in one place, so that a Redis in trouble costs each request next to nothing:
- * - `unsure`: the connection is being made, or broke just now; commands wait for it, for a moment
- * - `up`: commands are sent, and each is bounded
- * - `away`: commands are not even tried; Redis is asked in the background until it does again what we need of it
+ * - `connecting`: at the start, and for a moment after a connection broke; commands wait for the outcome
+ * - `up`: commands are sent, each with a time limit
+ * - `down`: commands fail at once, and Redis is probed in the background
  */
-export type LinkState = 'unsure' | 'up' | 'away' | 'closed'
-
-/** What Redis answered, or undefined when it is away: then this process is on its own. Never rejects. */
-type Ask = <T>(command: (commands: RedisCommands) => Promise<T>) => Promise<T | undefined>
+export type LinkState = 'connecting' | 'up' | 'down' | 'closed'
 
 export interface RedisLink {
-  /** Soon, whatever Redis does. */
-  readonly ask: Ask
+  /** @throws RedisUnavailableError; StoredDataError when only this key is at fault */
+  send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T>
+  /** Sends a command whatever the state is, because some work although Redis is full or read-only. Best effort. */
+  attempt(command: (commands: RedisCommands) => Promise<unknown>): void
   /**
-   * To ask before something that must not be done twice, for which an answer soon is worth less: waits for a Redis that
-   * was lost just now, and for one that came back without its memory until the other processes have told it what they
-   * know. Each call begins a patience of its own, so that a Redis that comes and goes is not waited for without end.
+   * Waits until Redis may grant locks: it is up, and since it came up every replica has had the time to publish what it
+   * holds. False if that does not come about by `deadline`, on the clock of `performance.now()`.
    */
-  patience(): Ask
+  isLockable(deadline: number): Promise<boolean>
+  /** Changes whenever Redis becomes unusable or has lost data. */
+  generation(): number
+  /**
+   * To be awaited between taking a lock and using it.
+   * @param generation from before the lock was asked for
+   * @throws RedisUnavailableError when Redis may have lost somebody's lock or result by then
+   */
+  ensureNothingLost(generation: number): Promise<void>
   state(): LinkState
-  /** Whether less than `ms` ago Redis came back, from an absence or without its memory. */
-  isBackSince(ms: number): boolean
   close(): Promise<void>
 }
 
 export interface RedisLinkParts {
   readonly open: (events: Pick<RedisEvents, 'onReady' | 'onLost' | 'onTrouble'>) => Promise<RedisClient>
-  /** Something that takes writing, as the real commands do; whether Redis still knew of an earlier one. */
-  readonly probe: (commands: RedisCommands) => Promise<boolean>
-  /** Called the moment commands are sent again. */
-  readonly onUp: () => void
+  readonly health: RedisHealth
+  /** Called whenever Redis comes up, and when it has lost data. Locks are granted again after it has resolved. */
+  readonly onUp: (event: UpEvent) => Promise<void>
   readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly timing: LinkTiming
+}
+
+export interface UpEvent {
+  /** When Redis was last known to be up, on the clock of `performance.now()`. */
+  readonly lostAt: number
+  readonly hasLostData: boolean
+}
+
+export interface LinkTiming {
+  /** The time limit of a command. A Redis that is slower than this counts as down. */
   readonly commandMs: number
+  /** The time limit of the first connection, which includes loading the client. */
   readonly startMs: number
-  /** How often it is seen whether Redis still does what is needed, even if nobody asks for it. */
+  /** How often Redis is inspected, even if nothing else is sent to it. */
   readonly checkMs: number
-  /** How long after Redis was lost the patient wait for it. */
+  /** How long after the loss of Redis a request that needs a lock waits for it. */
   readonly patienceMs: number
-  /** How long after it came back without its memory: until the slowest process is connected again. */
+  /** How long after Redis came up no lock is granted: as long as the slowest replica needs to reconnect and publish. */
   readonly settleMs: number
 }
 
-const PROBE_UNSURE_MS = 25
-const PROBE_AWAY_MS = 500
+const PROBE_CONNECTING_MS = 25
+const PROBE_DOWN_MS = 500
 
-export function createRedisLink(parts: RedisLinkParts): RedisLink {
-  const { open, probe, onUp, log, commandMs, startMs, checkMs, patienceMs, settleMs } = parts
-  let state: LinkState = 'unsure'
+export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkParts): RedisLink {
+  const { commandMs, startMs, checkMs, patienceMs, settleMs } = timing
+  let state: LinkState = 'connecting'
   let client: RedisClient | undefined
-  let isProbing = false
-  let probeTimer: NodeJS.Timeout | undefined
-  let unsureTimer: NodeJS.Timeout | undefined
-  let decided = () => {}
-  let decision: Promise<void>
   let trouble: Error | undefined
-  let awaySince: number | undefined
-  let backSince = Number.NEGATIVE_INFINITY
+  let isInspecting = false
   let lostAt = performance.now()
-  let settledAt = Number.NEGATIVE_INFINITY
-  let wasUp = false
-  const patients = new Set<() => void>()
+  let downSince: number | undefined
+  let settling: Promise<void> | undefined
+  let isReconnected = true
+  let generation = 0
+  let connectTimer: NodeJS.Timeout | undefined
+  let probeTimer: NodeJS.Timeout | undefined
+  const listeners = new Set<() => void>()
 
-  function beUnsure(ms: number) {
-    noteLoss()
-    state = 'unsure'
-    decision = new Promise(resolve => {
-      decided = resolve
-    })
-    unsureTimer = setTimeout(() => goAway(trouble ? reasonOf(trouble) : 'no connection'), ms)
-    unsureTimer.unref()
-    scheduleProbe()
-  }
-
-  function noteLoss() {
-    if (state === 'up') lostAt = performance.now()
-  }
-
-  function decide(next: LinkState) {
-    clearTimeout(unsureTimer)
-    state = next
-    decided()
-    if (next === 'up' || next === 'closed') for (const goOn of patients) goOn()
-  }
-
-  function goAway(reason: string) {
-    if (state === 'away' || state === 'closed') return
-    noteLoss()
-    decide('away')
-    awaySince = performance.now()
-    log.warn({ event: 'redis_away', reason }, 'Redis is away: until it is back each process coordinates on its own')
-    scheduleProbe()
-  }
-
-  function comeUp(hasMemory: boolean) {
-    if (state === 'up' || state === 'closed') return
-    // After an absence it may be another Redis, which the last of what the first one knew had not reached.
-    if (awaySince !== undefined || (wasUp && !hasMemory)) beStrange()
-    wasUp = true
-    decide('up')
-    trouble = undefined
-    if (awaySince !== undefined) {
-      log.info({ event: 'redis_back', away_ms: Math.round(performance.now() - awaySince) }, 'Redis is back')
-      awaySince = undefined
+  function change(next: LinkState) {
+    if (state === 'up' && next !== 'up') {
+      lostAt = performance.now()
+      generation++
     }
-    onUp()
+    state = next
+    notify()
   }
 
-  /** From now on Redis may lack what it was told, until the other processes have told it again. */
-  function beStrange() {
-    backSince = performance.now()
-    settledAt = backSince + settleMs
+  function notify() {
+    for (const listener of listeners) listener()
+  }
+
+  /** Resolves at the next change of state, or after `ms` milliseconds. */
+  function changed(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(proceed, ms)
+      function proceed() {
+        clearTimeout(timer)
+        listeners.delete(proceed)
+        resolve()
+      }
+      listeners.add(proceed)
+    })
+  }
+
+  function beConnecting(ms: number) {
+    change('connecting')
+    clearTimeout(connectTimer)
+    connectTimer = setTimeout(() => goDown(trouble ? reasonOf(trouble) : 'no connection'), ms)
+    connectTimer.unref()
+    scheduleProbe()
+  }
+
+  function goDown(reason: string) {
+    if (state === 'down' || state === 'closed') return
+    clearTimeout(connectTimer)
+    change('down')
+    downSince ??= performance.now()
+    log.warn({ event: 'redis_away', reason }, 'Redis cannot be used: refreshes wait until it is back')
+    scheduleProbe()
+  }
+
+  function comeUp(isIntact: boolean) {
+    if (state === 'up' || state === 'closed') return
+    clearTimeout(connectTimer)
+    trouble = undefined
+    if (downSince !== undefined) {
+      log.info({ event: 'redis_back', away_ms: Math.round(performance.now() - downSince) }, 'Redis is back')
+      downSince = undefined
+    }
+    settle(!isIntact)
+    change('up')
+  }
+
+  /** No lock is granted until this process and the others have published what Redis may lack. */
+  function settle(hasLostData: boolean) {
+    // A new connection is inspected at once by every replica. Data that disappears behind an open connection is noticed by
+    // each replica at its next inspection.
+    const noticedMs = hasLostData && !isReconnected ? checkMs : 0
+    isReconnected = false
+    const current = Promise.all([pause(noticedMs + settleMs), onUp({ lostAt, hasLostData }).catch(() => {})]).then(
+      () => {
+        if (settling !== current) return
+        settling = undefined
+        notify()
+      }
+    )
+    settling = current
+  }
+
+  function settleIfLost(isIntact: boolean) {
+    if (isIntact || state !== 'up') return
+    generation++
+    settle(true)
   }
 
   function scheduleProbe() {
     clearTimeout(probeTimer)
-    probeTimer = setTimeout(tryAgain, state === 'unsure' ? PROBE_UNSURE_MS : PROBE_AWAY_MS)
+    if (state !== 'connecting' && state !== 'down') return
+    probeTimer = setTimeout(probe, state === 'connecting' ? PROBE_CONNECTING_MS : PROBE_DOWN_MS)
     probeTimer.unref()
   }
 
-  function needsProbe(): boolean {
-    return state === 'unsure' || state === 'away'
+  async function probe() {
+    if (state === 'connecting' || state === 'down') await inspect(comeUp)
+    scheduleProbe()
   }
 
-  async function tryAgain() {
-    if (isProbing || !needsProbe()) return
-    isProbing = true
+  /** One inspection at a time, since a slow Redis may take longer to answer than the interval between two of them. */
+  async function inspect(then: (isIntact: boolean) => void) {
+    if (isInspecting || !client) return
+    isInspecting = true
     try {
-      if (client) {
-        comeUp(await within(commandMs, probe(client.commands)))
-      }
+      then(await within(commandMs, health.inspect(client)))
     } catch (error) {
-      if (!isConnectionTrouble(error)) goAway(reasonOf(error))
+      if (!isConnectionTrouble(error)) goDown(reasonOf(error))
+    } finally {
+      isInspecting = false
     }
-    isProbing = false
-    if (needsProbe()) scheduleProbe()
   }
 
   function lost() {
-    if (state === 'up') beUnsure(commandMs)
+    isReconnected = true
+    if (state === 'up') beConnecting(commandMs)
   }
 
   function onTrouble(error: Error) {
     trouble = error
   }
 
-  beUnsure(startMs)
-  const opening = open({ onReady: tryAgain, onLost: lost, onTrouble }).then(
+  beConnecting(startMs)
+  const opening = open({ onReady: probe, onLost: lost, onTrouble }).then(
     opened => {
       client = opened
-      void tryAgain()
+      void probe()
     },
-    error => goAway(reasonOf(error))
+    error => goDown(reasonOf(error))
   )
 
-  async function ask<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T | undefined> {
-    const started = performance.now()
-    for (;;) {
-      if (state === 'unsure') await decision
-      if (state !== 'up' || !client) return undefined
-      try {
-        return await within(commandMs, command(client.commands))
-      } catch (error) {
-        // What broke with its connection is sent again on the next one: every command here may run twice.
-        const isWorthWaiting = isConnectionTrouble(error) && performance.now() - started < commandMs
-        if (isWorthWaiting) lost()
-        else goAway(reasonOf(error))
-      }
-    }
-  }
-
-  // A master that became a replica still answers what only reads, out of what it had then.
-  const checking = setInterval(async () => {
-    const hasMemory = await ask(probe)
-    if (hasMemory !== false || state !== 'up') return
-    // It was emptied, or another took its place, and the connection knows nothing of it.
-    beStrange()
-    onUp()
+  const checking = setInterval(() => {
+    if (state !== 'up') return
+    void inspect(settleIfLost)
   }, checkMs)
   checking.unref()
 
-  /** How long what must not be done twice should still wait. */
-  function unsettledMs(): number {
-    if (state === 'closed') return 0
-    return (state === 'up' ? settledAt : lostAt + patienceMs) - performance.now()
+  async function settledConnection(): Promise<void> {
+    while (state === 'connecting') await changed(startMs)
   }
 
-  /** Less when Redis comes. */
-  function waitAtMost(ms: number): Promise<void> {
-    return new Promise(resolve => {
-      const timer = setTimeout(goOn, ms)
-      function goOn() {
-        clearTimeout(timer)
-        patients.delete(goOn)
-        resolve()
-      }
-      patients.add(goOn)
-    })
+  async function use<T>(operation: (client: RedisClient) => Promise<T>): Promise<T> {
+    await settledConnection()
+    if (state !== 'up' || !client) throw new RedisUnavailableError()
+    try {
+      return await within(commandMs, operation(client))
+    } catch (error) {
+      if (isWrongType(error)) throw new StoredDataError()
+      if (isConnectionTrouble(error)) lost()
+      else goDown(reasonOf(error))
+      throw new RedisUnavailableError()
+    }
   }
 
   return {
-    ask,
-    patience() {
-      const deadline = performance.now() + patienceMs + settleMs
-      const waitMs = () => Math.min(unsettledMs(), deadline - performance.now())
-      return async function askPatiently(command) {
-        for (;;) {
-          for (let ms = waitMs(); ms > 0; ms = waitMs()) await waitAtMost(ms)
-          const answer = await ask(command)
-          if (answer !== undefined || waitMs() <= 0) return answer
-        }
+    send: command => use(({ commands }) => command(commands)),
+    attempt(command) {
+      void settledConnection().then(() => client && command(client.commands).catch(() => {}))
+    },
+    async isLockable(deadline) {
+      for (;;) {
+        if (state === 'closed') return false
+        if (state === 'up' && !settling) return true
+        const until = state === 'up' ? deadline : Math.min(deadline, lostAt + patienceMs)
+        const leftMs = until - performance.now()
+        if (leftMs <= 0) return false
+        await changed(leftMs)
       }
     },
+    generation: () => generation,
+    async ensureNothingLost(before) {
+      const hasEvicted = await use(client => health.mayHaveEvicted(client))
+      if (hasEvicted) await inspect(settleIfLost)
+      if (hasEvicted || generation !== before) throw new RedisUnavailableError()
+    },
     state: () => state,
-    isBackSince: ms => performance.now() - backSince < ms,
     async close() {
       if (state === 'closed') return
-      decide('closed')
+      change('closed')
+      clearTimeout(connectTimer)
       clearTimeout(probeTimer)
       clearInterval(checking)
       await opening
@@ -228,19 +260,6 @@ export function createRedisLink(parts: RedisLinkParts): RedisLink {
   }
 }
 
-function isConnectionTrouble(error: unknown): boolean {
-  return !(error instanceof TooLateError) && (error as Error).name !== 'ReplyError'
-}
-
-// The first word alone (READONLY, OOM, WRONGPASS, ECONNREFUSED): what follows it may quote the command, password and all.
-export function reasonOf(error: unknown): string {
-  if (error instanceof TooLateError) return 'timeout'
-  const { name, message, code, lastNodeError } = error as Partial<Record<'name' | 'message', string>> & {
-    code?: unknown
-    lastNodeError?: unknown
-  }
-  // A cluster of which no node would do; the last of them says why.
-  if (lastNodeError instanceof Error) return reasonOf(lastNodeError)
-  if (name === 'ReplyError') return /^[A-Z]+/.exec(message ?? '')?.[0] ?? 'refused'
-  return typeof code === 'string' ? code : 'connection lost'
+function pause(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms).unref())
 }

@@ -1,308 +1,219 @@
 /**
- * Coordination between processes that share a Redis. Within this process askers join in memory first, so that Redis
- * hears one of them; what Redis answers is never needed to go on: while it is away, memory alone decides, and what it
- * missed is told it when it is back.
+ * Coordination between processes that share a Redis. Callers in one process first share a run in memory, so that one of
+ * them asks Redis for the lock. Redis decides who may use a token: without it no token is used, unless the operator has
+ * chosen `redisAway: alone`.
  */
-import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Sealer } from '../sealing/keyring.js'
-import { type Coordination, CoordinationClosedError, type Once, type Run, type Settled } from './coordination.js'
-import { createMemoryCoordination } from './memory.js'
-import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
-import { createRedisLink } from './redis-link.js'
-import { type Begun, createRedisResults, NO_RUN, ORDINARY, PRECIOUS, RUN_LENGTH } from './redis-results.js'
+import { type Coordination, CoordinationError, type Once, type OnceOptions, type Work } from './coordination.js'
+import { createLocalStore } from './local-store.js'
+import { createBroadcast } from './redis-broadcast.js'
+import type { RedisClient, RedisEvents } from './redis-client.js'
+import { StoredDataError } from './redis-errors.js'
+import { createRedisHealth } from './redis-health.js'
+import { createRedisLink, type LinkTiming } from './redis-link.js'
+import { createRedisPublisher, type HeldResult } from './redis-publisher.js'
+import { createRedisRuns, type OwnedLock, type RunTiming } from './redis-runs.js'
+import { createRedisScripts, type LockTimes, NO_RUN } from './redis-scripts.js'
+import { createResultSeal, newRunId, runOf } from './result-seal.js'
+import { createSingleFlight } from './single-flight.js'
 import { createWakeups } from './wakeups.js'
-import { within } from './within.js'
 
 export interface RedisCoordinationParts {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
   /** Keeps applications that share a Redis apart. */
   readonly prefix: string
   readonly sealer: Sealer
+  /** Milliseconds since the epoch. */
   readonly now: () => number
-  readonly log: Pick<Logger, 'info' | 'warn'>
-  readonly timing?: Partial<typeof TIMING>
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
+  /** While Redis cannot be used, work is refused (`wait`) or done without a lock (`alone`). */
+  readonly whenAway: 'wait' | 'alone'
+  readonly timing: RedisTiming
 }
 
-const TIMING = {
-  /** How soon a dead owner's work is taken over. Far longer than a pause of a living one (it survives two lost extensions). */
-  lockMs: 3000,
-  extendMs: 1000,
-  /** A Redis that takes longer is of no use on the way of every request; much less would mistake a hiccup for an end. */
-  commandMs: 500,
-  /** To load the client and to shake hands over TLS; only what comes in these first moments may wait for it. */
-  startMs: 2000,
-  checkMs: 5000,
-  /**
-   * What must not be done twice waits this long for a Redis that was lost, and so outlives its restart. Only then two
-   * processes may renew one session without knowing of each other.
-   */
-  patienceMs: 5000,
-  /** Three times the longest pause between two attempts to connect, since the machine may be busy. */
-  settleMs: 1500,
-  closeMs: 2000
-}
-// Not sealed, but authenticated: the run, and whether its result is precious.
-const HEAD_LENGTH = RUN_LENGTH + 1
-// A process leaves a word under its name, another one each time. While Redis knows the last one, it still has all that this
-// process told it before; a Redis that came back from a copy of itself on disk does not. Of a cluster it is one node's word.
-const GREET = `
-local isKnown = redis.call('GET', KEYS[1]) == ARGV[1]
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-return isKnown and 1 or 0`
-const GREETED_MS = 86_400_000
-// Marks and results are sealed and handed over this many at a time, so that requests get in between.
-const RESTORED_AT_ONCE = 200
-
-/** What this process keeps of a piece of work: enough to tell Redis again. */
-interface Done<T> extends Once<T> {
-  readonly head: string
+/** Milliseconds. */
+export interface RedisTiming extends LinkTiming, LockTimes, RunTiming {
+  /** How long a request waits for a result in all. */
+  readonly answerMs: number
+  /** How long a request waits for a lock that another replica owns. */
+  readonly waitMs: number
 }
 
-/** What travels, sealed. `isKept` is false when it is only for those who were waiting. */
-interface Packed<T> {
-  readonly value: T
-  readonly isKept: boolean
-  /** It is not the end of the work but how far its owner had come. */
-  readonly isLeft?: true
-}
+// Should the wake-up message get lost, the waiter asks again after this time.
+const LONGEST_SLEEP_MS = 1000
+// A mark without an end was not written by this program; it counts for a day.
+const ENDLESS_MARK_MS = 86_400_000
+
+const acceptAny = () => true
 
 export function createRedisCoordination(parts: RedisCoordinationParts): Coordination {
-  const { open, prefix, sealer, now, log } = parts
-  const { lockMs, extendMs, closeMs, ...linkTiming } = { ...TIMING, ...parts.timing }
-  const channel = `${prefix}done`
-  const results = createRedisResults(prefix, channel, lockMs)
-  const name = `${prefix}process:${randomBytes(16).toString('base64url')}`
+  const { open, prefix, sealer, now, log, whenAway, timing } = parts
   const markKey = (key: string) => `${prefix}mark:${key}`
-
-  const local = createMemoryCoordination(now)
+  const local = createLocalStore<HeldResult>(now)
   const wakeups = createWakeups()
-  const runs = new Map<string, LockedRun>()
-  let lastWord = ''
-
-  async function greet(commands: RedisCommands) {
-    const word = randomBytes(16).toString('base64url')
-    const isKnown = (await commands.eval(GREET, 1, name, lastWord, word, GREETED_MS)) === 1
-    lastWord = word
-    return isKnown
-  }
-
-  const link = createRedisLink({
-    open: events => open({ ...events, channel, onMessage: wakeups.wake }),
-    probe: greet,
-    onUp: tellRedis,
-    log,
-    ...linkTiming
+  const flights = createSingleFlight(timing.answerMs)
+  const broadcast = createBroadcast(prefix, {
+    wake: wakeups.wake,
+    mark: (key, ttlMs) => local.marks.set(key, { storedAt: performance.now() }, Math.min(ttlMs, ENDLESS_MARK_MS)),
+    pause: local.pause
   })
-  const extending = setInterval(extendLocks, extendMs)
-  extending.unref()
+  const scripts = createRedisScripts(prefix, broadcast.wakeChannel, timing)
+  const seal = createResultSeal(sealer)
+  const link = createRedisLink({
+    open: events => open({ ...events, channels: broadcast.channels, onMessage: broadcast.receive }),
+    health: createRedisHealth(prefix),
+    async onUp({ lostAt, hasLostData }) {
+      await runs.extendAll()
+      await publisher.publishAgain(lostAt, hasLostData)
+    },
+    log,
+    timing
+  })
+  const runs = createRedisRuns(link, scripts, seal, timing)
+  const lockMs = timing.leaseMs + timing.stalledMs
+  const publisher = createRedisPublisher(link, scripts, seal, local, { markKey, now, lockMs })
 
-  interface LockedRun {
-    readonly id: string
-    /** The run whose kept result would not do. */
-    readonly refused: string
-    /** What was there could not be read, and is not to be lost for something of less worth. */
-    readonly isBlind: boolean
-    isLost: boolean
-  }
-
-  /** What the work sees of its run. */
-  function runOfWork<T>(key: string, run: LockedRun): Run<T> {
-    return {
-      isAlone: () => run.isLost || link.state() === 'away' || link.isBackSince(lockMs),
-      async leave({ value, keepMs }) {
-        const text = pack<T>(key, run.id + PRECIOUS, { value, isKept: true, isLeft: true })
-        await link.ask(results.leave(key, text, keepMs))
-      }
-    }
-  }
-
-  async function onceAmongAll<T>(
-    key: string,
-    work: (run: Run<T>) => Promise<Settled<T>>,
-    accept: (kept: T) => boolean
-  ): Promise<Done<T> & Settled<T>> {
-    const id = randomBytes(16).toString('base64url')
-    let refused = NO_RUN
-    let isUnreadable = false
-    let hasWaited = false
-    let askPatiently = link.patience()
-    for (;;) {
-      const sleeper = wakeups.sleeper(key)
-      const begun = await askPatiently(results.begin(key, id, refused))
-      if (begun?.kind === 'held') {
-        // Not asked again before the lock can have ended, even if Redis comes back empty meanwhile: its owner lives.
-        hasWaited = true
-        await sleeper.sleep(sleepMs(begun))
-        // Redis was there and the owner lives: what becomes of either from now on is worth a patience of its own.
-        askPatiently = link.patience()
-        continue
-      }
-      sleeper.leave()
-      // Whoever still waits at the end would spend a token that no answer can bring to a browser.
-      if (begun === undefined && link.state() === 'closed') throw new CoordinationClosedError()
-      if (begun?.kind !== 'result') {
-        const isLost = begun === undefined || isUnreadable
-        return runIt(key, { id, refused, isBlind: isUnreadable, isLost }, work)
-      }
-      const packed = unpack<T>(key, begun.text)
-      const isJoined = hasWaited && !packed?.isLeft
-      if (packed && (isJoined || (packed.isKept && accept(packed.value)))) {
-        return { value: packed.value, how: isJoined ? 'joined' : 'kept', head: headOf(begun.text), keepMs: 0 }
-      }
-      // Sealed with a secret that this replica does not know (yet): somebody has the answer, so nobody here may be sure.
-      isUnreadable ||= packed === undefined
-      refused = runOf(begun.text)
-    }
-  }
-
-  async function runIt<T>(
-    key: string,
-    run: LockedRun,
-    work: (run: Run<T>) => Promise<Settled<T>>
-  ): Promise<Done<T> & Settled<T>> {
-    runs.set(key, run)
+  async function perform<T>(lock: OwnedLock<T>, work: Work<T>): Promise<Once<T>> {
+    const { key, run, refused } = lock
     try {
-      const { value, keepMs, isPrecious = false } = await work(runOfWork(key, run))
-      const head = run.id + (isPrecious ? PRECIOUS : ORDINARY)
-      const text = pack(key, head, { value, isKept: keepMs > 0 })
-      runs.delete(key)
-      // Those who wait elsewhere need a moment to fetch what is not kept.
-      const ttlMs = keepMs > 0 ? keepMs : 2 * lockMs
-      const other = await link.ask(results.finish(key, run.id, run.isBlind ? NO_RUN : run.refused, text, ttlMs))
-      const packed = other ? unpack<T>(key, other) : undefined
-      if (other && packed)
-        return { value: packed.value, how: packed.isLeft ? 'kept' : 'joined', head: headOf(other), keepMs: 0 }
-      return { value, how: 'ran', head, keepMs }
+      const { value, keepMs, hasTokens = false } = await work(runs.start(lock))
+      runs.end(key)
+      const other = await publisher.publish(key, { value, run, refused, hasTokens }, keepMs)
+      if (other === undefined) return { value, how: 'ran' }
+      return { value: openResult<T>(key, other).value, how: 'joined' }
     } catch (error) {
-      runs.delete(key)
-      void link.ask(results.release(key, run.id))
+      runs.end(key)
+      publisher.releaseLater(key, run)
       throw error
     }
   }
 
-  function extendLocks() {
-    for (const [key, run] of runs) {
-      // Looked up again when it is sent: a lock given back must not be taken once more by a late extension.
-      const extend = results.extend(key, run.id, run.refused)
-      void link
-        .ask(async commands => (runs.get(key) === run ? extend(commands) : true))
-        .then(isMine => {
-          if (isMine === false) run.isLost = true
-        })
+  async function runAmongAll<T>(key: string, work: Work<T>, options: OnceOptions<T>): Promise<Once<T>> {
+    const { accept = acceptAny, canWait = true } = options
+    const deadline = performance.now() + (canWait ? timing.waitMs : 0)
+    let run = newRunId()
+    let refused = NO_RUN
+    let previous: T | undefined
+    let hasWaited = false
+    for (;;) {
+      if (!(await link.isLockable(deadline))) return withoutRedis(key, work, accept)
+      const waiter = wakeups.waiter(key)
+      const askedAt = performance.now()
+      const acquired = await acquire(key, run, refused)
+      if (acquired?.kind === 'held') {
+        const leftMs = deadline - performance.now()
+        if (leftMs <= 0) {
+          waiter.cancel()
+          throw new CoordinationError('pending', 2)
+        }
+        hasWaited = true
+        await waiter.sleep(Math.min(acquired.leaseMs + 1, leftMs, LONGEST_SLEEP_MS))
+        continue
+      }
+      waiter.cancel()
+      if (!acquired) {
+        // Redis became unusable just now, and may still grant the lock to this run, which will release it.
+        run = newRunId()
+        continue
+      }
+      const { stalledOwnerMs } = acquired
+      if (acquired.kind === 'mine') {
+        return perform({ key, run, refused, previous, stalledOwnerMs, askedAt }, work)
+      }
+      const { value, isCheckpoint } = openResult<T>(key, acquired.text)
+      if (hasWaited && !isCheckpoint) return { value, how: 'joined' }
+      if (accept(value)) return { value, how: 'kept', ...(stalledOwnerMs > 0 && { stalledOwnerMs }) }
+      refused = runOf(acquired.text)
+      previous = value
     }
   }
 
-  /** Redis is there, perhaps empty: first the locks of work under way, then what it may have missed or lost. */
-  async function tellRedis() {
-    extendLocks()
-    let telling: Promise<unknown>[] = []
-    for (const told of restorations()) {
-      telling.push(told)
-      if (telling.length < RESTORED_AT_ONCE) continue
-      await Promise.all(telling)
-      telling = []
-      if (link.state() !== 'up') return
+  async function acquire(key: string, run: string, refused: string) {
+    try {
+      const generation = link.generation()
+      const acquired = await link.send(scripts.acquire(key, run, refused))
+      if (acquired.kind === 'mine') await link.ensureNothingLost(generation)
+      return acquired
+    } catch (error) {
+      publisher.releaseLater(key, run)
+      if (error instanceof StoredDataError) throw unreadable(key)
+      return undefined
     }
-    await Promise.all(telling)
   }
 
-  /** Seals and sends one each time the next is asked for. */
-  function* restorations(): Iterable<Promise<unknown>> {
-    for (const [key, value, leftMs] of local.results()) {
-      const done = value as Done<unknown>
-      const text = pack(key, done.head, { value: done.value, isKept: true })
-      yield link.ask(results.restore(key, text, leftMs))
+  /** Redis cannot be used. A result of this process is given out, since that uses no token. */
+  async function withoutRedis<T>(key: string, work: Work<T>, accept: (kept: T) => boolean): Promise<Once<T>> {
+    const held = local.results.get(key) as (HeldResult & { readonly value: T }) | undefined
+    if (held && accept(held.value)) return { value: held.value, how: 'kept' }
+    if (link.state() === 'closed') throw new CoordinationError('closing')
+    if (whenAway === 'wait') throw new CoordinationError('store', 2)
+    const lock = { key, run: newRunId(), refused: held?.run ?? NO_RUN, previous: held?.value, stalledOwnerMs: 0 }
+    return perform({ ...lock, askedAt: Number.POSITIVE_INFINITY }, work)
+  }
+
+  function openResult<T>(key: string, text: string) {
+    try {
+      return seal.open<T>(key, text)
+    } catch {
+      throw unreadable(key)
     }
-    for (const [key, , leftMs] of local.marks()) yield setMark(key, leftMs)
   }
 
-  function setMark(key: string, ttlMs: number) {
-    return link.ask(commands => commands.set(markKey(key), '1', 'PX', Math.max(1, Math.ceil(ttlMs))))
-  }
-
-  function pack<T>(key: string, head: string, packed: Packed<T>): string {
-    return head + sealer.seal(Buffer.from(JSON.stringify(packed)), `${key} ${head}`)
-  }
-
-  /** Undefined for what was not sealed by this deployment for this key by this run; then the work is done again. */
-  function unpack<T>(key: string, text: string): Packed<T> | undefined {
-    const plaintext = sealer.open(text.slice(HEAD_LENGTH), `${key} ${headOf(text)}`)
-    return plaintext && (JSON.parse(plaintext.toString()) as Packed<T>)
-  }
-
-  function sleepMs({ leftMs }: Begun & { kind: 'held' }): number {
-    return leftMs >= 0 ? leftMs + 1 : lockMs
+  function unreadable(key: string): CoordinationError {
+    const kind = key.slice(0, key.indexOf(':'))
+    log.error({ event: 'stored_data_unreadable', kind }, 'Redis holds data that this server cannot read')
+    return new CoordinationError('unreadable', 5)
   }
 
   return {
-    async once<T>(key: string, work: (run: Run<T>) => Promise<Settled<T>>, accept: (kept: T) => boolean = () => true) {
+    async once<T>(key: string, work: Work<T>, options: OnceOptions<T> = {}): Promise<Once<T>> {
+      const { accept = acceptAny } = options
       for (;;) {
-        const { value: done, how } = await local.once<Done<T>>(
-          key,
-          async () => {
-            const { keepMs, ...done } = await onceAmongAll(key, work, accept)
-            return { value: done, keepMs }
-          },
-          kept => accept(kept.value)
-        )
-        if (how === 'ran') return { value: done.value, how: done.how }
-        if (how === 'kept' || done.how === 'ran') return { value: done.value, how }
-        // Whom this call joined was given what another process had; a kept result each asker looks at for itself.
-        if (done.how === 'joined' || accept(done.value)) return { value: done.value, how: done.how }
+        const { value: flown, how } = await flights.run(key, () => runAmongAll(key, work, options))
+        if (how === 'ran') return flown
+        if (flown.how !== 'kept') return { ...flown, how: 'joined' }
+        // The run that this call joined found a kept result. Each caller decides for itself whether it is good enough.
+        if (accept(flown.value)) return flown
       }
     },
-
-    async result<T>(key: string) {
-      let hasWaited = false
-      while (!local.isUnderWay(key)) {
-        const sleeper = wakeups.sleeper(key)
-        const found = await link.ask(results.look(key))
-        if (found?.kind === 'held') {
-          hasWaited = true
-          await sleeper.sleep(sleepMs(found))
-          continue
-        }
-        sleeper.leave()
-        // Away, or back without what it had: then what this process remembers is all there is.
-        if (found?.kind !== 'result') break
-        const packed = unpack<T>(key, found.text)
-        return packed && (packed.isKept || hasWaited) ? packed.value : undefined
+    async peek<T>(key: string) {
+      const held = () => local.results.get(key)?.value as T | undefined
+      try {
+        const text = await link.send(scripts.peek(key))
+        return text === null ? held() : seal.open<T>(key, text).value
+      } catch {
+        return held()
       }
-      return (await local.result<Done<T>>(key))?.value
     },
-
-    async mark(key, ttlMs) {
-      await local.mark(key, ttlMs)
-      await setMark(key, ttlMs)
+    confirm(key, keepMs) {
+      if (local.confirm(key, keepMs)) link.send(scripts.expire(key, keepMs)).catch(() => {})
     },
-
+    async mark(key, ttlMs, reach = 'store') {
+      if (reach === 'everyone') link.attempt(broadcast.mark(key, ttlMs))
+      await publisher.mark(key, ttlMs)
+    },
     async isMarked(key) {
-      if (await local.isMarked(key)) return true
-      const leftMs = await link.ask(commands => commands.pttl(markKey(key)))
-      if (leftMs === undefined || leftMs < 0) return false
-      await local.mark(key, leftMs)
+      if (local.marks.get(key) !== undefined) return true
+      const leftMs = await link.send(commands => commands.pttl(markKey(key))).catch(() => -2)
+      if (leftMs === -2) return false
+      local.marks.set(key, { storedAt: performance.now() }, leftMs < 0 ? ENDLESS_MARK_MS : leftMs)
       return true
     },
-
+    isMarkedHere: key => local.marks.get(key) !== undefined,
+    pauseCalls(ms) {
+      local.pause(ms)
+      link.attempt(broadcast.pause(ms))
+    },
+    pausedMs: local.pausedMs,
     status() {
       const state = link.state()
-      return { store: state === 'up' || state === 'unsure' ? 'redis' : 'memory (redis away)' }
+      return { store: state === 'up' || state === 'connecting' ? 'redis' : 'away' }
     },
-
+    idle: flights.idle,
     async close() {
-      const ends = [...runs.keys()].map(key => local.result(key))
-      await within(closeMs, Promise.all(ends)).catch(() => {})
-      clearInterval(extending)
+      runs.close()
       await link.close()
     }
   }
-}
-
-function runOf(text: string): string {
-  return text.slice(0, RUN_LENGTH)
-}
-
-function headOf(text: string): string {
-  return text.slice(0, HEAD_LENGTH)
 }

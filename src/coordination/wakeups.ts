@@ -1,45 +1,45 @@
-/** Those in this process who wait for news about a key. */
+/** Callers in this process that wait for a lock which another replica holds. */
 export interface Wakeups {
-  /** From this moment on news about `key` is not missed, though nobody sleeps yet. */
-  sleeper(key: string): Sleeper
+  /** Registers a waiter before Redis is asked, so that a message between the answer and `sleep` is not missed. */
+  waiter(key: string): Waiter
   wake(key: string): void
 }
 
-export interface Sleeper {
-  /** Resolves at the first news, or after `ms` without any; then this sleeper is used up. */
+export interface Waiter {
+  /** Resolves at the first message about the key, or after `ms` milliseconds; then the waiter is used up. */
   sleep(ms: number): Promise<void>
-  /** For one that need not sleep after all. */
-  leave(): void
+  /** Removes a waiter that does not need to sleep. */
+  cancel(): void
 }
 
 export function createWakeups(): Wakeups {
-  const sleepers = new Map<string, Set<() => void>>()
+  const waiters = new Map<string, Set<() => void>>()
   return {
-    sleeper(key) {
-      const others = sleepers.get(key) ?? new Set()
-      sleepers.set(key, others)
-      let resolveNews = () => {}
-      const news = new Promise<void>(resolve => {
-        resolveNews = resolve
+    waiter(key) {
+      const others = waiters.get(key) ?? new Set()
+      waiters.set(key, others)
+      let resolveMessage = () => {}
+      const message = new Promise<void>(resolve => {
+        resolveMessage = resolve
       })
-      others.add(resolveNews)
+      others.add(resolveMessage)
 
-      function leave() {
-        others.delete(resolveNews)
-        if (others.size === 0 && sleepers.get(key) === others) sleepers.delete(key)
+      function cancel() {
+        others.delete(resolveMessage)
+        if (others.size === 0 && waiters.get(key) === others) waiters.delete(key)
       }
       return {
-        leave,
+        cancel,
         async sleep(ms) {
-          const timer = setTimeout(resolveNews, ms)
-          await news
+          const timer = setTimeout(resolveMessage, ms)
+          await message
           clearTimeout(timer)
-          leave()
+          cancel()
         }
       }
     },
     wake(key) {
-      for (const resolve of sleepers.get(key) ?? []) resolve()
+      for (const resolve of waiters.get(key) ?? []) resolve()
     }
   }
 }

@@ -1,17 +1,17 @@
 import type { Context, Middleware } from 'koa'
-import type { Coordination } from '../coordination/coordination.js'
+import type { CodeExchanges } from '../auth/code-exchange.js'
+import { isLoggedOut, markLoggedOut } from '../auth/logout-marks.js'
+import { type Coordination, CoordinationError } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
-import { OAuthError, UpstreamError } from '../idp/errors.js'
+import { UpstreamError } from '../idp/errors.js'
 import type { LoginTransaction, LoginTransactions } from '../login/transaction.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { abandon } from '../modes/grants.js'
-import { endSession, hasEnded } from '../modes/logouts.js'
 import { LoginInterruptedError } from '../modes/mode.js'
-import type { Redemptions } from '../modes/redemption.js'
 import type { SessionRecord } from '../session/record.js'
 import { type AuthorizationResponse, parseAuthorizationResponse } from './authorization-response.js'
 import type { CookieNames } from './cookies.js'
-import { HttpError, providerBusy } from './errors.js'
+import { BusyError, HttpError, providerBusy } from './errors.js'
 import { type LoginCookie, readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import { loginCookieMissing } from './login-loop.js'
 import { redirect } from './redirect.js'
@@ -21,7 +21,7 @@ import { sessionRecord, writeSession } from './session.js'
 export interface CallbackParts {
   readonly idp: IdentityProvider
   readonly transactions: LoginTransactions
-  readonly redemptions: Redemptions
+  readonly codeExchanges: CodeExchanges
   readonly coordination: Coordination
   readonly cookies: CookieNames
   readonly homePath: string
@@ -37,7 +37,7 @@ const LONGEST_RETRY_SECONDS = 30
 
 /** `GET /api/auth/callback`: the browser comes back from the identity provider (contract section 5.1, step 2). */
 export function callback(parts: CallbackParts): Middleware {
-  const { idp, transactions, redemptions, coordination, cookies, homePath, signInPath, maxAgeSeconds } = parts
+  const { idp, transactions, codeExchanges, coordination, cookies, homePath, signInPath, maxAgeSeconds } = parts
   const { now, metrics, requestLog } = parts
 
   return async function callback(ctx) {
@@ -66,28 +66,26 @@ export function callback(parts: CallbackParts): Middleware {
   }
 
   async function complete(ctx: Context, transaction: LoginTransaction, code: string, loginCookie: LoginCookie) {
-    const redemption = await redemptions.redeem(transaction, code).catch((error: unknown) => {
-      const isRefusedCode = error instanceof OAuthError && error.error === 'invalid_grant'
-      throw isRefusedCode
-        ? badLogin('The identity provider did not accept this login any more.')
-        : ifBusy(error, transaction)
+    const exchange = await codeExchanges.exchange(transaction, code).catch((error: unknown) => {
+      throw ifBusy(error, transaction)
     })
+    if (exchange.kind === 'refused') throw badLogin('The identity provider did not accept this login any more.')
     const live = await liveSession(ctx)
     // Keep the current session unless it is older than the repeated one, whose refresh token may have been spent since.
     const stays =
-      live && (redemption.kind === 'spent' || (redemption.kind === 'repeated' && !isOlder(live, redemption.record)))
+      live && (exchange.kind === 'used' || (exchange.kind === 'repeated' && !isOlder(live, exchange.record)))
     if (!stays) {
-      if (redemption.kind === 'spent') throw badLogin('This login has been used already.')
-      await writeSession(ctx, redemption.record).catch((error: unknown) => {
-        abandon(idp, redemption.record.fields.refresh_token as string)
+      if (exchange.kind === 'used') throw badLogin('This login has been used already.')
+      await writeSession(ctx, exchange.record).catch((error: unknown) => {
+        abandon(idp, exchange.record.fields.refresh_token as string)
         throw error
       })
       // Neither a copy of the replaced cookie nor a late response to it may bring the replaced session back.
-      if (live && live.id !== redemption.record.id) await endSession(coordination, live.id, maxAgeSeconds * 1000)
+      if (live && live.id !== exchange.record.id) await markLoggedOut(coordination, live.id, maxAgeSeconds * 1000)
       writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: now() })
       requestLog(ctx).info({ event: 'login_succeeded' }, 'login succeeded')
     }
-    metrics.callbackEnded(redemption.kind === 'fresh' ? 'succeeded' : 'repeated')
+    metrics.callbackEnded(exchange.kind === 'fresh' ? 'succeeded' : 'repeated')
     redirect(ctx, transaction.returnTo === '/' ? homePath : transaction.returnTo)
   }
 
@@ -96,6 +94,8 @@ export function callback(parts: CallbackParts): Middleware {
    * code and the state can still be good, and otherwise begins a new login.
    */
   function ifBusy(error: unknown, { returnTo, expiresAt }: LoginTransaction): unknown {
+    // The exchange goes on, and its result is kept: the page's next attempt finds it.
+    if (error instanceof CoordinationError && error.problem === 'pending') return slowExchange(error.retryAfterSeconds)
     const isCodeSpent = error instanceof LoginInterruptedError
     const cause = isCodeSpent ? error.cause : error
     if (!(cause instanceof UpstreamError && cause.isBusy)) return error
@@ -107,7 +107,9 @@ export function callback(parts: CallbackParts): Middleware {
 
   async function liveSession(ctx: Context): Promise<SessionRecord | undefined> {
     const record = sessionRecord(ctx)
-    return record?.fields.refresh_token !== undefined && !(await hasEnded(coordination, record.id)) ? record : undefined
+    return record?.fields.refresh_token !== undefined && !(await isLoggedOut(coordination, record.id))
+      ? record
+      : undefined
   }
 
   // RFC 9207 section 2.4: a response of another provider must not be accepted as a response of this one.
@@ -122,6 +124,10 @@ export function callback(parts: CallbackParts): Middleware {
 
 function isOlder(session: SessionRecord, other: SessionRecord): boolean {
   return session.id !== other.id && session.issuedAt < other.issuedAt
+}
+
+function slowExchange(retryAfterSeconds: number): BusyError {
+  return new BusyError('The identity provider has not answered in time.', retryAfterSeconds, { status: 504 })
 }
 
 function badLogin(description: string): HttpError {

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { callbackPath } from '../config/addresses.js'
-import { CoordinationClosedError } from '../coordination/coordination.js'
+import { CoordinationError } from '../coordination/coordination.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { errorPage, type LoginLoopReason, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
 import { SessionTooLargeError } from '../session/session-cookie.js'
@@ -32,25 +32,27 @@ export class HttpError extends Error {
 }
 
 /**
- * 503 with `Retry-After` (RFC 9110 section 15.6.4), for a GET request that may succeed when it is repeated. The page that
- * a person sees tries again by itself.
+ * 503, or 504 if somebody else is slow, with `Retry-After` (RFC 9110 section 10.2.3). It is for GET requests that may
+ * succeed when they are repeated: the page that a person sees tries again by itself.
  */
 export class BusyError extends HttpError {
   readonly retryAfterSeconds: number
   /** Address of the next attempt; undefined repeats the same request. */
   readonly retryPath: string | undefined
 
-  constructor(
-    description: string,
-    retryAfterSeconds: number,
-    { retryPath, cause }: { readonly retryPath?: string | undefined; readonly cause?: Error } = {}
-  ) {
-    super(503, 'temporarily_unavailable', description, { 'Retry-After': String(retryAfterSeconds) })
+  constructor(description: string, retryAfterSeconds: number, { status = 503, retryPath, cause }: BusyOptions = {}) {
+    super(status, 'temporarily_unavailable', description, { 'Retry-After': String(retryAfterSeconds) })
     this.name = 'BusyError'
     this.retryAfterSeconds = retryAfterSeconds
     this.retryPath = retryPath
     this.cause = cause
   }
+}
+
+interface BusyOptions {
+  readonly status?: 503 | 504
+  readonly retryPath?: string | undefined
+  readonly cause?: Error
 }
 
 export interface ErrorParts {
@@ -84,7 +86,7 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     const err = error instanceof BusyError ? (error.cause ?? error) : error
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
     // The provider's bad minute is no fault of this server; being refused as a client is for the operator to mend.
-    const isOurs = error instanceof HttpError || error instanceof CoordinationClosedError
+    const isOurs = error instanceof HttpError || error instanceof CoordinationError
     const isPassing = isOurs || (error instanceof UpstreamError && !error.isRefusal)
     log[isPassing ? 'warn' : 'error'](fields, 'request failed')
   }
@@ -137,8 +139,8 @@ export function methodNotAllowed(allow: string): HttpError {
 function answerTo(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof UpstreamError || error instanceof OAuthError) return providerFailure(error)
-  if (error instanceof CoordinationClosedError) {
-    return new BusyError('This server is stopping.', 1)
+  if (error instanceof CoordinationError) {
+    return new BusyError('This server cannot do that just now.', error.retryAfterSeconds)
   }
   if (error instanceof SessionTooLargeError) {
     const description = 'The tokens of this login do not fit the cookies a browser keeps.'

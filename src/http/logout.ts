@@ -1,12 +1,12 @@
 import type { Context, Middleware } from 'koa'
+import { markLoggedOut } from '../auth/logout-marks.js'
+import type { Profiles } from '../auth/profiles.js'
+import type { Refreshes } from '../auth/refresh.js'
 import type { Config } from '../config/settings.js'
 import type { Coordination } from '../coordination/coordination.js'
-import { within } from '../coordination/within.js'
 import type { IdentityProvider } from '../idp/client.js'
-import { endSession } from '../modes/logouts.js'
-import type { Profiles } from '../modes/profiles.js'
-import type { Renewals } from '../modes/renewal.js'
 import type { SessionRecord } from '../session/record.js'
+import { within } from '../support/within.js'
 import type { Background } from './background.js'
 import type { CookieNames } from './cookies.js'
 import { clearLoginCookie } from './login-cookie.js'
@@ -17,7 +17,7 @@ import { removeSession, sessionRecord } from './session.js'
 export interface LogoutParts {
   readonly config: Config
   readonly idp: IdentityProvider
-  readonly renewals: Renewals
+  readonly refreshes: Refreshes
   readonly profiles: Pick<Profiles, 'forget'>
   readonly coordination: Coordination
   readonly background: Background
@@ -27,19 +27,19 @@ export interface LogoutParts {
   readonly requestLog: RequestLog
 }
 
-// As long as a revocation may take. Whoever logs out at a silent provider should see soon that they are logged out here.
+// As long as a revocation may take. A person who logs out must not wait for a provider that does not answer.
 const DISCOVERY_PATIENCE_MS = 2000
 
-/** `GET /api/auth/logout`: ends the session here, and as configured at the provider. Works whatever the provider does. */
+/** `GET /api/auth/logout`: ends the session here and, as configured, at the provider. Works even if the provider is down. */
 export function logout(parts: LogoutParts): Middleware {
-  const { config, idp, renewals, profiles, coordination, background, cookies, homePath, homeUrl, requestLog } = parts
+  const { config, idp, refreshes, profiles, coordination, background, cookies, homePath, homeUrl, requestLog } = parts
   const { clientId } = config.platform
 
   return async function logout(ctx) {
     const record = sessionRecord(ctx)
     if (record) {
       profiles.forget(record.id)
-      await endSession(coordination, record.id, config.session.maxAgeSeconds * 1000)
+      await markLoggedOut(coordination, record.id, config.session.maxAgeSeconds * 1000)
       if (config.logout === 'revoke') void background.add(revoke(ctx, record))
     }
     await removeSession(ctx)
@@ -48,11 +48,11 @@ export function logout(parts: LogoutParts): Middleware {
     redirect(ctx, config.logout === 'idp' ? await endSessionUrl(ctx) : homePath)
   }
 
-  // The redirect does not wait for this; a renewal under way comes first, since it is its token that must go.
+  // The redirect does not wait for this. A refresh that is under way sees the logout mark and revokes its own new token.
   async function revoke(ctx: Context, record: SessionRecord) {
     const log = requestLog(ctx)
     try {
-      const { fields } = await renewals.newest(record)
+      const { fields } = await refreshes.newest(record)
       if (fields.refresh_token) await idp.revokeRefreshToken(fields.refresh_token)
       log.info({ event: 'revoked' }, 'refresh token revoked')
     } catch (error) {
@@ -60,7 +60,10 @@ export function logout(parts: LogoutParts): Middleware {
     }
   }
 
-  /** OpenID Connect RP-Initiated Logout section 2; the start page where the provider offers none or does not answer soon. */
+  /**
+   * OpenID Connect RP-Initiated Logout section 2. Falls back to the start page if the provider has no such endpoint or does
+   * not answer soon.
+   */
   async function endSessionUrl(ctx: Context): Promise<string> {
     try {
       const { endSessionEndpoint, isDiscovered } = await within(DISCOVERY_PATIENCE_MS, idp.metadata())

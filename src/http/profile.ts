@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa'
+import type { Profiles } from '../auth/profiles.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
-import type { Profiles } from '../modes/profiles.js'
 import type { SessionRecord } from '../session/record.js'
 import { HttpError, providerFailure } from './errors.js'
 import { tokensOf } from './require-tokens.js'

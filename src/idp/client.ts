@@ -24,14 +24,24 @@ export interface IdentityProvider {
   /**
    * RFC 6749 section 4.1.3. Waits in a queue of its own, so that invented codes cannot delay refreshes. Throws OAuthError
    * or UpstreamError, as all requests below do.
+   * @param request.timeoutMs overrides the transport's time limit, in milliseconds
    */
-  authorizationCodeGrant(request: { code: string; codeVerifier: string | undefined }): Promise<TokenSet>
+  authorizationCodeGrant(request: {
+    code: string
+    codeVerifier: string | undefined
+    timeoutMs?: number | undefined
+  }): Promise<TokenSet>
   /**
    * RFC 6749 section 6.
    * @param request.isSecondStep a refresh or a code exchange of dual mode is half done. The call goes before the refreshes
    *   that have not begun, because without it the provider calls made so far are of no use.
    */
-  refreshTokenGrant(request: { refreshToken: string; scope: string; isSecondStep?: boolean }): Promise<TokenSet>
+  refreshTokenGrant(request: {
+    refreshToken: string
+    scope: string
+    isSecondStep?: boolean
+    timeoutMs?: number | undefined
+  }): Promise<TokenSet>
   /** OpenID Connect Core section 5.3. */
   userInfo(accessToken: string): Promise<UserInfo>
   /** RFC 7009 section 2.1. Does nothing if the provider has no revocation endpoint. */
@@ -43,7 +53,7 @@ export interface IdentityProvider {
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
 
-type PlaceInLine = Pick<TransportRequest, 'queue' | 'isUrgent'>
+type CallOptions = Pick<TransportRequest, 'queue' | 'isUrgent'> & { readonly timeoutMs?: number | undefined }
 
 export function createIdentityProvider(platform: Config['platform'], transport: Transport): IdentityProvider {
   const { clientId, callbackUrl: redirectUri, prompt } = platform
@@ -59,9 +69,11 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     return { form, headers: { authorization: `Basic ${credentials}` } }
   }
 
-  async function tokenRequest(form: Record<string, string>, place: PlaceInLine): Promise<TokenSet> {
+  async function tokenRequest(form: Record<string, string>, options: CallOptions): Promise<TokenSet> {
+    const { timeoutMs, ...place } = options
     const { tokenEndpoint: url } = await metadata()
-    const response = await transport.call({ endpoint: 'token', url, ...place, ...authenticated(form) })
+    const limit = timeoutMs !== undefined && { timeoutMs }
+    const response = await transport.call({ endpoint: 'token', url, ...place, ...limit, ...authenticated(form) })
     if (response.status !== 200) throw failure('token', response)
     return parseTokenSet(response.json)
   }
@@ -77,18 +89,18 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     async authorizationUrl(request) {
       return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt })
     },
-    authorizationCodeGrant({ code, codeVerifier }) {
+    authorizationCodeGrant({ code, codeVerifier, timeoutMs }) {
       const form = {
         grant_type: 'authorization_code',
         code,
         redirect_uri: redirectUri,
         ...(codeVerifier !== undefined && { code_verifier: codeVerifier })
       }
-      return tokenRequest(form, { queue: 'code exchange' })
+      return tokenRequest(form, { queue: 'code exchange', timeoutMs })
     },
-    refreshTokenGrant({ refreshToken, scope, isSecondStep = false }) {
+    refreshTokenGrant({ refreshToken, scope, isSecondStep = false, timeoutMs }) {
       const form = { grant_type: 'refresh_token', refresh_token: refreshToken, scope }
-      return tokenRequest(form, { queue: 'refresh', isUrgent: isSecondStep })
+      return tokenRequest(form, { queue: 'refresh', isUrgent: isSecondStep, timeoutMs })
     },
     async userInfo(accessToken) {
       const { userinfoEndpoint: url } = await metadata()

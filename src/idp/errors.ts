@@ -84,3 +84,25 @@ export class UpstreamError extends Error {
     return status >= 400 && status < 500 && status !== 408 && status !== 429
   }
 }
+
+/**
+ * A token response that cannot be used. The refresh token in it may be the only one that still works, so it can be had
+ * from this error by `rescuedRefreshToken`. It is no property of the error, so no log line can contain it.
+ */
+export class UnusableTokenSetError extends UpstreamError {
+  readonly #refreshToken: string | undefined
+
+  constructor(detail: string, refreshToken: string | undefined) {
+    super('token', 'unusable', detail)
+    this.#refreshToken = refreshToken
+  }
+
+  static refreshTokenOf(error: UnusableTokenSetError): string | undefined {
+    return error.#refreshToken
+  }
+}
+
+/** The refresh token of the response that `error` reports, or undefined if there was none. */
+export function rescuedRefreshToken(error: unknown): string | undefined {
+  return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined
+}

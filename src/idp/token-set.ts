@@ -1,4 +1,4 @@
-import { UpstreamError } from './errors.js'
+import { UnusableTokenSetError } from './errors.js'
 import { isJsonObject } from './json.js'
 
 /** What the token endpoint returned (RFC 6749 section 5.1), checked. */
@@ -15,9 +15,15 @@ export interface TokenSet {
 // Ten years: beyond any real lifetime, and far from where milliseconds stop being whole numbers.
 const LONGEST_LIFETIME_SECONDS = 315_360_000
 
-/** Throws UpstreamError, naming the first member that is not what the RFC promises. */
+/**
+ * Checks a token response.
+ * @throws UnusableTokenSetError naming the first member that is not as RFC 6749 requires. It carries the response's refresh
+ *   token, if there is one.
+ */
 export function parseTokenSet(json: unknown): TokenSet {
-  if (!isJsonObject(json)) throw unusable('the answer is not a JSON object')
+  if (!isJsonObject(json)) throw new UnusableTokenSetError('the answer is not a JSON object', undefined)
+  const unusable = (detail: string) =>
+    new UnusableTokenSetError(detail, isToken(json.refresh_token) ? json.refresh_token : undefined)
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = json
   if (!isToken(accessToken)) throw unusable('access_token is not a non-empty string')
   if (typeof expiresIn !== 'number' || !(expiresIn > 0 && expiresIn <= LONGEST_LIFETIME_SECONDS)) {
@@ -47,8 +53,4 @@ function isAbsent(value: unknown): value is undefined | null {
 // RFC 6749 appendix A.12: tokens are printable ASCII.
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]+$/.test(value)
-}
-
-function unusable(detail: string): UpstreamError {
-  return new UpstreamError('token', 'unusable', detail)
 }

@@ -14,7 +14,7 @@ export interface TransportRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as application/x-www-form-urlencoded by POST; without it the request is a GET. */
   readonly form?: Readonly<Record<string, string>>
-  /** Overrides the usual timeout. The time in the queue counts. */
+  /** Overrides the usual timeout of the call. The time in the queue counts, and may not be longer than the usual timeout. */
   readonly timeoutMs?: number
   /** The queue to wait in; by default each endpoint has its own. Calls in different queues do not delay each other. */
   readonly queue?: string
@@ -117,10 +117,12 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
 
   const queues = new Map<string, Queue>()
 
-  async function enterQueue(request: TransportRequest, deadline: AbortSignal): Promise<() => void> {
+  async function enterQueue(request: TransportRequest, overall: AbortSignal): Promise<() => void> {
     const { endpoint, queue: name = endpoint, isUrgent = false } = request
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
+    // A call that has not begun has used no token. There is no reason to continue it beyond the usual time.
+    const deadline = AbortSignal.any([overall, AbortSignal.timeout(timeoutMs)])
     const started = performance.now()
     try {
       return await queue.enter(deadline, { isUrgent })

@@ -1,9 +1,10 @@
 import type { Config } from '../config/settings.js'
-import { OAuthError, UpstreamError } from '../idp/errors.js'
+import { OAuthError, rescuedRefreshToken, UnusableTokenSetError, UpstreamError } from '../idp/errors.js'
 import type { TokenSet } from '../idp/token-set.js'
+import type { SessionFields } from '../session/record.js'
 import { firstName, fullName } from './display-name.js'
 import { abandon, expiresAt, type ModeParts, redeemCode, repeatOnceIfBusy, tokenObject } from './grants.js'
-import { LoginInterruptedError, type Mode } from './mode.js'
+import { LoginInterruptedError, type Mode, type RefreshState } from './mode.js'
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
 
@@ -16,14 +17,38 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')
 
-  function narrow(refreshToken: string): Promise<TokenSet> {
-    return idp.refreshTokenGrant({ refreshToken, scope: publicScope })
+  function narrow(refreshToken: string, timeoutMs?: number): Promise<TokenSet> {
+    return idp.refreshTokenGrant({ refreshToken, scope: publicScope, isSecondStep: true, timeoutMs })
   }
 
-  // Call this only after storing the response's refresh token: even a response that we reject may have rotated it.
-  function refuseWiderScope({ scope }: TokenSet): void {
+  async function refreshInternal(fields: SessionFields, timeoutMs?: number): Promise<RefreshState> {
+    const refreshToken = fields.refresh_token as string
+    const internal = await idp.refreshTokenGrant({ refreshToken, scope: internalScope, timeoutMs })
+    return {
+      fields: {
+        ...fields,
+        internal_token: internal.accessToken,
+        refresh_token: internal.refreshToken ?? refreshToken
+      },
+      internalExpiresAt: expiresAt(internal, now())
+    }
+  }
+
+  async function refreshPublic({ fields, internalExpiresAt }: RefreshState, timeoutMs?: number) {
+    const { internal_token, refresh_token } = fields
+    const narrowed = await narrow(refresh_token as string, timeoutMs)
+    refuseWiderScope(narrowed)
+    return {
+      public_token: narrowed.accessToken,
+      internal_token,
+      refresh_token: narrowed.refreshToken ?? refresh_token,
+      expires_at: internalExpiresAt
+    } as SessionFields
+  }
+
+  function refuseWiderScope({ scope, refreshToken }: TokenSet): void {
     if (scope?.every(name => publicScopes.includes(name)) ?? true) return
-    throw new UpstreamError('token', 'unusable', 'it granted the public token more than the public scopes')
+    throw new UnusableTokenSetError('it granted the public token more than the public scopes', refreshToken)
   }
 
   return {
@@ -36,8 +61,8 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       let refresh_token = internal.refreshToken
       try {
         const narrowed = await repeatOnceIfBusy(() => narrow(internal.refreshToken), wait)
-        refresh_token = narrowed.refreshToken ?? refresh_token
         refuseWiderScope(narrowed)
+        refresh_token = narrowed.refreshToken ?? refresh_token
         return {
           public_token: narrowed.accessToken,
           internal_token: internal.accessToken,
@@ -47,7 +72,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       } catch (error) {
         // A revocation would be one more call to a provider that asked for fewer.
         if (error instanceof UpstreamError && error.isBusy) throw new LoginInterruptedError(error)
-        abandon(idp, refresh_token)
+        abandon(idp, rescuedRefreshToken(error) ?? refresh_token)
         if (error instanceof OAuthError) {
           const { error: code, status } = error
           throw new UpstreamError('token', 'unusable', `it refused the public scopes (${code})`, { status })
@@ -55,27 +80,24 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
         throw error
       }
     },
-    async refresh(fields, halfway = async () => {}) {
-      let refresh_token = fields.refresh_token as string
-      let internal: TokenSet
+    async refresh(state, { timeoutMs, betweenSteps } = {}) {
+      const isResumed = state.internalExpiresAt !== undefined && state.internalExpiresAt > now()
+      let reached = state
+      let calls = 0
       try {
-        internal = await idp.refreshTokenGrant({ refreshToken: refresh_token, scope: internalScope })
+        if (!isResumed) {
+          calls++
+          reached = await refreshInternal(state.fields, timeoutMs?.())
+          await betweenSteps?.(reached)
+        }
+        calls++
+        return { outcome: 'complete', calls, fields: await refreshPublic(reached, timeoutMs?.()) }
       } catch (error) {
-        return { outcome: 'failed', calls: 1, error }
-      }
-      // The old refresh token is spent now. The newest one must be kept, whatever happens next.
-      const expires_at = expiresAt(internal, now())
-      const internal_token = internal.accessToken
-      refresh_token = internal.refreshToken ?? refresh_token
-      try {
-        await halfway({ ...fields, internal_token, refresh_token })
-        const narrowed = await narrow(refresh_token)
-        refresh_token = narrowed.refreshToken ?? refresh_token
-        refuseWiderScope(narrowed)
-        const public_token = narrowed.accessToken
-        return { outcome: 'complete', calls: 2, fields: { public_token, internal_token, refresh_token, expires_at } }
-      } catch (error) {
-        return { outcome: 'partial', calls: 2, error, fields: { ...fields, internal_token, refresh_token } }
+        // The newest refresh token must be kept, whatever else was wrong with the answer that brought it.
+        const refresh_token = rescuedRefreshToken(error)
+        if (refresh_token !== undefined) reached = { ...reached, fields: { ...reached.fields, refresh_token } }
+        if (reached === state) return { outcome: 'failed', calls, error }
+        return { outcome: 'partial', calls, error, state: reached }
       }
     },
     tokens(fields, now) {

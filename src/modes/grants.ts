@@ -1,7 +1,7 @@
 /** Steps that both modes share: exchange the code, check what was granted, and compute the expiry. */
 import { setTimeout } from 'node:timers/promises'
 import type { IdentityProvider } from '../idp/client.js'
-import { UpstreamError } from '../idp/errors.js'
+import { rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
 import { checkIdToken } from '../idp/id-token.js'
 import type { TokenSet } from '../idp/token-set.js'
 import type { CodeGrant, TokenObject } from './mode.js'
@@ -30,8 +30,19 @@ export async function redeemCode(
   scopes: readonly string[]
 ): Promise<FirstTokenSet> {
   const { idp, pkce } = parts
-  const { code, codeVerifier, nonce } = grant
-  const tokenSet = await idp.authorizationCodeGrant({ code, codeVerifier: pkce ? codeVerifier : undefined })
+  const { code, codeVerifier, nonce, timeoutMs } = grant
+
+  async function exchange(request: Parameters<IdentityProvider['authorizationCodeGrant']>[0]) {
+    try {
+      return await idp.authorizationCodeGrant({ ...request, timeoutMs })
+    } catch (error) {
+      const refreshToken = rescuedRefreshToken(error)
+      if (refreshToken !== undefined) abandon(idp, refreshToken)
+      throw error
+    }
+  }
+
+  const tokenSet = await exchange({ code, codeVerifier: pkce ? codeVerifier : undefined })
   const { refreshToken } = tokenSet
   if (refreshToken === undefined) throw new UpstreamError('token', 'unusable', 'it issued no refresh_token')
   try {

@@ -1,4 +1,4 @@
-/** What differs between one token per session and two; the rest of the server does not know which mode it runs in. */
+/** The differences between one token per session and two. The rest of the server does not know which mode it runs in. */
 import type { UserInfo } from '../idp/client.js'
 import type { UpstreamError } from '../idp/errors.js'
 import type { SessionFields } from '../session/record.js'
@@ -20,17 +20,35 @@ export interface CodeGrant {
   readonly code: string
   readonly codeVerifier: string
   readonly nonce: string
+  /** The time limit of the token request, in milliseconds; that of the transport unless given. */
+  readonly timeoutMs?: number
 }
 
-/**
- * - `complete`: every token is new
- * - `partial`: the first of two refreshes succeeded; `fields` hold what it brought, which is all that still works
- * - `failed`: nothing changed
- */
+/** A session that is to be refreshed, or a refresh that is half done. */
+export interface RefreshState {
+  readonly fields: SessionFields
+  /**
+   * Dual mode: the first step has been done. Its internal token expires at this time, in milliseconds since the epoch, and
+   * until then only the second step is missing.
+   */
+  readonly internalExpiresAt?: number
+}
+
+/** `calls` counts the token requests that were made. */
 export type Refreshed =
+  /** Every token is new. */
   | { readonly outcome: 'complete'; readonly fields: SessionFields; readonly calls: number }
-  | { readonly outcome: 'partial'; readonly fields: SessionFields; readonly calls: number; readonly error: unknown }
+  /** The refresh token was replaced, but not every token is new. Only `state` still works. */
+  | { readonly outcome: 'partial'; readonly state: RefreshState; readonly calls: number; readonly error: unknown }
+  /** Nothing changed. */
   | { readonly outcome: 'failed'; readonly calls: number; readonly error: unknown }
+
+export interface RefreshOptions {
+  /** The time limit of the next token request, in milliseconds. */
+  timeoutMs?(): number
+  /** Awaited between the first and the second step. The second step is not made if it rejects. */
+  betweenSteps?(reached: RefreshState): Promise<void>
+}
 
 /**
  * The provider was busy after it had exchanged the code. The code is spent, so only a new login can succeed.
@@ -53,11 +71,8 @@ export interface Mode {
   readonly offersPublicToken: boolean
   /** Contract section 5.1, step 2. Throws OAuthError, UpstreamError or LoginInterruptedError. */
   redeem(grant: CodeGrant): Promise<SessionFields>
-  /**
-   * Contract section 5.1, step 3.2.
-   * @param halfway is told what the first of two refreshes brought, and waited for before the second begins
-   */
-  refresh(fields: SessionFields, halfway?: (fields: SessionFields) => Promise<void>): Promise<Refreshed>
+  /** Contract section 5.1, step 3.2. Never rejects. */
+  refresh(state: RefreshState, options?: RefreshOptions): Promise<Refreshed>
   /** Token objects for handlers; `now` in milliseconds. */
   tokens(fields: SessionFields, now: number): Tokens
   displayName(userInfo: UserInfo): string

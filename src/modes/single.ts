@@ -1,4 +1,5 @@
 import type { Config } from '../config/settings.js'
+import { rescuedRefreshToken } from '../idp/errors.js'
 import { firstName, fullName } from './display-name.js'
 import { expiresAt, type ModeParts, redeemCode, tokenObject } from './grants.js'
 import type { Mode } from './mode.js'
@@ -19,10 +20,10 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
         expires_at: expiresAt(tokenSet, now())
       }
     },
-    async refresh(fields) {
+    async refresh({ fields }, { timeoutMs } = {}) {
       const refreshToken = fields.refresh_token as string
       try {
-        const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope })
+        const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope, timeoutMs: timeoutMs?.() })
         return {
           outcome: 'complete',
           calls: 1,
@@ -33,7 +34,10 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
           }
         }
       } catch (error) {
-        return { outcome: 'failed', calls: 1, error }
+        // The newest refresh token must be kept, whatever else was wrong with the answer that brought it.
+        const refresh_token = rescuedRefreshToken(error)
+        if (refresh_token === undefined) return { outcome: 'failed', calls: 1, error }
+        return { outcome: 'partial', calls: 1, error, state: { fields: { ...fields, refresh_token } } }
       }
     },
     tokens(fields, now) {

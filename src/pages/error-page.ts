@@ -44,14 +44,14 @@ interface Explanation {
 
 // The most specific explanation comes first: a retry, the error, the status in this place, the status, its class.
 function explain({ status, error, inLogin, retryAfterSeconds }: ErrorDetails): Explanation {
-  if (retryAfterSeconds !== undefined) return busy(retryAfterSeconds)
+  if (retryAfterSeconds !== undefined) return busy(status, retryAfterSeconds)
   const inPlace = inLogin ? byStatusInLogin : byStatus
   return byError[error] ?? inPlace[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
 }
 
-function busy(retryAfterSeconds: number): Explanation {
+function busy(status: number, retryAfterSeconds: number): Explanation {
   return {
-    title: 'The service is busy',
+    title: status === 504 ? 'The sign-in service is taking too long' : 'The service is busy',
     happened: 'The sign-in service cannot answer just now. If you were signed in, you still are.',
     next: `This page tries again by itself in ${duration(retryAfterSeconds)}. You do not have to do anything.`,
     way: 'sign-in'

@@ -20,4 +20,8 @@ export interface SessionRecord {
   /** When the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
   readonly fields: Readonly<SessionFields>
+  /** Dual mode: as in RefreshState, when a refresh of this session is half done. */
+  readonly internalExpiresAt?: number
+  /** The coordination key whose kept result led to this session. The browser no longer needs it when it sends this one. */
+  readonly supersedes?: string
 }

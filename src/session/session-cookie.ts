@@ -54,6 +54,8 @@ interface SealedJson extends SessionFields {
   readonly _login?: number
   readonly _issued: number
   readonly _expire: number
+  readonly _internal?: number
+  readonly _from?: string
 }
 
 // More than the 15 kB that fit into the cookies, and small enough that inflating a crafted value cannot exhaust memory.
@@ -103,8 +105,15 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     if (!json) return undefined
     // Without a moment of login, the last refresh is the earliest moment known. The session's absolute age begins there
     // once, because the next seal stores it.
-    const { _id, _issued, _login = _issued, _expire, ...fields } = json
-    const record = { id: _id, loggedInAt: _login, issuedAt: _issued, fields }
+    const { _id, _issued, _login = _issued, _expire, _internal, _from, ...fields } = json
+    const record: SessionRecord = {
+      id: _id,
+      loggedInAt: _login,
+      issuedAt: _issued,
+      fields,
+      ...(_internal !== undefined && { internalExpiresAt: _internal }),
+      ...(_from !== undefined && { supersedes: _from })
+    }
     // The end is sealed, but the setting may have been lowered since.
     return { sealed, record, expire: Math.min(_expire, absoluteEnd(record)) }
   }
@@ -136,9 +145,16 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     },
     lifetimeMs,
     seal(record) {
-      const { id, loggedInAt, issuedAt, fields } = record
-      const expire = now() + lifetimeMs(record)
-      const content: SealedJson = { ...fields, _id: id, _login: loggedInAt, _issued: issuedAt, _expire: expire }
+      const { id, loggedInAt, issuedAt, fields, internalExpiresAt, supersedes } = record
+      const content: SealedJson = {
+        ...fields,
+        _id: id,
+        _login: loggedInAt,
+        _issued: issuedAt,
+        _expire: now() + lifetimeMs(record),
+        ...(internalExpiresAt !== undefined && { _internal: internalExpiresAt }),
+        ...(supersedes !== undefined && { _from: supersedes })
+      }
       const plaintext = Buffer.from(JSON.stringify(content))
       let sealed = sealer.seal(plaintext, name)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)

@@ -1,6 +1,6 @@
 // What every coordination store promises, whoever keeps it. Each store's test file calls this once with its own factory.
 import test, { type ExecutionContext, type Implementation } from 'ava'
-import type { Coordination, Settled } from '#src/coordination/coordination.js'
+import type { Coordination, Run, Settled } from '#src/coordination/coordination.js'
 
 export interface StoreUnderTest {
   /** The same store as its replicas see it, at least one; a store that several processes share gives several. */
@@ -67,23 +67,8 @@ export function coordinationContract(
   promises('a result is forgotten after its time', async (t, { replicas, pass }) => {
     await replicas[0].once('key', countedWork(1, shortMs).run)
     await pass(shortMs + 50)
-    t.is(await at(replicas, 1).result('key'), undefined)
+    t.is(await at(replicas, 1).peek('key'), undefined)
     t.deepEqual(await at(replicas, 1).once('key', countedWork(2, longMs).run), { value: 2, how: 'ran' })
-  })
-
-  promises('a result that is kept for no time goes to those who wait and to nobody else', async (t, { replicas }) => {
-    const { gate, open } = createGate()
-    const work = countedWork('once', 0, gate)
-    const first = replicas[0].once('key', work.run)
-    await work.started
-    const second = replicas[0].once('key', work.run)
-    open()
-    t.deepEqual(await Promise.all([first, second]), [
-      { value: 'once', how: 'ran' },
-      { value: 'once', how: 'joined' }
-    ])
-    t.is(await replicas[0].result('key'), undefined)
-    t.deepEqual(await at(replicas, 1).once('key', countedWork('twice', longMs).run), { value: 'twice', how: 'ran' })
   })
 
   promises('a value may be null, false, zero or empty', async (t, { replicas }) => {
@@ -92,7 +77,7 @@ export function coordinationContract(
       t.deepEqual(await replicas[0].once(key, countedWork<unknown>(value, longMs).run), { value, how: 'ran' })
       const again = countedWork<unknown>('other', longMs)
       t.deepEqual(await at(replicas, 1).once(key, again.run), { value, how: 'kept' })
-      t.deepEqual(await replicas[0].result(key), value)
+      t.deepEqual(await replicas[0].peek(key), value)
     }
   })
 
@@ -106,7 +91,7 @@ export function coordinationContract(
     open()
     t.deepEqual(await Promise.all([first, second]), [failure, failure])
     t.is(failing.runs, 1)
-    t.is(await replicas[0].result('key'), undefined)
+    t.is(await replicas[0].peek('key'), undefined)
     t.deepEqual(await at(replicas, 1).once('key', countedWork('luck', longMs).run), { value: 'luck', how: 'ran' })
   })
 
@@ -127,11 +112,14 @@ export function coordinationContract(
       return false
     }
     const last = at(replicas, 1)
-    t.deepEqual(await last.once('key', countedWork({ n: 2 }, longMs).run, refuse), { value: { n: 2 }, how: 'ran' })
+    t.deepEqual(await last.once('key', countedWork({ n: 2 }, longMs).run, { accept: refuse }), {
+      value: { n: 2 },
+      how: 'ran'
+    })
     t.deepEqual(seen[0], { n: 1 })
     const accept = ({ n }: { n: number }) => n === 2
     for (const replica of replicas) {
-      t.deepEqual(await replica.once('key', countedWork({ n: 3 }, longMs).run, accept), {
+      t.deepEqual(await replica.once('key', countedWork({ n: 3 }, longMs).run, { accept }), {
         value: { n: 2 },
         how: 'kept'
       })
@@ -142,54 +130,102 @@ export function coordinationContract(
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     const work = countedWork({ n: 2 }, longMs)
     const asked = Array.from({ length: 20 }, (_, index) =>
-      at(replicas, index).once('key', work.run, ({ n }: { n: number }) => n === 2)
+      at(replicas, index).once('key', work.run, { accept: ({ n }: { n: number }) => n === 2 })
     )
     for (const { value } of await Promise.all(asked)) t.deepEqual(value, { n: 2 })
     t.is(work.runs, 1)
   })
 
-  promises('a refused result is gone when its replacement is kept for no time', async (t, { replicas }) => {
-    await replicas[0].once('key', countedWork(1, longMs).run)
-    await replicas[0].once('key', countedWork(2, 0).run, () => false)
-    t.is(await at(replicas, 1).result('key'), undefined)
-  })
-
   promises('a result can be looked at without asking for the work', async (t, { replicas }) => {
-    t.is(await replicas[0].result('key'), undefined)
+    t.is(await replicas[0].peek('key'), undefined)
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
-    for (const replica of replicas) t.deepEqual(await replica.result('key'), { n: 1 })
+    for (const replica of replicas) t.deepEqual(await replica.peek('key'), { n: 1 })
   })
 
-  promises('looking at a result waits for work that is under way', async (t, { replicas }) => {
+  promises('looking at a result does not wait for work that is under way', async (t, { replicas }) => {
     const { gate, open } = createGate()
     const work = countedWork({ n: 1 }, longMs, gate)
     const first = replicas[0].once('key', work.run)
     await work.started
-    let seen = 0
-    const looks = replicas.map(async replica => {
-      const result = await replica.result('key')
-      seen++
-      return result
-    })
-    await new Promise(resolve => setTimeout(resolve, 20))
-    t.is(seen, 0)
+    for (const replica of replicas) t.is(await replica.peek('key'), undefined)
     open()
     await first
-    for (const result of await Promise.all(looks)) t.deepEqual(result, { n: 1 })
+    for (const replica of replicas) t.deepEqual(await replica.peek('key'), { n: 1 })
   })
 
-  promises('looking at work that fails shows nothing, and throws nothing', async (t, { replicas }) => {
+  promises('work is told about the result that was not accepted', async (t, { replicas }) => {
+    await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
+    const seen: unknown[] = []
+    const work = async (run: Run<unknown>) => {
+      seen.push(run.previous)
+      return { value: { n: 2 }, keepMs: longMs }
+    }
+    await at(replicas, 1).once('key', work, { accept: () => false })
+    await replicas[0].once('other', work)
+    t.deepEqual(seen, [{ n: 1 }, undefined])
+  })
+
+  promises('a result lives for its time until it is confirmed, and for the given time afterwards', async (t, store) => {
+    const { replicas, pass } = store
+    for (const replica of replicas) await replica.isMarked('warm')
+    await replicas[0].once('confirmed', countedWork(1, longMs).run)
+    await replicas[0].once('unconfirmed', countedWork(2, longMs).run)
+    at(replicas, 1).confirm('confirmed', shortMs)
+    await pass(shortMs + 100)
+    t.is(await at(replicas, 1).peek('unconfirmed'), 2)
+    t.is(await at(replicas, 1).peek('confirmed'), undefined)
+  })
+
+  promises('confirming again does not give a result more time', async (t, { replicas, pass }) => {
+    for (const replica of replicas) await replica.isMarked('warm')
+    await replicas[0].once('key', countedWork(1, longMs).run)
+    at(replicas, 1).confirm('key', shortMs)
+    at(replicas, 1).confirm('key', longMs)
+    await pass(shortMs + 100)
+    t.is(await at(replicas, 1).peek('key'), undefined)
+  })
+
+  promises('a pause reaches every replica, and second steps may go on first', async (t, { replicas, pass }) => {
+    for (const replica of replicas) t.is(replica.pausedMs(), 0)
+    // A replica that is still connecting misses the first messages.
+    for (const replica of replicas) {
+      while (replica.pausedMs() === 0) {
+        replicas[0].pauseCalls(4 * shortMs)
+        await new Promise(resolve => setTimeout(resolve, 5))
+      }
+    }
+    for (const replica of replicas) t.true(replica.pausedMs({ isUrgent: true }) > 0)
+    await pass(4 * shortMs + 50)
+    for (const replica of replicas) {
+      t.is(replica.pausedMs({ isUrgent: true }), 0)
+      t.true(replica.pausedMs() > 0)
+    }
+    await pass(1000)
+    for (const replica of replicas) t.is(replica.pausedMs(), 0)
+  })
+
+  promises('a mark for everyone is in the memory of every replica at once', async (t, { replicas }) => {
+    // A replica that is still connecting misses the first messages.
+    for (const replica of replicas) {
+      while (!replica.isMarkedHere('logout:id')) await replicas[0].mark('logout:id', longMs, 'everyone')
+    }
+    t.false(replicas[0].isMarkedHere('logout:other'))
+  })
+
+  promises('idle() resolves when no work is running', async (t, { replicas }) => {
+    await replicas[0].idle()
     const { gate, open } = createGate()
-    const failing = countedWork('never', longMs, gate, new Error('no luck'))
-    const first = t.throwsAsync(replicas[0].once('key', failing.run))
-    await failing.started
-    const looks = replicas.map(replica => replica.result('key'))
+    const work = countedWork(1, longMs, gate)
+    const first = replicas[0].once('key', work.run)
+    await work.started
+    let isIdle = false
+    const idle = replicas[0].idle().then(() => {
+      isIdle = true
+    })
+    await new Promise(resolve => setImmediate(resolve))
+    t.false(isIdle)
     open()
-    await first
-    t.deepEqual(
-      await Promise.all(looks),
-      replicas.map(() => undefined)
-    )
+    await Promise.all([first, idle])
   })
 
   promises('a mark is seen by everyone, and only under its own key', async (t, { replicas }) => {
@@ -203,16 +239,16 @@ export function coordinationContract(
 
   promises('a mark ends after its time, and marking again gives it a new one', async (t, { replicas, pass }) => {
     await replicas[0].mark('short', shortMs)
-    await replicas[0].mark('renewed', shortMs)
-    await at(replicas, 1).mark('renewed', longMs)
+    await replicas[0].mark('extended', shortMs)
+    await at(replicas, 1).mark('extended', longMs)
     await pass(shortMs + 50)
     t.false(await at(replicas, 1).isMarked('short'))
-    t.true(await replicas[0].isMarked('renewed'))
+    t.true(await replicas[0].isMarked('extended'))
   })
 
   promises('a mark is no result, and a result is no mark', async (t, { replicas }) => {
     await replicas[0].mark('marked', longMs)
-    t.is(await replicas[0].result('marked'), undefined)
+    t.is(await replicas[0].peek('marked'), undefined)
     t.is((await replicas[0].once('marked', countedWork(1, longMs).run)).how, 'ran')
     await replicas[0].once('done', countedWork(1, longMs).run)
     t.false(await replicas[0].isMarked('done'))

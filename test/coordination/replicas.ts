@@ -4,6 +4,7 @@ import { parseRedisAddress } from '#src/config/redis-address.js'
 import type { Coordination } from '#src/coordination/coordination.js'
 import { createRedisCoordination, type RedisCoordinationParts } from '#src/coordination/redis.js'
 import { openRedisClient } from '#src/coordination/redis-client.js'
+import { timingOf } from '#src/coordination/timing.js'
 import { createKeyring } from '#src/sealing/keyring.js'
 import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
 
@@ -11,17 +12,33 @@ export interface Replica extends Coordination {
   readonly logs: CollectedLogs
 }
 
-// So patient that a slow machine is not taken for a Redis in trouble.
-const PATIENT = { commandMs: 20_000, startMs: 30_000, patienceMs: 30_000 }
-/** Nearly as impatient as a server is. */
-export const IMPATIENT = { commandMs: 1000, startMs: 2000, patienceMs: 1000, settleMs: 500 }
+// The limits are so long that a slow machine is not mistaken for a Redis in trouble.
+const PATIENT = {
+  ...timingOf(60),
+  commandMs: 20_000,
+  startMs: 30_000,
+  patienceMs: 30_000,
+  waitMs: 30_000,
+  settleMs: 0
+}
+/** The limits are nearly as short as those of a server. */
+export const IMPATIENT = { commandMs: 1000, startMs: 2000, patienceMs: 1000, waitMs: 1000, settleMs: 500 }
 
-type Options = Partial<Pick<RedisCoordinationParts, 'prefix' | 'timing' | 'now'>> & { readonly secret?: string }
+type Options = Partial<Pick<RedisCoordinationParts, 'prefix' | 'whenAway' | 'now'>> & {
+  readonly timing?: Partial<RedisCoordinationParts['timing']>
+  readonly secret?: string
+}
 
 export async function startReplica(
   t: Pick<ExecutionContext, 'teardown'>,
   url: string,
-  { prefix = 'platform-auth:test:', secret = 'a secret that replicas share', timing, now = Date.now }: Options = {}
+  {
+    prefix = 'platform-auth:test:',
+    secret = 'a secret that replicas share',
+    timing,
+    whenAway = 'wait',
+    now = Date.now
+  }: Options = {}
 ): Promise<Replica> {
   const address = parseRedisAddress(url)
   if (!address) throw new Error(`${url} is not understood`)
@@ -32,6 +49,7 @@ export async function startReplica(
     sealer: createKeyring([secret]).sealer('shared results'),
     now,
     log: logs.log,
+    whenAway,
     timing: { ...PATIENT, ...timing }
   })
   t.teardown(() => coordination.close())

@@ -13,7 +13,7 @@ export interface ControlledWork {
 }
 
 /** Work that ends when the test says so. */
-export function controlledWork(isPrecious = false): ControlledWork {
+export function controlledWork(hasTokens = false): ControlledWork {
   let start = () => {}
   let finish: ControlledWork['finish'] = () => {}
   let fail: ControlledWork['fail'] = () => {}
@@ -30,7 +30,7 @@ export function controlledWork(isPrecious = false): ControlledWork {
     fail: error => fail(error),
     async run() {
       start()
-      return { value: await ended, isPrecious, keepMs: KEEP_MS }
+      return { value: await ended, hasTokens, keepMs: KEEP_MS }
     }
   }
 }
@@ -39,9 +39,9 @@ export async function never(): Promise<never> {
   throw new Error('this work was not to be done')
 }
 
-/** Resolves when a replica has found a lock taken, which makes it ask how long it has to wait at most. */
+/** Resolves when a replica has found a lock taken and is registered as a waiter. */
 export async function someoneWaits(admin: Redis): Promise<void> {
-  await until(async () => ((await commandsProcessed(admin)).pttl ?? 0) > 0)
+  await until(async () => (await admin.keys('*:waiters')).length > 0)
 }
 
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -55,5 +55,7 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
 export async function commandsProcessed(admin: Redis): Promise<Record<string, number>> {
   const stats = await admin.info('commandstats')
   const calls = [...stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name, n]) => [name, Number(n)] as const)
-  return Object.fromEntries(calls.filter(([name]) => name === 'eval' || name === 'pttl' || name === 'set'))
+  return Object.fromEntries(
+    calls.filter(([name]) => ['evalsha', 'get', 'pexpire', 'pttl', 'publish', 'set'].includes(name ?? ''))
+  )
 }

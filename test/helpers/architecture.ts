@@ -10,9 +10,11 @@ const rows: readonly (readonly string[])[] = [
   ['app.ts'],
   ['services.ts'],
   ['http'],
-  ['modes', 'log.ts'],
+  ['auth', 'log.ts'],
+  ['modes'],
   ['login', 'idp', 'session', 'coordination'],
-  ['sealing', 'config', 'pages', 'metrics']
+  ['sealing', 'config', 'pages', 'metrics'],
+  ['support']
 ]
 const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index] as const)))
 
@@ -30,7 +32,18 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(cosmiconfig|valibot)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
-const withoutContext = ['modes', 'login', 'idp', 'session', 'coordination', 'sealing', 'config', 'pages', 'metrics']
+const withoutContext = [
+  'auth',
+  'modes',
+  'login',
+  'idp',
+  'session',
+  'coordination',
+  'sealing',
+  'config',
+  'pages',
+  'metrics'
+]
 
 interface Import {
   readonly kind: 'static' | 'type' | 'dynamic'

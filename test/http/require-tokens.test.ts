@@ -111,7 +111,6 @@ for (const mode of modes) {
     'a giant answer': faults.giant(),
     'a refused client': faults.error('invalid_client', 401),
     'a refused client, said by the gateway': faults.gateway(),
-    'a refused scope': faults.error('invalid_scope'),
     'a grant error with a server status': faults.error('invalid_grant', 500)
   }
   for (const [name, fault] of Object.entries(passing)) {
@@ -130,7 +129,8 @@ for (const mode of modes) {
         cookies
       )
       idp.heal()
-      clock.advanceSeconds(Number(response.headers['retry-after']))
+      // After a 429 a whole refresh may begin one second later than a second step.
+      clock.advanceSeconds(Number(response.headers['retry-after']) + 1)
       t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
       t.deepEqual(idp.reuses, [])
     })
@@ -145,13 +145,15 @@ for (const mode of modes) {
     'a token of another type': { token_type: 'mac' }
   }
   for (const [name, members] of Object.entries(useless)) {
-    test(`${mode}: ${name} is 503, and no session is written`, async t => {
+    test(`${mode}: ${name} is 503, and the refresh token of the answer is kept`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
       idp.failWhen('token', () => faults.change(members))
-      const response = await browser.fetch('/api/auth/profile')
-      t.is(response.statusCode, 503)
-      t.deepEqual(response.setCookies, [])
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
+      idp.heal()
+      clock.advanceSeconds(1)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.deepEqual(idp.reuses, [])
     })
   }
 

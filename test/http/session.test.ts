@@ -68,7 +68,7 @@ test('a session of 9 kB travels in three cookies, is read whole, and is renewed 
 })
 
 test('a session that just fits four cookies works', async t => {
-  const { browser } = await startLarge(t, 7400)
+  const { browser } = await startLarge(t, 7350)
   t.is(sessionCookies(browser).length, 4)
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
@@ -226,11 +226,11 @@ test('even a value sealed with the real secret is opened within bounds, and must
   }
 })
 
-test('inside the seal are the fields of the contract, an id and three times, and nothing of the session library', async t => {
+test('inside the seal are the fields of the contract, an id, three times and the key of the login, and nothing of the session library', async t => {
   const server = await startTestServer(t)
   await signIn(server.browser)
   const keys = Object.keys(openedSession(server.browser, server)).sort()
-  t.deepEqual(keys, ['_expire', '_id', '_issued', '_login', 'expires_at', 'refresh_token', 'token'])
+  t.deepEqual(keys, ['_expire', '_from', '_id', '_issued', '_login', 'expires_at', 'refresh_token', 'token'])
 })
 
 test('the id of a session is made at login and carried through every renewal', async t => {

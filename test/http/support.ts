@@ -61,6 +61,7 @@ export interface SealedSession {
   readonly _login: number
   readonly _issued: number
   readonly _expire: number
+  readonly _from?: string
 }
 
 type Deployment = Pick<TestServer, 'config'>
@@ -80,7 +81,7 @@ export function openedSession(browser: Browser, { config }: Deployment): SealedS
 
 /** Only the contract's fields of it. */
 export function openedFields(browser: Browser, deployment: Deployment): Partial<SealedSession> {
-  const { _id, _login, _issued, _expire, ...fields } = openedSession(browser, deployment)
+  const { _id, _login, _issued, _expire, _from, ...fields } = openedSession(browser, deployment)
   return fields
 }
 

@@ -170,7 +170,7 @@ export function modeContract(under: ModeUnderTest): void {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
     const before = Object.freeze(await mode.redeem(grant))
     clock.advanceSeconds(4000)
-    const refreshed = await mode.refresh(before)
+    const refreshed = await mode.refresh({ fields: before })
     if (refreshed.outcome !== 'complete') throw new Error(refreshed.outcome)
     t.is(refreshed.calls, grants)
     const { fields } = refreshed
@@ -188,7 +188,7 @@ export function modeContract(under: ModeUnderTest): void {
   test(`${name}: a refresh that brings no refresh token keeps the old one`, async t => {
     const { mode, idp } = setUp({ rotates: false })
     const before = await mode.redeem(grant)
-    const refreshed = await mode.refresh(before)
+    const refreshed = await mode.refresh({ fields: before })
     t.is(refreshed.outcome, 'complete')
     t.is(refreshed.outcome === 'complete' && refreshed.fields.refresh_token, before.refresh_token)
     t.deepEqual(idp.reused, [])
@@ -199,7 +199,7 @@ export function modeContract(under: ModeUnderTest): void {
       const { mode, idp } = setUp()
       const before = Object.freeze(await mode.redeem(grant))
       idp.next(error)
-      t.deepEqual(await mode.refresh(before), { outcome: 'failed', calls: 1, error })
+      t.deepEqual(await mode.refresh({ fields: before }), { outcome: 'failed', calls: 1, error })
       t.is(idp.grants.length, grants + 1)
     })
   }
@@ -208,7 +208,7 @@ export function modeContract(under: ModeUnderTest): void {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 1.00049 })
     const fields = await mode.redeem(grant)
     t.is(fields.expires_at, clock.now() + 1000)
-    const refreshed = await mode.refresh(fields)
+    const refreshed = await mode.refresh({ fields })
     t.is(refreshed.outcome === 'complete' && refreshed.fields.expires_at, clock.now() + 1000)
     t.is(idp.grants.length, 2 * grants)
   })

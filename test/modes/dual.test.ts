@@ -52,7 +52,7 @@ test('dual: the expiry is that of the internal token, from the moment it was iss
   t.is(fields.expires_at, started + 1_000_000)
   const refreshing = clock.now()
   idp.next({ expiresIn: 2000 }, slowly)
-  const refreshed = await mode.refresh(fields)
+  const refreshed = await mode.refresh({ fields })
   t.is(refreshed.outcome === 'complete' && refreshed.fields.expires_at, refreshing + 2_000_000)
 })
 
@@ -122,7 +122,7 @@ test('dual: a refresh does not wait for a busy provider', async t => {
   const fields = await mode.redeem(grant)
   const error = busyError(429, 1)
   idp.next({}, error)
-  t.like(await mode.refresh(fields), { outcome: 'partial', calls: 2, error })
+  t.like(await mode.refresh({ fields }), { outcome: 'partial', calls: 2, error })
   t.deepEqual(waits, [])
 })
 
@@ -143,10 +143,10 @@ for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalSco
 
     const fields = Object.freeze(await mode.redeem(grant))
     idp.next({}, { scope })
-    const refreshed = await mode.refresh(fields)
+    const refreshed = await mode.refresh({ fields })
     if (refreshed.outcome !== 'partial') throw new Error(refreshed.outcome)
-    t.is(refreshed.fields.public_token, fields.public_token)
-    t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
+    t.is(refreshed.state.fields.public_token, fields.public_token)
+    t.is(refreshed.state.fields.refresh_token, idp.newestRefreshToken)
   })
 }
 
@@ -175,7 +175,7 @@ test('dual: an error about too many scopes does not carry the refresh token into
 test('dual: a refresh renews the internal token first, and the public one with what came of it', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   const fields = await mode.redeem(grant)
-  t.deepEqual(await mode.refresh(fields), {
+  t.deepEqual(await mode.refresh({ fields }), {
     outcome: 'complete',
     calls: 2,
     fields: {
@@ -197,11 +197,14 @@ for (const error of [...faults, new TypeError('odd')]) {
     const fields = Object.freeze(await mode.redeem(grant))
     clock.advanceSeconds(4000)
     idp.next({}, error)
-    t.deepEqual(await mode.refresh(fields), {
+    t.deepEqual(await mode.refresh({ fields }), {
       outcome: 'partial',
       calls: 2,
       error,
-      fields: { ...fields, internal_token: 'access-token-3', refresh_token: 'refresh-token-3' }
+      state: {
+        fields: { ...fields, internal_token: 'access-token-3', refresh_token: 'refresh-token-3' },
+        internalExpiresAt: clock.now() + 3_600_000
+      }
     })
   })
 }
@@ -210,9 +213,9 @@ test('dual: half a refresh at a provider that does not rotate keeps the one refr
   const { mode, idp } = setUpMode(dual, { rotates: false })
   const fields = await mode.redeem(grant)
   idp.next({}, upstreamError())
-  const refreshed = await mode.refresh(fields)
-  t.like(refreshed, { outcome: 'partial', fields: { refresh_token: fields.refresh_token } })
-  const again = await mode.refresh(refreshed.outcome === 'partial' ? refreshed.fields : {})
+  const refreshed = await mode.refresh({ fields })
+  t.like(refreshed, { outcome: 'partial', state: { fields: { refresh_token: fields.refresh_token } } })
+  const again = await mode.refresh(refreshed.outcome === 'partial' ? refreshed.state : { fields })
   t.like(again, { outcome: 'complete', fields: { refresh_token: fields.refresh_token } })
 })
 

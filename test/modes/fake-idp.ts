@@ -20,6 +20,8 @@ export interface FakeIdp extends IdentityProvider {
   readonly newestRefreshToken: string
   /** The next grants get these answers, one each; `{}` is the usual one. */
   next(...answers: Answer[]): void
+  /** Makes `next` the good token instead of `old`, as a provider does whose answer is otherwise unusable. */
+  rotate(old: string, next: string): void
   /** Holds the grant after those that were planned back until it is let go; `begun` resolves when it has arrived. */
   holdNext(answer?: Error | Partial<TokenSet>): { readonly begun: Promise<void>; letGo(): void }
 }
@@ -76,6 +78,10 @@ export function createFakeIdp({ lifetimeSeconds = 3600, rotates = true, issuer }
     next(...more) {
       answers.push(...more)
     },
+    rotate(old, next) {
+      good.delete(old)
+      good.add(next)
+    },
     holdNext(outcome = {}) {
       const [begun, begin] = createGate()
       const [gate, letGo] = createGate()
@@ -94,11 +100,11 @@ export function createFakeIdp({ lifetimeSeconds = 3600, rotates = true, issuer }
       return 'https://idp.example/authorize'
     },
     async authorizationCodeGrant(request) {
-      grants.push({ type: 'code', ...request })
+      grants.push({ type: 'code', code: request.code, codeVerifier: request.codeVerifier })
       return answer(undefined)
     },
     async refreshTokenGrant(request) {
-      grants.push({ type: 'refresh', ...request })
+      grants.push({ type: 'refresh', refreshToken: request.refreshToken, scope: request.scope })
       return answer(request.refreshToken)
     },
     async userInfo(): Promise<UserInfo> {

@@ -105,7 +105,7 @@ testWithRedis('a Redis that is nearly full is warned about', async t => {
   t.regex((await found(url)).join(), /^warning Redis uses (8|9)\d % of its memory limit of 32 MiB/)
 })
 
-const commands = ['+eval', '+evalsha', '+get', '+set', '+del', '+pttl', '+publish', '+subscribe', '+ping']
+const commands = '+eval +evalsha +get +set +del +pttl +pexpire +sadd +smembers +publish +subscribe +ping'.split(' ')
 const forbidden: readonly (readonly [what: string, more: readonly string[], unknown: string])[] = [
   ['INFO and CONFIG', [], 'its eviction policy, how full it is, whether it keeps its data'],
   ['INFO', ['+config|get'], 'how full it is'],

@@ -1,12 +1,12 @@
 // The refresh step as the contract has it (section 5.1, step 3.2), and one provider call for however many ask.
 import test from 'ava'
-import { grantsOf, modeNames, setUpRenewal } from './renewal-setup.js'
+import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
   test(`${mode}: a session that has not expired is given back as it is, and nobody is asked`, async t => {
-    const { record, clock, live, refreshes, logs } = await setUpRenewal(mode)
+    const { record, clock, live, refreshes, logs } = await setUpRefresh(mode)
     t.is(await live(record), record)
     clock.advanceSeconds(3600)
     t.is(record.fields.expires_at, clock.now())
@@ -15,29 +15,29 @@ for (const mode of modeNames) {
     t.deepEqual(logs.lines, [])
   })
 
-  test(`${mode}: a session is renewed when its expiry is earlier than now`, async t => {
-    const { record, clock, live, refreshes, idp } = await setUpRenewal(mode)
+  test(`${mode}: a session is refreshed when its expiry is earlier than now`, async t => {
+    const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
     clock.advance(3_600_001)
-    const renewed = await live(record)
+    const refreshed = await live(record)
     t.is(refreshes(), grants)
-    t.is(renewed.id, record.id)
-    t.is(renewed.issuedAt, clock.now())
-    t.is(renewed.fields.expires_at, clock.now() + 3_600_000)
-    t.is(renewed.fields.refresh_token, idp.newestRefreshToken)
+    t.is(refreshed.id, record.id)
+    t.is(refreshed.issuedAt, clock.now())
+    t.is(refreshed.fields.expires_at, clock.now() + 3_600_000)
+    t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
     for (const [field, value] of Object.entries(record.fields)) {
-      t.not(renewed.fields[field as keyof typeof renewed.fields], value, field)
+      t.not(refreshed.fields[field as keyof typeof refreshed.fields], value, field)
     }
   })
 
   test(`${mode}: a session without an expiry counts as expired`, async t => {
-    const { record, live, refreshes } = await setUpRenewal(mode)
+    const { record, live, refreshes } = await setUpRefresh(mode)
     const { expires_at, ...fields } = record.fields
     await live({ ...record, fields })
     t.is(refreshes(), grants)
   })
 
-  test(`${mode}: a renewed session is renewed again when it has expired in turn, for as long as anyone likes`, async t => {
-    const { record, clock, live, refreshes, idp } = await setUpRenewal(mode)
+  test(`${mode}: a refreshed session is refreshed again when it has expired in turn, for as long as anyone likes`, async t => {
+    const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
     let held = record
     for (let times = 1; times <= 24; times++) {
       clock.advanceSeconds(3601)
@@ -48,20 +48,20 @@ for (const mode of modeNames) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: a thousand requests at once are one renewal, and all get the same tokens`, async t => {
-    const { record, clock, live, refreshes, refreshLines, idp } = await setUpRenewal(mode)
+  test(`${mode}: a thousand requests at once are one refresh, and all get the same tokens`, async t => {
+    const { record, clock, live, refreshes, refreshLines, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
-    const renewed = await Promise.all(Array.from({ length: 1000 }, () => live(record)))
+    const refreshed = await Promise.all(Array.from({ length: 1000 }, () => live(record)))
     t.is(refreshes(), grants)
     t.deepEqual(idp.reused, [])
-    for (const other of renewed) t.deepEqual(other, renewed[0])
+    for (const other of refreshed) t.deepEqual(other, refreshed[0])
     const outcomes = refreshLines().map(({ outcome }) => outcome)
     t.is(outcomes.filter(outcome => outcome === 'refreshed').length, 1)
     t.is(outcomes.filter(outcome => outcome === 'coalesced').length, 999)
   })
 
-  test(`${mode}: renewals of different sessions do not wait for each other`, async t => {
-    const { record, clock, live, mode: modeUnderTest, idp } = await setUpRenewal(mode)
+  test(`${mode}: refreshes of different sessions do not wait for each other`, async t => {
+    const { record, clock, live, mode: modeUnderTest, idp } = await setUpRefresh(mode)
     const fields = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     clock.advanceSeconds(3601)
@@ -73,49 +73,56 @@ for (const mode of modeNames) {
     t.is((await first).id, record.id)
   })
 
-  test(`${mode}: two logins that were given one refresh token are renewed once, and stay two`, async t => {
-    const { record, clock, current, live, logout, refreshes } = await setUpRenewal(mode)
+  test(`${mode}: two logins that were given one refresh token are refreshed once, and stay two`, async t => {
+    const { record, clock, current, live, logout, refreshes } = await setUpRefresh(mode)
     const other = { ...record, id: 'another-session' }
     clock.advanceSeconds(3601)
-    const [renewed, otherRenewed] = await Promise.all([live(record), live(other)])
+    const [refreshed, otherRenewed] = await Promise.all([live(record), live(other)])
     t.is(refreshes(), grants)
-    t.deepEqual(otherRenewed, { ...renewed, id: 'another-session' })
-    await logout(renewed)
+    t.deepEqual(otherRenewed, { ...refreshed, id: 'another-session' })
+    await logout(refreshed)
     t.is((await current(otherRenewed)).kind, 'live')
   })
 
   test(`${mode}: a request that left the browser before the new cookie came gets the kept result`, async t => {
-    const { record, clock, live, refreshes, refreshLines } = await setUpRenewal(mode)
+    const { record, clock, live, refreshes, refreshLines } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
-    const renewed = await live(record)
+    const refreshed = await live(record)
+    await live(refreshed)
     for (const seconds of [1, 9, 49]) {
       clock.advanceSeconds(seconds)
-      t.deepEqual(await live(record), renewed)
+      t.deepEqual(await live(record), refreshed)
     }
     t.is(refreshes(), grants)
     const { outcome, how, provider_calls } = refreshLines().at(-1) ?? {}
     t.deepEqual({ outcome, how, provider_calls }, { outcome: 'kept', how: 'kept', provider_calls: 0 })
   })
 
-  test(`${mode}: after its time the kept result is gone, and the spent token ends the session`, async t => {
-    const { record, clock, live, current, idp } = await setUpRenewal(mode)
+  test(`${mode}: keepSeconds after the browser sent its new cookie the kept result is gone`, async t => {
+    const { record, clock, live, current, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
-    const renewed = await live(record)
-    clock.advanceSeconds(60)
+    const refreshed = await live(record)
+    clock.advanceSeconds(3000)
+    await live(refreshed)
+    clock.advance(59_999)
+    t.deepEqual(await live(record), refreshed)
+    clock.advance(1)
     t.deepEqual(await current(record), { kind: 'ended' })
     t.deepEqual(idp.reused, [record.fields.refresh_token])
-    t.is(await live(renewed), renewed)
+    t.is(await live(refreshed), refreshed)
   })
 
-  test(`${mode}: nothing is kept where nothing is to be kept`, async t => {
-    const { record, clock, live, current } = await setUpRenewal(mode, { keepSeconds: 0 })
+  test(`${mode}: with keepSeconds 0 a result is kept only until the browser has the new cookie`, async t => {
+    const { record, clock, live, current } = await setUpRefresh(mode, { keepSeconds: 0 })
     clock.advanceSeconds(3601)
-    await Promise.all([live(record), live(record)])
+    const [refreshed] = await Promise.all([live(record), live(record)])
+    t.deepEqual(await live(record), refreshed)
+    await live(refreshed)
     t.deepEqual(await current(record), { kind: 'ended' })
   })
 
-  test(`${mode}: a kept result that has itself expired is renewed in turn, along the whole chain`, async t => {
-    const { record, clock, live, refreshes, idp } = await setUpRenewal(mode, { lifetimeSeconds: 10 })
+  test(`${mode}: a kept result that has itself expired is refreshed in turn, along the whole chain`, async t => {
+    const { record, clock, live, refreshes, idp } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     clock.advanceSeconds(11)
     const second = await live(record)
     clock.advanceSeconds(11)
@@ -130,27 +137,26 @@ for (const mode of modeNames) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: old cookies of every generation at once are one renewal of the newest`, async t => {
-    const { record, clock, live, refreshes, idp } = await setUpRenewal(mode, { lifetimeSeconds: 10 })
+  test(`${mode}: old cookies of every generation at once are one refresh of the newest`, async t => {
+    const { record, clock, live, refreshes, idp } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     clock.advanceSeconds(11)
     const second = await live(record)
     clock.advanceSeconds(11)
     const third = await live(second)
     clock.advanceSeconds(11)
     const generations = Array.from({ length: 60 }, (_, index) => [record, second, third][index % 3] ?? record)
-    const renewed = await Promise.all(generations.map(live))
+    const refreshed = await Promise.all(generations.map(live))
     t.is(refreshes(), 3 * grants)
     t.deepEqual(idp.reused, [])
-    for (const other of renewed) t.is(other.fields.refresh_token, idp.newestRefreshToken)
+    for (const other of refreshed) t.is(other.fields.refresh_token, idp.newestRefreshToken)
   })
 
-  test(`${mode}: a result whose browser had left is kept for as long as its old cookie lives`, async t => {
-    const { record, clock, live, current, renewals, refreshes, idp } = await setUpRenewal(mode)
+  test(`${mode}: a result that never reached the browser is kept for as long as the old cookie is valid`, async t => {
+    const { record, clock, live, current, refreshes, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
-    const renewed = await live(record)
-    await renewals.keepUndelivered(record, renewed)
+    const refreshed = await live(record)
     clock.advanceSeconds(3000)
-    t.deepEqual(await live(record), renewed)
+    t.deepEqual(await live(record), refreshed)
     t.is(refreshes(), grants)
     clock.advanceSeconds(40_000)
     t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
@@ -160,84 +166,73 @@ for (const mode of modeNames) {
     t.deepEqual(await current(record), { kind: 'ended' })
   })
 
-  test(`${mode}: at a provider that does not rotate every expiry is a renewal, kept results notwithstanding`, async t => {
-    const { record, clock, live, refreshes } = await setUpRenewal(mode, { lifetimeSeconds: 10, rotates: false })
+  test(`${mode}: at a provider that does not rotate every expiry is a refresh, kept results notwithstanding`, async t => {
+    const { record, clock, live, refreshes } = await setUpRefresh(mode, { lifetimeSeconds: 10, rotates: false })
     let held = record
     for (const times of [1, 2, 3]) {
       clock.advanceSeconds(11)
-      const renewed = await live(held)
-      t.is(renewed.fields.expires_at, clock.now() + 10_000)
-      t.is(renewed.fields.refresh_token, record.fields.refresh_token)
-      t.deepEqual(await live(held), renewed)
-      t.deepEqual(await live(record), renewed)
+      const refreshed = await live(held)
+      t.is(refreshed.fields.expires_at, clock.now() + 10_000)
+      t.is(refreshed.fields.refresh_token, record.fields.refresh_token)
+      t.deepEqual(await live(held), refreshed)
+      t.deepEqual(await live(record), refreshed)
       t.is(refreshes(), times * grants)
-      held = renewed
+      held = refreshed
     }
   })
 
   test(`${mode}: a refresh writes one line, with all that an operator needs and nothing secret`, async t => {
-    const { record, clock, live, refreshLines, logs, idp } = await setUpRenewal(mode)
+    const { record, clock, live, refreshLines, logs, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
-    const renewed = await live(record)
+    const refreshed = await live(record)
     t.is(refreshLines().length, 1)
     const [line] = refreshLines()
     t.like(line, { event: 'refresh', mode, outcome: 'refreshed', provider_calls: grants, lifetime_seconds: 3600 })
     t.is(typeof line?.duration_ms, 'number')
     t.regex(String(line?.session), /^[A-Za-z0-9_-]{8}$/)
-    const tokens = [...Object.values(record.fields), ...Object.values(renewed.fields), idp.newestRefreshToken]
+    const tokens = [...Object.values(record.fields), ...Object.values(refreshed.fields), idp.newestRefreshToken]
     for (const secret of [...tokens, record.id]) t.false(logs.lines.join('').includes(String(secret)))
   })
 
   test(`${mode}: the lines of one session carry the same mark, those of another do not`, async t => {
-    const { record, clock, live, refreshLines, mode: modeUnderTest } = await setUpRenewal(mode)
+    const { record, clock, live, refreshLines, mode: modeUnderTest } = await setUpRefresh(mode)
     const fields = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     clock.advanceSeconds(3601)
-    const renewed = await live(record)
+    const refreshed = await live(record)
     clock.advanceSeconds(3601)
-    await live(renewed)
+    await live(refreshed)
     await live(other)
     const [first, second, third] = refreshLines().map(({ session }) => session)
     t.is(first, second)
     t.not(first, third)
   })
 
-  test(`${mode}: the newest of a session is what its renewals have made of it`, async t => {
-    const { record, clock, live, renewals } = await setUpRenewal(mode)
-    t.is(await renewals.newest(record), record)
+  test(`${mode}: the newest of a session is what its refreshes have made of it`, async t => {
+    const { record, clock, live, refreshing } = await setUpRefresh(mode)
+    t.is(await refreshing.newest(record), record)
     clock.advanceSeconds(3601)
     const second = await live(record)
-    t.deepEqual(await renewals.newest(record), second)
-    t.deepEqual(await renewals.newest(second), second)
+    t.deepEqual(await refreshing.newest(record), second)
+    t.deepEqual(await refreshing.newest(second), second)
     clock.advanceSeconds(3601)
     const third = await live(second)
-    t.deepEqual(await renewals.newest(second), third)
+    t.deepEqual(await refreshing.newest(second), third)
   })
 
   test(`${mode}: the newest is looked for along the whole chain that is kept`, async t => {
-    const { record, clock, live, renewals } = await setUpRenewal(mode, { lifetimeSeconds: 10 })
+    const { record, clock, live, refreshing } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     clock.advanceSeconds(11)
     const second = await live(record)
     clock.advanceSeconds(11)
     const third = await live(second)
-    t.deepEqual(await renewals.newest(record), third)
-  })
-
-  test(`${mode}: the newest of a session that is being renewed is what comes of it`, async t => {
-    const { record, clock, live, renewals, idp } = await setUpRenewal(mode)
-    clock.advanceSeconds(3601)
-    const held = idp.holdNext()
-    const renewing = live(record)
-    await held.begun
-    const newest = renewals.newest(record)
-    held.letGo()
-    t.deepEqual(await newest, await renewing)
+    t.deepEqual(await refreshing.newest(record), third)
   })
 
   test(`${mode}: the newest at a provider that does not rotate still has the one refresh token`, async t => {
-    const { record, clock, live, renewals } = await setUpRenewal(mode, { rotates: false })
+    const { record, clock, live, refreshing } = await setUpRefresh(mode, { rotates: false })
     clock.advanceSeconds(3601)
     await live(record)
-    t.is((await renewals.newest(record)).fields.refresh_token, record.fields.refresh_token)
+    t.is((await refreshing.newest(record)).fields.refresh_token, record.fields.refresh_token)
   })
 }

@@ -1,41 +1,41 @@
-// A logout wins over every renewal, whenever it comes.
+// A logout wins over every refresh, whenever it comes.
 import test from 'ava'
+import { isLoggedOut, markLoggedOut } from '#src/auth/logout-marks.js'
 import { createMemoryCoordination } from '#src/coordination/memory.js'
-import { endSession, hasEnded } from '#src/modes/logouts.js'
 import { createClock } from '../helpers/clock.js'
-import { upstreamError } from './fake-idp.js'
-import { grantsOf, modeNames, setUpRenewal } from './renewal-setup.js'
+import { upstreamError } from '../modes/fake-idp.js'
+import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 
 test('a session has ended from its logout on, until the last of its cookies is too old', async t => {
   const clock = createClock()
   const coordination = createMemoryCoordination(clock.now)
-  t.false(await hasEnded(coordination, 'id'))
-  await endSession(coordination, 'id', 1000)
-  t.true(await hasEnded(coordination, 'id'))
-  t.false(await hasEnded(coordination, 'other id'))
+  t.false(await isLoggedOut(coordination, 'id'))
+  await markLoggedOut(coordination, 'id', 1000)
+  t.true(await isLoggedOut(coordination, 'id'))
+  t.false(await isLoggedOut(coordination, 'other id'))
   clock.advance(999)
-  t.true(await hasEnded(coordination, 'id'))
+  t.true(await isLoggedOut(coordination, 'id'))
   clock.advance(1)
-  t.false(await hasEnded(coordination, 'id'))
+  t.false(await isLoggedOut(coordination, 'id'))
 })
 
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
   test(`${mode}: after the logout no generation of the session is good any more, and nobody is asked`, async t => {
-    const { record, clock, live, current, logout, refreshes } = await setUpRenewal(mode)
+    const { record, clock, live, current, logout, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
-    const renewed = await live(record)
-    await logout(renewed)
-    for (const old of [record, renewed]) t.deepEqual(await current(old), { kind: 'loggedOut' })
+    const refreshed = await live(record)
+    await logout(refreshed)
+    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'loggedOut' })
     clock.advanceSeconds(3601)
-    for (const old of [record, renewed]) t.deepEqual(await current(old), { kind: 'loggedOut' })
+    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'loggedOut' })
     t.is(refreshes(), grants)
   })
 
   for (let step = 1; step <= grants; step++) {
-    test(`${mode}: a logout while step ${step} of a renewal is under way wins, and the late token is revoked`, async t => {
-      const { record, clock, idp, current, logout, refreshLines } = await setUpRenewal(mode)
+    test(`${mode}: a logout while step ${step} of a refresh is under way wins, and the late token is revoked`, async t => {
+      const { record, clock, idp, current, logout, refreshLines } = await setUpRefresh(mode)
       clock.advanceSeconds(3601)
       if (step > 1) idp.next({})
       const held = idp.holdNext()
@@ -50,8 +50,8 @@ for (const mode of modeNames) {
     })
   }
 
-  test(`${mode}: a logout during a renewal that then fails ends the session all the same`, async t => {
-    const { record, clock, idp, current, logout } = await setUpRenewal(mode)
+  test(`${mode}: a logout during a refresh that then fails ends the session all the same`, async t => {
+    const { record, clock, idp, current, logout } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const held = idp.holdNext(upstreamError())
     const waiting = current(record)
@@ -61,8 +61,8 @@ for (const mode of modeNames) {
     t.deepEqual(await waiting, { kind: 'loggedOut' })
   })
 
-  test(`${mode}: a logout during a renewal before its time that then fails ends the session all the same`, async t => {
-    const { record, clock, idp, current, logout } = await setUpRenewal(mode, { marginSeconds: 120 })
+  test(`${mode}: a logout during a early refresh that then fails ends the session all the same`, async t => {
+    const { record, clock, idp, current, logout } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)
     const held = idp.holdNext(upstreamError())
     const waiting = current(record)
@@ -73,7 +73,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: a revocation of the late token that fails is nobody's concern`, async t => {
-    const { record, clock, idp, current, logout } = await setUpRenewal(mode)
+    const { record, clock, idp, current, logout } = await setUpRefresh(mode)
     idp.revokeRefreshToken = () => Promise.reject(upstreamError())
     clock.advanceSeconds(3601)
     const held = idp.holdNext()
@@ -85,7 +85,7 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: a logout ends its own session and no other`, async t => {
-    const { record, clock, live, logout, mode: modeUnderTest } = await setUpRenewal(mode)
+    const { record, clock, live, logout, mode: modeUnderTest } = await setUpRefresh(mode)
     const fields = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     await logout(record)
@@ -95,7 +95,7 @@ for (const mode of modeNames) {
 }
 
 test('dual: a logout while the second refresh fails revokes what the first one brought', async t => {
-  const { record, clock, idp, current, logout } = await setUpRenewal('dual')
+  const { record, clock, idp, current, logout } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({})
   const held = idp.holdNext(upstreamError())

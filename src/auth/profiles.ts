@@ -4,7 +4,7 @@
  */
 import { createExpiringMap } from '../coordination/expiring-map.js'
 import type { IdentityProvider } from '../idp/client.js'
-import type { Mode } from './mode.js'
+import type { Mode } from '../modes/mode.js'
 
 export interface ProfileParts {
   readonly mode: Pick<Mode, 'displayName'>

@@ -1,8 +1,8 @@
 import test from 'ava'
+import { createProfiles } from '#src/auth/profiles.js'
 import type { UserInfo } from '#src/idp/client.js'
-import { createProfiles } from '#src/modes/profiles.js'
 import { createClock } from '../helpers/clock.js'
-import { upstreamError } from './fake-idp.js'
+import { upstreamError } from '../modes/fake-idp.js'
 
 /** The provider's answers are the access tokens that it was asked with, unless a test plans others. */
 function setUp(keepSeconds: number) {

@@ -1,16 +1,16 @@
 // A login, a provider, a clock and a log for one test of the refresh step, in either mode.
+import { markLoggedOut } from '#src/auth/logout-marks.js'
+import { type CurrentSession, createRefreshes, type Refreshes } from '#src/auth/refresh.js'
 import type { Coordination } from '#src/coordination/coordination.js'
 import { createMemoryCoordination } from '#src/coordination/memory.js'
 import { createDualMode } from '#src/modes/dual.js'
 import type { ModeParts } from '#src/modes/grants.js'
-import { endSession } from '#src/modes/logouts.js'
 import type { Mode } from '#src/modes/mode.js'
-import { type CurrentSession, createRenewals, type Renewals } from '#src/modes/renewal.js'
 import { createSingleMode } from '#src/modes/single.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { type Clock, createClock } from '../helpers/clock.js'
 import { type CollectedLogs, collectLogs, type LogEntry } from '../helpers/logs.js'
-import { createFakeIdp, type FakeIdp, type FakeIdpOptions } from './fake-idp.js'
+import { createFakeIdp, type FakeIdp, type FakeIdpOptions } from '../modes/fake-idp.js'
 
 export const modeNames = ['single', 'dual'] as const
 export type ModeName = (typeof modeNames)[number]
@@ -24,19 +24,19 @@ const createMode: Readonly<Record<ModeName, (parts: ModeParts) => Mode>> = {
     createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, parts)
 }
 
-export interface RenewalSetUp {
+export interface RefreshSetUp {
   readonly idp: FakeIdp
   readonly mode: Mode
   readonly clock: Clock
   readonly coordination: Coordination
-  readonly renewals: Renewals
+  readonly refreshing: Refreshes
   readonly logs: CollectedLogs
   /** What a browser holds that has just logged in. */
   readonly record: SessionRecord
   current(record: SessionRecord): Promise<CurrentSession>
   /** The same, where the session must be good; gives what the browser holds from now on. */
   live(record: SessionRecord): Promise<SessionRecord>
-  /** The same, where the provider cannot renew it now. */
+  /** The same, where it cannot be refreshed now. */
   unavailable(record: SessionRecord): Promise<Extract<CurrentSession, { kind: 'unavailable' }>>
   logout(record: SessionRecord): Promise<void>
   /** Grants since the login. */
@@ -45,23 +45,25 @@ export interface RenewalSetUp {
   refreshLines(): readonly LogEntry[]
 }
 
-export interface RenewalOptions extends FakeIdpOptions {
+export interface RefreshOptions extends FakeIdpOptions {
   readonly marginSeconds?: number
+  readonly spreadSeconds?: number
   readonly keepSeconds?: number
 }
 
-export async function setUpRenewal(name: ModeName, options: RenewalOptions = {}): Promise<RenewalSetUp> {
-  const { marginSeconds = 0, keepSeconds = 60, ...idpOptions } = options
+export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}): Promise<RefreshSetUp> {
+  const { marginSeconds = 0, spreadSeconds = 0, keepSeconds = 60, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, now: clock.now })
   const coordination = createMemoryCoordination(clock.now)
-  const renewals = createRenewals({
+  const refreshing = createRefreshes({
     mode,
     idp,
     coordination,
     now: clock.now,
     marginSeconds,
+    spreadSeconds,
     keepSeconds,
     maxAgeSeconds: 86_400
   })
@@ -69,13 +71,13 @@ export async function setUpRenewal(name: ModeName, options: RenewalOptions = {})
   const fields = await mode.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
   const moments = { loggedInAt: clock.now(), issuedAt: clock.now() }
   const record = Object.freeze({ id: 'the-session-id', ...moments, fields: Object.freeze(fields) })
-  const current = (record: SessionRecord) => renewals.current(record, () => logs.log)
+  const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)
   return {
     idp,
     mode,
     clock,
     coordination,
-    renewals,
+    refreshing,
     logs,
     record,
     current,
@@ -89,7 +91,7 @@ export async function setUpRenewal(name: ModeName, options: RenewalOptions = {})
       if (session.kind !== 'unavailable') throw new Error(`the session is ${session.kind}`)
       return session
     },
-    logout: record => endSession(coordination, record.id, 86_400_000),
+    logout: record => markLoggedOut(coordination, record.id, 86_400_000),
     refreshes: () => idp.grants.length - grantsOf[name],
     refreshLines: () => logs.entries.filter(({ event }) => event === 'refresh')
   }

@@ -1,0 +1,20 @@
+/** Logout marks. A marked session id makes every generation of that session's cookie invalid. */
+import type { Coordination } from '../coordination/coordination.js'
+
+export function isLoggedOut(coordination: Coordination, sessionId: string): Promise<boolean> {
+  return coordination.isMarked(keyOf(sessionId))
+}
+
+/** The same from the memory of this process, which a logout on any connected replica reaches at once. */
+export function isLoggedOutHere(coordination: Coordination, sessionId: string): boolean {
+  return coordination.isMarkedHere(keyOf(sessionId))
+}
+
+/** @param maxAgeMs the longest time that any cookie of this session can still be valid */
+export function markLoggedOut(coordination: Coordination, sessionId: string, maxAgeMs: number): Promise<void> {
+  return coordination.mark(keyOf(sessionId), maxAgeMs, 'everyone')
+}
+
+function keyOf(sessionId: string): string {
+  return `logout:${sessionId}`
+}

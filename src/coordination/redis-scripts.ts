@@ -1,0 +1,211 @@
+/**
+ * Locks and results in Redis. Each step is one Lua script, so no other process sees it half done. The keys of one piece
+ * of work share a hash tag, which keeps them on one node of a cluster. Every script may run twice, because the answer to
+ * the first run can get lost.
+ *
+ * A lock is a key whose time to live is its lease plus the time for which an owner that stopped extending it may still
+ * deliver a result. When only the second part is left, another replica may take the lock over.
+ */
+import { createHash } from 'node:crypto'
+import type { RedisCommands } from './redis-client.js'
+
+export type Command<T> = (commands: RedisCommands) => Promise<T>
+
+export interface RedisScripts {
+  /**
+   * Returns the result, unless it is the one of the run `refused`; else the lock's owner, else takes the lock. A caller that
+   * finds another owner is registered as a waiter. Of an owner that has lost its lease, the checkpoint becomes the result.
+   */
+  acquire(key: string, run: string, refused: string): Command<Acquired>
+  /**
+   * Stores the result and releases the lock. If another run stored one, tokens beat no tokens, otherwise the earlier
+   * result wins. Returns the other result if that one stays.
+   */
+  finish(key: string, run: string, refused: string, text: string, ttlMs: number): Command<string | null>
+  /** Stores the text that becomes the result if the lease ends before `finish`. */
+  checkpoint(key: string, text: string, ttlMs: number): Command<void>
+  /** Releases the lock without a result. */
+  release(key: string, run: string): Command<void>
+  /** Starts a new lease, also if Redis lost the lock. False: another run has it, or has stored a result. */
+  extend(key: string, run: string, refused: string): Command<boolean>
+  /** Stores a result again that Redis may have lost, unless there is another one of no less worth. */
+  restore(key: string, text: string, ttlMs: number): Command<void>
+  peek(key: string): Command<string | null>
+  expire(key: string, ttlMs: number): Command<void>
+}
+
+export type Acquired =
+  | { readonly kind: 'mine'; readonly stalledOwnerMs: number }
+  | { readonly kind: 'held'; readonly leaseMs: number }
+  | { readonly kind: 'result'; readonly text: string; readonly stalledOwnerMs: number }
+
+export interface LockTimes {
+  readonly leaseMs: number
+  /** How long after its lease an owner may still deliver a result. */
+  readonly stalledMs: number
+}
+
+/** The length of a run's id. A result begins with the id of its run and a sign that says whether it holds tokens. */
+export const RUN_LENGTH = 22
+export const NO_RUN = '-'.repeat(RUN_LENGTH)
+export const WITH_TOKENS = '+'
+export const WITHOUT_TOKENS = '-'
+
+const COMMON = `
+local function runOf(text) return text and string.sub(text, 1, ${RUN_LENGTH}) end
+local function hasTokens(text) return string.sub(text, ${RUN_LENGTH + 1}, ${RUN_LENGTH + 1}) == '${WITH_TOKENS}' end
+local function wakeWaiters(waiters, key)
+  for _, channel in ipairs(redis.call('SMEMBERS', waiters)) do redis.call('PUBLISH', channel, key) end
+  redis.call('DEL', waiters)
+end
+`
+
+// A time to live that is missing or longer than a lock can have is corrected, so that no lock blocks a session for ever.
+// A lock's value is the run and the time that the stalled owner before it had left.
+// KEYS: lock, result, checkpoint, waiters. ARGV: run, refused run, lease, time of a stalled owner, wake-up channel.
+const ACQUIRE = `
+local leaseMs, stalledMs = tonumber(ARGV[3]), tonumber(ARGV[4])
+local function isAnswer(text) return text and runOf(text) ~= ARGV[2] end
+local lock = redis.call('GET', KEYS[1])
+local leftMs = lock and redis.call('PTTL', KEYS[1]) or 0
+if lock and (leftMs < 0 or leftMs > leaseMs + stalledMs) then
+  leftMs = leaseMs + stalledMs
+  redis.call('PEXPIRE', KEYS[1], leftMs)
+end
+local isStalled = lock and runOf(lock) ~= ARGV[1] and leftMs <= stalledMs
+local result = redis.call('GET', KEYS[2])
+if isAnswer(result) then return { 'result', result, 0 } end
+if lock and runOf(lock) == ARGV[1] then return { 'mine', tonumber(string.sub(lock, ${RUN_LENGTH + 1})) } end
+if lock and not isStalled then
+  redis.call('SADD', KEYS[4], ARGV[5])
+  redis.call('PEXPIRE', KEYS[4], leaseMs)
+  return { 'held', leftMs - stalledMs }
+end
+local ownerMs = isStalled and leftMs or 0
+local checkpoint = redis.call('GET', KEYS[3])
+if isAnswer(checkpoint) then
+  redis.call('SET', KEYS[2], checkpoint, 'PX', math.max(1, redis.call('PTTL', KEYS[3])))
+  redis.call('DEL', KEYS[3])
+  return { 'result', checkpoint, ownerMs }
+end
+redis.call('SET', KEYS[1], ARGV[1] .. ownerMs, 'PX', leaseMs + stalledMs)
+return { 'mine', ownerMs }`
+
+// KEYS: lock, result, checkpoint, waiters. ARGV: run, refused run, result, its milliseconds, key.
+const FINISH = `
+redis.call('DEL', KEYS[3])
+local other = redis.call('GET', KEYS[2])
+if runOf(redis.call('GET', KEYS[1])) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+local isWorthMore = other and hasTokens(other) and not hasTokens(ARGV[3])
+local isWorthLess = other and hasTokens(ARGV[3]) and not hasTokens(other)
+local stays = other and runOf(other) ~= ARGV[2] and (isWorthMore or runOf(other) ~= ARGV[1] and not isWorthLess)
+if not stays then redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4]) end
+wakeWaiters(KEYS[4], ARGV[5])
+return stays and other`
+
+// KEYS: lock, waiters. ARGV: run, key.
+const RELEASE = `
+if runOf(redis.call('GET', KEYS[1])) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+wakeWaiters(KEYS[2], ARGV[2])`
+
+// KEYS: lock, result. ARGV: run, refused run, lease and time of a stalled owner together.
+const EXTEND = `
+local lock = redis.call('GET', KEYS[1])
+if lock and runOf(lock) ~= ARGV[1] then return 0 end
+local result = not lock and redis.call('GET', KEYS[2])
+if result and runOf(result) ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[1], lock or (ARGV[1] .. '0'), 'PX', ARGV[3])
+return 1`
+
+// KEYS: result, checkpoint, waiters. ARGV: result, its milliseconds, key.
+const RESTORE = `
+local other = redis.call('GET', KEYS[1])
+if other and (hasTokens(other) or not hasTokens(ARGV[1])) then return end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('DEL', KEYS[2])
+wakeWaiters(KEYS[3], ARGV[3])`
+
+/**
+ * @param prefix keeps applications that share a Redis apart
+ * @param channel on which this process is told that a lock it waited for has been released
+ */
+export function createRedisScripts(prefix: string, channel: string, { leaseMs, stalledMs }: LockTimes): RedisScripts {
+  const lock = (key: string) => `${prefix}{${key}}:lock`
+  const result = (key: string) => `${prefix}{${key}}:result`
+  const checkpoint = (key: string) => `${prefix}{${key}}:checkpoint`
+  const waiters = (key: string) => `${prefix}{${key}}:waiters`
+  const [acquire, finish, release, extend, restore] = [ACQUIRE, FINISH, RELEASE, EXTEND, RESTORE].map(script) as [
+    Script,
+    Script,
+    Script,
+    Script,
+    Script
+  ]
+
+  return {
+    acquire(key, run, refused) {
+      const keys = [lock(key), result(key), checkpoint(key), waiters(key)]
+      return async commands => acquired(await acquire(commands, keys, [run, refused, leaseMs, stalledMs, channel]))
+    },
+    finish(key, run, refused, text, ttlMs) {
+      const keys = [lock(key), result(key), checkpoint(key), waiters(key)]
+      return async commands =>
+        (await finish(commands, keys, [run, refused, text, Math.ceil(ttlMs), key])) as string | null
+    },
+    checkpoint(key, text, ttlMs) {
+      return async commands => {
+        await commands.set(checkpoint(key), text, 'PX', Math.max(1, Math.ceil(ttlMs)))
+      }
+    },
+    release(key, run) {
+      return async commands => {
+        await release(commands, [lock(key), waiters(key)], [run, key])
+      }
+    },
+    extend(key, run, refused) {
+      const keys = [lock(key), result(key)]
+      return async commands => (await extend(commands, keys, [run, refused, leaseMs + stalledMs])) === 1
+    },
+    restore(key, text, ttlMs) {
+      const keys = [result(key), checkpoint(key), waiters(key)]
+      return async commands => {
+        await restore(commands, keys, [text, Math.ceil(ttlMs), key])
+      }
+    },
+    peek(key) {
+      return commands => commands.get(result(key))
+    },
+    expire(key, ttlMs) {
+      return async commands => {
+        await commands.pexpire(result(key), Math.max(1, Math.ceil(ttlMs)))
+      }
+    }
+  }
+
+  function acquired(answer: unknown): Acquired {
+    const [kind, value, stalledOwnerMs] = answer as [Acquired['kind'], unknown, unknown]
+    if (kind === 'held') return { kind, leaseMs: Math.min(leaseMs, Number(value)) }
+    if (kind === 'mine') return { kind, stalledOwnerMs: clamp(value) }
+    return { kind, text: String(value), stalledOwnerMs: clamp(stalledOwnerMs) }
+  }
+
+  function clamp(ms: unknown): number {
+    return Math.min(stalledMs, Math.max(0, Number(ms) || 0))
+  }
+}
+
+type Script = (commands: RedisCommands, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>
+
+/** Sends the script's SHA-1 hash, and its text only to a Redis that does not know it yet. */
+function script(body: string): Script {
+  const text = COMMON + body
+  const hash = createHash('sha1').update(text).digest('hex')
+  return async function evaluate(commands, keys, args) {
+    try {
+      return await commands.evalsha(hash, keys.length, ...keys, ...args)
+    } catch (error) {
+      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
+      return commands.eval(text, keys.length, ...keys, ...args)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import test from 'ava'
+import fc from 'fast-check'
+import { createRefreshSchedule } from '#src/auth/refresh-schedule.js'
+import type { SessionRecord } from '#src/session/record.js'
+
+const issuedAt = 1_700_000_000_000
+const lifetimeMs = 3_600_000
+
+function record(id: string): SessionRecord {
+  return { id, loggedInAt: issuedAt, issuedAt, fields: { refresh_token: 'r', expires_at: issuedAt + lifetimeMs } }
+}
+
+/** Milliseconds before the expiry at which a session becomes due. */
+function earlyMs(id: string, options: { marginSeconds: number; spreadSeconds: number }): number {
+  let now = issuedAt
+  const { isDue } = createRefreshSchedule({ now: () => now, ...options })
+  let [low, high] = [0, lifetimeMs]
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    now = issuedAt + lifetimeMs - middle
+    if (isDue(record(id))) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+test('with a spread, sessions that began together become due at different times within it', t => {
+  const options = { marginSeconds: 120, spreadSeconds: 1500 }
+  const early = Array.from({ length: 200 }, (_, n) => earlyMs(`session ${n}`, options))
+  for (const ms of early) t.true(ms >= 119_999 && ms < 1_620_000, `${ms} ms`)
+  const earliest = early.filter(ms => ms > 120_000 + 750_000).length
+  t.true(earliest > 60 && earliest < 140, `${earliest} of 200 in the earlier half`)
+})
+
+test('all replicas agree when a session becomes due', t => {
+  const options = { marginSeconds: 120, spreadSeconds: 1500 }
+  t.is(earlyMs('the same session', options), earlyMs('the same session', options))
+})
+
+test('margin and spread together never take more than half of the lifetime', t => {
+  fc.assert(
+    fc.property(fc.string(), fc.nat(3600), fc.nat(3600), (id, marginSeconds, spreadSeconds) => {
+      t.true(earlyMs(id, { marginSeconds, spreadSeconds }) <= lifetimeMs / 2)
+    }),
+    { numRuns: 50 }
+  )
+})
+
+test('without margin and spread only an expired session is due', t => {
+  t.true(earlyMs('any session', { marginSeconds: 0, spreadSeconds: 0 }) === 0)
+})

@@ -1,0 +1,298 @@
+// Without a usable Redis no token may be used. Requests that need no lock go on, and nothing that was done is lost.
+import { setTimeout as pause } from 'node:timers/promises'
+import { CoordinationError } from '#src/coordination/coordination.js'
+import { eventually } from '../helpers/eventually.js'
+import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
+import { IMPATIENT, type Replica, startReplica, startReplicas } from './replicas.js'
+import { controlledWork, KEEP_MS, never, someoneWaits, until } from './work.js'
+
+const isAway = (replica: Replica) => replica.status().store === 'away'
+const isBack = (replica: Replica) => replica.status().store === 'redis'
+const events = ({ logs }: Replica) => logs.entries.map(({ event }) => event)
+const work = async () => ({ value: 'value', keepMs: KEEP_MS })
+const isUnavailable = { instanceOf: CoordinationError, message: /shared store cannot be used/ }
+
+/** Asks again while Redis settles, as a client does that was told to come back later. */
+async function again<T>(ask: () => Promise<T>): Promise<T> {
+  let answer: T | undefined
+  await until(async () => {
+    answer = await ask().catch((error: unknown) => {
+      if (error instanceof CoordinationError) return undefined
+      throw error
+    })
+    return answer !== undefined
+  })
+  return answer as T
+}
+
+interface Trouble {
+  readonly begin: (redis: RedisServer) => unknown
+  readonly end: (redis: RedisServer) => unknown
+  readonly reason: RegExp
+}
+
+const troubles: Readonly<Record<string, Trouble>> = {
+  'is killed and started again': {
+    begin: redis => redis.kill(),
+    end: redis => redis.restart(),
+    reason: /^(ECONNREFUSED|ECONNRESET|connection lost|no connection)$/
+  },
+  'stands still with its connections open': {
+    begin: redis => redis.pause(),
+    end: redis => redis.resume(),
+    reason: /^timeout$/
+  },
+  'holds writing clients back': {
+    begin: redis => redis.admin.client('PAUSE', 60_000, 'WRITE'),
+    end: redis => redis.admin.client('UNPAUSE'),
+    reason: /^timeout$/
+  },
+  'becomes a replica and is read-only': {
+    begin: redis => redis.admin.replicaof('127.0.0.1', 1),
+    end: redis => redis.admin.replicaof('NO', 'ONE'),
+    reason: /^READONLY$/
+  },
+  'has no memory left': {
+    begin: redis => redis.admin.config('SET', 'maxmemory', '1'),
+    end: redis => redis.admin.config('SET', 'maxmemory', '0'),
+    reason: /^OOM$/
+  },
+  'no longer lets us in': {
+    begin: async redis => {
+      await redis.admin.acl('SETUSER', 'server', '-@all')
+    },
+    end: redis => redis.admin.acl('SETUSER', 'server', '+@all'),
+    reason: /^NOPERM$/
+  }
+}
+
+for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
+  testWithRedis(`with a Redis that ${what} no work is done, and marks stay known`, async t => {
+    const redis = await startRedis(t, ['--user', 'server', 'on', '>pw', '~*', '&*', '+@all'])
+    const [one, two] = await startReplicas(t, redis.url.replace('//', '//server:pw@'), { timing: IMPATIENT })
+    await one.once('before', work)
+    await one.mark('logout:before', KEEP_MS, 'everyone')
+    await eventually(() => two.isMarkedHere('logout:before'))
+
+    await begin(redis)
+    await t.throwsAsync(one.once('during', never), isUnavailable)
+    await until(() => isAway(one))
+    const started = performance.now()
+    for (let n = 0; n < 100; n++) t.false(await one.isMarked(`mark ${n}`))
+    t.true(performance.now() - started < 1000)
+    t.is((await one.once('before', never)).value, 'value')
+    for (const replica of [one, two]) t.true(await replica.isMarked('logout:before'))
+    await one.mark('logout:during', KEEP_MS)
+    await pause(1000)
+    t.deepEqual(events(one), ['redis_away'])
+    t.regex(String(one.logs.entries[0]?.reason), reason)
+    t.is(one.logs.entries[0]?.level, 40)
+
+    await end(redis)
+    await until(() => isBack(one) && isBack(two))
+    t.deepEqual(events(one), ['redis_away', 'redis_back'])
+    await until(() => two.isMarked('logout:during'))
+    t.is((await again(() => one.once('during', work))).how, 'ran')
+    t.is((await two.once('during', never)).value, 'value')
+    t.notRegex(one.logs.lines.join(''), /pw/)
+  })
+}
+
+testWithRedis('an operator can choose that a replica works alone while Redis cannot be used', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, { timing: IMPATIENT, whenAway: 'alone' })
+  await two.isMarked('warm')
+  await redis.kill()
+  t.deepEqual((await one.once('key', work)).how, 'ran')
+  t.deepEqual((await one.once('key', never)).value, 'value')
+  await redis.restart()
+  await until(() => isBack(one) && isBack(two))
+  await until(async () => (await two.peek('key')) === 'value')
+  t.pass()
+})
+
+testWithRedis('results and logouts that Redis lost in a restart are published again', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, { timing: { settleMs: 1000 } })
+  await one.once('key', work)
+  await one.mark('logout:id', KEEP_MS, 'everyone')
+  await eventually(() => two.isMarkedHere('logout:id'))
+  await redis.restart()
+  t.is((await two.once('key', never)).value, 'value')
+  const third = await startReplica(t, redis.url)
+  t.true(await third.isMarked('logout:id'))
+})
+
+testWithRedis('data that Redis lost while connections stayed open is published again', async t => {
+  const redis = await startRedis(t)
+  const one = await startReplica(t, redis.url, { timing: { checkMs: 50 } })
+  await one.once('key', work)
+  await redis.admin.flushall()
+  await until(async () => (await redis.admin.keys('*:result')).length === 1)
+  t.is((await one.once('key', never)).value, 'value')
+})
+
+testWithRedis('work that is under way when Redis is restarted empty is not begun by another replica', async t => {
+  const redis = await startRedis(t)
+  const [owner, other] = await startReplicas(t, redis.url, { timing: { settleMs: 1000 } })
+  const slow = controlledWork()
+  const first = owner.once('key', slow.run)
+  await slow.started
+  await other.isMarked('warm')
+  await redis.restart()
+  const second = other.once('key', never)
+  await until(async () => (await redis.admin.keys('*:lock')).length === 1)
+  slow.finish('value')
+  await first
+  t.is((await second).value, 'value')
+})
+
+testWithRedis('a result that could not be stored is stored when Redis is back', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, { timing: { ...IMPATIENT, waitMs: 20_000, patienceMs: 20_000 } })
+  const slow = controlledWork(true)
+  const first = one.once('key', slow.run)
+  await slow.started
+  await redis.kill()
+  await until(() => isAway(one) && isAway(two))
+  slow.finish('tokens')
+  t.deepEqual((await first).how, 'ran')
+  t.is((await one.once('key', never, { canWait: false })).value, 'tokens')
+  const second = two.once('key', never)
+  await redis.restart()
+  t.is((await second).value, 'tokens')
+})
+
+testWithRedis('no lock is granted before the other replicas had time to publish what they hold', async t => {
+  const redis = await startRedis(t)
+  const one = await startReplica(t, redis.url, { timing: { settleMs: 60_000, waitMs: 100 } })
+  t.false(await one.isMarked('warm'))
+  await t.throwsAsync(one.once('key', never), isUnavailable)
+  t.is(one.status().store, 'redis')
+})
+
+testWithRedis('an early refresh does not wait for Redis', async t => {
+  const redis = await startRedis(t)
+  const one = await startReplica(t, redis.url, { timing: { settleMs: 60_000 } })
+  const started = performance.now()
+  await t.throwsAsync(one.once('key', never, { canWait: false }), isUnavailable)
+  t.true(performance.now() - started < 10_000)
+})
+
+testWithRedis('a lock that was granted too late for its caller is released', async t => {
+  const redis = await startRedis(t)
+  const timing = { ...IMPATIENT, commandMs: 300, settleMs: 100 }
+  const [one, two] = await startReplicas(t, redis.url, { timing })
+  await Promise.all([one.once('warm', work), two.isMarked('warm')])
+  redis.pause()
+  await t.throwsAsync(one.once('key', never), isUnavailable)
+  redis.resume()
+  await until(() => isBack(one) && isBack(two))
+  t.is((await again(() => two.once('key', work))).how, 'ran')
+})
+
+for (const policy of ['volatile-ttl', 'allkeys-lru']) {
+  testWithRedis(`a full Redis with ${policy}, which deletes keys to make room, is not used for locks`, async t => {
+    const redis = await startRedis(t)
+    const [one, two] = await startReplicas(t, redis.url, { timing: { ...IMPATIENT, checkMs: 100, settleMs: 100 } })
+    await one.once('before', work)
+    await two.isMarked('warm')
+    const [, used = '0'] = /used_memory:(\d+)/.exec(await redis.admin.info('memory')) ?? []
+    await redis.admin.config('SET', 'maxmemory-policy', policy)
+    await redis.admin.config('SET', 'maxmemory', String(Number(used) + 200_000))
+    await pause(300)
+    await redis.admin.eval(
+      `for n = 1, 400 do redis.call('SET', 'foreign:' .. n, string.rep('x', 2000), 'PX', 600000) end`,
+      0
+    )
+    await t.throwsAsync(one.once('during', never), isUnavailable)
+    await until(() => isAway(one))
+    t.is(one.logs.entries[0]?.reason, 'evicting')
+    await redis.admin.config('SET', 'maxmemory', '0')
+    await until(() => isBack(one) && isBack(two))
+    // Redis may have deleted the result; the replica that made it publishes it again.
+    t.is((await again(() => two.once('before', never))).value, 'value')
+    t.is((await again(() => one.once('during', work))).how, 'ran')
+  })
+}
+
+testWithRedis('a server starts while its Redis is not there yet', async t => {
+  const redis = await startRedis(t)
+  await redis.kill()
+  const replica = await startReplica(t, redis.url, { timing: IMPATIENT })
+  await t.throwsAsync(replica.once('key', never), isUnavailable)
+  await until(() => isAway(replica))
+  t.is(replica.logs.entries[0]?.reason, 'ECONNREFUSED')
+  await redis.restart()
+  await until(() => isBack(replica))
+  t.is((await again(() => replica.once('key', work))).how, 'ran')
+  t.deepEqual(events(replica), ['redis_away', 'redis_back'])
+})
+
+testWithRedis('a Redis that becomes read-only is noticed although nobody writes', async t => {
+  const redis = await startRedis(t)
+  const replica = await startReplica(t, redis.url, { timing: { ...IMPATIENT, checkMs: 50 } })
+  await replica.isMarked('warm')
+  await redis.admin.replicaof('127.0.0.1', 1)
+  await until(() => isAway(replica))
+  t.is(replica.logs.entries[0]?.reason, 'READONLY')
+})
+
+testWithRedis('a Redis that refuses the password is named by that in the log, and the password is not', async t => {
+  const redis = await startRedis(t, ['--requirepass', 'right-password'])
+  const replica = await startReplica(t, redis.url.replace('//', '//:wrong-password@'), { timing: IMPATIENT })
+  await t.throwsAsync(replica.once('key', never), isUnavailable)
+  await until(() => isAway(replica))
+  t.is(replica.logs.entries[0]?.reason, 'WRONGPASS')
+  t.notRegex(replica.logs.lines.join(''), /wrong-password/)
+})
+
+testWithRedis('a connection that breaks and is made again at once goes unnoticed', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url)
+  await one.once('key', work)
+  await two.isMarked('key')
+  for (let n = 0; n < 5; n++) {
+    await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    t.is((await two.once('key', never)).value, 'value')
+    await one.mark(`mark ${n}`, KEEP_MS)
+    t.true(await two.isMarked(`mark ${n}`))
+  }
+  t.deepEqual([...events(one), ...events(two)], [])
+})
+
+testWithRedis('waiters get results although the wake-up connection is broken', async t => {
+  const redis = await startRedis(t)
+  const [owner, waiter] = await startReplicas(t, redis.url)
+  const slow = controlledWork()
+  const first = owner.once('key', slow.run)
+  await slow.started
+  const second = waiter.once('key', never)
+  await someoneWaits(redis.admin)
+  await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+  slow.finish('value')
+  await first
+  t.is((await second).value, 'value')
+})
+
+testWithRedis('closing refuses those who wait, and does not begin their work', async t => {
+  const redis = await startRedis(t)
+  const replica = await startReplica(t, redis.url)
+  await replica.isMarked('warm')
+  await redis.kill()
+  await until(() => isAway(replica))
+  const waiting = t.throwsAsync(replica.once('key', never), { message: /stopping/ })
+  await replica.close()
+  await waiting
+})
+
+testWithRedis('closing is quick while Redis stands still', async t => {
+  const redis = await startRedis(t)
+  const replica = await startReplica(t, redis.url, { timing: IMPATIENT })
+  await replica.isMarked('warm')
+  redis.pause()
+  const started = performance.now()
+  await replica.close()
+  t.true(performance.now() - started < 5000)
+  await t.throwsAsync(replica.once('key', never), { message: /stopping/ })
+})
