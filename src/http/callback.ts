@@ -16,6 +16,7 @@ import { type LoginCookie, readLoginCookie, writeLoginCookie } from './login-coo
 import { loginCookieMissing } from './login-loop.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'
+import { rememberReturnTo } from './return-path.js'
 import { sessionRecord, writeSession } from './session.js'
 
 export interface CallbackParts {
@@ -47,8 +48,9 @@ export function callback(parts: CallbackParts): Middleware {
       const loginCookie = readLoginCookie(ctx, cookies)
       const opened = transactions.open(response.state, loginCookie?.browser)
       if (opened.kind === 'foreign') throw badLogin('This login was not started in this browser.')
+      rememberReturnTo(ctx, opened.kind === 'valid' ? opened.transaction.returnTo : opened.returnTo)
       if (opened.kind === 'unbound') {
-        throw loginCookieMissing(cookies)
+        throw loginCookieMissing(cookies, opened.startedAt)
       }
       if (opened.kind === 'expired') {
         if (await liveSession(ctx)) return redirect(ctx, homePath)

@@ -2,32 +2,33 @@ import type { Context, Middleware } from 'koa'
 import { callbackPath } from '../config/addresses.js'
 import { CoordinationError } from '../coordination/coordination.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
-import { errorPage, type LoginLoopReason, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
+import { errorPage, type LoginLoopDiagnosis, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
 import { SessionTooLargeError } from '../session/session-cookie.js'
 import { type RequestLog, requestId } from './request.js'
+import { returnToOf, signInAddress } from './return-path.js'
 
-/** An answer other than the one asked for: what the client is told, and nothing beyond it. */
+/** An error response. All its texts are shown to the client, so they hold no internals. */
 export class HttpError extends Error {
   readonly status: number
   /** A registered OAuth error code where one fits. */
   readonly error: string
   readonly headers: Readonly<Record<string, string>>
-  /** Where a cookie did not come back: why that may be, the likeliest first. */
-  readonly reasons: readonly LoginLoopReason[]
+  /** For a cookie that did not come back: the likely reasons. */
+  readonly diagnosis: LoginLoopDiagnosis | undefined
 
   constructor(
     status: number,
     error: string,
     description: string,
     headers: Readonly<Record<string, string>> = {},
-    reasons: readonly LoginLoopReason[] = []
+    diagnosis?: LoginLoopDiagnosis
   ) {
     super(description)
     this.name = 'HttpError'
     this.status = status
     this.error = error
     this.headers = headers
-    this.reasons = reasons
+    this.diagnosis = diagnosis
   }
 }
 
@@ -60,13 +61,13 @@ export interface ErrorParts {
   /** Public path of the site's start page, and of the login route. */
   readonly homePath: string
   readonly signInPath: string
-  /** The start page's whole address, as the callback URL has it. */
+  /** The absolute address of the start page, derived from the callback URL. */
   readonly homeUrl: string
 }
 
 /**
- * The outermost layer: alone turns errors into responses, and logs them once. It writes the response itself, because
- * Koa's own handler would drop the Set-Cookie of a session that was renewed before something else failed.
+ * The outermost layer. It alone turns errors into responses and logs them once. It writes the response itself, because Koa's
+ * own handler would drop the Set-Cookie of a session that was refreshed before something else failed.
  */
 export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts): Middleware {
   return async function errors(ctx, next) {
@@ -76,7 +77,8 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     } catch (error) {
       const answer = answerTo(error, ctx)
       if (answer.status >= 500) logFault(error, answer, ctx)
-      send(ctx, answer)
+      const isUnreachable = error instanceof UpstreamError && error.problem === 'unreachable'
+      send(ctx, answer, isUnreachable)
     }
   }
 
@@ -85,14 +87,14 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     // The provider's own failure names the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
-    // The provider's bad minute is no fault of this server; being refused as a client is for the operator to mend.
+    // A short outage of the provider is no fault of this server. A refusal of the client is one that the operator must fix.
     const isOurs = error instanceof HttpError || error instanceof CoordinationError
     const isPassing = isOurs || (error instanceof UpstreamError && !error.isRefusal)
     log[isPassing ? 'warn' : 'error'](fields, 'request failed')
   }
 
-  function send(ctx: Context, answer: HttpError) {
-    const { status, error, message: description, headers, reasons } = answer
+  function send(ctx: Context, answer: HttpError, isUnreachable: boolean) {
+    const { status, error, message: description, headers, diagnosis } = answer
     const retry = ctx.method === 'GET' && answer instanceof BusyError ? answer : undefined
     const id = requestId(ctx)
     ctx.status = status
@@ -103,19 +105,12 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
       ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
       if (retry) ctx.set('Refresh', refreshHeader(retry))
       ctx.type = 'html'
-      ctx.body =
-        reasons.length > 0
-          ? loginLoopPage({ reasons, applicationUrl: homeUrl, requestId: id, homePath, signInPath })
-          : errorPage({
-              status,
-              error,
-              description,
-              requestId: id,
-              inLogin: ctx.path === callbackPath,
-              retryAfterSeconds: retry?.retryAfterSeconds,
-              homePath,
-              signInPath
-            })
+      const shared = { requestId: id, signInPath: signInAddress(signInPath, returnToOf(ctx, homePath)) }
+      const inLogin = ctx.path === callbackPath
+      const retryAfterSeconds = retry?.retryAfterSeconds
+      ctx.body = diagnosis
+        ? loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl })
+        : errorPage({ ...shared, homePath, status, error, description, inLogin, isUnreachable, retryAfterSeconds })
     } else {
       ctx.body = { error, error_description: description, request_id: id }
     }
@@ -123,7 +118,7 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
   }
 }
 
-// Said of what would have been sent, before it failed (RFC 9110 section 8). Koa sees to the length.
+// Headers that describe the content which would have been sent (RFC 9110 section 8). Koa corrects Content-Length itself.
 const OF_THE_CONTENT = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']
 
 function notFound(ctx: Context): HttpError {
@@ -146,7 +141,7 @@ function answerTo(error: unknown, ctx: Context): HttpError {
     const description = 'The tokens of this login do not fit the cookies a browser keeps.'
     return new HttpError(500, 'session_too_large', description)
   }
-  // ctx.throw() of a program's own routes, and what Koa's own parts refuse: `expose` says that the message may be shown.
+  // Errors of ctx.throw() in a program's own routes, and of Koa's own parts. `expose` means that the message may be shown.
   const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
   if (status === 404) return notFound(ctx)
   if (expose === true && typeof status === 'number' && status >= 400 && status < 500) {
@@ -157,15 +152,17 @@ function answerTo(error: unknown, ctx: Context): HttpError {
 
 const errorOfStatus: Readonly<Record<number, string | undefined>> = { 401: 'unauthorized', 403: 'access_denied' }
 
-/** How a provider's trouble looks from outside: a gateway that answered wrongly, or not in time. */
+/** The response to a failure of the provider: that of a gateway (502, 503 or 504). */
 export function providerFailure(error: OAuthError | UpstreamError): HttpError {
   if (error instanceof OAuthError) {
     return new HttpError(502, 'server_error', 'The identity provider refused a request of this server.')
   }
   if (error.isBusy) return providerBusy(error)
-  return error.problem === 'unusable'
-    ? new HttpError(502, 'server_error', 'The identity provider gave an answer that could not be used.')
-    : new HttpError(504, 'temporarily_unavailable', 'The identity provider could not be reached in time.')
+  if (error.problem === 'unusable') {
+    return new HttpError(502, 'server_error', 'The identity provider gave an answer that could not be used.')
+  }
+  const happened = error.problem === 'unreachable' ? 'could not be reached' : 'did not answer in time'
+  return new HttpError(504, 'temporarily_unavailable', `The identity provider ${happened}.`)
 }
 
 // For a provider that names no Retry-After, and for calls that were not made because too many already wait here.

@@ -6,9 +6,10 @@ import type { Metrics } from '../metrics/metrics.js'
 import type { Mode } from '../modes/mode.js'
 import type { CookieNames } from './cookies.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { isLoginLoop, sessionCookieMissing } from './login-loop.js'
+import { isLoginLoop, otherLoopbackName, sessionCookieMissing } from './login-loop.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'
+import { rememberReturnTo } from './return-path.js'
 
 export interface LoginParts {
   readonly mode: Mode
@@ -16,7 +17,7 @@ export interface LoginParts {
   readonly transactions: LoginTransactions
   readonly cookies: CookieNames
   readonly pkce: boolean
-  /** Of a session. */
+  /** How long a session lives. */
   readonly maxAgeSeconds: number
   readonly homeUrl: string
   readonly now: () => number
@@ -24,24 +25,24 @@ export interface LoginParts {
   readonly requestLog: RequestLog
 }
 
-/** `GET /api/auth/login`: off to the identity provider (contract section 5.1, step 1). The session is not touched. */
+/** `GET /api/auth/login`: redirects to the identity provider (contract section 5.1, step 1). The session is not touched. */
 export function login(parts: LoginParts): Middleware {
   const { mode, idp, transactions, cookies, pkce, maxAgeSeconds, homeUrl, now, metrics, requestLog } = parts
   const wantsIdToken = mode.loginScope.split(' ').includes('openid')
   const { host: callbackHost } = new URL(homeUrl)
   return async function login(ctx) {
+    const [requested, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
+    const returnTo = safeReturnTo(more.length === 0 ? requested : undefined)
+    rememberReturnTo(ctx, returnTo)
+    const startedAt = otherLoopbackName(ctx, callbackHost)
     const sent = readLoginCookie(ctx, cookies)
     const browser = sent?.browser ?? newLoginCookie()
     writeLoginCookie(ctx, cookies, { browser, succeededAt: undefined })
     if (sent && isLoginLoop(ctx, cookies, sent, { now: now(), maxAgeSeconds })) {
-      requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie just set did not come back')
-      throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost })
+      requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie that was just set did not come back')
+      throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost, startedAt })
     }
-    const [returnTo, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
-    const { state, nonce, codeChallenge } = transactions.begin(
-      browser,
-      safeReturnTo(more.length === 0 ? returnTo : undefined)
-    )
+    const { state, nonce, codeChallenge } = transactions.begin(browser, returnTo, startedAt)
     const location = await idp.authorizationUrl({
       scope: mode.loginScope,
       state,

@@ -33,13 +33,16 @@ export interface StartedLogin {
  */
 export type OpenedState =
   | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
-  | { readonly kind: 'expired' }
-  | { readonly kind: 'unbound' }
+  | { readonly kind: 'expired'; readonly returnTo: string }
+  | { readonly kind: 'unbound'; readonly returnTo: string; readonly startedAt: string | undefined }
   | { readonly kind: 'foreign' }
 
 export interface LoginTransactions {
-  /** @param loginCookie what this browser is known by until its logins are complete, from newLoginCookie(). */
-  begin(loginCookie: string, returnTo: string): StartedLogin
+  /**
+   * @param loginCookie the random value that identifies this browser until its logins are complete, from newLoginCookie()
+   * @param startedAt the host under which the login begins, where an error page of the callback should name it
+   */
+  begin(loginCookie: string, returnTo: string, startedAt?: string): StartedLogin
   open(state: string, loginCookie: string | undefined): OpenedState
 }
 
@@ -47,6 +50,7 @@ interface SealedState {
   readonly seed: string
   readonly browser: string
   readonly returnTo: string
+  readonly startedAt?: string
   readonly exp: number
 }
 
@@ -60,10 +64,11 @@ export function newLoginCookie(): string {
 
 export function createLoginTransactions(sealer: Sealer, now: () => number): LoginTransactions {
   return {
-    begin(loginCookie, returnTo) {
+    begin(loginCookie, returnTo, startedAt) {
       const seed = randomBytes(RANDOM_BYTES).toString('base64url')
       const exp = now() + LOGIN_MAX_AGE_SECONDS * 1000
-      const content: SealedState = { seed, browser: fingerprintOf(loginCookie), returnTo, exp }
+      const browser = fingerprintOf(loginCookie)
+      const content: SealedState = { seed, browser, returnTo, exp, ...(startedAt !== undefined && { startedAt }) }
       const state = sealer.seal(Buffer.from(JSON.stringify(content)), CONTEXT)
       const { codeVerifier, nonce } = derive(seed, loginCookie)
       return { state, nonce, codeChallenge: codeChallengeOf(codeVerifier) }
@@ -71,11 +76,12 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
     open(state, loginCookie) {
       const plaintext = sealer.open(state, CONTEXT)
       if (!plaintext) return { kind: 'foreign' }
-      const { seed, browser, returnTo, exp } = JSON.parse(plaintext.toString()) as SealedState
+      const { seed, browser, returnTo, startedAt, exp } = JSON.parse(plaintext.toString()) as SealedState
       const isOurs = loginCookie !== undefined && isSame(fingerprintOf(loginCookie), browser)
-      // An old state outlives its cookie by nature; one with somebody else's cookie is somebody else's at any age.
-      if (exp <= now()) return { kind: isOurs || loginCookie === undefined ? 'expired' : 'foreign' }
-      if (!isOurs) return { kind: loginCookie === undefined ? 'unbound' : 'foreign' }
+      if (!isOurs && loginCookie !== undefined) return { kind: 'foreign' }
+      // The login cookie ends with the state, so an expired state usually comes without it.
+      if (exp <= now()) return { kind: 'expired', returnTo }
+      if (!isOurs) return { kind: 'unbound', returnTo, startedAt }
       return { kind: 'valid', transaction: { ...derive(seed, loginCookie), returnTo, expiresAt: exp } }
     }
   }

@@ -9,7 +9,9 @@ export interface ErrorDetails {
   readonly requestId: string
   /** True at the callback, where the same status has another meaning. */
   readonly inLogin: boolean
-  /** Path of the login route, with the base path of the deployment if it has one. */
+  /** True if the identity provider accepted no connection; a provider that is slow has the same status. */
+  readonly isUnreachable: boolean
+  /** The address that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
   readonly signInPath: string
   readonly homePath: string
   /** When given, the response makes the browser try again by itself after so many seconds. */
@@ -42,10 +44,11 @@ interface Explanation {
   readonly way: 'sign-in' | 'home'
 }
 
-// The most specific explanation comes first: a retry, the error, the status in this place, the status, its class.
-function explain({ status, error, inLogin, retryAfterSeconds }: ErrorDetails): Explanation {
+// The most specific explanation comes first: a retry, no connection, the error, the status in this place, the status, its class.
+function explain({ status, error, inLogin, isUnreachable, retryAfterSeconds }: ErrorDetails): Explanation {
   if (retryAfterSeconds !== undefined) return busy(status, retryAfterSeconds)
   const inPlace = inLogin ? byStatusInLogin : byStatus
+  if (isUnreachable) return unreachable
   return byError[error] ?? inPlace[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
 }
 
@@ -65,15 +68,23 @@ function duration(seconds: number): string {
 
 const anyRequest: Explanation = {
   title: 'That did not work',
-  happened: 'The server could not make sense of this request.',
-  next: 'Check the address for a typing mistake, or begin again from the start page.',
+  happened: 'The server could not understand this request.',
+  next: 'Check the address for a typing mistake, or start again from the start page.',
   way: 'home'
 }
 
 const anyFault: Explanation = {
   title: 'Something went wrong on our side',
-  happened: 'The server ran into an error it did not expect. Nothing you did caused it.',
+  happened: 'The server had an error that it did not expect. Nothing you did caused it.',
   next: 'Try again. If it keeps happening, tell the people who run this application.',
+  way: 'sign-in'
+}
+
+const unreachable: Explanation = {
+  title: 'The sign-in service cannot be reached',
+  happened:
+    'This server got no connection to the service that knows your account. If you were signed in, you still are.',
+  next: 'Wait a moment, then sign in again. If it keeps happening, tell the people who run this application.',
   way: 'sign-in'
 }
 
@@ -81,8 +92,8 @@ const byError: Readonly<Record<string, Explanation | undefined>> = {
   session_too_large: {
     title: 'Your session does not fit into the browser',
     happened:
-      'Signing in worked, but your account brings more data than cookies can hold, so this browser could not have kept it.',
-    next: 'Trying again will not change that. Please tell the people who run this application: it has to ask for less access, or for fewer items at a time.',
+      'Signing in worked, but your account brings more data than cookies can hold, so this browser cannot keep your session.',
+    next: 'Trying again will not help. Please tell the people who run this application that it has to ask for less access.',
     way: 'home'
   }
 }
@@ -91,15 +102,14 @@ const byStatusInLogin: Readonly<Record<number, Explanation | undefined>> = {
   400: {
     title: 'This sign-in could not be completed',
     happened:
-      'The way back from the sign-in page was too old, had been used before, or belongs to another browser or a private window.',
-    next: 'Sign in again. If you are brought here every time, allow cookies for this site and close older tabs of it.',
+      'The link that leads back from the sign-in page is too old, was used before, or belongs to another browser or a private window.',
+    next: 'Sign in again. If you come back here every time, allow cookies for this site and close its older tabs.',
     way: 'sign-in'
   },
   403: {
     title: 'Access was not granted',
-    happened:
-      'Signing in ended there: the sign-in page reported that access was refused or that signing in was cancelled.',
-    next: 'If that was a mistake, sign in again and allow access. If you were never asked, this account may lack access to the application; the people who run it can tell.',
+    happened: 'The sign-in page reported that access was refused, or that signing in was cancelled.',
+    next: 'If that was a mistake, sign in again and allow access. If nobody asked you, your account may not have access to this application. The people who run it can tell you.',
     way: 'sign-in'
   }
 }
@@ -107,44 +117,44 @@ const byStatusInLogin: Readonly<Record<number, Explanation | undefined>> = {
 const byStatus: Readonly<Record<number, Explanation | undefined>> = {
   401: {
     title: 'You are not signed in',
-    happened: 'This needs a session, and there is none, or it has ended.',
-    next: 'Sign in, and you can go on.',
+    happened: 'This page is for people who are signed in. You have no session, or it has ended.',
+    next: 'Sign in to continue.',
     way: 'sign-in'
   },
   403: {
     title: 'This request came from another site',
     happened: 'Another website tried to use your session here. The request was refused and nothing was changed.',
-    next: 'If this was your own doing, open the application itself and do it there.',
+    next: 'If you wanted this, open the application itself and do it there.',
     way: 'home'
   },
   404: {
     title: 'There is no page here',
     happened: 'Nothing was found at this address.',
-    next: 'Check it for a typing mistake, or begin at the start page.',
+    next: 'Check it for a typing mistake, or start at the start page.',
     way: 'home'
   },
   405: {
     title: 'This address cannot be used that way',
-    happened: 'It answers to being opened, and to nothing else: a form or a program sent something here.',
-    next: 'Begin again from the start page.',
+    happened: 'This page cannot receive forms or uploads, but a form or a program sent something here.',
+    next: 'Start again from the start page.',
     way: 'home'
   },
   413: {
     title: 'Too much was sent',
-    happened: 'The request carried more than this server accepts.',
-    next: 'Begin again from the start page. If that leads here too, clear the cookies of this site.',
+    happened: 'The request was larger than this server accepts.',
+    next: 'Start again from the start page. If that leads here too, clear the cookies of this site.',
     way: 'home'
   },
   502: {
     title: 'The sign-in service gave no usable answer',
     happened:
-      'The service that knows your account answered this server with an error or with something it could not use.',
-    next: 'Sign in again. If it fails once more, tell the people who run this application.',
+      'The service that knows your account answered with an error, or with something that this server could not use.',
+    next: 'Sign in again. If it fails again, tell the people who run this application.',
     way: 'sign-in'
   },
   503: {
     title: 'Please try again in a moment',
-    happened: 'The sign-in service is not available just now. If you were signed in, you still are.',
+    happened: 'The sign-in service is not available at the moment. If you were signed in, you still are.',
     next: 'Wait a few seconds, then try again.',
     way: 'sign-in'
   },

@@ -132,6 +132,16 @@ const troubles: readonly Trouble[] = [
     }
   },
   {
+    what: 'a provider that accepts no connection',
+    status: 504,
+    heading: 'The sign-in service cannot be reached',
+    wayForward: 'Sign in again',
+    happen: async (page, url, idp) => {
+      idp.fail('token', faults.reset())
+      return logIn(page, url)
+    }
+  },
+  {
     what: 'a provider that does not answer',
     status: 504,
     heading: 'The sign-in service is taking too long',

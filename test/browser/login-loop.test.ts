@@ -37,7 +37,7 @@ browserTest('a page under another host than the callback says where to go, and t
   const { page } = await visit()
   await page.goto(url.replace('localhost', '127.0.0.1'))
   await page.getByRole('heading', { name: heading }).waitFor()
-  t.true(await page.getByText('under another host name').isVisible())
+  t.true(await page.getByText('You opened 127.0.0.1').isVisible())
   await page.getByRole('link', { name: url }).first().click()
   await page.getByText('welcome').waitFor()
   t.is(page.url(), url)

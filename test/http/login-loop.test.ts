@@ -74,8 +74,8 @@ test('the page names the likely reasons and the way forward, and loads nothing f
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login')
   t.deepEqual(reasonsOn(page), ['size', 'blocked'])
-  t.regex(page.text(), /href="\/api\/auth\/login"/)
-  t.regex(page.text(), /href="\/"/)
+  t.regex(page.text(), /href="http:\/\/localhost:8080\/api\/auth\/login"/)
+  t.regex(page.text(), /href="http:\/\/localhost:8080\/"/)
   t.regex(page.text(), new RegExp(`<code>${page.headers['x-request-id']}</code>`))
   t.notRegex(page.text(), /src=|<script|@import|url\(/)
   t.regex(page.headers['content-security-policy']?.toString() ?? '', /default-src 'none'.*frame-ancestors 'none'/)
@@ -84,9 +84,39 @@ test('the page names the likely reasons and the way forward, and loads nothing f
 
 test('under another host name, the page says where the application is to be opened', async t => {
   const { browser } = await startForgetful(t)
-  const page = await browser.navigate('/api/auth/login', { headers: { host: '127.0.0.1:8080' } })
+  const page = await browser.navigate('/api/auth/login', { headers: { host: 'internal.example:8080' } })
   t.is(reasonsOn(page)[0], 'host')
   t.regex(page.text(), /href="http:\/\/localhost:8080\/"/)
+  t.false(page.text().includes('internal.example'), 'a proxy may have put an internal name into the header')
+})
+
+const twoNames = /You opened <code>127\.0\.0\.1:8080<\/code>, but\s+sign-in returns to <code>localhost:8080<\/code>/
+
+test('who opened 127.0.0.1 is told in those words that sign-in returns to localhost', async t => {
+  const { browser } = await startForgetful(t)
+  const page = await browser.navigate('/api/auth/login', { headers: { host: '127.0.0.1:8080' } })
+  t.regex(page.text(), twoNames)
+  t.deepEqual(reasonsOn(page), [], 'no other reason is needed')
+})
+
+test('who began a login at 127.0.0.1 is told so at the callback, which is at localhost', async t => {
+  const { browser } = await startTestServer(t)
+  const login = await browser.navigate('/api/auth/login?return_to=/a-page', { headers: { host: '127.0.0.1:8080' } })
+  const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  browser.cookies.clear()
+  const page = await openCallback(browser, back.headers.location ?? '')
+  t.is(page.statusCode, 400)
+  t.regex(page.text(), twoNames)
+  t.regex(page.text(), /href="http:\/\/localhost:8080\/api\/auth\/login\?return_to=%2Fa-page"/)
+})
+
+test('another port of the same name is no other name, because cookies do not know ports', async t => {
+  const { browser } = await startTestServer(t)
+  const login = await browser.navigate('/api/auth/login', { headers: { host: 'localhost:5173' } })
+  const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  browser.cookies.clear()
+  const page = await openCallback(browser, back.headers.location ?? '')
+  t.notRegex(page.text(), /5173|You opened/)
 })
 
 test('on an https deployment, a login without its cookie may have begun over plain http, and the page says so', async t => {
@@ -98,7 +128,7 @@ test('on an https deployment, a login without its cookie may have begun over pla
   const page = await openCallback(browser, back.headers.location ?? '')
   t.is(reasonsOn(page)[0], 'http')
   t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/"/)
-  t.regex(page.text(), /href="\/tools\/viewer\/api\/auth\/login"/)
+  t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/api\/auth\/login"/)
 })
 
 test('a login that comes back without its cookie gets the same page, and no code is redeemed', async t => {

@@ -104,9 +104,9 @@ test("another browser's state is foreign, at any age", t => {
 test('a state whose browser brought no login cookie is unbound, and later expired', t => {
   const { begin, open, clock } = setUp()
   const { state } = begin(newLoginCookie(), '/')
-  t.deepEqual(open(state, undefined), { kind: 'unbound' })
+  t.deepEqual(open(state, undefined), { kind: 'unbound', returnTo: '/', startedAt: undefined })
   clock.advance(TEN_MINUTES_MS)
-  t.deepEqual(open(state, undefined), { kind: 'expired' })
+  t.deepEqual(open(state, undefined), { kind: 'expired', returnTo: '/' })
 })
 
 test('a login may take ten minutes, and not a millisecond more', t => {
@@ -116,7 +116,7 @@ test('a login may take ten minutes, and not a millisecond more', t => {
   clock.advance(TEN_MINUTES_MS - 1)
   t.is(open(state, browser).kind, 'valid')
   clock.advance(1)
-  t.deepEqual(open(state, browser), { kind: 'expired' })
+  t.deepEqual(open(state, browser), { kind: 'expired', returnTo: '/' })
 })
 
 test('a state with any character changed, cut or added is foreign', t => {

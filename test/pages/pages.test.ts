@@ -18,6 +18,7 @@ const details = {
   description: 'The state is not known.',
   requestId: 'req-1',
   inLogin: false,
+  isUnreachable: false,
   signInPath: '/base/api/auth/login',
   homePath: '/base/'
 }
@@ -25,8 +26,7 @@ const loop = {
   reasons: ['cookies_blocked'] as readonly LoginLoopReason[],
   applicationUrl: 'https://app.example/base/',
   requestId: 'req-1',
-  signInPath: '/base/api/auth/login',
-  homePath: '/base/'
+  signInPath: '/base/api/auth/login?return_to=%2Fbase%2Fmodels'
 }
 
 test('the policy names the hash of the style that the page carries', t => {
@@ -62,7 +62,7 @@ test('our pages refer to nothing outside themselves, and run no script', t => {
 
 const kinds = [
   { status: 400, error: 'invalid_request', inLogin: true, says: /too old/i, way: 'sign-in' },
-  { status: 400, error: 'invalid_request', inLogin: false, says: /could not make sense/i, way: 'home' },
+  { status: 400, error: 'invalid_request', inLogin: false, says: /could not understand/i, way: 'home' },
   { status: 401, error: 'unauthorized', inLogin: false, says: /not signed in/i, way: 'sign-in' },
   { status: 403, error: 'access_denied', inLogin: true, says: /signing in was cancelled/i, way: 'sign-in' },
   { status: 403, error: 'access_denied', inLogin: false, says: /another website/i, way: 'home' },
@@ -113,7 +113,7 @@ test('nothing that an error carries breaks out of the page', t => {
       const hostile = `${weapon}${text}${weapon}`
       const page = errorPage({ ...details, error: hostile, description: hostile, requestId: hostile })
       t.deepEqual(tags(page), bare)
-      const diagnosis = loginLoopPage({ ...loop, reasons: ['other_host'], requestId: hostile, applicationUrl: hostile })
+      const diagnosis = loginLoopPage({ ...loop, reasons: ['other_host'], requestId: hostile, startedAt: hostile })
       t.is(tags(diagnosis).filter(tag => tag === '<script').length, 0)
     })
   )
@@ -123,9 +123,25 @@ test('the diagnosis of a login loop names the likely reasons in order, and where
   const page = loginLoopPage({ ...loop, reasons: ['secure_cookie_on_http', 'other_host', 'cookies_blocked'] })
   t.regex(page, /likely reasons[\s\S]*plain http[\s\S]*another host name[\s\S]*blocks cookies/)
   t.true(page.includes('<a href="https://app.example/base/">https://app.example/base/</a>'))
-  t.true(page.includes('href="/base/api/auth/login"'))
+  const signIn = 'https://app.example/base/api/auth/login?return_to=%2Fbase%2Fmodels'
+  t.true(page.includes(`href="${signIn}"`), 'under the address where the login can work')
   t.notRegex(page, /ask for less/)
   t.regex(loginLoopPage({ ...loop, reasons: ['cookie_too_large'] }), /likely reason<[\s\S]*ask for less/)
+})
+
+test('a refused connection is not called slow', t => {
+  const failure = { ...details, status: 504, error: 'temporarily_unavailable' }
+  const [refused, slow] = [true, false].map(isUnreachable => errorPage({ ...failure, isUnreachable }))
+  t.regex(refused ?? '', /<h1>The sign-in service cannot be reached<\/h1>/)
+  t.notRegex(refused ?? '', /taking too long|in time/)
+  t.regex(slow ?? '', /<h1>The sign-in service is taking too long<\/h1>/)
+})
+
+test('who began at another name of this machine is told both names', t => {
+  const local = { ...loop, applicationUrl: 'http://localhost:8080/', signInPath: '/api/auth/login' }
+  const page = loginLoopPage({ ...local, reasons: ['other_host'], startedAt: '127.0.0.1:8080' })
+  t.regex(page, /You opened <code>127\.0\.0\.1:8080<\/code>, but sign-in returns to <code>localhost:8080<\/code>/)
+  t.true(page.includes('href="http://localhost:8080/api/auth/login"'))
 })
 
 function tags(page: string): string[] {

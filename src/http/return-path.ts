@@ -1,0 +1,27 @@
+/** Error pages offer to sign in again. This file knows the page to which that login should return. */
+import type { Context } from 'koa'
+import { safeReturnTo } from '../login/return-to.js'
+
+const returnPaths = new WeakMap<Context, string>()
+
+/** Called by the login and callback routes as soon as they know the return path of their login. */
+export function rememberReturnTo(ctx: Context, returnTo: string): void {
+  returnPaths.set(ctx, returnTo)
+}
+
+/**
+ * The path and query to which the next login should return: that of the login that failed, or the address of this request
+ * when it is a page of the site. `/` if there is neither.
+ * @param homePath public path of the start page; a proxy may have removed it, without its last slash, from the request
+ */
+export function returnToOf(ctx: Context, homePath: string): string {
+  const remembered = returnPaths.get(ctx)
+  if (remembered !== undefined) return remembered
+  const isPage = ctx.method === 'GET' && !ctx.path.startsWith('/api/')
+  return isPage ? safeReturnTo(homePath.slice(0, -1) + ctx.url) : '/'
+}
+
+/** The address of the login route with its `return_to` parameter, which is left out for the start page. */
+export function signInAddress(signInPath: string, returnTo: string): string {
+  return returnTo === '/' ? signInPath : `${signInPath}?return_to=${encodeURIComponent(returnTo)}`
+}
