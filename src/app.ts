@@ -7,6 +7,8 @@ import { authRoutes } from './http/auth-routes.js'
 import { brokenAnswers } from './http/broken-answers.js'
 import { callback } from './http/callback.js'
 import { errors } from './http/errors.js'
+import { fallback } from './http/fallback.js'
+import { keepHashedAssets } from './http/hashed-assets.js'
 import { health } from './http/health.js'
 import { ignoreLongPreferences, refuseInvalidRequests } from './http/limits.js'
 import { login } from './http/login.js'
@@ -33,6 +35,8 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   const sessionLayer = session(app, services)
   const tokensLayer = requireTokensOf(services)
+  const wwwroot = config.wwwroot ?? STARTER_PAGE
+  const files = staticFiles(wwwroot)
   gates.set(app, (ctx, next) => {
     // Whatever a handler answers with somebody's tokens is that person's alone; it may say otherwise.
     ctx.set('Cache-Control', 'private, no-store')
@@ -48,7 +52,8 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   app.use(errors(services))
   app.use(refuseInvalidRequests)
   app.use(health({ isDraining, coordination: services.coordination }))
-  app.use(staticFiles(config.wwwroot ?? STARTER_PAGE))
+  app.use(fallback(files, config.fallback))
+  app.use(keepHashedAssets(files, config.hashedAssets))
   app.use(
     authRoutes({
       session: sessionLayer,

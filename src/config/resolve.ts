@@ -7,7 +7,7 @@ import { type Flags, flagName, layerOfFlags } from './flags.js'
 import { emptyLayer, type Given, type Layer, layerOfObject } from './layer.js'
 import { findings } from './rules.js'
 import { type Overrides, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
-import { checkFolder, ownFolder } from './wwwroot.js'
+import { checkFolder, findingsInside, ownFolder } from './wwwroot.js'
 
 /** Where settings are taken from, strongest first; what is not given is that of the process. */
 export interface Sources {
@@ -60,7 +60,12 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
   }
 
   for (const secretFile of secretFiles.values()) warnings.push(...(await exposedFile(secretFile)))
-  for (const { key, message, isWarning } of findings(values as Values, key => origins[key] !== atDefault)) {
+  const together = [
+    ...findings(values as Values, key => origins[key] !== atDefault),
+    // Without a usable folder there is nothing to look into.
+    ...('wwwroot' in values ? await findingsInside(values as Values) : [])
+  ]
+  for (const { key, message, isWarning } of together) {
     const list = isWarning ? warnings : problems
     list.push({ key, origin: origins[key], message })
   }

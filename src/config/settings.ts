@@ -30,6 +30,8 @@ export interface Setting<Value = unknown> {
 // RFC 6749 section 3.3.
 const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
 const hostName = text('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
+// A path of names below wwwroot. Files that begin with a dot are not served.
+const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
 const endpoint = { default: undefined, defaultText: 'that of APS, or discovered' } as const
 
 // The session layer puts the prefix in front by itself where https allows it; a name that already has it means the
@@ -76,6 +78,20 @@ export const settings = {
     default: undefined,
     defaultText: './wwwroot if there, else the packaged starter page',
     summary: 'Folder of static files, relative to the working directory.'
+  },
+  fallback: {
+    env: 'PLATFORM_AUTH_FALLBACK',
+    flag: '--fallback <file>',
+    type: text('a file of wwwroot, such as index.html', pathInside),
+    default: undefined,
+    summary: 'File that a single-page application gets for every page address that is no file.'
+  },
+  hashedAssets: {
+    env: 'PLATFORM_AUTH_HASHED_ASSETS',
+    flag: '--hashed-assets <folders>',
+    type: list('folders of wwwroot separated by spaces, such as assets', pathInside),
+    default: undefined,
+    summary: 'Folders whose file names change with the content, so that browsers may keep the files for a year.'
   },
   'session.secret': {
     env: 'SERVER_SESSION_SECRET',

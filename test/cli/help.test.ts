@@ -131,6 +131,8 @@ test('every flag of the table reaches its setting', async t => {
     port: '9000',
     host: 'localhost',
     wwwroot: 'wwwroot',
+    fallback: 'index.html',
+    hashedAssets: 'assets',
     'session.secret': 'secret.txt',
     'session.maxAgeSeconds': '60',
     'platform.clientId': 'me',

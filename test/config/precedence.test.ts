@@ -58,6 +58,8 @@ test('the configuration has every setting, each in its group', async t => {
     port: 8080,
     host: undefined,
     wwwroot: undefined,
+    fallback: undefined,
+    hashedAssets: undefined,
     session: {
       secret: enough.SERVER_SESSION_SECRET,
       previousSecrets: [],

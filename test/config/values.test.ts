@@ -232,3 +232,50 @@ test('a wwwroot in the working directory is served unasked', async t => {
   t.regex(config.wwwroot ?? '', /^\/.*\/wwwroot$/)
   t.is(origins.wwwroot, 'default')
 })
+
+test('the fallback is a file of wwwroot', async t => {
+  const files = { 'wwwroot/index.html': '', 'wwwroot/app/shell.html': '', 'outside.html': '' }
+  for (const fallback of ['index.html', 'app/shell.html']) {
+    t.is((await load(t, { flags: { fallback }, files })).config.fallback, fallback)
+  }
+  const [missing] = await problemsOf(t, { flags: { fallback: 'app.html' }, files })
+  t.is(missing?.key, 'fallback')
+  t.is(
+    missing?.message,
+    'found the text "app.html", but wwwroot has no such file; allowed: a file of wwwroot, such as index.html'
+  )
+  for (const fallback of [
+    'app',
+    '/index.html',
+    '../outside.html',
+    'app/../index.html',
+    '.env',
+    'a\\b.html',
+    'a b.html'
+  ]) {
+    const problems = await problemsOf(t, { flags: { fallback }, files })
+    t.deepEqual(
+      problems.map(({ key }) => key),
+      ['fallback'],
+      fallback
+    )
+  }
+})
+
+test('where wwwroot is wrong, nothing is said of what would be in it', async t => {
+  const problems = await problemsOf(t, { flags: { wwwroot: 'pages', fallback: 'index.html' } })
+  t.deepEqual(
+    problems.map(({ key }) => key),
+    ['wwwroot']
+  )
+})
+
+test('folders of hashed files that are missing get a warning each', async t => {
+  const files = { 'wwwroot/assets/app-1a2b3c4d.js': '' }
+  const { config, warnings } = await load(t, { flags: { hashedAssets: 'assets static/js' }, files })
+  t.deepEqual(config.hashedAssets, ['assets', 'static/js'])
+  t.deepEqual(
+    warnings.map(({ key, message }) => `${key} ${message}`),
+    ['hashedAssets names "static/js", but wwwroot has no such folder']
+  )
+})

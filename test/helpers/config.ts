@@ -32,6 +32,8 @@ export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): 
     port: 0,
     host: '127.0.0.1',
     wwwroot: undefined,
+    fallback: undefined,
+    hashedAssets: undefined,
     session: {
       secret: 'session-secret-for-tests-qL3vX9pTz7RmYw2K',
       previousSecrets: [],

@@ -1,0 +1,40 @@
+/** The setting `fallback`: the page of a single-page application, for the addresses that its own router knows. */
+import type { Context, Middleware } from 'koa'
+
+/**
+ * Serves `file` with 200 when a person opens an address for which no other layer has an answer. Scripts, images and `fetch`
+ * do not ask for HTML, so a missing asset stays a 404 instead of becoming a page.
+ * @param files the layer that serves static files
+ * @param file path below wwwroot, for instance `index.html`; undefined switches the fallback off
+ */
+export function fallback(files: Middleware, file: string | undefined): Middleware {
+  if (file === undefined) return (_ctx, next) => next()
+  const filePath = `/${file.split('/').map(encodeURIComponent).join('/')}`
+
+  return async function fallback(ctx, next) {
+    // Later layers come first, because a program may have added routes of its own.
+    await next()
+    if (!isUnanswered(ctx) || !isPageAddress(ctx)) return
+    const { url } = ctx
+    ctx.path = filePath
+    try {
+      await files(ctx, async () => {})
+    } finally {
+      ctx.url = url
+    }
+    if (isUnanswered(ctx)) return
+    ctx.set('Cache-Control', 'no-cache')
+    ctx.vary('Accept')
+  }
+}
+
+function isUnanswered({ status, body, respond }: Context): boolean {
+  return status === 404 && body == null && respond !== false
+}
+
+function isPageAddress(ctx: Context): boolean {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
+  // Names that begin with a dot are never served, and programs look for them to find secrets.
+  if (/^\/api(\/|$)|\/(\.|%2e)/i.test(ctx.path)) return false
+  return ctx.accepts('json', 'html') === 'html'
+}

@@ -1,0 +1,32 @@
+/** The setting `hashedAssets`: build tools put a hash of the content into the names of some files, which then never change. */
+import type { Middleware } from 'koa'
+
+const A_YEAR = 'public, max-age=31536000, immutable'
+
+/**
+ * The layer `files`, with a year in the browser's cache (RFC 8246) for the files of some folders.
+ * @param files the layer that serves static files
+ * @param folders paths below wwwroot, for instance `assets`
+ */
+export function keepHashedAssets(files: Middleware, folders: readonly string[] = []): Middleware {
+  if (folders.length === 0) return files
+  const prefixes = folders.map(folder => `/${folder}/`)
+
+  return async function keepHashedAssets(ctx, next) {
+    let isFile = true
+    await files(ctx, () => {
+      isFile = false
+      return next()
+    })
+    if (isFile && isHashed(ctx.path)) ctx.set('Cache-Control', A_YEAR)
+  }
+
+  function isHashed(path: string): boolean {
+    return prefixes.some(prefix => path.startsWith(prefix)) && !path.includes('..') && isNamedFile(path)
+  }
+}
+
+// Pages keep their names when their content changes. A path without an ending may be the index.html of a folder.
+function isNamedFile(path: string): boolean {
+  return /\.[a-z][a-z0-9]*$/i.test(path) && !/\.x?html?$/i.test(path)
+}
