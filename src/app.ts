@@ -18,6 +18,7 @@ import { profile } from './http/profile.js'
 import { originForm } from './http/request-target.js'
 import { requireTokens as requireTokensOf } from './http/require-tokens.js'
 import { session } from './http/session.js'
+import { starterPage } from './http/starter-page.js'
 import { staticFiles } from './http/static-files.js'
 import { noMetrics } from './metrics/metrics.js'
 import { type AppParts, createServices, type Services } from './services.js'
@@ -54,6 +55,7 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   app.use(health({ isDraining, coordination: services.coordination }))
   app.use(fallback(files, config.fallback))
   app.use(keepHashedAssets(files, config.hashedAssets))
+  app.use(starterPage(wwwroot, { mode: config.mode, isDemo: services.isDemo }))
   app.use(
     authRoutes({
       session: sessionLayer,

@@ -30,12 +30,15 @@ export interface AppParts {
   readonly log: Logger
   readonly coordination: Coordination
   readonly metrics: Metrics
+  /** True if the identity provider is the built-in demo. Only the starter page says so. */
+  readonly isDemo: boolean
 }
 
 export type Services = ReturnType<typeof createServices>
 
 export function createServices(config: Config, given: Partial<AppParts> = {}) {
-  const { now = Date.now, metrics = noMetrics, log = pino(logOptions(config.log.level), standardOutput()) } = given
+  const { now = Date.now, metrics = noMetrics, isDemo = false } = given
+  const { log = pino(logOptions(config.log.level), standardOutput()) } = given
   const { session, platform, refresh } = config
   const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
   const cookies = cookieNames(session.cookieName, platform.callbackUrl)
@@ -68,6 +71,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
 
   return {
     config,
+    isDemo,
     now,
     log,
     metrics,

@@ -1,17 +1,39 @@
-// Asks the server who is signed in and shows it: one state at a time, named on <main data-state>, and one countdown at a time.
+// Asks the server who is signed in and shows it. The page is in one state at a time, named in <main data-state>. Every answer is
+// also shown beside its route.
+import { copyText } from './copy.js'
 
 const main = document.querySelector('main')
 const part = id => document.getElementById(id)
 
-/** Which parts each state shows; the message is always there. */
+/** The parts that each state shows. The message and the routes are always there. */
 const shown = {
   asking: [],
   'signed-out': ['sign-in'],
-  'signed-in': ['sign-out', 'answers'],
-  'signed-in-with-token': ['sign-out', 'answers', 'token', 'token-answer'],
+  'signed-in': ['sign-out', 'single'],
+  'signed-in-with-token': ['sign-out', 'token'],
   failure: ['next-try', 'try-again'],
   'failure-signed-in': ['next-try', 'try-again', 'sign-out']
 }
+
+const routes = [
+  {
+    path: 'api/auth/login',
+    text: 'Sends the browser to the identity provider. Try goes there and comes back.',
+    try: signIn
+  },
+  {
+    path: 'api/auth/callback',
+    text: 'The identity provider sends the browser back to it. It refuses a request that belongs to no login.'
+  },
+  { path: 'api/auth/profile', text: 'The name of the person who is signed in.' },
+  { path: 'api/auth/token', text: 'In dual mode, the public access token and the seconds it has left.' },
+  { path: 'api/auth/logout', text: 'Ends the session. Try signs you out.' },
+  { path: 'healthz', text: '200 while the process runs.' },
+  { path: 'readyz', text: '200 while the server takes new requests, 503 while it stops.' }
+]
+
+/** The response headers that tell a page what it may do with the answer. */
+const tellingHeaders = ['content-type', 'cache-control', 'retry-after', 'allow']
 
 const notUnderstood = 'The server answered with something this page does not understand.'
 
@@ -22,31 +44,52 @@ const texts = {
   504: 'You are still signed in, but the sign-in service is taking too long.'
 }
 
+const signInAddress = `api/auth/login?return_to=${encodeURIComponent(location.pathname + location.search)}`
+
+let about = {}
 let name
 let token
 let timer
 let failures = 0
 let asking = false
 
+routes.forEach(showRoute)
+part('routes').hidden = false
+part('sign-in').href = signInAddress
+part('sign-in').addEventListener('click', () => sessionStorage.setItem('login', Date.now()))
 part('try-again').addEventListener('click', askAll)
 part('copy').addEventListener('click', copyToken)
 addEventListener('online', askAll)
-// A page that the back button brings out of the browser's memory, or that was in the background, may show a session that has
-// ended in the meantime.
+// A page that the back button restores from memory, or that was in the background, may show a session that has ended since.
 addEventListener('pageshow', event => event.persisted && askAll())
 document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && askAll())
 
-show('asking', 'Looking up whether you are signed in …')
-askAll()
+start()
+
+async function start() {
+  show('asking', 'Looking up whether you are signed in …')
+  await showAbout()
+  await askAll()
+  showReturn()
+}
+
+/** Says which mode the server runs in and whether its identity provider is the demo. */
+async function showAbout() {
+  about = await fetch('starter-about.json')
+    .then(answer => answer.json())
+    .catch(() => ({}))
+  const tags = [about.mode && `${about.mode} mode`, about.demo && 'demo identity provider']
+  part('about').replaceChildren(...tags.filter(Boolean).map(text => element('span', { className: 'tag' }, text)))
+}
 
 function askAll() {
   return ask(async () => {
     name = await getName()
-    showSignedIn(await getToken())
+    showSignedIn(about.mode === 'single' ? undefined : await getToken())
   })
 }
 
-/** The server renews a token that has run out; asking for it is all a page has to do. */
+/** The server refreshes a token that has run out, so a page only has to ask for it. */
 function askToken() {
   return ask(async () => showSignedIn(await getToken()))
 }
@@ -65,8 +108,8 @@ async function ask(work) {
 }
 
 async function getName() {
-  const answer = await get('api/auth/profile')
-  if (typeof answer.name === 'string') return answer.name
+  const { name } = await get('api/auth/profile')
+  if (typeof name === 'string') return name
   throw new Failure({ text: notUnderstood })
 }
 
@@ -76,19 +119,53 @@ async function getToken() {
     if (failure.status === 404) return undefined
     throw failure
   })
-  if (answer === undefined || (typeof answer.access_token === 'string' && Number.isFinite(answer.expires_in)))
-    return answer
+  if (answer === undefined || isToken(answer)) return answer
   throw new Failure({ text: notUnderstood })
 }
 
+function isToken(body) {
+  return typeof body?.access_token === 'string' && Number.isFinite(body.expires_in)
+}
+
 async function get(path) {
-  const answer = await fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(30_000) }).catch(() => {
+  const { status, headers, body } = await request(path)
+  if (status < 200 || status > 299) throw new Failure({ status, retryAfter: headers.get('retry-after') })
+  if (typeof body === 'object' && body) return body
+  throw new Failure({ text: notUnderstood })
+}
+
+/** Asks a route and shows its answer beside it. */
+async function request(path) {
+  const start = performance.now()
+  const options = { cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout(30_000) }
+  try {
+    const answer = await fetch(path, options)
+    const { status, type, headers } = answer
+    const text = await answer.text()
+    const ms = performance.now() - start
+    const body = parsed(text)
+    if (type === 'opaqueredirect')
+      showAnswer(path, { code: 'Redirect', ms, text: 'Browsers do not show scripts where it leads.' })
+    else showAnswer(path, { code: status, ms, headers, text: text === '' ? '(empty body)' : readable(body) })
+    return { status, headers, body }
+  } catch {
+    showAnswer(path, { code: 'No answer', ms: performance.now() - start })
     throw new Failure({ text: 'The server cannot be reached. Is the network there?' })
-  })
-  if (!answer.ok) throw new Failure({ status: answer.status, retryAfter: answer.headers.get('retry-after') })
-  return answer.json().catch(() => {
-    throw new Failure({ text: notUnderstood })
-  })
+  }
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function readable(body) {
+  const shorten = (_key, value) =>
+    typeof value === 'string' && value.length > 200 ? `${value.slice(0, 12)}…${value.slice(-6)}` : value
+  return typeof body === 'string' ? body.slice(0, 200) : JSON.stringify(body, shorten, 2)
 }
 
 class Failure extends Error {
@@ -105,16 +182,83 @@ function secondsUntil(retryAfter) {
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 1), 300) : undefined
 }
 
+function showRoute(route) {
+  const { path, text } = route
+  const button = element('button', { className: 'button second', type: 'button', ariaLabel: `Try ${path}` }, 'Try')
+  button.addEventListener('click', () => (route.try ?? tryRoute)(path))
+  route.answer = element('div', { className: 'answer' })
+  const heading = element('h3', {}, element('span', {}, 'GET '), `/${path}`)
+  part('route-list').append(
+    element('li', { className: 'route' }, element('div', {}, heading, element('p', {}, text)), button, route.answer)
+  )
+}
+
+async function tryRoute(path) {
+  const { status, body } = await request(path).catch(() => ({}))
+  say(part('said'), `${path} answered: ${routes.find(route => route.path === path).answer.firstChild.textContent}`)
+  if (path === 'api/auth/token' && isToken(body) && name !== undefined) return showSignedIn(body)
+  // The answer may tell of a session that has begun or ended since this page last asked.
+  const isSignedIn = name !== undefined
+  const tellsOfSession = ['api/auth/profile', 'api/auth/token'].includes(path) && [200, 401].includes(status)
+  if (path === 'api/auth/logout' || (tellsOfSession && isSignedIn !== (status === 200))) await askAll()
+}
+
+function signIn() {
+  sessionStorage.setItem('login', Date.now())
+  location.assign(signInAddress)
+}
+
+/** The answer of the login route, for a person who has just come back. */
+function showReturn() {
+  const start = Number(sessionStorage.getItem('login'))
+  sessionStorage.removeItem('login')
+  if (!start || name === undefined) return
+  const text = 'The identity provider sent you back by api/auth/callback, and that route sent you here.'
+  showAnswer('api/auth/login', { code: 302, ms: Date.now() - start, text })
+}
+
+function showAnswer(path, { code, ms, headers = new Headers(), text = '' }) {
+  const isGood = code === 'Redirect' || code < 400
+  const time = ms < 10_000 ? `${Math.max(1, Math.round(ms))} ms` : `${Math.round(ms / 1000)} s`
+  const lines = tellingHeaders
+    .filter(header => headers.has(header))
+    .map(header => `${header}: ${headers.get(header)}\n`)
+  const status = element('p', {}, element('b', { className: isGood ? 'good' : 'bad' }, String(code)), `  ${time}`)
+  const { answer } = routes.find(route => route.path === path)
+  answer.replaceChildren(status, element('pre', {}, element('i', {}, lines.join('')), text))
+}
+
+function element(tag, properties, ...children) {
+  const made = Object.assign(document.createElement(tag), properties)
+  made.append(...children)
+  return made
+}
+
 function showSignedIn(answer) {
   show(answer ? 'signed-in-with-token' : 'signed-in', `You are signed in as ${name}.`)
   if (answer === undefined) return
-  if (token !== undefined && token !== answer.access_token) {
+  const isRefreshed = token !== undefined && token !== answer.access_token
+  if (isRefreshed) {
     part('by-hand').hidden = true
-    say(part('token-note'), `Renewed at ${new Date().toLocaleTimeString()}.`)
+    say(part('token-note'), `Refreshed at ${new Date().toLocaleTimeString()}.`)
   }
+  part('life').classList.toggle('refilled', isRefreshed)
   token = answer.access_token
-  // At least a second: by rounding, a token is 0 for its last half second.
-  countDown(part('token-life'), Math.max(answer.expires_in, 1), askToken)
+  // At least a second, because a token has 0 seconds left, rounded, for its last half second.
+  const seconds = Math.max(answer.expires_in, 1)
+  const full = fullLife(seconds)
+  part('hint').hidden = !(about.demo && full > 600)
+  countDown(part('token-life'), seconds, askToken, left =>
+    part('life').firstChild.style.setProperty('--left', left / full)
+  )
+}
+
+/** The seconds that the bar shows as full: what this tab first saw of the token. */
+function fullLife(seconds) {
+  const [seen, full] = JSON.parse(sessionStorage.getItem('life') ?? '[]')
+  if (seen === token.slice(-8)) return Math.max(full, seconds)
+  sessionStorage.setItem('life', JSON.stringify([token.slice(-8), seconds]))
+  return seconds
 }
 
 function showFailure(failure) {
@@ -125,7 +269,7 @@ function showFailure(failure) {
     failures = 0
     return
   }
-  // A server that misses its provider has opened a session first: only those who are signed in ever see these.
+  // The server asks its provider only after it has opened a session, so these tell of somebody who is signed in.
   show([502, 503, 504].includes(failure.status) ? 'failure-signed-in' : 'failure', failure.message)
   countDown(part('next-try').querySelector('span'), failure.retryAfter ?? Math.min(60, 5 * 2 ** failures), askAll)
   failures += 1
@@ -140,12 +284,12 @@ function show(state, text) {
   say(part('message'), text)
 }
 
-/** What has not changed is not written again, or a screen reader would read it out again. */
+/** Text that has not changed is not written again, or a screen reader would read it out again. */
 function say(element, text) {
   if (element.textContent !== text) element.textContent = text
 }
 
-function countDown(element, seconds, then) {
+function countDown(element, seconds, then, each = () => {}) {
   clearTimeout(timer)
   const end = Date.now() + seconds * 1000
   tick()
@@ -153,6 +297,7 @@ function countDown(element, seconds, then) {
   function tick() {
     const left = end - Date.now()
     element.textContent = inWords(Math.max(0, Math.ceil(left / 1000)))
+    each(Math.max(0, left / 1000))
     if (left > 0) timer = setTimeout(tick, left % 1000 || 1000)
     else then()
   }
@@ -165,28 +310,17 @@ function inWords(seconds) {
 async function copyToken() {
   const note = part('token-note')
   say(note, '')
-  if ((await copyByClipboard(token)) || copyBySelection(token)) say(note, 'Copied.')
-  // Tells at once when the session has been ended in another tab.
-  askToken()
-}
-
-async function copyByClipboard(text) {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    // Not allowed, or plain http on another host than localhost, where there is no clipboard at all.
-    return false
+  const [field, byHand] = [part('token-text'), part('by-hand')]
+  const isCopied = await copyText(token, () => {
+    field.value = token
+    byHand.hidden = false
+    field.select()
+  })
+  if (isCopied) {
+    byHand.hidden = true
+    part('copy').focus()
+    say(note, 'Copied.')
   }
-}
-
-function copyBySelection(text) {
-  const field = part('token-text')
-  field.value = text
-  part('by-hand').hidden = false
-  field.select()
-  if (!document.execCommand('copy')) return false
-  part('by-hand').hidden = true
-  part('copy').focus()
-  return true
+  // Shows at once when the session has been ended in another tab.
+  askToken()
 }

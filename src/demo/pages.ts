@@ -6,8 +6,9 @@ import { offeredPeople } from './people.js'
 export interface SignInPage {
   action: string
   scopes: readonly string[]
-  /** Why the last attempt did not work, with what had been typed. */
+  /** Why the last attempt failed. */
   problem?: string
+  /** The name that was typed in the last attempt. */
   typed?: string
 }
 
@@ -24,7 +25,7 @@ export interface DemoPages {
   failed(ctx: Koa.Context, error: ErrorOut): void
 }
 
-/** What a person sees of the demo identity provider. Every page works without a script and leads back to the application. */
+/** The pages of the demo identity provider. Every page works without a script and leads back to the application. */
 export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }): DemoPages {
   // Signing in and out ends with a redirect to the application, and browsers hold redirects after a form to `form-action`.
   const formPolicy = securityPolicyFor(["'self'", new URL(callbackUrl).origin])
@@ -50,16 +51,16 @@ export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; hom
     signInExpired(ctx) {
       send(ctx, 400, plainPolicy, {
         title: 'This sign-in is over',
-        body: html`<p>It was finished or given up in another tab, took longer than an hour, or this browser keeps no cookies for this
-address. Begin again from the application.</p>
+        body: html`<p>It was finished or cancelled in another tab, it took longer than an hour, or this browser keeps no cookies for
+this address. Start again from the application.</p>
 ${wayBack}`
       })
     },
     signOut(ctx, { action, xsrf }) {
       send(ctx, 200, formPolicy, {
         title: 'Sign out of the demo?',
-        body: html`<p>You are also signed in here, at the demo identity provider. If you stay, the next sign-in goes through without
-asking who you are.</p>
+        body: html`<p>You are also signed in here, at the demo identity provider. If you stay signed in, the next login does not ask
+who you are.</p>
 <form method="post" action="${action}">
 <input type="hidden" name="xsrf" value="${xsrf}">
 <p class="actions"><button class="button" name="logout" value="yes">Sign out</button><button class="button second">Stay signed in</button></p>
@@ -85,29 +86,28 @@ ${wayBack}`
 }
 
 function registeredCallback(callbackUrl: string): Html {
-  return html`<p>The callback URL registered here, which the application has to send letter for letter:</p>
+  return html`<p>The application has to send exactly the callback URL that is registered here:</p>
 <p><code>${callbackUrl}</code></p>`
 }
 
-// Three forms, so that Enter in the name field sends the name and not the first button of the page.
+// Three forms, so that Enter in the name field sends the typed name instead of pressing the first button of the page.
 function signInForm({ action, scopes, problem, typed }: SignInPage): Html {
-  return html`<p>This identity provider comes with the server, for trying things out. Any name signs in; there is no password.</p>
+  return html`<p>This identity provider comes with the server, for trying things out. There are no passwords.</p>
 <form method="post" action="${action}">
-<label for="user">User name</label>
-${problem === undefined ? undefined : html`<p id="problem" role="alert">${problem}</p>`}
-<input id="user" name="user" value="${typed}" autocomplete="username" autocapitalize="words" spellcheck="false" maxlength="100" required autofocus${
-    problem === undefined ? undefined : html` aria-invalid="true" aria-describedby="problem"`
-  }>
-<p class="actions"><button class="button">Sign in</button></p>
-</form>
-<form method="post" action="${action}">
-<h2 id="offered">Or go on as</h2>
-<div class="actions" role="group" aria-labelledby="offered">${offeredPeople.map(
-    name => html`<button class="button second" name="user" value="${name}">${name}</button>`
+<p class="label" id="offered">Sign in as</p>
+<div class="choices" role="group" aria-labelledby="offered">${offeredPeople.map(
+    (name, index) =>
+      html`<button class="${index === 0 ? 'button' : 'button second'}" name="user" value="${name}">${name}</button>`
   )}</div>
 </form>
+<form method="post" action="${action}">
+<label for="user">Any other user name</label>
+${problem === undefined ? undefined : html`<p id="problem" role="alert">${problem}</p>`}
+<div class="field"><input id="user" name="user" value="${typed}" autocomplete="username" autocapitalize="words" spellcheck="false" maxlength="100" required${
+    problem === undefined ? undefined : html` autofocus aria-invalid="true" aria-describedby="problem"`
+  }><button class="button second">Sign in</button></div>
+</form>
 <form class="small" method="post" action="${action}">
-<p>The application asks for <code>${scopes.join(' ')}</code>. Signing in grants it.</p>
-<div class="actions"><button class="button second" name="deny" value="yes">Deny</button></div>
+<div class="field"><p>The application asks for <code>${scopes.join(' ')}</code>. Signing in grants it.</p><button class="button second" name="deny" value="yes">Deny</button></div>
 </form>`
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The one look of everything a person sees from us: colours by the system's light or dark setting, system fonts, one quiet
- * card. `wwwroot/starter.css` opens with exactly this text, and a test keeps it so.
+ * The style of every page that this server shows to people: colours that follow the system's light or dark setting, system fonts,
+ * one quiet card. The starter page loads it as `starter-base.css`.
  */
 export const pageStyle = `:root {
   color-scheme: light dark;
@@ -39,6 +39,7 @@ export const pageStyle = `:root {
 
 body {
   display: grid;
+  grid-template-columns: minmax(0, 1fr);
   place-items: start center;
   min-height: 100vh;
   margin: 0;
@@ -156,13 +157,41 @@ code {
   margin: 0 0 0.25rem;
 }
 
-label {
+label,
+.label {
   display: block;
   margin: 1rem 0 0.375rem;
   font-weight: 600;
 }
 
-input {
+.field {
+  display: flex;
+  gap: 0.75rem;
+  align-items: center;
+}
+
+.field > :first-child {
+  flex: 1;
+  min-width: 0;
+  margin: 0;
+}
+
+.choices {
+  display: grid;
+  grid-template-columns: 1fr 1fr;
+  gap: 0.75rem;
+}
+
+.choices :first-child {
+  grid-column: 1 / -1;
+}
+
+.choices .button {
+  padding-inline: 0.5rem;
+}
+
+input,
+textarea {
   width: 100%;
   min-height: 2.75rem;
   padding: 0.5rem 0.75rem;
@@ -178,6 +207,10 @@ input {
 }
 
 @media (max-width: 26rem) {
+  body {
+    padding-top: 1rem;
+  }
+
   .actions .button {
     flex: 1 1 100%;
   }

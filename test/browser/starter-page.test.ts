@@ -1,5 +1,6 @@
 import test from 'ava'
 import type { Response } from 'playwright-core'
+import { offeredPeople } from '#src/demo/index.js'
 import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
 import { signInAs, status } from './starter-page.js'
@@ -14,6 +15,10 @@ for (const mode of ['single', 'dual'] as const) {
       const { page, context } = await visit()
       await page.goto(url)
       await status(page, 'You are not signed in.')
+      t.regex(
+        await page.locator('header').innerText(),
+        new RegExp(`^platform-auth-server\\s+${mode} mode\\s+demo identity provider$`)
+      )
       t.deepEqual(await accessibilityProblems(page), [])
 
       await page.getByRole('link', { name: 'Sign in' }).click()
@@ -37,27 +42,30 @@ for (const mode of ['single', 'dual'] as const) {
   )
 }
 
-browserTest('the public token counts down, can be copied, and is renewed when it runs out', async (t, visit) => {
+browserTest('the public token counts down, can be copied, and is refreshed when it runs out', async (t, visit) => {
   const { url, demo } = await deployWithDemo(t, { mode: 'dual', tokenLifetimeSeconds: 3 })
   const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
   const copyToken = async () => {
     await page.getByRole('button', { name: 'Copy token' }).click()
-    await page.getByText('Copied.').or(page.getByText('Renewed at')).waitFor()
+    await page.getByText('Copied.').or(page.getByText('Refreshed at')).waitFor()
     return page.evaluate('navigator.clipboard.readText()')
   }
   await page.goto(url)
   const firstAnswer = page.waitForResponse(response => isTokenAnswer(response))
   await signInAs(page, 'Ada Lovelace')
   const first = await tokenIn(await firstAnswer)
-  const renewal = page.waitForResponse(async response => isTokenAnswer(response) && (await tokenIn(response)) !== first)
+  const refreshed = page.waitForResponse(
+    async response => isTokenAnswer(response) && (await tokenIn(response)) !== first
+  )
   t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
   t.regex(String(await copyToken()), /^ey[\w-]+\.[\w-]+\.[\w-]+$/)
 
-  await renewal
-  await page.getByText(/^Renewed at /).waitFor()
+  await refreshed
+  await page.getByText(/^Refreshed at /).waitFor()
+  t.true(await page.locator('#life.refilled').isVisible())
   t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
   t.not(await copyToken(), first)
-  t.true(demo.calls.refreshToken >= 3, 'one refresh belongs to the login, two to each renewal')
+  t.true(demo.calls.refreshToken >= 3, 'one refresh belongs to the login, two to each refresh')
   t.is(demo.calls.reusedRefreshToken, 0)
 })
 
@@ -72,9 +80,10 @@ browserTest('the countdown is not read out every second', async (t, visit) => {
     for (const region of document.querySelectorAll('[role=status], [role=alert], [aria-live]')) {
       observer.observe(region, { childList: true, characterData: true, subtree: true })
     }
-    globalThis.ticks = 0
-    new MutationObserver(() => ticks++).observe(document.querySelector('#token-life'), { childList: true })`)
-  await page.waitForFunction('ticks >= 2')
+    let ticks = 0
+    const life = document.querySelector('#token-life')
+    new MutationObserver(() => { if (++ticks === 2) life.dataset.ticked = 'twice' }).observe(life, { childList: true })`)
+  await page.locator('#token-life[data-ticked]').waitFor()
   t.deepEqual(await page.evaluate('announced'), [])
 })
 
@@ -108,11 +117,15 @@ browserTest('everything can be done by keyboard alone', async (t, visit) => {
   await page.keyboard.press('Tab')
   t.is(await focused(), 'Sign in')
   await page.keyboard.press('Enter')
-  await page.getByLabel('User name').waitFor()
+  await page.getByLabel('user name').waitFor()
+  for (const name of [...offeredPeople, '']) {
+    await page.keyboard.press('Tab')
+    t.is(await focused(), name)
+  }
   await page.keyboard.type('Kay')
   await page.keyboard.press('Enter')
   await status(page, 'You are signed in as Kay.')
-  for (const name of ['Sign out', 'Copy token', 'api/auth/profile', 'api/auth/token', 'Put your own pages here']) {
+  for (const name of ['Sign out', 'Copy token', ...Array.from({ length: 7 }, () => 'Try'), 'Put your own pages here']) {
     await page.keyboard.press('Tab')
     t.is(await focused(), name)
   }
@@ -164,7 +177,7 @@ browserTest('on narrow and on wide screens nothing sticks out sideways', async (
   }
 })
 
-browserTest('the starter page is five small requests, and none of them fails', async (t, visit) => {
+browserTest('the starter page is eight small requests, and none of them fails', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page, context } = await visit()
   await page.goto(url)
@@ -185,10 +198,118 @@ browserTest('the starter page is five small requests, and none of them fails', a
     '/',
     '/api/auth/profile',
     '/api/auth/token',
+    '/copy.js',
+    '/starter-about.json',
+    '/starter-base.css',
     '/starter.css',
     '/starter.js'
   ])
   t.true(answers.every(({ status }) => status === 200 || status === 304))
+})
+
+browserTest('a page that finds nobody signed in says so at once, without a second try', async (t, visit) => {
+  const { url } = await deployWithDemo(t)
+  const { page } = await visit()
+  const profiles: number[] = []
+  page.on('response', response => {
+    if (response.url().endsWith('/api/auth/profile')) profiles.push(response.status())
+  })
+  await page.goto(url)
+  await status(page, 'You are not signed in.')
+  t.deepEqual(profiles, [401])
+})
+
+browserTest('a person who signs in returns to the address they were at, query included', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { basePath: '/tools/viewer' })
+  const { page } = await visit()
+  const there = `${url}index.html?model=7&view=a%20b`
+  await page.goto(there)
+  await signInAs(page, 'Ada Lovelace')
+  t.is(page.url(), there)
+})
+
+const expected: Readonly<Record<'signed out' | 'single' | 'dual', Readonly<Record<string, RegExp>>>> = {
+  'signed out': {
+    'api/auth/callback': /^400 +\d+ ms\s+content-type: application\/json[\s\S]*"The parameter state is missing\."/,
+    'api/auth/profile': /^401 +\d+ ms\s+cache-control: no-store\s+\(empty body\)$/,
+    'api/auth/token': /^401 +\d+ ms[\s\S]*\(empty body\)$/,
+    'api/auth/logout': /^Redirect +\d+ ms/,
+    healthz: /^200 +\d+ ms[\s\S]*"status": "ok"/,
+    readyz: /^200 +\d+ ms[\s\S]*"status": "ready"/
+  },
+  single: {
+    'api/auth/profile': /^200[\s\S]*"name": "Ada Lovelace"/,
+    'api/auth/token': /^404[\s\S]*"error": "not_found"/
+  },
+  dual: {
+    'api/auth/profile': /^200[\s\S]*"name": "Ada Lovelace"/,
+    'api/auth/token': /^200[\s\S]*"access_token": "ey[\w-]{10}…[\w-]{6}",\s+"expires_in": \d+/
+  }
+}
+
+for (const [state, answers] of Object.entries(expected)) {
+  browserTest(`every route can be tried, and its answer stands beside it: ${state}`, async (t, visit) => {
+    const { url } = await deployWithDemo(t, { mode: state === 'single' ? 'single' : 'dual' })
+    const { page } = await visit()
+    await page.goto(url)
+    await status(page, 'You are not signed in.')
+    if (state !== 'signed out') await signInAs(page, 'Ada Lovelace')
+    for (const [path, answer] of Object.entries(answers)) {
+      await page.getByRole('button', { name: `Try ${path}` }).click()
+      await status(page, `${path} answered`)
+      const shown = page
+        .getByRole('listitem')
+        .filter({ has: page.getByLabel(`Try ${path}`) })
+        .locator('.answer')
+      t.regex(await shown.innerText(), answer)
+    }
+    t.deepEqual(await accessibilityProblems(page), [])
+  })
+}
+
+browserTest('trying the login leads through it and back; trying the logout ends the session', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual' })
+  const { page, context } = await visit()
+  await page.goto(url)
+  await page.getByRole('button', { name: 'Try api/auth/login' }).click()
+  await page.getByRole('button', { name: 'Zaha Hadid' }).click()
+  await status(page, 'You are signed in as Zaha Hadid.')
+  const login = page.getByRole('listitem').filter({ has: page.getByLabel('Try api/auth/login') })
+  await login.getByText('sent you back by api/auth/callback').waitFor()
+  t.regex(await login.locator('.answer').innerText(), /^302 +\d+ (ms|s)/)
+  await page.getByRole('button', { name: 'Try api/auth/logout' }).click()
+  await status(page, 'You are no longer signed in.')
+  t.deepEqual(await context.cookies(url), [])
+})
+
+browserTest('on a phone the demo shows its people first and Deny without scrolling', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual' })
+  const { page } = await visit({ viewport: { width: 375, height: 667 } })
+  await page.goto(`${url}api/auth/login`)
+  const names = await page.getByRole('button').allTextContents()
+  t.deepEqual(names, [...offeredPeople, 'Sign in', 'Deny'])
+  const box = await page.getByRole('button', { name: 'Deny' }).boundingBox()
+  t.true(box !== null && box.y + box.height <= 667, `Deny ends at ${box && box.y + box.height}`)
+})
+
+browserTest('code in the guide scrolls instead of wrapping, and can be copied', async (t, visit) => {
+  const { url } = await deployWithDemo(t)
+  const { page } = await visit({
+    viewport: { width: 375, height: 667 },
+    permissions: ['clipboard-read', 'clipboard-write']
+  })
+  await page.goto(`${url}your-pages.html`)
+  const code = page.getByRole('region', { name: 'index.html' })
+  t.true(await code.evaluate('(pre => pre.scrollWidth > pre.clientWidth)(document.querySelector("pre"))'))
+  await page.getByRole('button', { name: 'Copy index.html' }).click()
+  await status(page, 'Copied.')
+  t.is(await page.evaluate('navigator.clipboard.readText()'), await code.textContent())
+  t.deepEqual(await accessibilityProblems(page), [])
+
+  await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false')
+  await page.getByRole('button', { name: 'Copy JavaScript' }).click()
+  await status(page, 'Copy it by hand.')
+  t.regex(String(await page.evaluate('getSelection().toString()')), /^async function getAccessToken/)
 })
 
 function isTokenAnswer(response: Response): boolean {

@@ -7,6 +7,7 @@ import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { type DemoOptions, startDemo } from '#src/demo/index.js'
 import { startServer } from '#src/server.js'
+import type { AppParts } from '#src/services.js'
 import { selfSignedCertificate } from './certificate.js'
 import { type Clock, createClock } from './clock.js'
 import { type DeepPartial, type KnownIdp, testConfig } from './config.js'
@@ -40,7 +41,8 @@ export async function deployWithDemo(
   const demo = await startDemo({ callbackUrl: front.callbackUrl, tokenLifetimeSeconds })
   t.teardown(() => demo.close())
   const { issuer, clientId, clientSecret } = demo
-  return { ...(await startBehind(t, front, { ...discovered, clientId, clientSecret }, options, { issuer })), demo }
+  const idp = { ...discovered, clientId, clientSecret }
+  return { ...(await startBehind(t, front, idp, options, { issuer }, { isDemo: true })), demo }
 }
 
 /** At a provider that signs in without asking and goes wrong when told to. The clock runs, and can be moved ahead. */
@@ -48,7 +50,7 @@ export async function deployWithHostileIdp(t: Test, options: DeploymentOptions =
   const clock = runningClock()
   const front = await startFront(t, options)
   const idp = await createHostileIdp(t, { callbackUrl: front.callbackUrl, now: clock.now })
-  return { ...(await startBehind(t, front, idp, options, {}, clock.now)), idp, clock }
+  return { ...(await startBehind(t, front, idp, options, {}, { now: clock.now })), idp, clock }
 }
 
 // Pages wait in real time, so the server's clock must not stand still for them.
@@ -72,7 +74,7 @@ async function startBehind(
   idp: KnownIdp,
   { mode = 'single', overrides = {} }: DeploymentOptions,
   platform: DeepPartial<Config['platform']>,
-  now: () => number = Date.now
+  parts: Partial<AppParts> = {}
 ) {
   const fromIssuer = Object.fromEntries(Object.keys(discovered).map(endpoint => [endpoint, undefined]))
   const config = testConfig(idp, {
@@ -86,7 +88,7 @@ async function startBehind(
     }
   })
   const logs = await collectLogs()
-  const server = await startServer(config, { now, log: logs.log })
+  const server = await startServer(config, { ...parts, log: logs.log })
   t.teardown(() => server.close())
   front.leadTo(server.port)
   /** Another way to the same server, under an address that the server does not know of. */

@@ -42,7 +42,7 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
       log.warn({ event: 'setting_warning', setting: key, origin }, `${key} ${message}`)
     }
     for (const { message, next } of tls(terminal.env)) log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
-    const server = await startServer(config, { log }).catch((error: unknown) => {
+    const server = await startServer(config, { log, isDemo: demo !== undefined }).catch((error: unknown) => {
       throw listenError(error)
     })
     announce({ config, url: server.url, demoUrl: demo?.url }, isTerminal ? terminal.stdout : log)
