@@ -70,7 +70,7 @@ test('nothing heavy is loaded before it is known what was asked for', t => {
     if (seen.has(file.href)) return
     seen.add(file.href)
     for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(
-      /^(?:(?:import|export)\s(?:[^'"]*?\sfrom\s)?|const .* = await import\()['"]([^'"]+)['"]/gm
+      /^(?:(?:import|export)\s(?:[^'"]*?\sfrom\s)?| *import\()['"]([^'"]+)['"]/gm
     )) {
       if (name.startsWith('.')) walk(new URL(name, file))
       else if (!name.startsWith('node:')) packages.add(name)

@@ -1,8 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
+import { copyFile, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
+import { readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
@@ -39,6 +42,30 @@ test('the program starts, answers, and ends with code 0 on SIGTERM', async t => 
   child.kill('SIGTERM')
   t.deepEqual(await ended, { code: 0, signal: null })
   t.is(output.stderr, '')
+})
+
+test('an older Node gets one sentence, before anything of the program is loaded', async t => {
+  const folder = await tempFolder(t, {
+    'older.cjs': "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })"
+  })
+  // Copied to where there is no dist folder, so that loading it would fail.
+  await mkdir(join(folder, 'bin'))
+  const copy = join(folder, 'bin', 'platform-auth-server.mjs')
+  await copyFile(program, copy)
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--require', join(folder, 'older.cjs'), copy, '--demo'],
+    { encoding: 'utf8' }
+  )
+  t.is(status, 1)
+  t.is(stdout, '')
+  t.is(stderr, 'platform-auth-server needs Node 20.19 or newer; this is 18.20.8.\n')
+})
+
+test('the program requires the same version of Node as package.json', t => {
+  const { engines } = JSON.parse(readText('package.json')) as { engines: { node: string } }
+  const [, version = ''] = /needs Node (\S+) or newer/.exec(readText('bin/platform-auth-server.js')) ?? []
+  t.is(engines.node, `>=${version}`)
 })
 
 test('the program ends with code 2 and no stack trace when settings are wrong', async t => {
