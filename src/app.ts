@@ -16,7 +16,7 @@ import { logout } from './http/logout.js'
 import { measure } from './http/measure.js'
 import { profile } from './http/profile.js'
 import { originForm } from './http/request-target.js'
-import { requireTokens as requireTokensOf } from './http/require-tokens.js'
+import { requireTokens as requireTokensOf, type TokensState } from './http/require-tokens.js'
 import { session } from './http/session.js'
 import { starterPage } from './http/starter-page.js'
 import { staticFiles } from './http/static-files.js'
@@ -73,11 +73,13 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
 const gates = new WeakMap<Koa, Middleware>()
 
 /**
- * The refresh step for routes of your own: behind it `ctx.state.tokens` is `{ internal, public }`, each
- * `{ access_token, expires_in }` (seconds left). Without a login it answers 401 with an empty body and your handler does
- * not run; 503 when the identity provider cannot renew the session now.
+ * The refresh step for routes of your own. Behind it `ctx.state.tokens` is `{ internal, public }`, each
+ * `{ access_token, expires_in }` (seconds left). Without a login it answers 401 with an empty body, and the handler does
+ * not run. It answers 503 when the identity provider cannot refresh the session at the moment.
+ *
+ * Its type carries the state to the handlers after it in the same `router.get()`, or in the same chain of `app.use()`.
  */
-export const requireTokens: Middleware = async function requireTokens(ctx, next) {
+export const requireTokens: Middleware<TokensState> = async function requireTokens(ctx, next) {
   const gate = gates.get(ctx.app)
   if (!gate) throw new TypeError('requireTokens works in an application made by startServer or createApp')
   await gate(ctx, next)

@@ -10,6 +10,11 @@ import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import type { RequestLog } from './request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
 
+/** The state of a request behind `requireTokens`. */
+export interface TokensState {
+  tokens: Tokens
+}
+
 export interface RequireTokensParts {
   readonly mode: Mode
   readonly refreshes: Refreshes

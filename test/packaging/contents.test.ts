@@ -1,26 +1,8 @@
-import { spawnSync } from 'node:child_process'
 import { posix } from 'node:path'
 import test from 'ava'
 import { linksOf } from '../helpers/markdown.js'
-import { filesBelow, readText, repository } from '../helpers/repository.js'
-
-interface Packed {
-  readonly size: number
-  readonly unpackedSize: number
-  readonly files: readonly { readonly path: string }[]
-}
-
-/** What `npm pack` would put into the package, without building or writing anything. */
-function pack(): Packed {
-  const { stdout, stderr } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-    cwd: repository,
-    encoding: 'utf8'
-  })
-  // A list, or by name: npm's versions differ.
-  const [packed] = Object.values(JSON.parse(stdout || '[]') as Record<string, Packed>)
-  if (!packed) throw new Error(`npm pack printed nothing: ${stderr}`)
-  return packed
-}
+import { pack } from '../helpers/packed.js'
+import { filesBelow, readText } from '../helpers/repository.js'
 
 const packed = pack()
 const paths = packed.files.map(({ path }) => path)

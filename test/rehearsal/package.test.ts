@@ -3,6 +3,7 @@ import { cp, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { createBrowser } from '../helpers/browser.js'
+import { compile, programThatUsesTypes } from '../helpers/compile.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { environmentFor, type Program, startProgram } from '../helpers/program.js'
@@ -131,48 +132,14 @@ test('the package, installed in an empty folder, runs by npx and can be imported
   program.signal('SIGTERM')
   t.deepEqual(await program.ended, { code: 0, signal: null })
 
-  await writeFile(join(folder, 'use.mts'), importing)
-  const compiler = [process.execPath, join(repository, 'node_modules/typescript/bin/tsc')]
-  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node']
-  const compiled = run([...compiler, ...options, 'use.mts'], folder)
-  t.is(compiled.status, 0, compiled.all)
+  await writeFile(join(folder, 'use.mts'), programThatUsesTypes)
+  const compiled = compile(folder, 'use.mts')
+  t.is(compiled.status, 0, compiled.output)
 
   const imported = run([process.execPath, '--input-type=module', '--eval', printing], folder)
   t.is(imported.stdout, 'function function function ConfigError object\n', imported.all)
 })
 
-// An unused "expect an error" is one itself: so types that have become any are found.
-const importing = `
-import {
-  createApp, loadConfig, requireTokens, startServer, ConfigError, type Config, type RunningServer, type TokenObject
-} from 'platform-auth-server'
-const { config } = await loadConfig({ env: {}, cwd: '.' })
-const app = createApp(config)
-app.use(requireTokens)
-app.use(async ctx => {
-  const { access_token }: TokenObject = ctx.state.tokens.internal
-  ctx.body = access_token
-})
-const port: Config['port'] = config.port
-app.listen(port)
-const server: RunningServer = await startServer(config, {
-  extend(app) {
-    app.use(requireTokens)
-    // @ts-expect-error
-    app.nothing()
-  }
-})
-const url: string = server.url
-server.replaceSecrets(config)
-const closed: Promise<void> = server.close()
-// @ts-expect-error
-server.nothing()
-// @ts-expect-error
-app.nothing()
-// @ts-expect-error
-config.nothing
-export { ConfigError }
-`
 const printing = `
 import { createApp, requireTokens, startServer, ConfigError } from 'platform-auth-server'
 import schema from 'platform-auth-server/schema.json' with { type: 'json' }

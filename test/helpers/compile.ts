@@ -1,0 +1,70 @@
+// TypeScript as a user of the package runs it.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { repository } from './repository.js'
+
+export interface Compilation {
+  readonly status: number | null
+  readonly output: string
+}
+
+/** Checks the types of one file of `folder` with `strict`, and writes nothing. */
+export function compile(folder: string, file: string): Compilation {
+  const compiler = join(repository, 'node_modules/typescript/bin/tsc')
+  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node']
+  const { status, stdout } = spawnSync(process.execPath, [compiler, ...options, file], {
+    cwd: folder,
+    encoding: 'utf8'
+  })
+  return { status, output: stdout }
+}
+
+/**
+ * A program that compiles only if the types of the package are right. `@ts-expect-error` is itself an error where the
+ * next line compiles, so a type that has become `any` is found.
+ */
+export const programThatUsesTypes = `
+import Router from '@koa/router'
+import {
+  createApp, loadConfig, requireTokens, startServer, ConfigError, type Config, type RunningServer, type TokenObject
+} from 'platform-auth-server'
+const { config } = await loadConfig({ env: {}, cwd: '.' })
+const router = new Router()
+router.get('/api/hubs', requireTokens, ctx => {
+  const { access_token }: TokenObject = ctx.state.tokens.internal
+  const secondsLeft: number = ctx.state.tokens.public.expires_in
+  // @ts-expect-error
+  ctx.state.tokens.internal.acces_token
+  // @ts-expect-error
+  ctx.state.tokens.intenal
+  // @ts-expect-error
+  const text: string = ctx.state.tokens.internal.expires_in
+  ctx.body = { access_token, secondsLeft }
+})
+const app = createApp(config)
+app.use(router.routes())
+app.use(requireTokens).use(ctx => {
+  ctx.body = ctx.state.tokens.internal.access_token
+  // @ts-expect-error
+  ctx.body = ctx.state.tokens.internal.acces_token
+})
+const port: Config['port'] = config.port
+app.listen(port)
+const server: RunningServer = await startServer(config, {
+  extend(app) {
+    app.use(requireTokens)
+    // @ts-expect-error
+    app.nothing()
+  }
+})
+const url: string = server.url
+server.replaceSecrets(config)
+const closed: Promise<void> = server.close()
+// @ts-expect-error
+server.nothing()
+// @ts-expect-error
+app.nothing()
+// @ts-expect-error
+config.nothing
+export { ConfigError }
+`

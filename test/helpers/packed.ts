@@ -1,0 +1,47 @@
+// The package as npm would publish it.
+import { spawnSync } from 'node:child_process'
+import { cp, mkdir, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { readText, repository } from './repository.js'
+import { tempFolder } from './temp-folder.js'
+
+export interface Packed {
+  readonly size: number
+  readonly unpackedSize: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+/** The contents that `npm pack` would give the package. Builds and writes nothing. */
+export function pack(): Packed {
+  const { stdout, stderr } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: repository,
+    encoding: 'utf8'
+  })
+  // Some versions of npm print a list, others an object with the package's name as its key.
+  const [packed] = Object.values(JSON.parse(stdout || '[]') as Record<string, Packed>)
+  if (!packed) throw new Error(`npm pack printed nothing: ${stderr}`)
+  return packed
+}
+
+/**
+ * A folder with `files` in which the packed files are installed as `platform-auth-server`, as `npm install` would leave
+ * it. Its runtime dependencies are links to those of the repository; no development dependency is there except the types
+ * of Node.
+ */
+export async function folderWithPackage(
+  t: Pick<ExecutionContext, 'teardown'>,
+  files: Readonly<Record<string, string>> = {}
+): Promise<string> {
+  const folder = await tempFolder(t, files)
+  const modules = join(folder, 'node_modules')
+  const { dependencies } = JSON.parse(readText('package.json')) as { dependencies: Record<string, string> }
+  for (const name of [...Object.keys(dependencies), '@types/node']) {
+    await mkdir(dirname(join(modules, name)), { recursive: true })
+    await symlink(join(repository, 'node_modules', name), join(modules, name))
+  }
+  for (const { path } of pack().files) {
+    await cp(join(repository, path), join(modules, 'platform-auth-server', path), { recursive: true })
+  }
+  return folder
+}
