@@ -1,6 +1,6 @@
 import { ConfigError, type Problem } from './errors.js'
-import { type Resolution, resolveSettings, type Sources } from './resolve.js'
-import type { Config, SettingKey } from './settings.js'
+import { resolveSettings, type Sources } from './resolve.js'
+import type { Config, SettingKey, Values } from './settings.js'
 
 export interface LoadedConfig {
   readonly config: Config
@@ -18,13 +18,13 @@ export interface LoadedConfig {
  */
 export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {
   const resolution = await resolveSettings(sources)
-  const { problems, warnings, origins, file } = resolution
+  const { values, problems, warnings, origins, file } = resolution
   if (problems.length > 0) throw new ConfigError(problems, warnings)
-  return { config: configOf(resolution), origins, warnings, file }
+  return { config: configOf(values), origins, warnings, file }
 }
 
-/** Puts the values into their groups. Only called without problems, when no value is missing. */
-function configOf({ values }: Resolution): Config {
+/** Puts the values into their groups. The caller makes sure that no required value is missing. */
+export function configOf(values: Values): Config {
   const config: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(values)) {
     const [group, member] = key.split('.')

@@ -1,4 +1,5 @@
 import test from 'ava'
+import { settingKeys, settingOf } from '#src/config/settings.js'
 import { enough, load } from './given.js'
 
 const sources = [
@@ -51,9 +52,20 @@ test('an empty variable counts as not given', async t => {
   t.is(config.port, 1005)
 })
 
-test('the configuration has every setting, each in its group', async t => {
+test('the configuration has every setting, each in its group, with its default', async t => {
+  const { config, origins } = await load(t)
+  for (const key of settingKeys) {
+    const [group = '', member] = key.split('.')
+    const inGroup: unknown = Object.entries(config).find(([name]) => name === group)?.[1]
+    const value = member === undefined ? inGroup : (inGroup as Record<string, unknown>)[member]
+    if (origins[key] === 'default') t.deepEqual(value, settingOf(key).default, key)
+    else t.truthy(value, key)
+  }
+})
+
+test('the defaults are those of the contract', async t => {
   const { config } = await load(t)
-  t.deepEqual(config, {
+  t.like(config, {
     mode: 'single',
     port: 8080,
     host: undefined,

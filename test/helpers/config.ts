@@ -1,4 +1,5 @@
-import type { Config } from '#src/config/settings.js'
+import { configOf } from '#src/config/load.js'
+import { type Config, required, settingKeys, settingOf, type Values } from '#src/config/settings.js'
 import type { HostileIdp } from './hostile-idp/index.js'
 
 export type DeepPartial<T> = T extends readonly unknown[]
@@ -25,51 +26,35 @@ export type KnownIdp = Pick<
   | 'endSessionEndpoint'
 >
 
-/** Complete, valid settings for a server that logs in at `idp`. */
+/** Complete, valid settings for a server that logs in at `idp`. A setting that is not named here has its default. */
 export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): Config {
-  const base: Config = {
-    mode: 'single',
+  const ofTests: DeepPartial<Config> = {
     port: 0,
     host: '127.0.0.1',
-    wwwroot: undefined,
-    fallback: undefined,
-    hashedAssets: undefined,
-    session: {
-      secret: 'session-secret-for-tests-qL3vX9pTz7RmYw2K',
-      previousSecrets: [],
-      maxAgeSeconds: 86_400,
-      absoluteMaxAgeSeconds: undefined,
-      cookieName: 'platform_session'
-    },
+    session: { secret: 'session-secret-for-tests-qL3vX9pTz7RmYw2K' },
     platform: {
       clientId: idp.clientId,
       clientSecret: idp.clientSecret,
       callbackUrl: defaultCallbackUrl,
-      scopes: ['data:read', 'account:read', 'account:write'],
-      internalScopes: ['data:read', 'viewables:read'],
-      publicScopes: ['viewables:read'],
-      issuer: undefined,
       authorizationEndpoint: idp.authorizationEndpoint,
       tokenEndpoint: idp.tokenEndpoint,
       userinfoEndpoint: idp.userinfoEndpoint,
       revocationEndpoint: idp.revocationEndpoint,
-      endSessionEndpoint: idp.endSessionEndpoint,
-      clientAuthentication: 'client_secret_basic',
-      pkce: true,
-      prompt: undefined,
-      timeoutSeconds: 10
+      endSessionEndpoint: idp.endSessionEndpoint
     },
-    refresh: { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60 },
-    profile: { keepSeconds: 0 },
-    logout: 'revoke',
-    redisUrl: undefined,
-    redisAway: 'wait',
     log: { level: 'trace', pretty: false, requests: true },
-    trustProxy: false,
-    metrics: { port: undefined, host: '127.0.0.1' },
-    shutdown: { delaySeconds: 0, graceSeconds: 10 }
+    shutdown: { graceSeconds: 10 }
   }
-  return merge(base, overrides) as Config
+  return merge(merge(defaults(), ofTests), overrides) as Config
+}
+
+/** The defaults of the settings table. The required settings are undefined. */
+function defaults(): Config {
+  const values = settingKeys.map(key => {
+    const { default: value } = settingOf(key)
+    return [key, value === required ? undefined : value] as const
+  })
+  return configOf(Object.fromEntries(values) as Values)
 }
 
 /** For `overrides.platform`: the endpoints come from the provider's discovery document instead. */
