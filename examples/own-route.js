@@ -1,19 +1,23 @@
 /**
- * A program of its own around the server, with one more route: `/api/hubs` asks the platform with the internal token, which
- * itself stays on the server.
+ * One more route beside those of the server: `/api/hubs` asks the platform with the internal token, which itself stays on
+ * the server. The file is a module for the command line,
  *
- *   node examples/own-route.js
+ *   npx platform-auth-server --extend own-route.js
  *
- * takes the same environment and config files as the command line.
+ * and a program of its own, which takes the same environment and settings files as the command line:
+ *
+ *   node own-route.js
  */
 import { existsSync, realpathSync } from 'node:fs'
-import { loadConfig, requireTokens, startServer } from 'platform-auth-server'
+import { loadConfig, startServer } from 'platform-auth-server'
 
 const HUBS = 'https://developer.api.autodesk.com/project/v1/hubs'
 
-/** Puts the route behind those of the server. */
-export function addHubs(app, hubsUrl = HUBS) {
-  app.use(async (ctx, next) => (ctx.path === '/api/hubs' ? requireTokens(ctx, () => hubs(ctx)) : next()))
+/** Adds the route after those of the server. */
+export default function addHubs(app, { requireTokens, Router }, hubsUrl = HUBS) {
+  const router = new Router()
+  router.get('/api/hubs', requireTokens, hubs)
+  app.use(router.routes())
 
   async function hubs(ctx) {
     const { access_token } = ctx.state.tokens.internal
@@ -21,19 +25,19 @@ export function addHubs(app, hubsUrl = HUBS) {
     ctx.status = answer.ok ? 200 : 502
     ctx.body = answer.ok
       ? await answer.json()
-      : { error: 'server_error', error_description: 'The hubs are not to be had.' }
+      : { error: 'server_error', error_description: 'The platform did not answer with the hubs.' }
   }
 }
 
 if (isStartedItself()) {
   await run().catch(error => {
-    // What was wrong with the settings, or why the port cannot be had.
+    // The message lists wrong settings, or says why the server could not listen.
     process.stderr.write(`${error.message}\n`)
     process.exitCode = 1
   })
 }
 
-/** And not imported. The path it was started by may be a link, or lack its ending. */
+/** False when another module imports this one. The path of the command line may be a link, or lack the extension. */
 function isStartedItself() {
   const [, started = ''] = process.argv
   return [started, `${started}.js`].some(path => existsSync(path) && realpathSync(path) === import.meta.filename)
@@ -41,12 +45,12 @@ function isStartedItself() {
 
 async function run() {
   const { config } = await loadConfig()
-  const server = await startServer(config, { extend: app => addHubs(app) })
+  const server = await startServer(config, { extend: addHubs })
   process.stdout.write(`Listening at ${server.url}\n`)
 
-  // Requests under way are finished; then nothing is left to do and the process ends.
+  // The server finishes the requests under way. Then the process ends, because it has nothing left to do.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => server.close())
-  // Secrets that were rotated are read again; with settings that are wrong now, all stays as it was.
+  // Rotated secrets are read again. If the settings have become invalid, nothing changes.
   process.on('SIGHUP', async () => {
     try {
       server.replaceSecrets((await loadConfig()).config)

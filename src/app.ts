@@ -24,7 +24,8 @@ import { noMetrics } from './metrics/metrics.js'
 import { type AppParts, createServices, type Services } from './services.js'
 
 /**
- * The server as a Koa application, for `app.listen()` or for routes of your own after it (`app.use`).
+ * The server as a Koa application, for `app.listen()` or for routes of your own after it (`app.use`). The module of the
+ * setting `extend` is not loaded: only `startServer` can wait for an import.
  * @param parts a clock, a logger or a coordination store of your own instead of the usual ones
  */
 export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {

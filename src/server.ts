@@ -1,11 +1,12 @@
 /** The listening process: limits on what clients may send, and an end that finishes what was begun. */
 import http, { type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { assemble, type createApp } from './app.js'
+import { assemble, requireTokens } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
 import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
+import { type Extension, extensionTools, loadExtension } from './http/extension.js'
 import { inTurn } from './http/pipelining.js'
 import { loadKoaStatic } from './http/static-files.js'
 import { listenForScrapes } from './metrics/listener.js'
@@ -14,7 +15,7 @@ import { within } from './support/within.js'
 
 export interface StartOptions extends Partial<AppParts> {
   /** Routes of your own (`app.use`): they come after ours, with `requireTokens` in front of those that need tokens. */
-  readonly extend?: (app: ReturnType<typeof createApp>) => void | Promise<void>
+  readonly extend?: Extension
 }
 
 export interface RunningServer {
@@ -95,7 +96,9 @@ export async function startServer(
 
   async function assembleAll() {
     const app = assemble(services, () => draining)
-    await extend?.(app)
+    const tools = extensionTools(requireTokens, log)
+    if (config.extend !== undefined) await (await loadExtension(config.extend))(app, tools)
+    await extend?.(app, tools)
     return app.callback()
   }
 

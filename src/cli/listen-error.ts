@@ -2,7 +2,7 @@ import { errorCode } from '../config/read-file.js'
 import { settings } from '../config/settings.js'
 import { messageOf, RunError } from './errors.js'
 
-/** By what an operator chooses where each of them listens. */
+/** The names under which an operator chooses the port and the host of each listener. */
 export const listeners = {
   server: { byPort: '--port', byHost: '--host' },
   metrics: { byPort: '--metrics-port', byHost: settings['metrics.host'].env },
@@ -11,7 +11,7 @@ export const listeners = {
 
 export type Listener = keyof typeof listeners
 
-/** Why one of them could not listen; an error of `startServer` says by itself which. */
+/** The reason why a listener could not listen. An error of `startServer` says by itself which listener it was. */
 export function listenError(error: unknown, listener: Listener = listenerOf(error)): RunError {
   const { address, port } = error as { address?: string; port?: number }
   const explain = explanations[errorCode(error) ?? '']
@@ -20,7 +20,8 @@ export function listenError(error: unknown, listener: Listener = listenerOf(erro
 }
 
 function listenerOf(error: unknown): Listener {
-  return error instanceof Error && 'listener' in error && error.listener === 'metrics' ? 'metrics' : 'server'
+  if (!(error instanceof Error && 'listener' in error)) return 'server'
+  return error.listener === 'metrics' || error.listener === 'demo' ? error.listener : 'server'
 }
 
 interface Place {

@@ -1,10 +1,12 @@
 import { type Checked, checkValue } from './check-value.js'
+import { demoCallbackUrl, demoOrigin, demoOverrides } from './demo.js'
 import { type Environment, layerOfEnvironment } from './environment.js'
 import type { Problem } from './errors.js'
 import { exposedFile, type SecretFile } from './exposed-files.js'
 import { type FileLayer, layerOfFile } from './file.js'
 import { type Flags, flagName, layerOfFlags } from './flags.js'
 import { emptyLayer, type Given, type Layer, layerOfObject } from './layer.js'
+import { checkModuleFile } from './module-file.js'
 import { findings } from './rules.js'
 import { type Overrides, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
 import { checkFolder, findingsInside, ownFolder } from './wwwroot.js'
@@ -14,8 +16,8 @@ export interface Sources {
   readonly flags?: Flags
   /** Settings that a program gives. */
   readonly overrides?: Overrides
-  /** What messages call them. */
-  readonly overridesOrigin?: string
+  /** The settings of a demo: nothing has to be given, and only flags outrank them. See `startServer`'s `demo`. */
+  readonly demo?: boolean
   readonly env?: Environment
   /** Exactly this file; otherwise one is looked for in the working directory. */
   readonly configFile?: string
@@ -34,11 +36,12 @@ export interface Resolution {
 }
 
 export async function resolveSettings(sources: Sources = {}): Promise<Resolution> {
-  const { flags = {}, overrides, overridesOrigin = 'this program', env = process.env, cwd = process.cwd() } = sources
+  const { flags = {}, demo = false, overrides, env = process.env, cwd = process.cwd() } = sources
   const file = await layerOfFile(cwd, sources.configFile)
   const layers: readonly Layer[] = [
     await layerOfFlags(flags, cwd),
-    overrides ? layerOfObject(overrides, overridesOrigin, { nullIsDefault: true }) : emptyLayer,
+    demo ? layerOfObject(demoOverrides(), demoOrigin, { nullIsDefault: true }) : emptyLayer,
+    overrides ? layerOfObject(overrides, 'this program', { nullIsDefault: true }) : emptyLayer,
     await layerOfEnvironment(env, cwd),
     file
   ]
@@ -60,6 +63,13 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
   }
 
   for (const secretFile of secretFiles.values()) warnings.push(...(await exposedFile(secretFile)))
+  if (origins['platform.callbackUrl'] === demoOrigin) {
+    const callbackUrl = demoCallbackUrl(values as Values)
+    values['platform.callbackUrl'] = callbackUrl
+    const message = 'is a host that no browser can open; allowed for a demo: a host name or an IP address without zone'
+    if (callbackUrl === undefined) problems.push({ key: 'host', origin: origins.host, message })
+  }
+
   const together = [
     ...findings(values as Values, key => origins[key] !== atDefault),
     // Without a usable folder there is nothing to look into.
@@ -99,13 +109,20 @@ function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file 
   return given.secretFile ?? (isWrittenDown ? file : undefined)
 }
 
+/** Settings that are paths. They become absolute, and must lead to something that can be read. */
+const paths: { readonly [Key in SettingKey]?: (given: string, cwd: string) => Promise<Checked> } = {
+  wwwroot: checkFolder,
+  extend: checkModuleFile
+}
+
 type Settled = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })
 
 async function settle(key: SettingKey, { given, emptyAt }: Picked, cwd: string): Promise<Settled> {
   if (given && 'refused' in given) return given
   if (given && 'value' in given) {
     const checked = checkValue(key, given.value)
-    const settled = key === 'wwwroot' && 'value' in checked ? await checkFolder(String(checked.value), cwd) : checked
+    const checkPath = paths[key]
+    const settled = checkPath && 'value' in checked ? await checkPath(String(checked.value), cwd) : checked
     return { origin: given.origin, ...settled }
   }
   if (key === 'wwwroot') return { origin: atDefault, ...(await ownFolder(cwd)) }

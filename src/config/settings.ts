@@ -93,6 +93,13 @@ export const settings = {
     default: undefined,
     summary: 'Folders whose file names change with the content, so that browsers may keep the files for a year.'
   },
+  extend: {
+    env: 'PLATFORM_AUTH_EXTEND',
+    flag: '--extend <file>',
+    type: text('a JavaScript module', /\S/),
+    default: undefined,
+    summary: 'Module whose default export adds routes of your own.'
+  },
   'session.secret': {
     env: 'SERVER_SESSION_SECRET',
     flag: '--session-secret-file <file>',

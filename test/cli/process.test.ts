@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { readText } from '../helpers/repository.js'
@@ -15,8 +16,8 @@ const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', impor
 const FULL = '/dev/full'
 
 /** The program itself, with nothing of this process's environment. */
-async function launch(t: ExecutionContext, args: readonly string[], env: Record<string, string> = {}) {
-  const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello' })
+async function launch(t: ExecutionContext, args: readonly string[], env: Record<string, string> = {}, routes = '') {
+  const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello', 'routes.mjs': routes })
   const child = spawn(process.execPath, [program, ...args], { cwd, env })
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
@@ -42,6 +43,39 @@ test('the program starts, answers, and ends with code 0 on SIGTERM', async t => 
   child.kill('SIGTERM')
   t.deepEqual(await ended, { code: 0, signal: null })
   t.is(output.stderr, '')
+})
+
+test('routes of a module are served beside a demo, survive a reload, and are finished when the server drains', async t => {
+  const routes = `export default (app, { Router }) => {
+    const router = new Router()
+    router.get('/slow', async ctx => {
+      await new Promise(resolve => setTimeout(resolve, 300))
+      ctx.body = 'finished'
+    })
+    app.use(router.routes())
+  }`
+  const { child, ended, output } = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, routes)
+  const seen = async (event: string) => {
+    while (!output.stdout.includes(event)) await once(child.stdout, 'data')
+  }
+  await seen('server_started')
+  const { url } = JSON.parse(output.stdout)
+  child.kill('SIGHUP')
+  await seen('secrets_reloaded')
+  const answer = fetch(`${url}/slow`)
+  await setTimeout(100)
+  child.kill('SIGTERM')
+  t.is(await (await answer).text(), 'finished')
+  t.deepEqual(await ended, { code: 0, signal: null })
+})
+
+test('a module that cannot be run is a sentence and exit code 1, and one that is not there exit code 2', async t => {
+  const failing = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, 'nothing()')
+  t.deepEqual(await failing.ended, { code: 1, signal: null })
+  t.regex(failing.output.stderr, /^The server could not start: \S+routes\.mjs \(setting extend\) cannot be run: .*\n$/)
+  const missing = await launch(t, ['--demo', '--port', '0', '--extend', 'rutes.mjs'])
+  t.deepEqual(await missing.ended, { code: 2, signal: null })
+  t.regex(missing.output.stderr, /extend \(flag --extend\): found the text "rutes\.mjs", but there is no such file/)
 })
 
 test('an older Node gets one sentence, before anything of the program is loaded', async t => {

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
-import type { createApp } from '#src/app.js'
+import type Koa from 'koa'
+import type { ExtensionTools } from '#src/http/extension.js'
 import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
@@ -18,7 +19,7 @@ import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 interface Example {
-  addHubs(app: ReturnType<typeof createApp>, hubsUrl: string): void
+  default(app: Koa, tools: ExtensionTools, hubsUrl: string): void
 }
 
 const path = `${repository}examples/own-route.js`
@@ -30,8 +31,11 @@ async function startExample(t: ExecutionContext) {
     response.setHeader('content-type', 'application/json')
     response.end('{"data":["a hub"]}')
   })
-  const { addHubs } = (await import(path)) as Example
-  const started = await startTestServer(t, { mode: 'dual', parts: { extend: app => addHubs(app, hubsUrl) } })
+  const { default: addHubs } = (await import(path)) as Example
+  const started = await startTestServer(t, {
+    mode: 'dual',
+    parts: { extend: (app, tools) => addHubs(app, tools, hubsUrl) }
+  })
   return { ...started, asked }
 }
 

@@ -5,6 +5,7 @@ import { callback } from './callback.js'
 import { client } from './client.js'
 import { clock } from './clock.js'
 import { endpoints } from './endpoints.js'
+import { extend } from './extend.js'
 import type { Finding } from './finding.js'
 import { login } from './login.js'
 import { logout } from './logout.js'
@@ -29,6 +30,7 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
     tls(env),
     port(config),
     wwwroot(config),
+    extend(config),
     sessionSize(config, provider.idp, Date.now),
     redis(config),
     ...tryProvider(provider)

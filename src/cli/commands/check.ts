@@ -1,12 +1,14 @@
 import { ConfigError } from '../../config/errors.js'
 import { type LoadedConfig, loadConfig } from '../../config/load.js'
 import { createLog } from '../../log.js'
+import { openDemo } from '../../open-demo.js'
 import { findings } from '../check/index.js'
 import { createReport } from '../check/report.js'
 import { refusedSettings } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
-import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
+import { readDemoOptions } from '../demo.js'
 import { exitCodes } from '../exit-codes.js'
+import { listenError } from '../listen-error.js'
 
 export const check: Command = async function check(invocation) {
   const { terminal, options } = invocation
@@ -25,17 +27,18 @@ export const check: Command = async function check(invocation) {
   return report.hasFailed() ? exitCodes.failed : exitCodes.fine
 }
 
-/** The settings as they are, or with those of a demo that runs as long as they are used. */
+/** Loads the settings for `use`. With `--demo` they are those of a demo, which runs until `use` has ended. */
 async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) => Promise<void>): Promise<void> {
-  const sources = sourcesOf(invocation)
   const demoOptions = readDemoOptions(invocation)
-  const loaded = await loadConfig(demoOptions ? { ...sources, ...demoSettings() } : sources)
+  const loaded = await loadConfig({ ...sourcesOf(invocation), demo: demoOptions !== undefined })
   if (!demoOptions) return use(loaded)
   // The standard output is for the findings.
   const log = await createLog({ ...loaded.config.log, pretty: false }, invocation.terminal.stderr)
-  const demo = await openDemo(sources, loaded.config, demoOptions, log)
+  const demo = await openDemo(loaded.config, demoOptions, log).catch((error: unknown) => {
+    throw listenError(error)
+  })
   try {
-    await use(await loadConfig(demo.sources))
+    await use({ ...loaded, config: demo.config })
   } finally {
     await demo.close()
   }

@@ -1,6 +1,6 @@
+import { newSecret } from '../../config/new-secret.js'
 import type { Command } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
-import { newSecret } from '../new-secret.js'
 
 export const secret: Command = async function secret({ terminal }) {
   terminal.stdout.write(`${newSecret()}\n`)

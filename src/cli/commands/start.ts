@@ -2,7 +2,7 @@ import { announce } from '../announce.js'
 import { tls } from '../check/tls.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { endOnUncaughtErrors } from '../crash.js'
-import { demoSettings, openDemo, readDemoOptions } from '../demo.js'
+import { readDemoOptions } from '../demo.js'
 import { type HeldSignals, holdSignals } from '../held-signals.js'
 import { listenError } from '../listen-error.js'
 import { reloadSecretsOnHangup } from '../reload.js'
@@ -19,38 +19,33 @@ export const start: Command = async function start(invocation) {
 
 async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise<number> {
   const { terminal } = invocation
-  // Before anything is loaded: without a working directory a library of Koa's fails in words of its own.
-  const sources = sourcesOf(invocation)
-  // Loaded only now, when signals are heard: it takes most of the time of a start.
+  const demo = readDemoOptions(invocation)
+  // This needs the working directory. Without one, a library of Koa fails when it is loaded, with a worse message.
+  const sources = { ...sourcesOf(invocation), demo: demo !== undefined }
+  // Loading these takes most of the time of a start, so it happens after the signal handlers are in place.
   const [{ loadConfig }, { createLog }, { startServer }] = await Promise.all([
     import('../../config/load.js'),
     import('../../log.js'),
-    import('../../server.js')
+    import('../../start.js')
   ])
-  const demoOptions = readDemoOptions(invocation)
-  // With a demo this is a first look, which tells the port and the log; the demo's own settings are known when it runs.
-  const first = await loadConfig(demoOptions ? { ...sources, ...demoSettings() } : sources)
+  const { config, warnings } = await loadConfig(sources)
   const isTerminal = terminal.stdout.isTTY === true
-  const log = await createLog({ ...first.config.log, pretty: first.config.log.pretty ?? isTerminal }, terminal.log)
+  const log = await createLog({ ...config.log, pretty: config.log.pretty ?? isTerminal }, terminal.log)
 
   const stopWatching = endOnUncaughtErrors(terminal, log)
-
-  const demo = demoOptions && (await openDemo(sources, first.config, demoOptions, log))
   try {
-    const { config, warnings } = demo ? await loadConfig(demo.sources) : first
     for (const { key, origin, message } of warnings) {
       log.warn({ event: 'setting_warning', setting: key, origin }, `${key} ${message}`)
     }
     for (const { message, next } of tls(terminal.env)) log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
-    const server = await startServer(config, { log, isDemo: demo !== undefined }).catch((error: unknown) => {
+    const server = await startServer(config, { log, demo: demo ?? false }).catch((error: unknown) => {
       throw listenError(error)
     })
-    announce({ config, url: server.url, demoUrl: demo?.url }, isTerminal ? terminal.stdout : log)
-    const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(demo?.sources ?? sources), log)
+    announce(config, server, isTerminal ? terminal.stdout : log)
+    const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(sources), log)
     const { exit, stderr } = terminal
     return await untilStopped({ onSignal, exit, stderr }, () => server.close()).finally(stopReloading)
   } finally {
     stopWatching()
-    await demo?.close()
   }
 }

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { fileName } from '../../config/file.js'
+import { newSecret } from '../../config/new-secret.js'
 import { errorCode, readTextFile } from '../../config/read-file.js'
 import { sampleFile } from '../../config/sample.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
 import { UsageError } from '../errors.js'
-import { newSecret } from '../new-secret.js'
 
 export const settingsFile = `${fileName}.config.yaml`
 export const secretsFile = '.env'

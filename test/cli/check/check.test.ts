@@ -212,3 +212,12 @@ test('neither secret is printed by any finding', async t => {
     for (const secret of [idp.clientSecret, sessionSecret]) t.false(output.includes(secret))
   }
 })
+
+test('a module with routes is imported, and one that cannot be used is a failure', async t => {
+  const files = { 'good.mjs': 'export default () => {}', 'bad.mjs': 'export const routes = 1' }
+  const good = await check(t, ['--demo', '--port', '0', '--extend', 'good.mjs'], { files })
+  t.regex(good.line('extend') ?? '', /^ok extend \S+good\.mjs exports a function/)
+  const bad = await check(t, ['--demo', '--port', '0', '--extend', 'bad.mjs'], { files })
+  t.regex(bad.line('extend') ?? '', /^failed extend \S+bad\.mjs .* has no function as its default export/)
+  t.is(bad.code, 1)
+})

@@ -1,0 +1,21 @@
+import { access, constants, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Checked } from './check-value.js'
+import { quote } from './quote.js'
+import { whyUnreadable } from './read-file.js'
+
+/** Makes the path of a module absolute. Refuses a path where no file is, or none that this user may read. */
+export async function checkModuleFile(given: string, cwd: string): Promise<Checked> {
+  const path = resolve(cwd, given)
+  try {
+    await access(path, constants.R_OK)
+    if ((await stat(path)).isFile()) return { value: path }
+    return { refused: refusal(given, 'it is no file') }
+  } catch (error) {
+    return { refused: refusal(given, whyUnreadable(error)) }
+  }
+}
+
+function refusal(given: string, why: string): string {
+  return `found the text ${quote(given)}, but ${why}; allowed: the path of a JavaScript module`
+}

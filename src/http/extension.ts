@@ -1,0 +1,66 @@
+/** Routes of an operator's own: the module that the setting `extend` names, and the tools it is given. */
+import { pathToFileURL } from 'node:url'
+import Router from '@koa/router'
+import type Koa from 'koa'
+import type { Middleware } from 'koa'
+import type { Logger } from 'pino'
+import type { TokensState } from './require-tokens.js'
+
+/** What an extension needs beside the application, so that it works in a folder where no package is installed. */
+export interface ExtensionTools {
+  /** The `requireTokens` that this package exports. */
+  readonly requireTokens: Middleware<TokensState>
+  /** The class that `@koa/router` exports. */
+  readonly Router: typeof Router
+  /** The log of the server. */
+  readonly log: Logger
+}
+
+/** Adds routes or layers to the application (`app.use`). They come after those of the server. */
+export type Extension = (app: Koa, tools: ExtensionTools) => void | Promise<void>
+
+export function extensionTools(requireTokens: Middleware<TokensState>, log: Logger): ExtensionTools {
+  return { requireTokens, Router, log }
+}
+
+/**
+ * Imports an extension.
+ * @param path the absolute path of a module whose default export is an `Extension`
+ * @throws {ExtensionError} when the module cannot be run or exports something else; also later, when the function fails
+ */
+export async function loadExtension(path: string): Promise<Extension> {
+  const module: { readonly default?: unknown } = await import(pathToFileURL(path).href).catch((error: unknown) => {
+    throw new ExtensionError(path, `cannot be run: ${summary(error, path)}`, { cause: error })
+  })
+  const { default: extend } = module
+  if (!isExtension(extend)) {
+    throw new ExtensionError(path, 'has no function as its default export: export default function (app, tools) { … }')
+  }
+  return async function extendByModule(app, tools) {
+    try {
+      await extend(app, tools)
+    } catch (error) {
+      throw new ExtensionError(path, `failed: ${summary(error, path)}`, { cause: error })
+    }
+  }
+}
+
+/** The module of the setting `extend` cannot be used. The message is for the operator and says why. */
+export class ExtensionError extends Error {
+  override readonly name = 'ExtensionError'
+
+  constructor(path: string, why: string, options?: ErrorOptions) {
+    super(`${path} (setting extend) ${why}`, options)
+  }
+}
+
+function isExtension(value: unknown): value is Extension {
+  return typeof value === 'function'
+}
+
+/** Name, message and line of an error, without its stack. */
+function summary(error: unknown, path: string): string {
+  if (!(error instanceof Error)) return String(error)
+  const [, line] = (error.stack ?? '').split(path)[1]?.match(/^:(\d+)/) ?? []
+  return `${error.name}: ${error.message}${line === undefined ? '' : ` (line ${line})`}`
+}

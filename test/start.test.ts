@@ -1,0 +1,86 @@
+// Servers as a program starts them: with a demo identity provider, and with routes of its own.
+
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { loadConfig } from '#src/config/load.js'
+import { startServer } from '#src/start.js'
+import { createBrowser } from './helpers/browser.js'
+import { defaultCallbackUrl, testConfig } from './helpers/config.js'
+import { createHostileIdp } from './helpers/hostile-idp/index.js'
+import { collectLogs } from './helpers/logs.js'
+import { openCallback } from './helpers/server.js'
+import { signInAtDemo } from './helpers/sign-in.js'
+import { tempFolder } from './helpers/temp-folder.js'
+
+async function demoConfig(t: ExecutionContext) {
+  const cwd = await tempFolder(t)
+  const overrides = { mode: 'dual', port: 0, host: '127.0.0.1' } as const
+  return (await loadConfig({ demo: true, env: {}, cwd, overrides })).config
+}
+
+test('a program starts a demo without any setting, signs in at it, and keeps its sessions when settings are read again', async t => {
+  const { log } = await collectLogs('trace')
+  const server = await startServer(await demoConfig(t), {
+    log,
+    demo: true,
+    extend(app, { requireTokens, Router }) {
+      const router = new Router()
+      router.get('/api/seconds', requireTokens, ctx => {
+        ctx.body = { left: ctx.state.tokens.internal.expires_in }
+      })
+      app.use(router.routes())
+    }
+  })
+  t.teardown(() => server.close())
+  t.is(server.callbackUrl, `${server.url}/api/auth/callback`)
+  const browser = createBrowser(t, { origin: server.url })
+  const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+  t.is(callback.statusCode, 302)
+  server.replaceSecrets(await demoConfig(t))
+  t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+  const { left } = (await browser.fetch('/api/seconds')).json() as { left: number }
+  t.true(left > 3500)
+  // Another login shows that the client secret of the demo is still in use.
+  const other = createBrowser(t, { origin: server.url })
+  const again = await openCallback(other, await signInAtDemo(other, '/api/auth/login', 'Ada Lovelace'))
+  t.is(again.statusCode, 302)
+})
+
+test('a demo takes the place of the real provider in the settings of a program, and ends with the server', async t => {
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+  const { log } = await collectLogs('trace')
+  const server = await startServer(testConfig(idp), { log, demo: { tokenLifetimeSeconds: 60 } })
+  t.teardown(() => server.close())
+  const browser = createBrowser(t, { origin: server.url })
+  const { headers } = await browser.navigate('/api/auth/login')
+  t.is(new URL(headers.location ?? '').origin, String(server.demoUrl))
+  t.is(server.callbackUrl, defaultCallbackUrl)
+  await server.close()
+  await t.throwsAsync(fetch(String(server.demoUrl)))
+})
+
+test('a server that cannot listen leaves no demo behind', async t => {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => other.close())
+  await new Promise(resolve => other.once('listening', resolve))
+  const { port } = other.address() as AddressInfo
+  const { log } = await collectLogs('trace')
+  const config = { ...(await demoConfig(t)), port }
+  const demoPort = await unusedPort()
+  await t.throwsAsync(startServer(config, { log, demo: { port: demoPort } }), { code: 'EADDRINUSE' })
+  await t.throwsAsync(fetch(`http://127.0.0.1:${demoPort}/`))
+  const error = await t.throwsAsync(startServer({ ...config, port: 0 }, { log, demo: { port } }), {
+    code: 'EADDRINUSE'
+  })
+  t.is(error && 'listener' in error && error.listener, 'demo')
+})
+
+function unusedPort(): Promise<number> {
+  return new Promise(resolve => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+}
