@@ -41,11 +41,31 @@ export function codeSpans(markdown: string): string[] {
   return [...withoutFences(markdown).matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
 }
 
+/** A fenced block of code, with the word behind its opening fence. */
+export interface Block {
+  readonly language: string
+  readonly text: string
+}
+
+export function fencedBlocks(markdown: string): Block[] {
+  return [...markdown.matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms)].map(([, language = '', text = '']) => ({
+    language,
+    text
+  }))
+}
+
 /** The lines of every fenced block in this language. */
 export function fencedLines(markdown: string, language: string): string[] {
-  return [...markdown.matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms)]
-    .filter(([, found]) => found === language)
-    .flatMap(([, , block = '']) => block.split('\n').map(line => line.trim()))
+  return fencedBlocks(markdown)
+    .filter(block => block.language === language)
+    .flatMap(({ text }) => linesOf(text))
+}
+
+/** The lines that hold something, without the space around them. */
+export function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map(line => line.trim())
     .filter(line => line !== '')
 }
 

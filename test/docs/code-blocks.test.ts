@@ -1,0 +1,210 @@
+// Every block of code in the README and in docs/ is run as it is written. A block of a new kind fails the first test.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import test, { type ExecutionContext } from 'ava'
+import { main } from '#src/cli/main.js'
+import { loadConfig } from '#src/config/load.js'
+import { shell, until } from '../cli/shell.js'
+import { load } from '../config/given.js'
+import { defaultCallbackUrl } from '../helpers/config.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { fencedBlocks, linesOf } from '../helpers/markdown.js'
+import { folderWithPackage } from '../helpers/packed.js'
+import { environmentFor } from '../helpers/program.js'
+import { filesBelow, readText } from '../helpers/repository.js'
+import { signIn, startTestServer } from '../helpers/server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const paths = ['README.md', ...filesBelow('docs').filter(path => path.endsWith('.md'))]
+const blocks = paths.flatMap(path => fencedBlocks(readText(path)).map(block => ({ path, ...block })))
+
+type Kind = 'shell' | 'variables' | 'settings' | 'module' | 'program' | 'page' | 'redis'
+
+function kindOf({ language, text }: { language: string; text: string }): Kind | undefined {
+  if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
+  if (language === 'yaml') return 'settings'
+  if (language === '' && text.startsWith('ACL SETUSER ')) return 'redis'
+  if (language !== 'js') return undefined
+  if (/^export default function/m.test(text)) return 'module'
+  return /from 'platform-auth-server'/.test(text) ? 'program' : 'page'
+}
+
+function blocksOf(kind: Kind) {
+  return blocks.filter(block => kindOf(block) === kind)
+}
+
+const title = ({ path, text }: { path: string; text: string }) => `${path}: ${linesOf(text).at(0)}`
+
+test('every block of code is of a kind that is run here', t => {
+  t.deepEqual(
+    blocks.filter(block => kindOf(block) === undefined),
+    []
+  )
+  for (const kind of ['shell', 'variables', 'settings', 'module', 'program', 'page'] as const)
+    t.true(blocksOf(kind).length > 0, kind)
+})
+
+const commandLines = blocksOf('shell').flatMap(({ path, text }) =>
+  linesOf(text.replace(/ *\\\n/g, '')).map(line => ({ path, text: line.replace(/ *#.*$/, '') }))
+)
+const own = /^npx platform-auth-server\b/
+const npm = /^npm (run [\w:]+|test|ci)\b/
+// These need Docker, a cluster or systemd. test/deploy/ and test/rehearsal/ try the files that they speak of.
+const elsewhere = /^(docker compose|kubectl|cd|env|nginx) /
+
+test('every line of a shell block is run here, or needs a machine of another kind', t => {
+  const lines = commandLines.map(({ text }) => text).filter(text => text !== '')
+  const unknown = lines.filter(text => !own.test(text) && !npm.test(text) && !elsewhere.test(text))
+  t.deepEqual(unknown, [])
+})
+
+for (const line of commandLines.filter(({ text }) => npm.test(text))) {
+  test(`its npm scripts are there: ${title(line)}`, t => {
+    const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
+    for (const command of line.text.split(' && ')) {
+      const [, verb = '', name = verb] = command.split(' ')
+      t.true(verb === 'ci' || name in scripts, command)
+    }
+  })
+}
+
+for (const line of commandLines.filter(({ text }) => own.test(text))) {
+  test(`it can be typed: ${title(line)}`, async t => {
+    const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+    const args = line.text.replace(own, '').trim().split(/ +/).filter(Boolean)
+    // A port of the text may be taken on this machine.
+    const port = args.indexOf('--port')
+    if (port >= 0) args[port + 1] = '0'
+    const files = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
+    const console = await shell(t, args, { env: environmentFor(idp, defaultCallbackUrl), files })
+    const ended = main(console.terminal)
+    if (args[0]?.startsWith('--')) {
+      await Promise.race([ended, until(() => console.log().some(({ event }) => event === 'server_started'))])
+      console.signals.emit('SIGTERM')
+    }
+    t.is(await ended, 0, console.output() + console.errors())
+  })
+}
+
+for (const block of blocksOf('variables')) {
+  test(`the server takes these variables, once the placeholders are replaced: ${title(block)}`, async t => {
+    const { SERVER_SESSION_SECRET: placeholder, ...variables } = parseEnv(block.text)
+    t.truthy(placeholder)
+    const files = { '.env': block.text.replace(`${placeholder}`, 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU') }
+    const { config, warnings } = await loadConfig({ env: {}, cwd: await tempFolder(t, files) })
+    t.is(config.platform.callbackUrl, String(variables.PLATFORM_CALLBACK_URL))
+    t.deepEqual(warnings, [])
+  })
+}
+
+for (const block of blocksOf('settings')) {
+  test(`the server takes this settings file: ${title(block)}`, async t => {
+    const { warnings } = await load(t, { files: { 'platform-auth-server.config.yaml': block.text } })
+    t.deepEqual(warnings, [])
+  })
+}
+
+for (const block of blocksOf('redis')) {
+  test(`these are the rights with which Redis is tried: ${title(block)}`, t => {
+    const [, rights = ''] = / (~.*)/.exec(block.text) ?? []
+    t.true(readText('test/coordination/redis-topologies.test.ts').includes(`'${rights}'`), rights)
+  })
+}
+
+/** The name of a module is in its first comment. */
+function nameOf(text: string): string {
+  return /^\/\/ (\S+)/.exec(text)?.[1] ?? 'unnamed.mjs'
+}
+
+for (const block of blocksOf('module')) {
+  test.serial(`this module adds one route: ${title(block)}`, async t => {
+    const folder = await tempFolder(t, { [nameOf(block.text)]: block.text })
+    const extend = join(folder, nameOf(block.text))
+    const [, route = ''] = /router\.get\('([^']+)'/.exec(block.text) ?? []
+    const { browser, idp } = await startTestServer(t, { mode: 'dual', overrides: { extend } })
+    const asked: (string | null)[] = []
+    replaceFetch(t, async (_url, init) => {
+      asked.push(new Headers(init?.headers).get('authorization'))
+      return Response.json({ data: ['a hub'] })
+    })
+    t.is((await browser.get(route)).statusCode, 401)
+    t.is((await browser.get('/nothing-here')).statusCode, 404)
+    await signIn(browser)
+    t.deepEqual((await browser.get(route)).json(), { data: ['a hub'] })
+    t.true(idp.issued.accessTokens.some(({ value }) => asked[0] === `Bearer ${value}`))
+    t.is((await browser.get('/nothing-here')).statusCode, 404)
+  })
+}
+
+for (const block of blocksOf('program')) {
+  test(`this program serves until it is stopped: ${title(block)}`, async t => {
+    const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+    const modules = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
+    const cwd = await folderWithPackage(t, { ...modules, 'program.mjs': block.text })
+    const PORT = String(await unusedPort())
+    const env = { ...environmentFor(idp, defaultCallbackUrl), PORT }
+    const program = spawn(process.execPath, ['program.mjs'], { cwd, env, stdio: 'inherit' })
+    t.teardown(() => program.kill('SIGKILL'))
+    const ended = once(program, 'exit')
+    const status = (path: string) =>
+      fetch(`http://127.0.0.1:${PORT}${path}`).then(
+        answer => answer.status,
+        () => undefined
+      )
+    while ((await status('/readyz')) !== 200 && program.exitCode === null) await pause()
+    t.is(await status('/api/hubs'), 401)
+    t.is(await status('/nothing-here'), 404)
+    program.kill('SIGTERM')
+    t.deepEqual(await ended, [0, null])
+  })
+}
+
+for (const block of blocksOf('page')) {
+  test.serial(`this code of a page sends to the login or gets a token: ${title(block)}`, async t => {
+    const { browser } = await startTestServer(t, { mode: 'dual' })
+    const places: string[] = []
+    const go = (place: string) => void places.push(place)
+    const location = { pathname: '/viewer', search: '?urn=abc', hash: '', replace: go, assign: go }
+    const answers: number[] = []
+    replaceFetch(t, async url => {
+      const { statusCode, text, headers } = await browser.fetch(String(url))
+      answers.push(statusCode)
+      return new Response(text(), { status: statusCode, headers: { 'content-type': headers['content-type'] ?? '' } })
+    })
+    // The code runs as a module of a page does, where `await` is allowed at the top.
+    const run = new Function('location', `return (async () => { ${block.text} })()`) as (place: object) => Promise<void>
+    await run(location)
+    t.deepEqual(answers, [401])
+    t.regex(places[0] ?? '', /^\/api\/auth\/login(\?return_to=|$)/)
+    await signIn(browser)
+    await run(location)
+    t.deepEqual(answers, [401, 200])
+    t.is(places.length, 1)
+  })
+}
+
+// Tests of this file that replace it are serial.
+function replaceFetch(t: ExecutionContext, replacement: typeof fetch) {
+  const original = globalThis.fetch
+  globalThis.fetch = replacement
+  t.teardown(() => {
+    globalThis.fetch = original
+  })
+}
+
+function pause(): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, 20))
+}
+
+async function unusedPort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
