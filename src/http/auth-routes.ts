@@ -1,8 +1,8 @@
-/** Everything under `/api/auth`: what all of it shares, and which layers each route stands behind. */
+/** The routes under `/api/auth`, with the headers that all of them share and the layers in front of each. */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import compose from 'koa-compose'
-import { methodNotAllowed } from './errors.js'
+import { HttpError, methodNotAllowed } from './errors.js'
 import { navigationOnly, noForeignSubresource, noPrefetch, sameOriginOnly } from './fetch-metadata.js'
 import { token } from './token.js'
 
@@ -27,8 +27,9 @@ export function authRoutes(layers: AuthLayers): Middleware {
   router.get('/logout', noPrefetch, noForeignSubresource, session, logout)
   router.get('/profile', sameOriginOnly, session, requireTokens, profile)
   if (offersPublicToken) router.get('/token', sameOriginOnly, session, requireTokens, token)
-  // None of these paths has a parameter: what the router would look for at every request, with a pattern for each route,
-  // is found once. The router's own type asks for `params`, which nothing here reads.
+  else router.get('/token', noPublicToken)
+  // None of these paths has a parameter, so each route is looked up by its path. The router would try the pattern of every
+  // route at every request. Its type asks for `params`, which nothing here reads.
   const routes = new Map(router.stack.map(({ path, stack }) => [path, compose(stack) as unknown as Middleware]))
 
   return function authRoutes(ctx, next) {
@@ -38,6 +39,11 @@ export function authRoutes(layers: AuthLayers): Middleware {
     const route = routes.get(ctx.path)
     return route ? route(ctx, next) : next()
   }
+}
+
+/** A page written for dual mode asks for this route. The answer says why it is missing (contract section 4). */
+const noPublicToken: Middleware = function noPublicToken() {
+  throw new HttpError(404, 'not_found', 'This route exists in dual mode only (mode: dual).')
 }
 
 export function isAuthPath(path: string): boolean {

@@ -34,6 +34,9 @@ test('token does not exist in single mode', async t => {
   const response = await browser.fetch('/api/auth/token')
   t.is(response.statusCode, 404)
   t.is(response.json().error, 'not_found')
+  const asked = await browser.get('/api/auth/token', { headers: { accept: 'application/json' } })
+  t.is(asked.json().error, 'not_found')
+  t.is(asked.json().error_description, 'This route exists in dual mode only (mode: dual).')
 })
 
 for (const path of ['/api/auth/token', '/api/auth/profile']) {
