@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'
 import type { Problem } from './errors.js'
 import { emptyLayer, type Layer, layerOfObject } from './layer.js'
@@ -32,9 +32,35 @@ export interface FileLayer extends Layer {
 export async function layerOfFile(cwd: string, named?: string): Promise<FileLayer> {
   if (named !== undefined) return readSettings(resolve(cwd, named), named, 'flag --config')
   const [found, ...others] = await findFiles(cwd)
-  if (found === undefined) return { ...emptyLayer, file: undefined, isRead: true }
+  const misnamed = (await misnamedFiles(cwd)).map(notLookedFor)
+  if (found === undefined) return { ...emptyLayer, warnings: misnamed, file: undefined, isRead: true }
   const layer = await readSettings(join(cwd, found), found, `file ${found}`)
-  return { ...layer, warnings: [...layer.warnings, ...others.map(other => notRead(other, found))] }
+  return { ...layer, warnings: [...layer.warnings, ...others.map(other => notRead(other, found)), ...misnamed] }
+}
+
+const folders = ['', 'config/', '.config/']
+const nearlyOurs = new RegExp(`^\\.?${fileName}(rc|\\.config)?\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)$`)
+
+/** Files that look as if they were meant for us and are in none of the search places. */
+async function misnamedFiles(cwd: string): Promise<string[]> {
+  const lists = await Promise.all(
+    folders.map(async folder => {
+      const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
+      return entries.filter(entry => entry.isFile()).map(({ name }) => ({ name, place: `${folder}${name}` }))
+    })
+  )
+  return lists
+    .flat()
+    .filter(({ name, place }) => nearlyOurs.test(name) && !searchPlaces.includes(place))
+    .map(({ place }) => place)
+}
+
+function notLookedFor(place: string): Problem {
+  const { ext } = parse(place)
+  const name = `${fileName}.config${extensions.includes(ext) ? ext : '.yaml'}`
+  const named = extensions.includes(ext) ? `, or name it by --config ${place}` : ''
+  const message = `is not read, because no settings are looked for under this name; call the file ${name}${named}`
+  return { key: place, origin: 'working directory', message }
 }
 
 function notRead(place: string, found: string): Problem {

@@ -70,6 +70,28 @@ test('warnings are log lines', async t => {
   t.regex(String(warning?.msg), /did you mean PLATFORM_AUTH_MODE\?/)
 })
 
+test('a start warns of what check would find without the network', async t => {
+  const port = await unusedPort()
+  const { log } = await started(t, ['--port', String(port), '--wwwroot', 'pages'], {
+    env: { ...enough, PLATFORM_ISSUER: 'http://127.0.0.1:1' },
+    files: { 'pages/app.html': '', 'platform-auth-server.yaml': 'mode: dual' }
+  })
+  const warnings = log().filter(({ event }) => event === 'setting_warning')
+  t.deepEqual(
+    warnings.map(({ setting, origin }) => [setting, origin]),
+    [
+      ['platform-auth-server.yaml', 'working directory'],
+      ['platform.callbackUrl', 'variable PLATFORM_CALLBACK_URL'],
+      ['wwwroot', 'flag --wwwroot']
+    ]
+  )
+  t.is(
+    warnings[1]?.msg,
+    `The callback URL leads to port 8080, but the server listens on port ${port}. Make them the same (--port 8080), unless a proxy connects them.`
+  )
+  t.regex(String(warnings[2]?.msg), /^There is no \S+\/pages\/index\.html to read: .* Put one there/)
+})
+
 test('wrong settings are listed together, without a stack trace, and the code is 2', async t => {
   const { code, output, errors } = await run(t, [], { env: { PORT: 'x', SERVER_SESSION_SECRET: 'hunter2' } })
   t.is(code, 2)
@@ -90,6 +112,14 @@ test('wrong settings are listed together, without a stack trace, and the code is
   )
   t.false(errors.includes('hunter2'))
 })
+
+async function unusedPort(): Promise<number> {
+  const probe = createServer().listen(0)
+  await until(() => probe.listening)
+  const { port } = probe.address() as AddressInfo
+  await new Promise(resolve => probe.close(resolve))
+  return port
+}
 
 async function takenPort(t: ExecutionContext): Promise<number> {
   const other = createServer().listen(0)

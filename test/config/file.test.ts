@@ -231,3 +231,29 @@ for (const [place, text] of Object.entries(notOurs)) {
     t.false(existsSync(join(cwd, 'executed')))
   })
 }
+
+for (const [name, advice] of [
+  [
+    'platform-auth-server.yaml',
+    'call the file platform-auth-server.config.yaml, or name it by --config platform-auth-server.yaml'
+  ],
+  ['platform-auth-server.config.ts', 'call the file platform-auth-server.config.yaml'],
+  ['.platform-auth-serverrc.toml', 'call the file platform-auth-server.config.yaml'],
+  [
+    'config/platform-auth-server.json',
+    'call the file platform-auth-server.config.json, or name it by --config config/platform-auth-server.json'
+  ]
+] as const) {
+  test(`a settings file under a name that is not looked for is a warning: ${name}`, async t => {
+    const { config, file, warnings } = await load(t, { files: { [name]: '{"port":1005}' } })
+    t.is(config.port, 8080)
+    t.is(file, undefined)
+    const message = `is not read, because no settings are looked for under this name; ${advice}`
+    t.deepEqual(warnings, [{ key: name, origin: 'working directory', message }])
+  })
+}
+
+test('other files that carry the name are left alone', async t => {
+  const files = { 'platform-auth-server-0.1.0.tgz': '', 'platform-auth-server.log': '', 'platform-auth-server.md': '' }
+  t.deepEqual((await load(t, { files })).warnings, [])
+})

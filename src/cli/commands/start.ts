@@ -7,6 +7,7 @@ import { type HeldSignals, holdSignals } from '../held-signals.js'
 import { listenError } from '../listen-error.js'
 import { reloadSecretsOnHangup } from '../reload.js'
 import { untilStopped } from '../signals.js'
+import { startWarnings } from '../start-warnings.js'
 
 export const start: Command = async function start(invocation) {
   const signals = holdSignals(invocation.terminal)
@@ -28,14 +29,15 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
     import('../../log.js'),
     import('../../start.js')
   ])
-  const { config, warnings } = await loadConfig(sources)
+  const loaded = await loadConfig(sources)
+  const { config } = loaded
   const isTerminal = terminal.stdout.isTTY === true
   const log = await createLog({ ...config.log, pretty: config.log.pretty ?? isTerminal }, terminal.log)
 
   const stopWatching = endOnUncaughtErrors(terminal, log)
   try {
-    for (const { key, origin, message } of warnings) {
-      log.warn({ event: 'setting_warning', setting: key, origin }, `${key} ${message}`)
+    for (const { setting, origin, message } of await startWarnings(loaded)) {
+      log.warn({ event: 'setting_warning', setting, origin }, message)
     }
     for (const { message, next } of tls(terminal.env)) log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
     const server = await startServer(config, { log, demo: demo ?? false }).catch((error: unknown) => {
