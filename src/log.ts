@@ -12,7 +12,17 @@ export async function createLog({ level, pretty }: Config['log'], output?: Desti
   const lines = output ?? standardOutput()
   if (!isPretty) return pino(options, lines)
   const { default: prettyStream } = await import('pino-pretty')
-  return pino(options, prettyStream({ destination: writableOf(lines) }))
+  const forPeople = prettyStream({ destination: writableOf(lines) })
+  return pino(options, { write: line => void forPeople.write(shortRequest(line)) })
+}
+
+/** Shortens the event of a request to one line for people. Other events keep their fields. */
+function shortRequest(line: string): string {
+  const entry = JSON.parse(line) as Record<string, unknown>
+  if (entry.event !== 'request') return line
+  const { level, time, method, path, status = 'no answer', duration_ms, aborted } = entry
+  const msg = `${method} ${path} ${status} in ${duration_ms} ms${aborted ? ', given up by the client' : ''}`
+  return `${JSON.stringify({ level, time, msg })}\n`
 }
 
 // sonic-boom pauses the process for a tenth of a second before each.

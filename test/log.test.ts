@@ -2,8 +2,9 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import test, { type Implementation } from 'ava'
-import { standardOutput } from '#src/log.js'
+import { createLog, standardOutput } from '#src/log.js'
 import { eventually } from './helpers/eventually.js'
 import { collectLogs } from './helpers/logs.js'
 import { testWhere } from './helpers/requirement.js'
@@ -88,4 +89,18 @@ test('of an error that nobody foresaw the log holds what it says and where it ca
   t.regex(err.message ?? '', /the platform did not answer.*refused/)
   t.regex(err.stack ?? '', /log\.test\.[jt]s/)
   t.notRegex(lines.join(), /Bearer/)
+})
+
+test('for people a request is one line, and other events keep their fields', async t => {
+  const lines: string[] = []
+  const output = { write: (text: string) => void lines.push(stripVTControlCharacters(text)) }
+  const log = await createLog({ level: 'info', pretty: true, requests: true }, output)
+  const request = { event: 'request', request_id: 'x', method: 'GET', path: '/a', duration_ms: 3, client: '::1' }
+  log.info({ ...request, status: 200, aborted: false }, 'request')
+  log.info({ ...request, aborted: true }, 'request')
+  log.warn({ event: 'setting_warning', setting: 'port' }, 'look')
+  await eventually(() => lines.join('').includes('setting: "port"'))
+  const [first, second] = lines.join('').split('\n')
+  t.regex(first ?? '', /^\[.*\] INFO: GET \/a 200 in 3 ms$/)
+  t.regex(second ?? '', /^\[.*\] INFO: GET \/a no answer in 3 ms, given up by the client$/)
 })

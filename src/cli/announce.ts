@@ -1,19 +1,32 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/settings.js'
 import type { RunningServer } from '../start.js'
-import type { Output } from './terminal.js'
+import { coloursFor } from './colours.js'
+import type { Terminal } from './terminal.js'
 import { version } from './version.js'
 
 type Started = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
 
-/** Says that the server runs: one line for a person at a terminal, one event for a log. */
-export function announce({ mode }: Config, { url, callbackUrl, demoUrl }: Started, to: Output | Logger): void {
-  if ('write' in to) {
-    const facts = [`platform-auth-server ${version()} (${mode}) at ${url}`, `callback URL to register: ${callbackUrl}`]
-    if (demoUrl !== undefined) facts[1] = `sign in as anyone, the identity provider is a demo at ${demoUrl}`
-    to.write(`${facts.join(' - ')}\n`)
-  } else {
-    const demo = demoUrl === undefined ? {} : { demo: demoUrl }
-    to.info({ event: 'server_started', url, mode, callbackUrl, version: version(), ...demo }, 'listening')
-  }
+/** Tells a person at a terminal that the server runs: the address to open, and the settings people ask about first. */
+export function announceOnTerminal(
+  { mode, wwwroot }: Config,
+  { url, callbackUrl, demoUrl }: Started,
+  terminal: Pick<Terminal, 'stdout' | 'env'>
+): void {
+  const { bold, dim, green, cyan } = coloursFor(terminal)
+  const facts: readonly (readonly [name: string, text: string])[] = [
+    ['Open', cyan(`${url}/`)],
+    ['Mode', mode],
+    ['Pages', wwwroot ?? 'the starter page; put your own into ./wwwroot'],
+    ['Callback', `${callbackUrl}${demoUrl === undefined ? dim(' (to be registered)') : ''}`],
+    ...(demoUrl === undefined ? [] : [['Demo', `sign in as anyone; the provider is ${demoUrl}`] as const])
+  ]
+  const lines = facts.map(([name, text]) => `  ${green('➜')}  ${bold(`${name}:`.padEnd(10))} ${text}\n`)
+  terminal.stdout.write(`\n  ${bold(`platform-auth-server ${version()}`)}\n\n${lines.join('')}\n`)
+}
+
+/** The same as one event of the log. */
+export function announceInLog({ mode }: Config, { url, callbackUrl, demoUrl }: Started, log: Logger): void {
+  const demo = demoUrl === undefined ? {} : { demo: demoUrl }
+  log.info({ event: 'server_started', url, mode, callbackUrl, version: version(), ...demo }, 'listening')
 }

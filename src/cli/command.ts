@@ -24,6 +24,8 @@ export interface CommandEntry {
   /** As commander writes them, with the words a shell may offer. */
   readonly argument?: { readonly syntax: string; readonly choices: readonly string[] }
   readonly options?: readonly { readonly flags: string; readonly summary: string }[]
+  /** The flags of the settings are in its help, too. */
+  readonly takesSettings?: true
   readonly load: () => Promise<Command>
 }
 

@@ -4,11 +4,13 @@
  * at once.
  */
 import { CommanderError } from 'commander'
-import { ConfigError } from '../config/errors.js'
+import { ConfigError, notGiven } from '../config/errors.js'
 import { flagName } from '../config/flags.js'
+import { required, settingKeys, settingOf } from '../config/settings.js'
 import { commands, defaultCommand } from './commands/index.js'
 import { messageOf, RunError, UsageError } from './errors.js'
 import { exitCodes } from './exit-codes.js'
+import { columnsOf, wrapLines } from './layout.js'
 import { ownOptions, settingOptions } from './options.js'
 import { watchOutput } from './output.js'
 import { createProgram } from './program.js'
@@ -22,7 +24,7 @@ export async function main(terminal: Terminal = processTerminal()): Promise<numb
   const program = createProgram(terminal, async (command, invocation) => {
     const run = await command.load()
     code = await run(invocation)
-    // What a server said at its start is not what it runs for.
+    // A failure to write to the standard output does not change the exit code of a server that ran.
     if (command !== defaultCommand) await output.taken()
   })
   try {
@@ -38,8 +40,23 @@ function report(error: unknown, { stderr }: Terminal): number {
   const cause = error instanceof CommanderError ? usageErrorOf(error) : error
   const isMisuse = cause instanceof UsageError || cause instanceof ConfigError
   const isForeseen = isMisuse || cause instanceof RunError
-  stderr.write(`${isForeseen ? '' : 'platform-auth-server failed: '}${messageOf(cause)}\n`)
+  const message = `${isForeseen ? '' : 'platform-auth-server failed: '}${messageOf(cause)}`
+  stderr.write(`${wrapLines(isNothingSet(cause) ? `${firstSteps}\n\n${message}` : message, columnsOf(stderr))}\n`)
   return isMisuse ? exitCodes.misused : exitCodes.failed
+}
+
+const firstSteps = [
+  'Nothing is set yet. There are two ways on:',
+  '  npx platform-auth-server --demo   needs no settings and no account',
+  '  npx platform-auth-server init     writes the settings files to fill in'
+].join('\n')
+
+/** True when all required settings are missing and nothing else is wrong. */
+function isNothingSet(error: unknown): boolean {
+  if (!(error instanceof ConfigError)) return false
+  const needed = settingKeys.filter(key => settingOf(key).default === required)
+  const isMissing = (key: string) => error.problems.some(problem => problem.key === key && problem.origin === notGiven)
+  return error.problems.length === needed.length && needed.every(isMissing)
 }
 
 function usageErrorOf(error: CommanderError): UsageError {

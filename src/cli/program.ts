@@ -3,12 +3,13 @@ import type { Flags } from '../config/flags.js'
 import { defaultText, settingOf } from '../config/settings.js'
 import type { CommandEntry, Invocation } from './command.js'
 import { commands, defaultCommand } from './commands/index.js'
+import { wrap } from './layout.js'
 import { type CommandLineOption, ownOptions, settingOptions, settingsWithoutFlag } from './options.js'
 import type { Terminal } from './terminal.js'
 import { unknownWord } from './unknown-word.js'
 import { version } from './version.js'
 
-/** The command line as commander understands it. `run` is called with the command that was asked for. */
+/** The command line for commander. `run` is called with the command that was given. */
 export function createProgram(
   terminal: Terminal,
   run: (command: CommandEntry, invocation: Invocation) => Promise<void>
@@ -24,12 +25,12 @@ export function createProgram(
       writeOut: text => void terminal.stdout.write(text),
       // Errors are thrown and said once, in main.
       writeErr: () => {},
-      getOutHelpWidth: () => Math.min(terminal.stdout.columns ?? 100, 120)
+      getOutHelpWidth: () => helpColumns(terminal)
     })
     .allowExcessArguments()
-    // commander's own takes a command it does not know for a wish to be shown everything, as an error.
+    // The help command of commander answers an unknown command by printing the full help as an error.
     .helpCommand(false)
-    .addHelpText('after', epilogue)
+    .addHelpText('after', () => epilogue(helpColumns(terminal)))
   for (const option of options) program.addOption(toCommander(option))
 
   const invoke = (entry: CommandEntry, args: readonly string[], own: Record<string, unknown>) => {
@@ -46,6 +47,7 @@ export function createProgram(
   for (const entry of commands) {
     const command = program.command(entry.name).description(entry.summary).allowExcessArguments(false)
     if (entry.argument) command.argument(entry.argument.syntax)
+    if (entry.takesSettings) command.configureHelp({ showGlobalOptions: true })
     for (const option of entry.options ?? []) command.option(option.flags, option.summary)
     command.action(() => invoke(entry, command.args, command.opts()))
   }
@@ -63,7 +65,7 @@ function toCommander({ flags, summary, note, group, hidden }: CommandLineOption)
   return hidden ? option.hideHelp() : option
 }
 
-/** What stands on the command line, without the defaults commander makes up for `--no-` flags. */
+/** The options of the command line, without the defaults that commander invents for `--no-` flags. */
 function givenOptions(program: Commander): Record<string, unknown> {
   const all = Object.entries(program.opts())
   return Object.fromEntries(all.filter(([name]) => program.getOptionValueSource(name) === 'cli'))
@@ -77,21 +79,39 @@ function settingsAmong(given: Record<string, unknown>, options: readonly Command
   return Object.fromEntries(pairs) as Flags
 }
 
-function epilogue(): string {
-  const rows = settingsWithoutFlag().map(key => [
-    settingOf(key).env,
-    `${settingOf(key).summary} (default ${defaultText(key)})`
-  ])
-  const width = Math.max(...rows.map(([name]) => name?.length ?? 0))
+const examples: readonly (readonly [command: string, purpose: string])[] = [
+  ['npx platform-auth-server --demo --mode dual', 'try it, without an account'],
+  ['npx platform-auth-server init', 'write the settings files'],
+  ['npx platform-auth-server check', 'try the settings at the provider']
+]
+
+function helpColumns({ stdout }: Terminal): number {
+  return Math.min(stdout.columns ?? 100, 120)
+}
+
+function epilogue(columns: number): string {
+  const variables = settingsWithoutFlag().map(
+    key => [settingOf(key).env, `${settingOf(key).summary} (default ${defaultText(key)})`] as const
+  )
+  const paragraphs = [
+    'Every setting can also stand in a file in the working directory, such as platform-auth-server.config.yaml or ' +
+      '.platform-auth-serverrc.json. Variables can stand in .env, and a secret in a file that <variable>_FILE names. ' +
+      'A flag outranks a variable, a variable a file, and a file the default.',
+    'Exit codes: 0 fine, 1 it failed while running, 2 the settings or the command line are wrong.'
+  ]
   return [
     '',
     'Settings without a flag, by variable:',
-    ...rows.map(([name = '', text]) => `  ${name.padEnd(width)}  ${text}`),
+    ...list(variables, columns),
     '',
-    'Every setting can also stand in a file in the working directory, such as platform-auth-server.config.yaml or',
-    '.platform-auth-serverrc.json; variables can stand in .env, and a secret in a file that <variable>_FILE names.',
-    'A flag outranks a variable, a variable a file, a file the default.',
-    '',
-    'Exit codes: 0 fine, 1 it failed while running, 2 the settings or the command line are wrong.'
+    ...paragraphs.flatMap(paragraph => [wrap(paragraph, columns), '']),
+    'Examples:',
+    ...list(examples, columns)
   ].join('\n')
+}
+
+/** Two columns, the second one wrapped. */
+function list(rows: readonly (readonly [name: string, text: string])[], columns: number): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length))
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${wrap(text, columns, width + 4)}`)
 }

@@ -2,10 +2,13 @@
 export interface Problem {
   /** The setting, variable or flag meant. */
   readonly key: string
-  /** Where the value came from: `flag --port`, `variable PORT`, `file x.yaml`, `default`, or `not given`. */
+  /** The source of the value: `flag --port`, `variable PORT`, `file x.yaml`, `default`, or `not given`. */
   readonly origin: string
   readonly message: string
 }
+
+/** The origin of a required setting that nobody gave. */
+export const notGiven = 'not given'
 
 /** The settings cannot be used. Carries every problem at once, so that nobody mends them one start at a time. */
 export class ConfigError extends Error {

@@ -1,7 +1,7 @@
 import { type Checked, checkValue } from './check-value.js'
 import { demoCallbackUrl, demoOrigin, demoOverrides } from './demo.js'
 import { type Environment, layerOfEnvironment } from './environment.js'
-import type { Problem } from './errors.js'
+import { notGiven, type Problem } from './errors.js'
 import { exposedFile, type SecretFile } from './exposed-files.js'
 import { type FileLayer, layerOfFile } from './file.js'
 import { type Flags, flagName, layerOfFlags } from './flags.js'
@@ -128,7 +128,7 @@ async function settle(key: SettingKey, { given, emptyAt }: Picked, cwd: string):
   if (key === 'wwwroot') return { origin: atDefault, ...(await ownFolder(cwd)) }
   const value = settingOf(key).default
   if (value !== required) return { origin: atDefault, value }
-  return emptyAt ? { origin: emptyAt, missing: 'empty' } : { origin: 'not given', missing: 'absent' }
+  return emptyAt ? { origin: emptyAt, missing: 'empty' } : { origin: notGiven, missing: 'absent' }
 }
 
 function sayWhy(key: SettingKey, why: { refused: string } | { missing: 'empty' | 'absent' }): string {

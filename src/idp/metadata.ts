@@ -39,6 +39,12 @@ export const APS = {
   endSessionEndpoint: 'https://developer.api.autodesk.com/authentication/v2/logout'
 } as const
 
+/** The endpoint of APS that stands in for a setting such as `platform.tokenEndpoint`; undefined for other settings. */
+export function defaultEndpoint(key: string): string | undefined {
+  const name = key.replace(/^platform\./, '')
+  return name.endsWith('Endpoint') && name in APS ? APS[name as keyof typeof APS] : undefined
+}
+
 /** Gives the metadata, fetching it at the first call if it must be discovered; a failure is tried again at the next. */
 export function createMetadata(platform: Endpoints, transport: Transport): () => Promise<ProviderMetadata> {
   const { issuer } = platform

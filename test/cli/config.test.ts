@@ -1,7 +1,7 @@
 import test from 'ava'
 import { settingKeys } from '#src/config/settings.js'
 import { clientSecret, enough, sessionSecret } from '../config/given.js'
-import { run } from './shell.js'
+import { run, withoutColours } from './shell.js'
 
 const secrets = { ...enough, REDIS_URL: 'redis://user:hunter2@cache.example:6379/1', PORT: '9000' }
 
@@ -12,10 +12,9 @@ test('config shows every setting with its value and its origin, on one line each
   })
   t.is(code, 0)
   t.is(errors, '')
-  const lines = output
-    .trimEnd()
-    .split('\n')
-    .map(line => line.split(/ {2,}/))
+  const [file, table = ''] = output.trimEnd().split('\n\n')
+  t.regex(file ?? '', /^Settings file: \S+\.platform-auth-serverrc\.json$/)
+  const lines = table.split('\n').map(line => line.split(/ {2,}/))
   t.deepEqual(
     lines.map(([key]) => key),
     [...settingKeys]
@@ -71,4 +70,30 @@ test('config shows what it found also when the server would not start with it', 
   t.regex(output, /^platform\.callbackUrl +\(not usable\) +not given$/m)
   t.regex(errors, /platform\.callbackUrl \(not given\): is required/)
   t.regex(errors, /Also noticed:\n {2}PLATFORM_CALLBACK_URI .*did you mean PLATFORM_CALLBACK_URL\?/)
+})
+
+test('config shows the addresses of the endpoints in effect', async t => {
+  const { output } = await run(t, ['config'], { env: { ...enough, PLATFORM_TOKEN_ENDPOINT: 'https://id.example/t' } })
+  t.regex(output, /^Settings file: none found\n\n/)
+  t.regex(output, /^platform\.authorizationEndpoint +https:\/\/developer\.api\.autodesk\.com\/\S+authorize +default$/m)
+  t.regex(output, /^platform\.tokenEndpoint +https:\/\/id\.example\/t +variable PLATFORM_TOKEN_ENDPOINT$/m)
+  const discovered = await run(t, ['config'], { env: { ...enough, PLATFORM_ISSUER: 'https://id.example' } })
+  t.regex(discovered.output, /^platform\.tokenEndpoint +\(discovered at https:\/\/id\.example\) +default$/m)
+})
+
+test('config on a narrow terminal breaks no word, and names the origins that are not the default', async t => {
+  const { output } = await run(t, ['config', '--no-pkce'], { env: secrets, isTTY: true, columns: 80 })
+  const text = withoutColours(output)
+  for (const line of text.split('\n')) t.true(line.length <= 80, line)
+  t.regex(text, /^port = 9000\n {4}variable PORT\n/m)
+  t.regex(text, /^mode = single\nport/m)
+  t.regex(text, /^platform\.authorizationEndpoint =\n {4}https:\/\/developer\S+authorize$/m)
+})
+
+test('config has colours on a terminal, and none with NO_COLOR or in a pipe', async t => {
+  const colour = '\u001b['
+  t.true((await run(t, ['config'], { env: secrets, isTTY: true, columns: 80 })).output.includes(colour))
+  const without = await run(t, ['config'], { env: { ...secrets, NO_COLOR: '1' }, isTTY: true, columns: 80 })
+  t.false(without.output.includes(colour))
+  t.false((await run(t, ['config'], { env: secrets })).output.includes(colour))
 })

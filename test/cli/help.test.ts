@@ -54,8 +54,18 @@ test('help says what --help says', async t => {
 
 test('--help fits the terminal it is printed on', async t => {
   const { output } = await run(t, ['--help'], { isTTY: true, columns: 80 })
-  const flags = output.slice(0, output.indexOf('Settings without a flag'))
-  for (const line of flags.split('\n')) t.true(line.length <= 80, line)
+  for (const line of output.split('\n')) t.true(line.length <= 80, line)
+})
+
+test('--help ends with three examples, and the help of a command has the flags that it takes', async t => {
+  const { output } = await run(t, ['--help'])
+  const [, examples = ''] = output.split('\nExamples:\n')
+  t.is(examples.trim().split('\n').length, 3)
+  for (const name of ['start', 'check', 'config', 'init']) {
+    const own = (await run(t, [name, '--help'])).output
+    for (const flag of ['--mode', '--port', '--config']) t.true(own.includes(`${flag} <`), `${name} ${flag}`)
+  }
+  t.false((await run(t, ['secret', '--help'])).output.includes('--port'))
 })
 
 test('--version is that of the package', async t => {

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { PassThrough, Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import type { ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
 import type { Terminal } from '#src/cli/terminal.js'
@@ -75,6 +76,10 @@ function collector() {
     }
   })
   return { stream, text: () => chunks.join('') }
+}
+
+export function withoutColours(text: string): string {
+  return stripVTControlCharacters(text)
 }
 
 /** Waits until something is true, for things that have no promise of their own. */

@@ -12,7 +12,7 @@ import { testWhere } from '../helpers/requirement.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { run, type ShellOptions, shell, until } from './shell.js'
+import { run, type ShellOptions, shell, until, withoutColours } from './shell.js'
 
 // Port 1 answers nobody, so no test reaches for the real provider.
 const env = { ...enough, PORT: '0', PLATFORM_ISSUER: 'http://127.0.0.1:1' }
@@ -39,14 +39,30 @@ async function loginAddress(line: Record<string, unknown> | undefined): Promise<
   return new URL(headers.location ?? '')
 }
 
-test('on a terminal one line tells address, mode and the callback URL to register', async t => {
+test('on a terminal a few lines tell the address, the mode, the pages and the callback URL to register', async t => {
   const { output, log, ended, stop } = await started(t, ['--mode', 'dual'], { isTTY: true })
-  const address = /^platform-auth-server \S+ \(dual\) at (http:\S+) - callback URL to register: (\S+)\n$/.exec(output())
-  t.is(address?.[2], enough.PLATFORM_CALLBACK_URL)
-  t.is((await fetch(`${address?.[1]}/healthz`)).status, 200)
+  const lines = withoutColours(output())
+    .split('\n')
+    .map(line => line.trim().replace(/ +/g, ' '))
+  t.regex(lines[1] ?? '', /^platform-auth-server \d+\.\d+\.\d+$/)
+  const [, url = ''] = /^➜ Open: (http:\S+)\/$/.exec(lines[3] ?? '') ?? []
+  t.is(lines[4], '➜ Mode: dual')
+  t.regex(lines[5] ?? '', /^➜ Pages: \/\S+\/wwwroot$/)
+  t.is(lines[6], `➜ Callback: ${enough.PLATFORM_CALLBACK_URL} (to be registered)`)
+  t.is((await fetch(`${url}/healthz`)).status, 200)
   t.deepEqual(log(), [])
   stop()
   t.is(await ended, 0)
+})
+
+test('with nothing set the first words are the ways on', async t => {
+  const { code, errors } = await run(t, [])
+  t.is(code, 2)
+  const [first, demo, init] = errors.split('\n')
+  t.is(first, 'Nothing is set yet. There are two ways on:')
+  t.regex(demo ?? '', /^ {2}npx platform-auth-server --demo /)
+  t.regex(init ?? '', /^ {2}npx platform-auth-server init /)
+  t.notRegex((await run(t, [], { env: { PORT: 'x' } })).errors, /Nothing is set/)
 })
 
 test('elsewhere one JSON line tells the same', async t => {
@@ -218,7 +234,7 @@ test('nothing of the real provider is left in the settings of a demo', async t =
 
 test('a demo on a terminal says where its provider is', async t => {
   const { output } = await started(t, ['--demo', '--port', '0', '--demo-port', '0'], { isTTY: true, env: {} })
-  t.regex(output(), /^platform-auth-server \S+ \(single\) at \S+ - .* demo at http:\/\/127\.0\.0\.1:\d+\n$/)
+  t.regex(withoutColours(output()), /Demo: +sign in as anyone; the provider is http:\/\/127\.0\.0\.1:\d+\n/)
 })
 
 test('wrong settings are found before a demo starts', async t => {

@@ -1,5 +1,7 @@
-import type { Output } from '../terminal.js'
-import type { Finding } from './finding.js'
+import { coloursFor } from '../colours.js'
+import { columnsOf, wrap } from '../layout.js'
+import type { Terminal } from '../terminal.js'
+import type { Finding, Status } from './finding.js'
 
 export interface Report {
   add(finding: Finding): void
@@ -7,22 +9,47 @@ export interface Report {
   hasFailed(): boolean
 }
 
-/** One line a finding as they come in, or one JSON object at the end. */
-export function createReport(output: Output, isJson: boolean): Report {
+const statusWidth = 'warning'.length + 2
+const checkWidth = 'endpoints'.length + 2
+
+/** Each finding as it comes in and a summary at the end, or one JSON object at the end. */
+export function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean): Report {
+  const { stdout } = terminal
   const findings: Finding[] = []
-  const hasFailed = () => findings.some(({ status }) => status === 'failed')
+  const { green, yellow, red, bold } = coloursFor(terminal)
+  const colourOf: Readonly<Record<Status, (text: string) => string>> = { ok: green, warning: yellow, failed: red }
+  const count = (wanted: Status) => findings.filter(({ status }) => status === wanted).length
+  const hasFailed = () => count('failed') > 0
+
+  function textOf({ check, status, message, next }: Finding): string {
+    const text = `${message}${next === undefined ? '' : ` Next: ${next}`}`
+    const indent = statusWidth + checkWidth
+    return `${colourOf[status](status.padEnd(statusWidth))}${check.padEnd(checkWidth)}${wrap(text, columnsOf(stdout), indent)}`
+  }
+
+  function summary(): string {
+    const counts = `${count('ok')} ok, ${plural(count('warning'), 'warning')}, ${count('failed')} failed.`
+    const [colour, advice] = hasFailed()
+      ? [red, 'Correct what failed, then run check again.']
+      : count('warning') > 0
+        ? [yellow, 'The server can run; look at the warnings first.']
+        : [green, 'The server can run with these settings.']
+    return wrap(`${counts} ${advice}`, columnsOf(stdout)).replace(counts, bold(colour(counts)))
+  }
+
   return {
     hasFailed,
     add(finding) {
       findings.push(finding)
-      if (!isJson) output.write(`${lineOf(finding)}\n`)
+      if (!isJson) stdout.write(`${textOf(finding)}\n`)
     },
     end() {
-      if (isJson) output.write(`${JSON.stringify({ ok: !hasFailed(), findings }, undefined, 2)}\n`)
+      if (isJson) stdout.write(`${JSON.stringify({ ok: !hasFailed(), findings }, undefined, 2)}\n`)
+      else stdout.write(`\n${summary()}\n`)
     }
   }
 }
 
-function lineOf({ check, status, message, next }: Finding): string {
-  return `${status.padEnd(7)}  ${check.padEnd(9)}  ${message}${next === undefined ? '' : ` Next: ${next}`}`
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -12,7 +12,7 @@ import { listenError } from '../listen-error.js'
 
 export const check: Command = async function check(invocation) {
   const { terminal, options } = invocation
-  const report = createReport(terminal.stdout, options.json === true)
+  const report = createReport(terminal, options.json === true)
   try {
     await withSettings(invocation, async loaded => {
       for await (const finding of findings(loaded, terminal.env)) report.add(finding)

@@ -1,43 +1,70 @@
 import { ConfigError } from '../../config/errors.js'
 import { type Resolution, resolveSettings } from '../../config/resolve.js'
-import { type SettingKey, settingKeys } from '../../config/settings.js'
+import { type SettingKey, settingKeys, type Values } from '../../config/settings.js'
 import { shownText, shownValue } from '../../config/show.js'
+import { defaultEndpoint } from '../../idp/metadata.js'
+import { type Colours, coloursFor } from '../colours.js'
 import { type Command, sourcesOf } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
+import { columnsOf, wrap, wrapLines } from '../layout.js'
 
-/** Shows everything it found even if the server would not start with it: that is when one wants to look. */
+/** Shows all settings also when the server would not start with them, because that is when people look. */
 export const config: Command = async function config(invocation) {
-  const { stdout, stderr } = invocation.terminal
+  const { terminal, options } = invocation
+  const { stdout, stderr } = terminal
   const resolution = await resolveSettings(sourcesOf(invocation))
-  const { problems, warnings } = resolution
-  if (invocation.options.json) stdout.write(`${JSON.stringify(asJson(resolution), undefined, 2)}\n`)
+  const { problems, warnings, file } = resolution
+  if (options.json) stdout.write(`${JSON.stringify(asJson(resolution), undefined, 2)}\n`)
   else {
-    stdout.write(asTable(resolution))
-    if (problems.length + warnings.length > 0) stderr.write(`${new ConfigError(problems, warnings).message}\n`)
+    stdout.write(`Settings file: ${file ?? 'none found'}\n\n`)
+    stdout.write(asText(resolution, columnsOf(stdout), coloursFor(terminal)))
+    if (problems.length + warnings.length > 0) {
+      stderr.write(`${wrapLines(new ConfigError(problems, warnings).message, columnsOf(stderr))}\n`)
+    }
   }
   return problems.length > 0 ? exitCodes.misused : exitCodes.fine
 }
 
-function asTable({ values, origins, problems }: Resolution): string {
+interface Row {
+  readonly key: SettingKey
+  readonly text: string
+  readonly origin: string
+}
+
+/** A table where it fits, and otherwise `key = value`, with a second line for an origin other than the default. */
+function asText({ values, origins, problems }: Resolution, columns: number | undefined, colours: Colours): string {
   const refused = new Set(problems.map(problem => problem.key))
-  const text = (key: SettingKey) =>
-    values[key] === undefined && refused.has(key) ? '(not usable)' : shownText(key, values)
-  const rows = settingKeys.map(key => [key, text(key), origins[key]] as const)
-  const widths = [0, 1].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)))
-  return rows
-    .map(
-      row =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`
-    )
-    .join('')
+  const rows = settingKeys.map((key): Row => {
+    const isRefused = values[key] === undefined && refused.has(key)
+    return { key, text: isRefused ? '(not usable)' : textInEffect(key, values), origin: origins[key] }
+  })
+  const width = (column: keyof Row) => Math.max(...rows.map(row => row[column].length))
+  const [keyWidth, textWidth] = [width('key'), width('text')]
+  const isTable = columns === undefined || keyWidth + textWidth + width('origin') + 4 <= columns
+  const { bold, dim } = colours
+  const asTableRow = ({ key, text, origin }: Row) =>
+    `${bold(key.padEnd(keyWidth))}  ${text.padEnd(textWidth)}  ${dim(origin)}\n`
+  const asLines = ({ key, text, origin }: Row) => {
+    const assignment = wrap(`${key} = ${text}`, columns, 4).replace(key, bold(key))
+    return origin === 'default' ? `${assignment}\n` : `${assignment}\n    ${dim(wrap(origin, columns, 4))}\n`
+  }
+  return rows.map(isTable ? asTableRow : asLines).join('')
+}
+
+/** Without an endpoint of its own, a setting shows the built-in endpoint, or says where it will be discovered. */
+function textInEffect(key: SettingKey, values: Values): string {
+  const { 'platform.issuer': issuer } = values
+  const isEndpoint = defaultEndpoint(key) !== undefined && values[key] === undefined
+  if (isEndpoint && issuer !== undefined) return `(discovered at ${issuer})`
+  return (isEndpoint && defaultEndpoint(key)) || shownText(key, values)
+}
+
+function valueInEffect(key: SettingKey, values: Values): unknown {
+  const builtIn = values['platform.issuer'] === undefined ? defaultEndpoint(key) : undefined
+  return shownValue(key, values) ?? builtIn ?? null
 }
 
 function asJson({ values, origins, problems, warnings, file }: Resolution): object {
-  const settings = settingKeys.map(
-    key => [key, { value: shownValue(key, values) ?? null, origin: origins[key] }] as const
-  )
+  const settings = settingKeys.map(key => [key, { value: valueInEffect(key, values), origin: origins[key] }] as const)
   return { settings: Object.fromEntries(settings), file: file ?? null, problems, warnings }
 }

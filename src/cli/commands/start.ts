@@ -1,4 +1,4 @@
-import { announce } from '../announce.js'
+import { announceInLog, announceOnTerminal } from '../announce.js'
 import { tls } from '../check/tls.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { endOnUncaughtErrors } from '../crash.js'
@@ -43,7 +43,8 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
     const server = await startServer(config, { log, demo: demo ?? false }).catch((error: unknown) => {
       throw listenError(error)
     })
-    announce(config, server, isTerminal ? terminal.stdout : log)
+    if (isTerminal) announceOnTerminal(config, server, terminal)
+    else announceInLog(config, server, log)
     const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(sources), log)
     const { exit, stderr } = terminal
     return await untilStopped({ onSignal, exit, stderr }, () => server.close()).finally(stopReloading)

@@ -68,9 +68,12 @@ test('the demo has an end-session page too', async t => {
 })
 
 test('one failed finding makes the exit code 1, a warning does not', async t => {
-  t.is((await checkAt(t)).code, 0)
+  const right = await checkAt(t)
+  t.is(right.code, 0)
+  t.regex(right.summary, /^\d+ ok, [1-9]\d* warnings?, 0 failed\. The server can run; look at the warnings first\.$/)
   const wrong = await checkAt(t, { env: () => ({ PLATFORM_CLIENT_SECRET: 'wrong' }) })
   t.is(wrong.code, 1)
+  t.regex(wrong.summary, /, [1-9] failed\. Correct what failed, then run check again\.$/)
 })
 
 test('--json tells a script the same', async t => {

@@ -21,22 +21,22 @@ export interface Checked {
   readonly output: string
   readonly errors: string
   readonly lines: readonly string[]
+  /** The last line, which counts the findings. */
+  readonly summary: string
   /** The one line about something, without the space that aligns it. */
   line(check: string): string | undefined
 }
 
 export async function check(t: ExecutionContext, args: readonly string[], options: ShellOptions): Promise<Checked> {
   const { code, output, errors } = await run(t, ['check', ...args], options)
-  const lines = output
-    .trimEnd()
-    .split('\n')
-    .map(line => line.replace(/ {2,}/g, ' '))
+  const [findings = '', summary = ''] = output.trimEnd().split('\n\n')
+  const lines = findings.split('\n').map(line => line.replace(/ {2,}/g, ' '))
   const line = (check: string) => {
     const about = lines.filter(line => line.split(' ')[1] === check)
     if (about.length > 1) throw new Error(about.join('\n'))
     return about[0]
   }
-  return { code, output, errors, lines, line }
+  return { code, output, errors, lines, summary, line }
 }
 
 /** Settings that point at `idp`; with port 0 no test is in another's way. */
