@@ -60,8 +60,10 @@ function isNothingSet(error: unknown): boolean {
 }
 
 function usageErrorOf(error: CommanderError): UsageError {
+  if (error.code === 'commander.optionMissingArgument') return missingValue(error)
   const written = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
   if (!written) return new UsageError(error.message.replace(/^error: /, ''))
+  if (written === '-v') return new UsageError('There is no flag -v; did you mean -V, which prints the version?')
   const options = [...settingOptions(), ...ownOptions, ...commands.flatMap(command => command.options ?? [])]
   const flags = [...options.map(option => flagName(option.flags)), '--help', '--version']
   const owners = commands.filter(({ options = [] }) => options.some(option => flagName(option.flags) === written))
@@ -69,4 +71,14 @@ function usageErrorOf(error: CommanderError): UsageError {
     return new UsageError(`${written} goes with ${owners.map(({ name }) => name).join(' or ')} only.`)
   const valueless = flags.find(flag => written.startsWith(`${flag}=`))
   return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', written, flags)
+}
+
+/** commander names the option as it is declared: '--mode <mode>'. */
+function missingValue(error: CommanderError): UsageError {
+  const [, declared = ''] = /'(.+)'/s.exec(error.message) ?? []
+  const option = settingOptions().find(({ flags }) => flags === declared)
+  const [flag = '', value = ''] = declared.split(' ')
+  if (option?.key === undefined || flag.endsWith('-file'))
+    return new UsageError(`${flag} needs a value: ${flag} ${value}`)
+  return new UsageError(`${flag} needs a value: ${settingOf(option.key).type.allowed}.`)
 }

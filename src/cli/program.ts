@@ -3,6 +3,7 @@ import type { Flags } from '../config/flags.js'
 import { defaultText, settingOf } from '../config/settings.js'
 import type { CommandEntry, Invocation } from './command.js'
 import { commands, defaultCommand } from './commands/index.js'
+import { UsageError } from './errors.js'
 import { wrap } from './layout.js'
 import { type CommandLineOption, ownOptions, settingOptions, settingsWithoutFlag } from './options.js'
 import type { Terminal } from './terminal.js'
@@ -41,15 +42,18 @@ export function createProgram(
   }
   const names = [...commands.map(command => command.name), 'help']
   program.action(async (_options, { args: [word] }: Commander) => {
-    if (word !== undefined) throw unknownWord('command', word, names)
+    if (word !== undefined) throw isPath(word) ? pathWithoutFlag(word) : unknownWord('command', word, names)
     await invoke(defaultCommand, [], {})
   })
   for (const entry of commands) {
-    const command = program.command(entry.name).description(entry.summary).allowExcessArguments(false)
+    const command = program.command(entry.name).description(entry.summary).allowExcessArguments()
     if (entry.argument) command.argument(entry.argument.syntax)
     if (entry.takesSettings) command.configureHelp({ showGlobalOptions: true })
     for (const option of entry.options ?? []) command.option(option.flags, option.summary)
-    command.action(() => invoke(entry, command.args, command.opts()))
+    command.action(() => {
+      refuseExcess(entry, command.args)
+      return invoke(entry, command.args, command.opts())
+    })
   }
   const help = program.command('help [command]').description('Print the help of a command.').allowExcessArguments(false)
   help.action((word?: string) => {
@@ -58,6 +62,25 @@ export function createProgram(
     found.outputHelp()
   })
   return program
+}
+
+/** @throws {UsageError} when there are more words than the command takes */
+function refuseExcess({ name, argument }: CommandEntry, args: readonly string[]): void {
+  const taken = argument === undefined ? 0 : 1
+  const excess = args[taken]
+  if (excess === undefined) return
+  if (name === defaultCommand.name && isPath(excess)) throw pathWithoutFlag(excess)
+  // Whatever follows an equals sign may be a secret.
+  const [shown = ''] = excess.split('=', 1)
+  throw new UsageError(`${name} takes ${taken === 0 ? 'only flags' : 'one word'}; ${shown} is too much.`)
+}
+
+function isPath(word: string): boolean {
+  return /^[\w.~/-]*\/[\w.~/-]*$|^\.{1,2}$/.test(word)
+}
+
+function pathWithoutFlag(path: string): UsageError {
+  return new UsageError(`A folder of pages is named by a flag: --wwwroot ${path}`)
 }
 
 function toCommander({ flags, summary, note, group, hidden }: CommandLineOption): Option {

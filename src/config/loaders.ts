@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url'
 import { quote } from './quote.js'
 import { errorCode, whyUnreadable } from './read-file.js'
 
-// How a settings file becomes an object (YAML is left to cosmiconfig), and what is said when it does not: where the
-// file is wrong, never what stands there, for parsers quote the line, and the line may hold a secret.
+// Turns a settings file into an object (YAML by cosmiconfig's parser), or says why that fails. A reason names the line and
+// never quotes it, because the line may hold a secret. Parsers do quote it.
 
 type Loader = (path: string, text: string) => unknown
 
@@ -19,7 +19,7 @@ const loaders: Readonly<Record<string, Loader>> = {
   '.cjs': loadScript
 }
 
-/** What stands in the file, unchecked; nothing, if it is empty. Whatever is thrown is for `whyUnusable`. */
+/** The content of the file, unchecked, or undefined for an empty file. Everything it throws is for `whyUnusable`. */
 export async function loadFile(path: string): Promise<unknown> {
   const text = await readFile(path, 'utf8')
   if (text.trim() === '') return undefined
@@ -40,8 +40,20 @@ export function whyUnusable(error: unknown, path: string): string {
   const lacking = code?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec(messageOf(error))?.[1]
   if (lacking) return `cannot be run: there is no module ${quote(lacking)}`
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read: ${whyUnreadable(error)}`
-  return error instanceof Error ? `cannot be run: ${error.name}${lineThrown(error, path)}` : 'cannot be run'
+  if (!(error instanceof Error)) return 'cannot be run'
+  // An error of the language may quote the text of the file. The message of any other error was written to be read.
+  const message = errorsOfTheLanguage.has(error.name) || error.message === '' ? '' : `: ${quote(error.message)}`
+  return `cannot be run: ${error.name}${message}${lineThrown(error, path)}`
 }
+
+const errorsOfTheLanguage = new Set([
+  'SyntaxError',
+  'ReferenceError',
+  'TypeError',
+  'RangeError',
+  'URIError',
+  'EvalError'
+])
 
 class Unusable extends Error {}
 
@@ -56,8 +68,26 @@ function loadJson(_path: string, text: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (error) {
+    if (isJson(withoutComments(text))) throw new Unusable('holds comments, which JSON has not; YAML has them (.yaml)')
     throw new Unusable(`is not valid JSON${jsonErrorLine(error, text)}`)
   }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Removes comments as JavaScript writes them, but nothing from inside a string. */
+function withoutComments(text: string): string {
+  return text.replace(
+    /("(?:[^"\\]|\\.)*")|\/\/.*|\/\*[\s\S]*?\*\//g,
+    (_match, string: string | undefined) => string ?? ''
+  )
 }
 
 /** V8 names a position, or else quotes ten characters to either side of it, fewer where the text ends. */

@@ -70,9 +70,15 @@ function hasWord(text: string, words: string): boolean {
   return new RegExp(`(^|[^a-z0-9])(${words})([^a-z0-9]|$)`, 'i').test(text)
 }
 
-/** Few different characters, one piece over and over, or characters that mostly count up or down. */
+/** False for few different characters, repeated pieces or words, and characters that mostly count up or down. */
 function isVaried(secret: string): boolean {
-  return new Set(secret).size >= 8 && !hasPeriod(secret) && !isSequence(secret)
+  return new Set(secret).size >= 8 && !hasPeriod(secret) && !repeatsWords(secret) && !isSequence(secret)
+}
+
+/** True when at most half of the words of a passphrase are different ones. */
+function repeatsWords(secret: string): boolean {
+  const words = secret.toLowerCase().match(/[a-z0-9]{3,}/g) ?? []
+  return words.length >= 4 && new Set(words).size <= words.length / 2
 }
 
 function hasPeriod(secret: string): boolean {

@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava'
 import { writeNew } from '#src/cli/init/files.js'
 import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
+import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { run, shell, until } from './shell.js'
 
@@ -163,9 +164,32 @@ test('without a terminal init asks nothing, but says what is left to do', async 
     `1. Put the client id into ${settingsFile}.`,
     '2. Put the client secret into .env.',
     '3. Register http://localhost:8080/api/auth/callback as a callback URL at the provider.',
-    '4. Start: npx platform-auth-server'
+    '4. Try the settings: npx platform-auth-server check',
+    '5. Start: npx platform-auth-server'
   ])
 })
+
+test('init begins the settings file with the line that gives editors the schema', async t => {
+  const cwd = await tempFolder(t)
+  await run(t, ['init', '--yes'], { cwd })
+  const [line = ''] = (await readFile(join(cwd, settingsFile), 'utf8')).split('\n')
+  t.true(readText('docs/configuration.md').includes(`\n${line}\n`), line)
+})
+
+for (const [before, after] of [
+  ['node_modules\n', 'node_modules\n.env\n'],
+  ['node_modules', 'node_modules\n.env\n'],
+  ['', '.env\n'],
+  ['/.env\n', '/.env\n'],
+  ['.env*\n', '.env*\n']
+] as const) {
+  test(`init keeps the secrets out of version control: ${JSON.stringify(before)}`, async t => {
+    const cwd = await tempFolder(t, { '.gitignore': before })
+    const { output } = await run(t, ['init'], { cwd })
+    t.is(await readFile(join(cwd, '.gitignore'), 'utf8'), after)
+    t.is(output.includes('Added .env to .gitignore.'), before !== after)
+  })
+}
 
 test('on a terminal init asks, offers defaults, and asks again when an answer will not do', async t => {
   const cwd = await tempFolder(t)

@@ -156,14 +156,20 @@ const broken = [
   { name: 'e.json', text: '{\n"secret": hunter2 }', says: /^is not valid JSON near line 2$/ },
   { name: 'f.json', text: '{"secret": "hunter2",}', says: /^is not valid JSON at line 1$/ },
   { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON/ },
-  { name: 'g1.json', text: '// hunter2\n{}\n', says: /^is not valid JSON near line 1$/ },
-  { name: 'g2.json', text: '//\n{ "secret": "hunter2", "port": 9000 }', says: /^is not valid JSON near line 1$/ },
+  { name: 'g1.json', text: '// hunter2\n{}\n', says: /^holds comments, which JSON has not; YAML has them \(\.yaml\)$/ },
+  { name: 'g2.json', text: '{ "a": "//", /* hunter2\n */ "port": 9000 }', says: /^holds comments/ },
+  { name: 'g4.json', text: '// hunter2\n{ "port": hunter2 }', says: /^is not valid JSON near line 1$/ },
   { name: 'g3.json', text: '{\n"port": 9000,\n"secret":\nhunter2 }', says: /^is not valid JSON near line 4$/ },
   { name: 'h.mjs', text: '\nexport default { secret: hunter2 }', says: /^cannot be run: ReferenceError at line 2$/ },
   {
     name: 'i.cjs',
     text: '\nmodule.exports = { secret: hunter2 hunter2 }',
     says: /^cannot be run: SyntaxError at line 2$/
+  },
+  {
+    name: 'i1.mjs',
+    text: '\nthrow new Error("set TENANT first")',
+    says: /^cannot be run: Error: "set TENANT first" at line 2$/
   },
   { name: 'j.mjs', text: 'throw "hunter2"', says: /^cannot be run: it throws something that is no error$/ },
   {

@@ -13,7 +13,13 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['session.maxAgeSeconds', 1, 34_560_000],
   ['session.absoluteMaxAgeSeconds', 60, 315_360_000],
   ['session.cookieName', 'sid', 'a.b_c-1', 'Http-sid', '__session', '__my_session-1'],
-  ['session.secret', varied, `${varied} with spaces`, 'ünïcödé-ßecret-öf-ënough-lëngth-1'],
+  [
+    'session.secret',
+    varied,
+    'correct horse battery staple and one more',
+    `${varied} with spaces`,
+    'ünïcödé-ßecret-öf-ënough-lëngth-1'
+  ],
   ['session.previousSecrets', [], [varied, varied]],
   ['platform.clientId', 'abc', 'Your+Id/1=', 'x'.repeat(200)],
   ['platform.clientSecret', 'short', 'with space'],
@@ -85,6 +91,8 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
     varied.slice(1),
     'a'.repeat(64),
     'abcdefgh'.repeat(8),
+    'correct horse battery, correct horse battery, correct!',
+    'Staple-horse Horse-staple staple-horse 4711',
     'q7Rz.mKp2'.repeat(4),
     'q7Rz.mKp2W'.repeat(4).slice(0, 34),
     '0123456789012345678901234567890123',

@@ -5,6 +5,7 @@ import type { Command, Invocation } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
 import { answersOfFlags, askFor, clientIdPlaceholder, withDefaults } from '../init/answers.js'
 import {
+  ignoreSecrets,
   leftAsItIs,
   remarkOnSecrets,
   secretsFile,
@@ -16,8 +17,8 @@ import {
 import { askAt } from '../questions.js'
 
 /**
- * Writes what a new deployment needs: a settings file that explains itself, and the secrets beside it. Never writes
- * over a file.
+ * Writes the files that a new deployment needs: a settings file that explains itself, and the secrets beside it. It never
+ * overwrites a file.
  */
 export const init: Command = async function init(invocation) {
   const { terminal, options } = invocation
@@ -33,9 +34,10 @@ export const init: Command = async function init(invocation) {
     settings: needs.settings && (await writeNew(join(cwd, settingsFile), texts.settings)),
     secrets: needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
   }
+  const ignored = wrote.secrets && (await ignoreSecrets(cwd))
   if (!wrote.settings) stderr.write(`${leftAsItIs(presentSettings ?? settingsFile)}.\n`)
   if (!wrote.secrets) stderr.write(`${remark ?? leftAsItIs(secretsFile)}.\n`)
-  if (options.yes !== true && (wrote.settings || wrote.secrets)) stdout.write(nextSteps(wrote, values))
+  if (options.yes !== true && (wrote.settings || wrote.secrets)) stdout.write(nextSteps({ ...wrote, ignored }, values))
   return exitCodes.fine
 }
 
@@ -46,9 +48,11 @@ function isAnswered({ options, terminal: { stdin, stdout } }: Invocation): boole
 interface Files {
   readonly settings: boolean
   readonly secrets: boolean
+  /** The file of secrets was added to `.gitignore`. */
+  readonly ignored: boolean
 }
 
-async function ask(needs: Files, given: Values, { terminal }: Invocation): Promise<Values> {
+async function ask(needs: Omit<Files, 'ignored'>, given: Values, { terminal }: Invocation): Promise<Values> {
   const questions = askAt(terminal)
   try {
     return await askFor(needs, given, questions)
@@ -65,7 +69,9 @@ function nextSteps(wrote: Files, values: Values): string {
     ...(wrote.settings && !hasClientId ? [`Put the client id into ${settingsFile}.`] : []),
     ...(wrote.secrets && !hasClientSecret ? [`Put the client secret into ${secretsFile}.`] : []),
     ...(wrote.settings ? [`Register ${values['platform.callbackUrl']} as a callback URL at the provider.`] : []),
+    'Try the settings: npx platform-auth-server check',
     'Start: npx platform-auth-server'
   ]
-  return [`Wrote ${files.join(' and ')}.`, ...steps.map((step, index) => `${index + 1}. ${step}`), ''].join('\n')
+  const wroteFiles = `Wrote ${files.join(' and ')}.${wrote.ignored ? ` Added ${secretsFile} to .gitignore.` : ''}`
+  return [wroteFiles, ...steps.map((step, index) => `${index + 1}. ${step}`), ''].join('\n')
 }

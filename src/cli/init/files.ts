@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises'
+import { appendFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { fileName } from '../../config/file.js'
 import { newSecret } from '../../config/new-secret.js'
@@ -12,8 +13,11 @@ export const secretsFile = '.env'
 
 export function settingsText(values: Values): string {
   const open = Object.entries(values).filter(([key]) => !settingOf(key as SettingKey).secret)
-  return sampleFile(Object.fromEntries(open) as Values)
+  return `# yaml-language-server: $schema=${schema}\n${sampleFile(Object.fromEntries(open) as Values)}`
 }
+
+/** The schema of the installed package, for editors that complete and check the file. */
+const schema = './node_modules/platform-auth-server/config/schema.json'
 
 export function secretsText({
   'session.secret': sessionSecret,
@@ -64,6 +68,21 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
     if (errorCode(error) === 'EEXIST') return false
     throw error
   }
+}
+
+/**
+ * Adds `.env` to the `.gitignore` of the folder. Returns true when it did, and false when there is no such file or the
+ * file has the line already.
+ */
+export async function ignoreSecrets(cwd: string): Promise<boolean> {
+  const path = join(cwd, '.gitignore')
+  const text = await readTextFile(path).catch((error: unknown) => {
+    if (['ENOENT', 'EISDIR'].includes(errorCode(error) ?? '')) return undefined
+    throw error
+  })
+  if (text === undefined || /^\/?\.env\*?\s*$/m.test(text)) return false
+  await appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${secretsFile}\n`)
+  return true
 }
 
 /** The format has quotation marks of three kinds but nothing to escape them with. */
