@@ -5,7 +5,7 @@ import type { Finding } from './check/finding.js'
 import { wwwroot } from './check/wwwroot.js'
 
 export interface StartWarning {
-  /** The setting, or the file or variable that is taken for one. */
+  /** The setting, or the file or variable that looks like one. */
   readonly setting: string
   readonly origin: string
   readonly message: string

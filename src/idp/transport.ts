@@ -2,9 +2,9 @@
  * Sends HTTP requests to the identity provider. Only this file uses got. An error of got holds the whole request with
  * its credentials, so each one is replaced by an UpstreamError, which names the endpoint and contains no secret.
  */
-import http from 'node:http'
-import https from 'node:https'
 import type { Got, Method } from 'got'
+import { outboundProxy } from '../config/outbound-proxy.js'
+import { createAgents, type ProxyFor } from './agents.js'
 import { type Endpoint, UpstreamError } from './errors.js'
 import { createQueue, type Queue, QueueFullError, type QueueLimits } from './queue.js'
 
@@ -57,16 +57,17 @@ function loadGot() {
   return loading
 }
 
-export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS, limits = LIMITS): Transport {
-  const agents = {
-    http: new http.Agent({ keepAlive: true, timeout: idleSocketMs }),
-    https: new https.Agent({ keepAlive: true, timeout: idleSocketMs })
-  }
+export function createTransport(
+  timeoutMs: number,
+  idleSocketMs = IDLE_SOCKET_MS,
+  limits = LIMITS,
+  proxyFor: ProxyFor = outboundProxy
+): Transport {
+  const agents = createAgents(idleSocketMs, proxyFor)
   let extending: Promise<Got> | undefined
   const client = () => {
     extending ??= loadGot().then(({ got }) =>
       got.extend({
-        agent: agents,
         retry: { limit: 0 },
         followRedirect: false,
         throwHttpErrors: false,
@@ -87,6 +88,7 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
     try {
       const call = got(request.url, {
         method,
+        agent: await agents.for(request.url),
         signal: AbortSignal.any([deadline, tooLarge.signal]),
         ...(request.headers && { headers: { ...request.headers } }),
         ...(request.form && { form: { ...request.form } })
@@ -160,8 +162,7 @@ export function createTransport(timeoutMs: number, idleSocketMs = IDLE_SOCKET_MS
       }
     },
     close() {
-      agents.http.destroy()
-      agents.https.destroy()
+      agents.destroy()
     }
   }
 }

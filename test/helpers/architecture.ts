@@ -24,13 +24,13 @@ const demoMayImport = ['config', 'pages']
 
 // A package of which only these parts know.
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
-  [/^got$/, ['idp']],
+  [/^(got|https-proxy-agent)$/, ['idp']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'app.ts', 'demo']],
   [/^ioredis$/, ['coordination']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],
   [/^prom-client$/, ['metrics']],
-  [/^(cosmiconfig|valibot)$/, ['config']]
+  [/^(cosmiconfig|valibot|proxy-from-env)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
 const withoutContext = [

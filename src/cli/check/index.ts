@@ -9,6 +9,7 @@ import { extend } from './extend.js'
 import type { Finding } from './finding.js'
 import { login } from './login.js'
 import { logout } from './logout.js'
+import { outbound } from './outbound.js'
 import { port } from './port.js'
 import { openProvider, type Provider } from './provider.js'
 import { redis } from './redis.js'
@@ -46,7 +47,7 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
 
 function tryProvider(provider: Provider): readonly Promise<Finding[]>[] {
   const found = endpoints(provider)
-  const answers = [login, client, userInfo, logout].map(async check =>
+  const answers = [outbound, login, client, userInfo, logout].map(async check =>
     // Without the metadata, of which `endpoints` speaks, there is nothing to ask.
     provider.idp.metadata().then(
       () => check(provider),

@@ -1,0 +1,46 @@
+import test, { type ExecutionContext } from 'ava'
+import { outboundProxy } from '#src/config/outbound-proxy.js'
+
+const names = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap(name => [name, name.toLowerCase()])
+
+/** The package reads the environment of the process, so the tests of this file are serial. */
+function withEnvironment(t: ExecutionContext, given: Record<string, string>) {
+  const before = names.map(name => [name, process.env[name]] as const)
+  for (const name of names) delete process.env[name]
+  Object.assign(process.env, given)
+  t.teardown(() => {
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+  })
+}
+
+const provider = 'https://developer.api.autodesk.com/authentication/v2/token'
+
+const cases: readonly (readonly [given: Record<string, string>, address: string, proxy: string | undefined])[] = [
+  [{}, provider, undefined],
+  [{ HTTPS_PROXY: 'http://proxy.corp:3128' }, provider, 'http://proxy.corp:3128'],
+  [{ https_proxy: 'http://proxy.corp:3128' }, provider, 'http://proxy.corp:3128'],
+  [{ HTTPS_PROXY: 'proxy.corp:3128' }, provider, 'http://proxy.corp:3128'],
+  [{ HTTPS_PROXY: 'https://proxy.corp:3129' }, provider, 'https://proxy.corp:3129'],
+  [{ ALL_PROXY: 'http://proxy.corp:3128' }, provider, 'http://proxy.corp:3128'],
+  [{ HTTP_PROXY: 'http://proxy.corp:3128' }, provider, undefined],
+  [{ HTTP_PROXY: 'http://proxy.corp:3128' }, 'http://plain.example/', 'http://proxy.corp:3128'],
+  [{ HTTPS_PROXY: 'http://proxy.corp:3128', NO_PROXY: '.autodesk.com' }, provider, undefined],
+  [{ HTTPS_PROXY: 'http://proxy.corp:3128', NO_PROXY: 'id.example' }, provider, 'http://proxy.corp:3128'],
+  [{ HTTPS_PROXY: 'http://proxy.corp:3128', no_proxy: '*' }, provider, undefined],
+  [
+    { HTTPS_PROXY: 'http://proxy.corp:3128', HTTP_PROXY: 'http://proxy.corp:3128' },
+    'http://127.0.0.1:9000/',
+    undefined
+  ],
+  [{ HTTPS_PROXY: 'http://proxy.corp:3128' }, 'https://localhost:8443/', undefined]
+]
+
+for (const [given, address, proxy] of cases) {
+  test.serial(`${JSON.stringify(given)} sends a call to ${new URL(address).host} ${proxy ?? 'straight there'}`, t => {
+    withEnvironment(t, given)
+    t.is(outboundProxy(address), proxy)
+  })
+}
