@@ -1,0 +1,22 @@
+// Compiles src/ on every change and restarts the demo with the result. Flags are passed on: npm run dev -- --port 9000
+import { spawn, spawnSync } from 'node:child_process'
+
+const compiler = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']
+const server = ['bin/platform-auth-server.js', '--demo', '--mode', 'dual', ...process.argv.slice(2)]
+
+// The server needs a whole dist/ at its first start. If there are errors now, it starts once they are corrected.
+spawnSync(process.execPath, compiler, { stdio: 'inherit' })
+
+const children = [
+  spawn(process.execPath, [...compiler, '--watch', '--preserveWatchOutput'], { stdio: 'inherit' }),
+  // Node watches the modules that were loaded, so a change of a page in wwwroot/ restarts nothing and needs no restart.
+  spawn(process.execPath, ['--watch', '--watch-preserve-output', ...server], { stdio: 'inherit' })
+]
+
+// Node's watch mode loses a signal that comes while it restarts the program, so the signal is repeated.
+function stop() {
+  for (const child of children) child.kill('SIGTERM')
+  setTimeout(stop, 2000).unref()
+}
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop)
+for (const child of children) child.on('exit', stop)
