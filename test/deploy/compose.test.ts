@@ -104,7 +104,7 @@ test('whatever compose refers to is there', t => {
     for (const other of Array.isArray(depends_on) ? depends_on : Object.keys(depends_on))
       t.true(other in services, name)
     for (const volume of volumes) {
-      const [source = ''] = volume.split(':', 1)
+      const [source = ''] = volume.replace(/\$\{\w+:-([^}]*)\}/, '$1').split(':', 1)
       t.true(source in compose.volumes || existsSync(`${repository}deploy/${source}`), volume)
     }
     if (build) {

@@ -144,3 +144,28 @@ test('the image of the manifests is of this version', t => {
   const { version } = JSON.parse(readText('package.json')) as { version: string }
   t.is(container.image, `platform-auth-server:${version}`)
 })
+
+test('the pages of the manifests are mounted where the server looks for them', async t => {
+  const mount = container.volumeMounts.find(({ name }) => name === 'pages')
+  t.is(mount?.mountPath, '/app/wwwroot')
+  t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
+  t.is((await settingsFrom(t, variables)).config.wwwroot, undefined, 'nothing else is set')
+})
+
+interface Named {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+}
+
+test('the files beside the deployment lead to its service and to the Redis that it expects', t => {
+  const [ingress] = readYaml('deploy/kubernetes/ingress.yaml') as [Named]
+  const backend = '{service: {name: platform-auth-server, port: {name: http}}}'
+  t.is(ingress.kind, 'Ingress')
+  t.true(readText('deploy/kubernetes/ingress.yaml').includes(backend))
+  const callbackUrl = new URL(variables.PLATFORM_CALLBACK_URL ?? '')
+  t.true(readText('deploy/kubernetes/ingress.yaml').includes(`host: ${callbackUrl.host}`))
+  const [store, storeService] = readYaml('deploy/kubernetes/redis.yaml') as [Named, Named]
+  t.deepEqual([store.kind, storeService.kind, storeService.metadata.name], ['StatefulSet', 'Service', 'redis'])
+  const [monitor] = readYaml('deploy/kubernetes/service-monitor.yaml') as [Named]
+  t.is(monitor.kind, 'ServiceMonitor')
+})

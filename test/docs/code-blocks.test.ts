@@ -22,12 +22,13 @@ import { tempFolder } from '../helpers/temp-folder.js'
 const paths = ['README.md', ...filesBelow('docs').filter(path => path.endsWith('.md'))]
 const blocks = paths.flatMap(path => fencedBlocks(readText(path)).map(block => ({ path, ...block })))
 
-type Kind = 'shell' | 'variables' | 'settings' | 'module' | 'program' | 'page' | 'redis'
+type Kind = 'image' | 'shell' | 'variables' | 'settings' | 'module' | 'program' | 'page' | 'redis'
 
 function kindOf({ language, text }: { language: string; text: string }): Kind | undefined {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
   if (language === 'yaml') return 'settings'
-  if (language === '' && text.startsWith('ACL SETUSER ')) return 'redis'
+  if (language === '' && /^(ACL SETUSER|maxmemory) /.test(text)) return 'redis'
+  if (language === 'dockerfile') return 'image'
   if (language !== 'js') return undefined
   if (/^export default function/m.test(text)) return 'module'
   return /from 'platform-auth-server'/.test(text) ? 'program' : 'page'
@@ -54,7 +55,7 @@ const commandLines = blocksOf('shell').flatMap(({ path, text }) =>
 const own = /^npx platform-auth-server\b/
 const npm = /^npm (run [\w:]+|test|ci)\b/
 // These need Docker, a cluster or systemd. test/deploy/ and test/rehearsal/ try the files that they speak of.
-const elsewhere = /^(docker compose|kubectl|cd|env|nginx) /
+const elsewhere = /^(docker|kubectl|cd|env|nginx) /
 
 test('every line of a shell block is run here, or needs a machine of another kind', t => {
   const lines = commandLines.map(({ text }) => text).filter(text => text !== '')
@@ -109,9 +110,22 @@ for (const block of blocksOf('settings')) {
 }
 
 for (const block of blocksOf('redis')) {
-  test(`these are the rights with which Redis is tried: ${title(block)}`, t => {
-    const [, rights = ''] = / (~.*)/.exec(block.text) ?? []
-    t.true(readText('test/coordination/redis-topologies.test.ts').includes(`'${rights}'`), rights)
+  test(`Redis is tried and deployed like this: ${title(block)}`, t => {
+    const [, rights] = / (~.*)/.exec(block.text) ?? []
+    const command = readText('deploy/compose.yaml').replaceAll('", "', ' ')
+    if (rights) t.true(readText('test/coordination/redis-topologies.test.ts').includes(`'${rights}'`), rights)
+    else for (const line of linesOf(block.text)) t.true(command.includes(`--${line}`), line)
+  })
+}
+
+for (const block of blocksOf('image')) {
+  test(`an image is built on that of this version, in its working folder: ${title(block)}`, t => {
+    const { version } = JSON.parse(readText('package.json')) as { version: string }
+    const [from, ...copies] = linesOf(block.text)
+    t.is(from, `FROM platform-auth-server:${version}`)
+    t.true(copies.length > 0)
+    for (const line of copies) t.regex(line, /^COPY [\w.]+ \.\/\w*$/)
+    t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
   })
 }
 
