@@ -46,7 +46,7 @@ function report(error: unknown, { stderr }: Terminal): number {
 }
 
 const firstSteps = [
-  'Nothing is set yet. There are two ways on:',
+  'No settings were found. Begin with one of these commands:',
   '  npx platform-auth-server --demo   needs no settings and no account',
   '  npx platform-auth-server init     writes the settings files to fill in'
 ].join('\n')

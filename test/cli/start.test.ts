@@ -55,14 +55,14 @@ test('on a terminal a few lines tell the address, the mode, the pages and the ca
   t.is(await ended, 0)
 })
 
-test('with nothing set the first words are the ways on', async t => {
+test('with nothing set the first words are the commands to begin with', async t => {
   const { code, errors } = await run(t, [])
   t.is(code, 2)
   const [first, demo, init] = errors.split('\n')
-  t.is(first, 'Nothing is set yet. There are two ways on:')
+  t.is(first, 'No settings were found. Begin with one of these commands:')
   t.regex(demo ?? '', /^ {2}npx platform-auth-server --demo /)
   t.regex(init ?? '', /^ {2}npx platform-auth-server init /)
-  t.notRegex((await run(t, [], { env: { PORT: 'x' } })).errors, /Nothing is set/)
+  t.notRegex((await run(t, [], { env: { PORT: 'x' } })).errors, /No settings were found/)
 })
 
 test('elsewhere one JSON line tells the same', async t => {
