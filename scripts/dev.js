@@ -7,15 +7,23 @@ const server = ['bin/platform-auth-server.js', '--demo', '--mode', 'dual', ...pr
 // The server needs a whole dist/ at its first start. If there are errors now, it starts once they are corrected.
 spawnSync(process.execPath, compiler, { stdio: 'inherit' })
 
+// A process group for each, because the compiler is a process that starts another one.
+const start = args => spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
 const children = [
-  spawn(process.execPath, [...compiler, '--watch', '--preserveWatchOutput'], { stdio: 'inherit' }),
+  start([...compiler, '--watch', '--preserveWatchOutput']),
   // Node watches the modules that were loaded, so a change of a page in wwwroot/ restarts nothing and needs no restart.
-  spawn(process.execPath, ['--watch', '--watch-preserve-output', ...server], { stdio: 'inherit' })
+  start(['--watch', '--watch-preserve-output', ...server])
 ]
 
 // Node's watch mode loses a signal that comes while it restarts the program, so the signal is repeated.
 function stop() {
-  for (const child of children) child.kill('SIGTERM')
+  for (const { pid } of children) {
+    try {
+      process.kill(-pid, 'SIGTERM')
+    } catch {
+      // This group has ended.
+    }
+  }
   setTimeout(stop, 2000).unref()
 }
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop)
