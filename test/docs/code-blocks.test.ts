@@ -104,7 +104,9 @@ for (const block of blocksOf('variables')) {
 
 for (const block of blocksOf('settings')) {
   test(`the server takes this settings file: ${title(block)}`, async t => {
-    const { warnings } = await load(t, { files: { 'platform-auth-server.config.yaml': block.text } })
+    // The folder of pages that the block names.
+    const pages = { 'dist/index.html': '', 'dist/assets/app.js': '' }
+    const { warnings } = await load(t, { files: { ...pages, 'platform-auth-server.config.yaml': block.text } })
     t.deepEqual(warnings, [])
   })
 }
