@@ -261,13 +261,13 @@ testWithRedis('a checkpoint comes with the time that its stalled owner has left'
 
 testWithRedis('a lock is extended by its owner, and a takeover stops the owner before its next token', async t => {
   const redis = await startRedis(t)
-  const owner = await startReplica(t, redis.url, { timing: { leaseMs: 1000, callMs: 900 } })
+  const owner = await startReplica(t, redis.url, { timing: { leaseMs: 4000, callMs: 3500 } })
   await owner.once('key', async run => {
-    await pause(300)
+    await pause(600)
     await run.ensureOwned()
     const [name = ''] = await redis.admin.keys('*:lock')
     await redis.admin.set(name, `${'x'.repeat(22)}0`, 'PX', KEEP_MS)
-    await pause(300)
+    await pause(600)
     await t.throwsAsync(run.ensureOwned(), { instanceOf: CoordinationError })
     return { value: null, keepMs: KEEP_MS }
   })

@@ -427,7 +427,9 @@ test('a provider that is away leaves active sessions and static files alone', as
 })
 
 test('a thousand requests at once on one expired session renew it once', async t => {
-  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual', logLevel: 'warn' })
+  // On a busy machine a thousand connections need longer than a client usually may.
+  const limits = { headersTimeout: 120_000, requestTimeout: 120_000 }
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual', logLevel: 'warn', limits })
   const before = idp.tokenRequests.length
   clock.advanceSeconds(3600)
   const tabs = Array.from({ length: 20 }, () => browser.clone())
