@@ -32,8 +32,8 @@ const TOKEN_LIFETIME_SECONDS = 2
 const TABS = 3
 const LOST_ANSWERS = 0.02
 const MOST_STORIES = 10
-// Longer than the lock of a process that was killed.
-const ALL_BACK_WITHIN_MS = 40_000
+// A refusal is not believed until the owner of the lock, which was killed, could no longer deliver a result: 60 s and a retry.
+const ALL_BACK_WITHIN_MS = 75_000
 
 export async function storm(report: Report, options: StormOptions): Promise<void> {
   const { seed, mode, processes, seconds, trouble: kind } = options
