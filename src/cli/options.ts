@@ -13,6 +13,8 @@ export interface CommandLineOption {
   /** What else to know in `--help`: the variable, the default. */
   readonly note?: string
   readonly choices?: readonly string[] | undefined
+  /** May be given more than once. */
+  readonly isRepeatable?: boolean
   /** The setting it gives. */
   readonly key?: SettingKey
   /** Left out of `--help`. */
@@ -46,7 +48,8 @@ export function settingOptions(): CommandLineOption[] {
     if (flag === undefined) return []
     const summary = summaryOf(flag, settingOf(key).summary)
     const note = `${env}, ${value === required ? 'required' : `default ${defaultText(key)}`}`
-    const option = { flags: flag, group: groupOf(key), summary, note, choices: type.choices, key }
+    const { choices, isRepeatable = false } = type
+    const option = { flags: flag, group: groupOf(key), summary, note, choices, isRepeatable, key }
     const opposite = oppositeOf(flag)
     return opposite === undefined ? [option] : [option, { ...option, flags: opposite, hidden: true }]
   })
@@ -67,7 +70,8 @@ const headings: Readonly<Record<string, string>> = {
   session: 'Session:',
   platform: 'Identity provider:',
   log: 'Log:',
-  metrics: 'Metrics:'
+  metrics: 'Metrics:',
+  proxy: 'API proxy:'
 }
 
 function groupOf(key: SettingKey): string {

@@ -83,8 +83,9 @@ function pathWithoutFlag(path: string): UsageError {
   return new UsageError(`A folder of pages is named by a flag: --wwwroot ${path}`)
 }
 
-function toCommander({ flags, summary, note, group, hidden }: CommandLineOption): Option {
+function toCommander({ flags, summary, note, group, hidden, isRepeatable }: CommandLineOption): Option {
   const option = new Option(flags, note ? `${summary} (${note})` : summary).helpGroup(group)
+  if (isRepeatable) option.argParser((value, earlier: readonly string[] = []) => [...earlier, value])
   return hidden ? option.hideHelp() : option
 }
 

@@ -66,7 +66,7 @@ async function givenByVariable(
   if (!variable) return undefined
   const { origin } = variable
   const text = variable.text.trim()
-  if (/[\r\n]/.test(text) && variable.isInDotEnv && variable.name !== manySecrets) {
+  if (/[\r\n]/.test(text) && variable.isInDotEnv && !severalLinesAllowed.has(variable.name)) {
     return { origin, refused: `${severalLines}; allowed: ${variable === file ? 'the name of a file' : type.allowed}` }
   }
   if (variable === file) return readSecretFile(variable.text, cwd, origin)
@@ -76,7 +76,9 @@ async function givenByVariable(
 // Where a quotation mark is left open, the next variables become part of this one, and with them the secrets. A list of
 // scopes would take them for scopes and show them to the provider.
 const severalLines = 'holds more than one line, as if a quotation mark was left open'
-const manySecrets = settingOf('session.previousSecrets').env
+const severalLinesAllowed = new Set(
+  (['session.previousSecrets', 'proxy.routes'] as const).map(key => settingOf(key).env)
+)
 
 /** An empty variable counts as not given: compose files and CI systems set those for what they do not know. */
 function isBlank(given: Given): boolean {

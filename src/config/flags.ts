@@ -3,8 +3,9 @@ import type { Given, Layer } from './layer.js'
 import { readSecretFile } from './read-file.js'
 import { isSettingKey, type SettingKey, settingOf } from './settings.js'
 
-/** Values as the command line gave them: text, or yes and no for flags without a value. */
-export type Flags = { readonly [Key in SettingKey]?: string | boolean }
+/** Values as the command line gave them: text, a list for a flag that may be repeated, or yes and no for one without a value. */
+export type Flags = { readonly [Key in SettingKey]?: FlagValue }
+type FlagValue = string | boolean | readonly string[]
 
 export async function layerOfFlags(flags: Flags, cwd: string): Promise<Layer> {
   const given = new Map<SettingKey, Given>()
@@ -18,10 +19,11 @@ export async function layerOfFlags(flags: Flags, cwd: string): Promise<Layer> {
   return { given, problems: [], warnings }
 }
 
-async function givenByFlag(key: SettingKey, value: string | boolean, cwd: string): Promise<Given> {
+async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Promise<Given> {
   const { flag, type } = settingOf(key)
   const origin = `flag ${flagName(flag ?? key)}`
   if (typeof value === 'boolean') return { origin, value }
+  if (typeof value !== 'string') return { origin, value: value.flatMap(text => type.fromText(text)) }
   if (namesFile(flag)) {
     const found = await readSecretFile(value, cwd, origin)
     // An empty variable counts as not given, but whoever writes a flag means it.
@@ -33,7 +35,7 @@ async function givenByFlag(key: SettingKey, value: string | boolean, cwd: string
 }
 
 /** The one secret that is also a flag, because most often it holds none: the address of Redis. */
-function showsSecret(key: SettingKey, value: string | boolean): boolean {
+function showsSecret(key: SettingKey, value: FlagValue): boolean {
   const { secret = false, flag, type } = settingOf(key)
   return secret && !namesFile(flag) && typeof value === 'string' && type.mask?.(value) !== value
 }

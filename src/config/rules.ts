@@ -1,4 +1,6 @@
 import { isLoopback } from './addresses.js'
+import { parseRules } from './proxy-rules.js'
+import { quote } from './quote.js'
 import type { SettingKey, Values } from './settings.js'
 
 // What settings must be to each other. A rule sees only values that passed by themselves, so it says nothing about a
@@ -24,7 +26,9 @@ const rules: readonly Rule[] = [
   callbackOverPlainHttp,
   logoutNeedsItsEndpoint,
   metricsHaveTheirOwnPort,
-  graceCoversARenewal
+  graceCoversARenewal,
+  proxyRulesAreUsable,
+  proxyNeedsFetchMetadata
 ]
 
 function publicScopesAreInternalToo(values: Values): Finding | undefined {
@@ -57,8 +61,7 @@ function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): Finding[] {
 }
 
 function callbackOverPlainHttp({ 'platform.callbackUrl': address }: Values): Finding | undefined {
-  if (!address || new URL(address).protocol === 'https:') return undefined
-  if (isLoopback(address) || new URL(address).hostname.endsWith('.localhost')) return undefined
+  if (!address || isTrustworthy(address)) return undefined
   const message =
     'is plain http on another machine: codes and cookies can be read on the way, and browsers keep no __Host- cookie'
   return { key: 'platform.callbackUrl', isWarning: true, message }
@@ -91,4 +94,27 @@ function graceCoversARenewal(values: Values): Finding | undefined {
   const renewal = `a renewal may take ${longest} seconds (${calls} of platform.timeoutSeconds)`
   const message = `is ${graceSeconds}, but ${renewal}: a stop can cut it, and that person signs in again`
   return { key: 'shutdown.graceSeconds', isWarning: true, message }
+}
+
+function proxyRulesAreUsable({ mode, 'proxy.routes': routes = [] }: Values): Finding[] {
+  const { rules, problems } = parseRules(routes)
+  const tokens = rules.filter(({ token }) => token === 'public' && mode === 'single')
+  const wrongTokens = tokens.map(
+    ({ text }) => `the rule ${quote(text)} asks for the public token, but mode is single; allowed: no token=public`
+  )
+  return [...problems, ...wrongTokens].map(message => ({ key: 'proxy.routes', message }))
+}
+
+function proxyNeedsFetchMetadata(values: Values): Finding | undefined {
+  const { 'platform.callbackUrl': address, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
+  if (routes.length === 0 || csrfHeader !== undefined || !address || isTrustworthy(address)) return undefined
+  const message =
+    'are used over plain http, where browsers do not say which site a request comes from: use https, or set proxy.csrfHeader'
+  return { key: 'proxy.routes', isWarning: true, message }
+}
+
+// Browsers send Fetch Metadata to such addresses only (W3C Secure Contexts section 3.1).
+function isTrustworthy(address: string): boolean {
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'https:' || isLoopback(address) || hostname.endsWith('.localhost')
 }

@@ -36,13 +36,20 @@ export function fullSample(): string {
 }
 
 function entry(key: SettingKey, name: string, value: unknown): string[] {
-  const { env, flag, type, secret, summary, default: otherwise } = settingOf(key)
-  const isRequired = otherwise === required
+  const { env, flag, type, secret, summary, default: defaultValue } = settingOf(key)
+  const isRequired = defaultValue === required
   const names = [env, ...(flag ? [flagName(flag)] : [])].join(', ')
   const facts = secret
     ? `Keep it out of this file: ${names} or ${env}_FILE.`
     : `Allowed: ${type.allowed}. ${isRequired ? 'Required' : `Default: ${defaultText(key)}`}. ${names}`
-  return [`# ${summary}`, `# ${facts}`, value === undefined ? `# ${name}:` : `${name}: ${yamlOf(value)}`]
+  return [`# ${summary}`, `# ${facts}`, ...valueLines(name, value, type.sample)]
+}
+
+function valueLines(name: string, value: unknown, sample: readonly string[] | undefined): string[] {
+  const items = Array.isArray(value) ? value : []
+  if (sample && items.length > 0) return [`${name}:`, ...items.map(item => `  - ${yamlOf(item)}`)]
+  if (sample) return [`# ${name}:`, ...sample.map(item => `#   - ${item}`)]
+  return [value === undefined ? `# ${name}:` : `${name}: ${yamlOf(value)}`]
 }
 
 function yamlOf(value: unknown): string {

@@ -1,6 +1,8 @@
 import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress, redisAddress } from './addresses.js'
+import { longestTimeoutSeconds } from './proxy-rules.js'
+import { answerHeaderNames, csrfHeaderName, proxyRoutes, requestHeaderNames } from './proxy-types.js'
 import { clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
-import { list, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
+import { integer, list, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
 
 /**
  * The only place where a setting exists. The command line, the environment reader, the check of a file, the effective
@@ -282,6 +284,45 @@ export const settings = {
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
     summary: 'Ends the session here only, also revokes its refresh token, or also signs out at the provider.'
+  },
+  'proxy.routes': {
+    env: 'PLATFORM_AUTH_PROXY_ROUTES',
+    flag: '--proxy <rule>',
+    type: proxyRoutes,
+    default: [],
+    defaultText: 'none',
+    summary: 'Requests that are forwarded to an API with the token of the session, one rule for each path.'
+  },
+  'proxy.requestHeaders': {
+    env: 'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
+    type: requestHeaderNames,
+    default: ['x-ads-region', 'region'],
+    summary: 'Further request headers that the proxy passes on.'
+  },
+  'proxy.answerHeaders': {
+    env: 'PLATFORM_AUTH_PROXY_ANSWER_HEADERS',
+    type: answerHeaderNames,
+    default: [],
+    defaultText: 'none',
+    summary: 'Further answer headers that the proxy passes on.'
+  },
+  'proxy.timeoutSeconds': {
+    env: 'PLATFORM_AUTH_PROXY_TIMEOUT',
+    type: seconds(1, longestTimeoutSeconds),
+    default: 60,
+    summary: 'Longest silence of an upstream, before and within its answer.'
+  },
+  'proxy.maxBodyBytes': {
+    env: 'PLATFORM_AUTH_PROXY_MAX_BODY',
+    type: integer(0, 1_099_511_627_776, 'a whole number of bytes'),
+    default: 104_857_600,
+    summary: 'Longest request body that the proxy passes on.'
+  },
+  'proxy.csrfHeader': {
+    env: 'PLATFORM_AUTH_PROXY_CSRF_HEADER',
+    type: csrfHeaderName,
+    default: undefined,
+    summary: 'Name of a header that every proxied request must carry.'
   },
   redisUrl: {
     env: 'REDIS_URL',

@@ -7,7 +7,8 @@ const hidden = '********'
 export function shownValue(key: SettingKey, values: Values): unknown {
   const { secret, type } = settingOf(key)
   const value = values[key]
-  if (!secret || value === undefined || (Array.isArray(value) && value.length === 0)) return value
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return value
+  if (!secret) return Array.isArray(value) && type.mask ? value.map(type.mask) : value
   return typeof value === 'string' && type.mask ? type.mask(value) : hidden
 }
 
@@ -15,5 +16,7 @@ export function shownValue(key: SettingKey, values: Values): unknown {
 export function shownText(key: SettingKey, values: Values): string {
   const value = shownValue(key, values)
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return `(${defaultText(key)})`
-  return Array.isArray(value) ? value.join(' ') : String(value)
+  if (!Array.isArray(value)) return String(value)
+  // Items that hold spaces themselves, such as proxy rules, stand on lines of their own.
+  return value.join(value.some(item => String(item).includes(' ')) ? '\n' : ' ')
 }

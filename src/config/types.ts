@@ -19,8 +19,12 @@ export interface ValueType<Value> {
   readonly fromText: (text: string) => unknown
   /** A `check` in it carries the reason of the refusal as its message; everything else is explained by `allowed`. */
   readonly schema: (v: Valibot) => valibot.GenericSchema<unknown, Value>
-  /** How the value of a secret may be shown after all, for instance an address without its password. */
+  /** How a text may be shown, for instance an address without its password. A secret without it is never shown. */
   readonly mask?: (text: string) => string
+  /** The flag may be given more than once, and each one adds to the list. */
+  readonly isRepeatable?: true
+  /** Items that a new settings file shows in a comment. */
+  readonly sample?: readonly string[]
 }
 
 export type Valibot = typeof valibot

@@ -154,6 +154,7 @@ test('every flag of the table reaches its setting', async t => {
     'platform.callbackUrl': 'https://a.example/api/auth/callback',
     'platform.issuer': 'https://id.example',
     'platform.prompt': 'login',
+    'proxy.routes': 'GET /api/hubs/** https://api.example/hubs/**',
     redisUrl: 'redis://localhost',
     'metrics.port': '9001'
   }
@@ -175,6 +176,18 @@ test('every flag of the table reaches its setting', async t => {
   t.is(settings.port.value, 9000)
   t.is(settings['platform.pkce'].value, false)
   t.is(settings['log.requests'].value, true)
+})
+
+test('a flag that may be repeated adds to its list each time, and the command stays a command', async t => {
+  const rules = ['GET /api/a https://api.example/a', 'GET /api/b https://api.example/b']
+  const args = rules.flatMap(rule => ['--proxy', rule])
+  const { settings } = JSON.parse((await run(t, [...args, 'config', '--json'])).output)
+  t.deepEqual(settings['proxy.routes'], { value: rules, origin: 'flag --proxy' })
+  const { output } = await run(t, [...args, 'config'])
+  t.regex(
+    output,
+    /^proxy\.routes +GET \/api\/a https:\/\/api\.example\/a +flag --proxy\n +GET \/api\/b https:\/\/api\.example\/b$/m
+  )
 })
 
 test('the opposite of a yes-or-no flag outranks a variable', async t => {

@@ -100,6 +100,14 @@ test('the defaults are those of the contract', async t => {
     refresh: { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60 },
     profile: { keepSeconds: 0 },
     logout: 'revoke',
+    proxy: {
+      routes: [],
+      requestHeaders: ['x-ads-region', 'region'],
+      answerHeaders: [],
+      timeoutSeconds: 60,
+      maxBodyBytes: 104_857_600,
+      csrfHeader: undefined
+    },
     redisUrl: undefined,
     redisAway: 'wait',
     log: { level: 'info', pretty: undefined, requests: false },

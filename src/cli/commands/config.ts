@@ -38,14 +38,21 @@ function asText({ values, origins, problems }: Resolution, columns: number | und
     const isRefused = values[key] === undefined && refused.has(key)
     return { key, text: isRefused ? '(not usable)' : textInEffect(key, values), origin: origins[key] }
   })
-  const width = (column: keyof Row) => Math.max(...rows.map(row => row[column].length))
+  // A list of proxy rules has a line for each rule.
+  const width = (column: keyof Row) =>
+    Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]
   const isTable = columns === undefined || keyWidth + textWidth + width('origin') + 4 <= columns
   const { bold, dim } = colours
-  const asTableRow = ({ key, text, origin }: Row) =>
-    `${bold(key.padEnd(keyWidth))}  ${text.padEnd(textWidth)}  ${dim(origin)}\n`
+  const asTableRow = ({ key, text, origin }: Row) => {
+    const [line = '', ...more] = text.split('\n')
+    const rest = more.map(line => `${' '.repeat(keyWidth)}  ${line}\n`).join('')
+    return `${bold(key.padEnd(keyWidth))}  ${line.padEnd(textWidth)}  ${dim(origin)}\n${rest}`
+  }
   const asLines = ({ key, text, origin }: Row) => {
-    const assignment = wrap(`${key} = ${text}`, columns, 4).replace(key, bold(key))
+    const [line, ...more] = text.split('\n').map((line, index) => (index === 0 ? `${key} = ${line}` : `    ${line}`))
+    const lines = [line ?? '', ...more].map(line => wrap(line, columns, 4))
+    const assignment = lines.join('\n').replace(key, bold(key))
     return origin === 'default' ? `${assignment}\n` : `${assignment}\n    ${dim(wrap(origin, columns, 4))}\n`
   }
   return rows.map(isTable ? asTableRow : asLines).join('')

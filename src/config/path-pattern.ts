@@ -1,0 +1,60 @@
+/** The paths of proxy rules: literal segments, `*` for one segment, and a final `/**` for any rest. */
+
+export interface PathPattern {
+  /** The segments before the rest; `*` stands for any segment that is not empty. */
+  readonly segments: readonly string[]
+  /** True if the pattern ends in `/**`, which also matches nothing at all. */
+  readonly hasRest: boolean
+}
+
+/** The parts of a path that the wildcards of a pattern stood for. */
+export interface Captured {
+  readonly segments: readonly string[]
+  /** Empty, or it begins with a slash. */
+  readonly rest: string
+}
+
+/** Splits a path pattern, whose spelling must have been checked, into its segments. */
+export function parsePattern(path: string): PathPattern {
+  const segments = path.slice(1).split('/')
+  const hasRest = segments.at(-1) === '**'
+  return { segments: hasRest ? segments.slice(0, -1) : segments, hasRest }
+}
+
+/**
+ * Compares the segments of a path with a pattern, byte for byte.
+ * @param path the path without its leading slash, split at the slashes
+ */
+export function matchPattern({ segments, hasRest }: PathPattern, path: readonly string[]): Captured | undefined {
+  const { length } = segments
+  if (hasRest ? path.length < length : path.length !== length) return undefined
+  const captured: string[] = []
+  for (let index = 0; index < length; index++) {
+    const segment = path[index]
+    if (segments[index] !== '*') {
+      if (segments[index] !== segment) return undefined
+    } else if (segment) captured.push(segment)
+    else return undefined
+  }
+  return { segments: captured, rest: path.length === length ? '' : `/${path.slice(length).join('/')}` }
+}
+
+/** Puts what one pattern captured in the place of the wildcards of another one. Returns a path. */
+export function fillPattern({ segments }: PathPattern, captured: Captured): string {
+  let next = 0
+  const filled = segments.map(segment => (segment === '*' ? captured.segments[next++] : segment))
+  const path = filled.map(segment => `/${segment}`).join('')
+  return path + captured.rest || '/'
+}
+
+/** True if every path that `hidden` matches is also matched by `pattern`. */
+export function coversPattern(pattern: PathPattern, hidden: PathPattern): boolean {
+  const { length } = pattern.segments
+  if (pattern.hasRest ? hidden.segments.length < length : hidden.hasRest || hidden.segments.length !== length) {
+    return false
+  }
+  return pattern.segments.every((segment, index) => {
+    const other = hidden.segments[index]
+    return segment === other || (segment === '*' && other !== '')
+  })
+}

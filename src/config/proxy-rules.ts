@@ -1,0 +1,188 @@
+/** The rules of the API proxy: the text `METHODS PATH TARGET [option …]`, parsed and checked. */
+import { isLoopback, withoutUser } from './addresses.js'
+import { whyNotExact } from './exact-path.js'
+import { coversPattern, type PathPattern, parsePattern } from './path-pattern.js'
+import { quote } from './quote.js'
+
+export interface ProxyRule {
+  /** The position in the list, beginning with 1: the name of the rule in metrics and logs. */
+  readonly number: number
+  /** The rule as it was written, with single spaces. */
+  readonly text: string
+  /** GET covers HEAD. */
+  readonly methods: readonly string[]
+  readonly path: PathPattern
+  /** Scheme, host and port. */
+  readonly targetOrigin: string
+  readonly target: PathPattern
+  readonly token: TokenName
+  /** Overrides `proxy.timeoutSeconds`. */
+  readonly timeoutSeconds: number | undefined
+}
+
+export type TokenName = 'internal' | 'public'
+
+export interface ParsedRules {
+  readonly rules: readonly ProxyRule[]
+  /** One sentence for each thing that is wrong, with the rule and what is allowed. */
+  readonly problems: readonly string[]
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+export const longestTimeoutSeconds = 3600
+
+/** Divides the text of a variable into rules. Each word that could be a list of methods begins a rule. */
+export function splitRules(text: string): string[] {
+  const rules: string[] = []
+  for (const word of text.split(/\s+/).filter(word => word !== '')) {
+    if (/^[A-Za-z,]+$/.test(word) || rules.length === 0) rules.push(word)
+    else rules.push(`${rules.pop()} ${word}`)
+  }
+  return rules
+}
+
+/** Parses all rules and collects every problem, so that an operator can fix them at one go. */
+export function parseRules(texts: readonly string[]): ParsedRules {
+  const rules: ProxyRule[] = []
+  const problems: string[] = []
+  for (const [index, given] of texts.entries()) {
+    const text = given.trim().replace(/\s+/g, ' ')
+    const found: string[] = []
+    const rule = parseRule(text, index + 1, problem => found.push(problem))
+    if (rule && found.length === 0) {
+      if (isHidden(rule, rules)) found.push('it never applies, because earlier rules match all of its requests')
+      rules.push(rule)
+    }
+    problems.push(...found.map(problem => `the rule ${quote(withoutUser(text))} cannot be used: ${problem}`))
+  }
+  return { rules, problems }
+}
+
+function parseRule(text: string, number: number, refuse: (problem: string) => void): ProxyRule | undefined {
+  const [methodList = '', pathText, targetText, ...optionTexts] = text.split(' ')
+  if (pathText === undefined || targetText === undefined) {
+    refuse('it is incomplete; allowed: METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]')
+    return undefined
+  }
+  const methods = [...new Set(methodList.split(','))]
+  for (const method of methods.filter(method => !METHODS.includes(method))) {
+    refuse(`${quote(method)} is no method of a rule; allowed: ${METHODS.join(', ')} (GET covers HEAD)`)
+  }
+  const path = parsePath(pathText, refuse)
+  const options = parseOptions(optionTexts, refuse)
+  const target = parseTarget(targetText, options.isPlainHttp, refuse)
+  if (!path || !target) return undefined
+  if (countWildcards(path) !== countWildcards(target.pattern) || path.hasRest !== target.pattern.hasRest) {
+    refuse('the wildcards of path and target do not correspond; allowed: the same wildcards in the same order')
+  }
+  const { token, timeoutSeconds } = options
+  return { number, text, methods, path, targetOrigin: target.origin, target: target.pattern, token, timeoutSeconds }
+}
+
+function parsePath(text: string, refuse: (problem: string) => void): PathPattern | undefined {
+  const pattern = parsePatternText(text, problem => refuse(`the path ${quote(text)} is unusable: ${problem}`))
+  if (!pattern) return undefined
+  const { segments } = pattern
+  if (segments.every(segment => segment === '')) {
+    refuse(
+      `the path ${quote(text)} is all of this server; allowed: a path with at least one segment, such as /api/hubs/**`
+    )
+    return undefined
+  }
+  if (isReserved(segments)) {
+    refuse(
+      `the path ${quote(text)} is one of this server itself; allowed: paths outside /api/auth, /healthz and /readyz`
+    )
+  }
+  return pattern
+}
+
+/** True for the paths that this server answers itself. No rule ever matches them, not even through a wildcard. */
+export function isReserved([first, second]: readonly string[]): boolean {
+  return first === 'healthz' || first === 'readyz' || (first === 'api' && second === 'auth')
+}
+
+function parsePatternText(text: string, refuse: (problem: string) => void): PathPattern | undefined {
+  const why = text.startsWith('/') ? whyNotExact(text) : 'it does not begin with a slash'
+  if (why !== undefined) {
+    refuse(`${why}; allowed: literal segments, * for one segment, and /** at the end`)
+    return undefined
+  }
+  if (text.includes('?')) {
+    refuse('it holds a query; allowed: a path without a query, which is passed on with every request')
+    return undefined
+  }
+  const pattern = parsePattern(text)
+  if (pattern.segments.some(segment => segment !== '*' && segment.includes('*'))) {
+    refuse('a * stands inside a segment; allowed: * for one whole segment, and /** at the end')
+    return undefined
+  }
+  return pattern
+}
+
+interface Target {
+  readonly origin: string
+  readonly pattern: PathPattern
+}
+
+function parseTarget(text: string, isPlainHttp: boolean, refuse: (problem: string) => void): Target | undefined {
+  const refuseTarget = (problem: string) => refuse(`the target ${quote(withoutUser(text))} is unusable: ${problem}`)
+  const [, scheme, authority = '', rest = '/'] = /^(https?):\/\/([^/?#\\]+)(.*)$/i.exec(text) ?? []
+  if (!scheme || authority.includes('*') || !URL.canParse(`${scheme}://${authority}`)) {
+    refuseTarget('it is no address; allowed: https://host/path, and http://host/path with the option plain-http')
+    return undefined
+  }
+  const { origin, protocol } = new URL(`${scheme}://${authority}`)
+  if (authority.includes('@')) refuseTarget('it holds user information; allowed: an address without it')
+  if (/[?#]/.test(rest)) {
+    refuseTarget('it holds a query or a fragment; allowed: an address without them')
+    return undefined
+  }
+  if (protocol === 'http:' && !isPlainHttp && !isLoopback(origin)) {
+    refuseTarget('plain http would show tokens to the network; allowed: https, or the option plain-http')
+  }
+  const pattern = parsePatternText(rest === '' ? '/' : rest, refuseTarget)
+  return pattern && { origin, pattern }
+}
+
+interface Options {
+  readonly token: TokenName
+  readonly timeoutSeconds: number | undefined
+  readonly isPlainHttp: boolean
+}
+
+function parseOptions(texts: readonly string[], refuse: (problem: string) => void): Options {
+  const given = new Map<string, string>()
+  for (const text of texts) {
+    const [name = '', value] = text.split('=')
+    const isKnown = OPTIONS.get(name)?.test(text) ?? false
+    if (!isKnown) {
+      refuse(`${quote(text)} is no option; allowed: token=internal, token=public, timeout=SECONDS, plain-http`)
+    } else if (given.has(name)) refuse(`the option ${name} is given twice; allowed: once`)
+    given.set(name, value ?? '')
+  }
+  const timeout = given.get('timeout')
+  const timeoutSeconds = timeout === undefined ? undefined : Number(timeout)
+  if (timeoutSeconds !== undefined && !(timeoutSeconds >= 1 && timeoutSeconds <= longestTimeoutSeconds)) {
+    refuse(`timeout=${timeout} is out of range; allowed: 1 to ${longestTimeoutSeconds} seconds`)
+  }
+  return {
+    token: given.get('token') === 'public' ? 'public' : 'internal',
+    timeoutSeconds,
+    isPlainHttp: given.has('plain-http')
+  }
+}
+
+const OPTIONS = new Map([
+  ['token', /^token=(internal|public)$/],
+  ['timeout', /^timeout=\d{1,9}$/],
+  ['plain-http', /^plain-http$/]
+])
+
+function countWildcards({ segments }: PathPattern): number {
+  return segments.filter(segment => segment === '*').length
+}
+
+function isHidden({ methods, path }: ProxyRule, earlier: readonly ProxyRule[]): boolean {
+  return methods.every(method => earlier.some(rule => rule.methods.includes(method) && coversPattern(rule.path, path)))
+}

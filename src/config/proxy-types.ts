@@ -1,0 +1,72 @@
+import { withoutUser } from './addresses.js'
+import { splitRules } from './proxy-rules.js'
+import { list, stringOrStrings, type ValueType } from './types.js'
+
+// The kinds of value that only the settings of the API proxy have.
+
+/** A list of rules. Their grammar is checked together with the other settings, because it yields many problems at once. */
+export const proxyRoutes: ValueType<readonly string[]> = {
+  allowed: 'rules METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]',
+  json: { type: 'array', items: { type: 'string', pattern: '^\\s*[A-Z,]+\\s+/\\S+\\s+https?://\\S+(\\s+\\S+)*\\s*$' } },
+  isRepeatable: true,
+  sample: ['GET /api/hubs/** https://developer.api.autodesk.com/project/v1/hubs/**'],
+  fromText: splitRules,
+  schema: v => v.array(v.string()),
+  mask: withoutUser
+}
+
+// RFC 9110 section 5.6.2.
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+// RFC 9110 section 7.6.1, and the framing of RFC 9112 section 6.
+const HOP_BY_HOP =
+  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|http2-settings)$/i
+const NEVER_SENT =
+  /^(authorization|cookie2?|host|origin|referer|forwarded|x-forwarded-.*|x-real-ip|x-user-id|expect|via|sec-.*)$/i
+const NEVER_ANSWERED =
+  /^(set-cookie2?|access-control-.*|cross-origin-.*|(x-)?content-security-policy.*|x-webkit-csp|x-content-type-options|x-frame-options|x-xss-protection|strict-transport-security|permissions-policy.*|feature-policy|referrer-policy|origin-agent-cluster|document-policy.*|clear-site-data|service-worker-allowed|speculation-rules|sourcemap|x-sourcemap|x-accel-.*|x-sendfile|x-lighttpd-send-.*|refresh|alt-svc|server|via|www-authenticate|cache-control|vary|report(ing-endpoints|-to)|nel|public-key-pins.*|date)$/i
+// What browsers send by themselves, or let a page of another site set without asking (Fetch, CORS-safelisted headers).
+const SENT_BY_BROWSERS =
+  /^(accept.*|content-.*|cache-control|pragma|range|if-.*|user-agent|dnt|priority|upgrade-insecure-requests|purpose|save-data|device-memory|downlink|dpr|ect|rtt|viewport-width|width|last-event-id|date|origin-.*|x-client-data|traceparent|tracestate)$/i
+
+function headerNames(allowed: string, refused: readonly RegExp[], why: string): ValueType<readonly string[]> {
+  const { minItems: _, ...json } = list(allowed, TOKEN).json
+  return {
+    ...list(allowed, TOKEN),
+    // An empty list is allowed, because it takes the default away.
+    json,
+    schema: v =>
+      v.pipe(
+        stringOrStrings(v),
+        v.everyItem(name => TOKEN.test(name)),
+        v.checkItems(name => !refused.some(pattern => pattern.test(name)), why)
+      )
+  }
+}
+
+export const requestHeaderNames = headerNames(
+  'header names separated by spaces, without credentials, cookies, forwarding and hop-by-hop headers',
+  [HOP_BY_HOP, NEVER_SENT],
+  'one of them must never reach an upstream'
+)
+
+export const answerHeaderNames = headerNames(
+  'header names separated by spaces, without cookies, CORS, security policies, caching and hop-by-hop headers',
+  [HOP_BY_HOP, NEVER_ANSWERED],
+  'one of them is decided by this server'
+)
+
+export const csrfHeaderName: ValueType<string> = {
+  allowed: 'the name of a header that no browser sends by itself, such as X-CSRF',
+  json: { type: 'string', pattern: TOKEN.source },
+  fromText: text => text,
+  schema: v =>
+    v.pipe(
+      v.string(),
+      v.check(name => TOKEN.test(name), 'it is no header name'),
+      v.check(
+        name => ![HOP_BY_HOP, NEVER_SENT, SENT_BY_BROWSERS].some(pattern => pattern.test(name)),
+        'browsers send that header by themselves'
+      )
+    )
+}

@@ -1,0 +1,89 @@
+// Patterns are compared with a plain reading of them: a regular expression made from the same text.
+import test from 'ava'
+import fc from 'fast-check'
+import { coversPattern, fillPattern, matchPattern, parsePattern } from '#src/config/path-pattern.js'
+
+const literal = fc.constantFrom('a', 'b', 'A', 'ab', '%20', 'a.b', 'x-1')
+const segment = fc.oneof({ weight: 2, arbitrary: literal }, { weight: 1, arbitrary: fc.constant('*') })
+const pattern = fc
+  .tuple(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.constantFrom('', '/', '/**'))
+  .map(([segments, end]) => `/${segments.join('/')}${end}`)
+const path = fc
+  .tuple(fc.array(literal, { minLength: 1, maxLength: 6 }), fc.constantFrom('', '/'))
+  .map(([segments, end]) => `/${segments.join('/')}${end}`)
+
+function plainReading(pattern: string): RegExp {
+  const source = pattern
+    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/\/\*\*$/, '(/.*)?')
+    .replace(/(?<=\/)\*(?=\/|\(|$)/g, '[^/]+')
+  return new RegExp(`^${source}$`)
+}
+
+const match = (text: string, path: string) => matchPattern(parsePattern(text), path.slice(1).split('/'))
+
+/** A path that a pattern matches: the wildcards replaced by what fast-check chose. */
+function pathOf(text: string, words: readonly string[], rest: string): string {
+  let next = 0
+  const filled = text.replace(/\/\*\*$/, rest).replace(/(?<=\/)\*(?=\/|$)/g, () => words[next++] ?? 'w')
+  return filled
+}
+const matching = (text: string) =>
+  fc
+    .tuple(fc.array(literal, { minLength: 5, maxLength: 5 }), fc.constantFrom('', '/', '/a', '/a/', '/a/b'))
+    .map(([words, rest]) => pathOf(text, words, rest))
+
+test('a pattern matches the paths that its plain reading matches', t => {
+  fc.assert(
+    fc.property(pattern, path, (text, path) => (match(text, path) !== undefined) === plainReading(text).test(path)),
+    {
+      numRuns: 5000
+    }
+  )
+  fc.assert(
+    fc.property(
+      pattern.chain(text => fc.tuple(fc.constant(text), matching(text))),
+      ([text, path]) => match(text, path) !== undefined && plainReading(text).test(path)
+    ),
+    { numRuns: 2000 }
+  )
+  t.pass()
+})
+
+test('what a pattern captured fills the same pattern to the same path', t => {
+  fc.assert(
+    fc.property(
+      pattern.chain(text => fc.tuple(fc.constant(text), matching(text))),
+      ([text, path]) => {
+        const captured = match(text, path)
+        return captured !== undefined && fillPattern(parsePattern(text), captured) === path
+      }
+    ),
+    { numRuns: 2000 }
+  )
+  t.pass()
+})
+
+test('a pattern covers another one only if it matches all of its paths', t => {
+  fc.assert(
+    fc.property(
+      pattern,
+      pattern.chain(text => fc.tuple(fc.constant(text), matching(text))),
+      (text, [other, path]) =>
+        !coversPattern(parsePattern(text), parsePattern(other)) || match(text, path) !== undefined
+    ),
+    { numRuns: 5000 }
+  )
+  t.pass()
+})
+
+test('the rest keeps its trailing slash, and a target without a path of its own stays a path', t => {
+  const target = parsePattern('/v1/hubs/**')
+  const filled = ['/api/hubs', '/api/hubs/', '/api/hubs/b.1/projects/'].map(path => {
+    const captured = match('/api/hubs/**', path)
+    return captured && fillPattern(target, captured)
+  })
+  t.deepEqual(filled, ['/v1/hubs', '/v1/hubs/', '/v1/hubs/b.1/projects/'])
+  t.is(fillPattern(parsePattern('/**'), { segments: [], rest: '' }), '/')
+  t.is(fillPattern(parsePattern('/'), { segments: [], rest: '' }), '/')
+})

@@ -1,0 +1,211 @@
+import test from 'ava'
+import { checkValue } from '#src/config/check-value.js'
+import { parseRules, splitRules } from '#src/config/proxy-rules.js'
+import { settingOf } from '#src/config/settings.js'
+import { shownText } from '#src/config/show.js'
+import { load, problemsOf } from './given.js'
+
+const hubs = 'GET /api/hubs/** https://api.example/project/v1/hubs/**'
+const issues = 'GET,POST /api/issues/*/issues https://api.example/issues/v1/projects/*/issues'
+const backend = 'GET,POST,PUT /backend/** http://backend:3000/** plain-http timeout=120'
+
+test('a rule names methods, a path and a target', t => {
+  const { rules, problems } = parseRules([
+    hubs,
+    issues,
+    backend,
+    'GET /viewer/** https://api.example:8443/** token=public'
+  ])
+  t.deepEqual(problems, [])
+  t.deepEqual(rules[0], {
+    number: 1,
+    text: hubs,
+    methods: ['GET'],
+    path: { segments: ['api', 'hubs'], hasRest: true },
+    targetOrigin: 'https://api.example',
+    target: { segments: ['project', 'v1', 'hubs'], hasRest: true },
+    token: 'internal',
+    timeoutSeconds: undefined
+  })
+  t.is(rules[2]?.timeoutSeconds, 120)
+  t.is(rules[2]?.targetOrigin, 'http://backend:3000')
+  t.deepEqual([rules[3]?.token, rules[3]?.targetOrigin], ['public', 'https://api.example:8443'])
+})
+
+const usable = [
+  'GET /a https://h.example',
+  'GET /a https://h.example/',
+  'GET /a/ https://h.example/items/',
+  'DELETE /a http://127.0.0.1:9000/a',
+  'PATCH /a http://localhost/a',
+  'PUT /*/x https://h.example/*',
+  'GET /api/authors/** https://h.example/**',
+  'GET /healthz2 https://h.example/',
+  'GET /* https://h.example/*',
+  'GET /a%20b/** https://h.example/c%20d/**',
+  'GET /a https://[::1]:8443/a timeout=3600 token=internal'
+]
+for (const rule of usable) {
+  test(`${rule} can be used`, t => t.deepEqual(parseRules([rule]).problems, []))
+}
+
+const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
+  ['GET', /incomplete; allowed: METHODS PATH TARGET/],
+  ['GET /a', /incomplete/],
+  ['FETCH /a https://h.example/a', /"FETCH" is no method of a rule; allowed: GET, POST, PUT, PATCH, DELETE/],
+  ['get /a https://h.example/a', /"get" is no method/],
+  ['HEAD /a https://h.example/a', /"HEAD" is no method .*GET covers HEAD/],
+  ['GET, /a https://h.example/a', /"" is no method/],
+  ['GET / https://h.example/', /all of this server/],
+  ['GET /** https://h.example/**', /all of this server/],
+  ['GET a https://h.example/a', /does not begin with a slash/],
+  ['GET /a* https://h.example/a', /inside a segment/],
+  ['GET /a/**/b https://h.example/a', /inside a segment/],
+  ['GET /a//b https://h.example/a', /empty segment/],
+  ['GET /a/../b https://h.example/a', /dot segment/],
+  ['GET /a?x=1 https://h.example/a', /query/],
+  ['GET /ä https://h.example/a', /percent-encoded/],
+  ['GET /api/auth https://h.example/a', /one of this server itself; allowed: paths outside \/api\/auth/],
+  ['GET /api/auth/** https://h.example/**', /one of this server itself/],
+  ['GET /api/auth/token https://h.example/a', /one of this server itself/],
+  ['GET /healthz https://h.example/a', /one of this server itself/],
+  ['GET /readyz/** https://h.example/**', /one of this server itself/],
+  ['GET /a/* https://h.example/a', /wildcards .* do not correspond/],
+  ['GET /a https://h.example/*', /wildcards .* do not correspond/],
+  ['GET /a/** https://h.example/a', /wildcards .* do not correspond/],
+  ['GET /a/*/** https://h.example/**', /wildcards .* do not correspond/],
+  ['GET /a https://h.example/a?b=c', /query or a fragment/],
+  ['GET /a https://h.example/a#b', /query or a fragment/],
+  ['GET /a https://h.example//a', /empty segment/],
+  ['GET /a https://h.example/../a', /dot segment/],
+  ['GET /a https://*.example/a', /no address/],
+  ['GET /a ftp://h.example/a', /no address/],
+  ['GET /a /b', /no address/],
+  ['GET /a https://h.example\\a', /does not begin with a slash/],
+  ['GET /a http://h.example/a', /plain http .*allowed: https, or the option plain-http/],
+  ['GET /a https://h.example/a token=refresh', /"token=refresh" is no option; allowed: token=internal/],
+  ['GET /a https://h.example/a timeout=0', /out of range; allowed: 1 to 3600/],
+  ['GET /a https://h.example/a timeout=3601', /out of range/],
+  ['GET /a https://h.example/a timeout=1s', /no option/],
+  ['GET /a https://h.example/a timeout=1 timeout=2', /given twice/],
+  ['GET /a https://h.example/a retry', /"retry" is no option/]
+]
+for (const [rule, problem] of unusable) {
+  test(`${rule} is refused`, t => {
+    const { problems } = parseRules([rule])
+    t.true(problems.length > 0)
+    t.regex(problems[0] ?? '', problem)
+    t.true(
+      problems.every(text => text.startsWith(`the rule ${JSON.stringify(rule)} cannot be used: `)),
+      problems[0]
+    )
+    t.true(
+      problems.every(text => text.includes('allowed:')),
+      problems.join('\n')
+    )
+  })
+}
+
+test('user information of a target is refused and not shown', async t => {
+  const rule = 'GET /a https://user:pa55word@h.example/a'
+  const { problems } = parseRules([rule])
+  t.regex(problems[0] ?? '', /user information/)
+  t.notRegex(problems.join(), /pa55word/)
+  t.is(shownText('proxy.routes', { 'proxy.routes': [rule] }), 'GET /a https://***@h.example/a')
+})
+
+test('a rule that earlier rules hide wholly is refused, one that is hidden in part is not', t => {
+  const hidden: readonly (readonly string[])[] = [
+    ['GET /a/** https://h.example/**', 'GET /a/b https://h.example/b'],
+    ['GET /a/* https://h.example/*', 'GET /a/b https://h.example/b'],
+    ['GET /a https://h.example/b', 'GET /a https://h.example/c'],
+    ['GET /a/** https://h.example/**', 'GET /a/*/c/** https://h.example/*/**'],
+    ['GET /a https://h.example/b', 'POST /a https://h.example/b', 'GET,POST /a https://h.example/c']
+  ]
+  for (const rules of hidden) t.regex(parseRules(rules).problems.join(), /never applies/, rules.join(' | '))
+  const partly: readonly (readonly string[])[] = [
+    ['GET /a/** https://h.example/**', 'GET,POST /a/b https://h.example/b'],
+    ['GET /a/b https://h.example/b', 'GET /a/** https://h.example/**'],
+    ['GET /a/* https://h.example/*', 'GET /a/** https://h.example/**'],
+    ['GET /a/* https://h.example/*', 'GET /a/ https://h.example/']
+  ]
+  for (const rules of partly) t.deepEqual(parseRules(rules).problems, [], rules.join(' | '))
+})
+
+test('the rules of a variable may stand on one line or on several', t => {
+  const rules = [hubs, issues, backend]
+  t.deepEqual(splitRules(rules.join(' ')), rules)
+  t.deepEqual(splitRules(`\n  ${rules.join('\r\n\t ')}\n`), rules)
+  t.deepEqual(splitRules(''), [])
+  t.deepEqual(splitRules('get /a https://h.example/a'), ['get /a https://h.example/a'])
+})
+
+test('rules come from a variable, from .env in several lines, from repeated flags, and from a file', async t => {
+  const routes = [hubs, issues]
+  const variable = await load(t, { env: { PLATFORM_AUTH_PROXY_ROUTES: routes.join(' ') } })
+  t.deepEqual(variable.config.proxy.routes, routes)
+  const dotEnv = await load(t, { files: { '.env': `PLATFORM_AUTH_PROXY_ROUTES="\n${routes.join('\n')}\n"\n` } })
+  t.deepEqual(dotEnv.config.proxy.routes, routes)
+  const flags = await load(t, { flags: { 'proxy.routes': [hubs, issues] } })
+  t.deepEqual(flags.config.proxy.routes, routes)
+  const yaml = `proxy:\n  routes:\n    # what people may see\n    - ${hubs}\n    - ${issues}\n`
+  t.deepEqual((await load(t, { files: { 'platform-auth-server.config.yaml': yaml } })).config.proxy.routes, routes)
+  t.deepEqual((await load(t)).config.proxy.routes, [])
+})
+
+test('all unusable rules are reported together', async t => {
+  const rules = ['FETCH /a https://h.example/a', 'GET /api/auth/x ftp://h.example', hubs, hubs]
+  const problems = await problemsOf(t, { env: { PLATFORM_AUTH_PROXY_ROUTES: rules.join('\n') } })
+  t.deepEqual(
+    problems.map(({ key, origin }) => [key, origin]),
+    problems.map(() => ['proxy.routes', 'variable PLATFORM_AUTH_PROXY_ROUTES'])
+  )
+  t.is(problems.length, 4)
+})
+
+test('a rule for the public token needs the dual mode', async t => {
+  const env = { PLATFORM_AUTH_PROXY_ROUTES: `${hubs} token=public` }
+  const [problem] = await problemsOf(t, { env })
+  t.regex(problem?.message ?? '', /asks for the public token, but mode is single/)
+  t.truthy((await load(t, { env: { ...env, PLATFORM_AUTH_MODE: 'dual' } })).config)
+})
+
+test('rules on a plain http site are warned of, unless a header stands in for Fetch Metadata', async t => {
+  const env = {
+    PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback',
+    PLATFORM_AUTH_PROXY_ROUTES: hubs
+  }
+  const ours = ({ warnings }: Awaited<ReturnType<typeof load>>) => warnings.filter(({ key }) => key === 'proxy.routes')
+  t.is(ours(await load(t, { env })).length, 1)
+  t.is(ours(await load(t, { env: { ...env, PLATFORM_AUTH_PROXY_CSRF_HEADER: 'X-CSRF' } })).length, 0)
+  for (const origin of ['https://app.example', 'http://localhost:8080', 'http://app.localhost']) {
+    const PLATFORM_CALLBACK_URL = `${origin}/api/auth/callback`
+    t.is(ours(await load(t, { env: { ...env, PLATFORM_CALLBACK_URL } })).length, 0, origin)
+  }
+})
+
+test('headers that the proxy must not pass on cannot be configured', t => {
+  const request =
+    'Cookie Authorization Host Origin Referer Forwarded X-Forwarded-For x-user-id Expect Connection TE Upgrade'
+  for (const name of [...request.split(' '), 'Transfer-Encoding', 'Content-Length', 'Sec-Fetch-Site', 'a b', 'a:b']) {
+    t.true('refused' in checkValue('proxy.requestHeaders', [name]), name)
+  }
+  const answer =
+    'Set-Cookie Access-Control-Allow-Origin Content-Security-Policy Connection Transfer-Encoding X-Accel-Redirect'
+  for (const name of [
+    ...answer.split(' '),
+    'Speculation-Rules',
+    'X-Sendfile',
+    'Cross-Origin-Opener-Policy',
+    'Clear-Site-Data'
+  ]) {
+    t.true('refused' in checkValue('proxy.answerHeaders', [name]), name)
+  }
+  t.deepEqual(checkValue('proxy.requestHeaders', 'x-ads-region X-Tenant'), { value: ['x-ads-region', 'X-Tenant'] })
+  t.deepEqual(checkValue('proxy.answerHeaders', 'X-Total-Count'), { value: ['X-Total-Count'] })
+  for (const name of ['Accept', 'Content-Type', 'Cookie', 'Origin', 'Sec-Fetch-Site', 'User-Agent', '']) {
+    t.true('refused' in checkValue('proxy.csrfHeader', name), name)
+  }
+  t.deepEqual(checkValue('proxy.csrfHeader', 'X-CSRF'), { value: 'X-CSRF' })
+  t.deepEqual(settingOf('proxy.requestHeaders').default, ['x-ads-region', 'region'])
+})
