@@ -26,5 +26,5 @@ const BROKEN_ESCAPE = /%(?![0-9a-f]{2})/i
 const ESCAPED_SEPARATOR = /%(2f|5c|[01][0-9a-f]|7f)/i
 // C0 and C1 begin no UTF-8 sequence (RFC 3629 section 3), but careless decoders read a dot or a slash from them.
 const OVERLONG = /%c[01]/i
-// `..;x` is a dot segment to servers that cut path parameters off (RFC 3986 section 3.3).
-const DOT_SEGMENT = /\/(\.|%2e){1,2}(;|%3b|\/|$)/i
+// `..;x` is a dot segment to servers that cut path parameters off (RFC 3986 section 3.3), `%252e` to those that decode twice.
+const DOT_SEGMENT = /\/(\.|%(25)*2e){1,2}(;|%(25)*3b|\/|$)/i

@@ -12,7 +12,7 @@ const rows: readonly (readonly string[])[] = [
   ['services.ts'],
   ['http'],
   ['auth', 'log.ts'],
-  ['modes'],
+  ['modes', 'proxy'],
   ['login', 'idp', 'session', 'coordination'],
   ['sealing', 'config', 'pages', 'metrics'],
   ['support']
@@ -27,6 +27,7 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(got|https-proxy-agent)$/, ['idp']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'app.ts', 'demo']],
   [/^ioredis$/, ['coordination']],
+  [/^undici$/, ['proxy']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],
   [/^prom-client$/, ['metrics']],
@@ -36,6 +37,7 @@ const environmentReaders = ['config', 'cli']
 const withoutContext = [
   'auth',
   'modes',
+  'proxy',
   'login',
   'idp',
   'session',

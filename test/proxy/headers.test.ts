@@ -1,0 +1,257 @@
+// Allow-lists in both directions, on data alone.
+import test from 'ava'
+import fc from 'fast-check'
+import { createAnswerHeaders } from '#src/proxy/answer-headers.js'
+import { createRequestHeaders } from '#src/proxy/request-headers.js'
+
+const select = createRequestHeaders(['x-ads-region', 'Region'])
+
+const passed = [
+  'Accept',
+  'Accept-Encoding',
+  'Accept-Language',
+  'Content-Type',
+  'Content-Encoding',
+  'Content-Disposition',
+  'Content-MD5',
+  'Range',
+  'If-Match',
+  'If-None-Match',
+  'If-Modified-Since',
+  'If-Unmodified-Since',
+  'If-Range',
+  'Prefer',
+  'Cache-Control',
+  'User-Agent',
+  'traceparent',
+  'tracestate',
+  'X-Request-Id',
+  'X-Ads-Region',
+  'region'
+]
+const kept = [
+  'Cookie',
+  'Origin',
+  'Referer',
+  'Forwarded',
+  'X-Forwarded-For',
+  'X-Forwarded-Host',
+  'X-Forwarded-Proto',
+  'X-Real-IP',
+  'x-user-id',
+  'Expect',
+  'Connection',
+  'Keep-Alive',
+  'TE',
+  'Trailer',
+  'Transfer-Encoding',
+  'Upgrade',
+  'Proxy-Authorization',
+  'Proxy-Connection',
+  'Authorization',
+  'Author.ization',
+  '_Authorization',
+  'Host',
+  'Content-Length',
+  'Via',
+  'Sec-Fetch-Site',
+  'X-CSRF',
+  'HTTP2-Settings',
+  'X-Anything',
+  'X-Original-URL',
+  'X-Rewrite-URL',
+  'X-HTTP-Method-Override',
+  'Max-Forwards',
+  'DNT',
+  'Priority'
+]
+
+test('a request keeps the headers of the list, under lower-case names and with their bytes', t => {
+  for (const name of passed) t.deepEqual(select([name, 'v\xfc']), [name.toLowerCase(), 'v\xfc'], name)
+})
+
+test('a request loses every other header', t => {
+  for (const name of kept) {
+    t.deepEqual(select([name, 'v']), [], name)
+    t.deepEqual(select([name.toUpperCase(), 'v']), [], name)
+  }
+})
+
+test('what Connection names does not travel, wherever it stands', t => {
+  t.deepEqual(select(['Connection', 'close, Range , ACCEPT', 'Range', 'bytes=0-1', 'Accept', '*/*', 'Prefer', 'x']), [
+    'prefer',
+    'x'
+  ])
+  t.deepEqual(select(['Range', 'bytes=0-1', 'Connection', 'accept', 'connection', 'range']), [])
+  t.deepEqual(select(['Connection', 'keep-alive', 'Accept', '*/*']), ['accept', '*/*'])
+})
+
+test('repeated request headers stay repeated', t => {
+  t.deepEqual(select(['Accept', 'a', 'accept', 'b']), ['accept', 'a', 'accept', 'b'])
+})
+
+const answer = createAnswerHeaders(['X-Total-Count'])
+const bytes = (headers: readonly string[]) => headers.map(text => Buffer.from(text, 'latin1'))
+function answered(headers: readonly string[], { statusCode = 200, setsCookie = false } = {}) {
+  const mapLocation = (location: string) => `mapped:${location}`
+  return answer({ statusCode, rawHeaders: bytes(headers) }, { mapLocation, setsCookie })
+}
+
+const answerPassed = [
+  'Content-Type',
+  'Content-Length',
+  'Content-Encoding',
+  'Content-Language',
+  'Content-Range',
+  'Content-Disposition',
+  'Content-MD5',
+  'Digest',
+  'Accept-Ranges',
+  'ETag',
+  'Last-Modified',
+  'Date',
+  'Age',
+  'Expires',
+  'Retry-After',
+  'Allow',
+  'X-Request-Id',
+  'x-ads-region',
+  'x-ads-duration',
+  'RateLimit',
+  'RateLimit-Policy',
+  'RateLimit-Remaining',
+  'X-RateLimit-Limit',
+  'X-Total-Count'
+]
+const answerKept = [
+  'Set-Cookie',
+  'Set-Cookie2',
+  'Connection',
+  'Keep-Alive',
+  'Transfer-Encoding',
+  'Trailer',
+  'Upgrade',
+  'Proxy-Authenticate',
+  'WWW-Authenticate',
+  'Access-Control-Allow-Origin',
+  'Access-Control-Allow-Credentials',
+  'Content-Security-Policy-Report-Only',
+  'X-Accel-Redirect',
+  'X-Sendfile',
+  'Speculation-Rules',
+  'Service-Worker-Allowed',
+  'Clear-Site-Data',
+  'Refresh',
+  'Link',
+  'Server',
+  'X-Powered-By',
+  'Strict-Transport-Security',
+  'Alt-Svc',
+  'NEL',
+  'Report-To',
+  'SourceMap',
+  'Via',
+  'P3P',
+  'Cross-Origin-Opener-Policy',
+  'X-Frame-Options',
+  'Permissions-Policy',
+  'Ratelimited',
+  'X-Anything'
+]
+
+test('an answer keeps the headers of the list', t => {
+  for (const name of answerPassed) t.deepEqual(answered([name, 'v\xfc']).get(name.toLowerCase()), ['v\xfc'], name)
+})
+
+test('an answer loses every other header', t => {
+  const own = [...answered([]).keys()]
+  for (const name of answerKept) t.deepEqual([...answered([name, 'v']).keys()], own, name)
+})
+
+test('what Connection names in an answer is dropped', t => {
+  t.false(answered(['Connection', 'close, ETag', 'ETag', '"x"']).has('etag'))
+})
+
+test('repeated answer headers stay repeated, and a Location is mapped', t => {
+  t.deepEqual(answered(['X-Ads-A', '1', 'x-ads-a', '2']).get('x-ads-a'), ['1', '2'])
+  t.deepEqual(answered(['Location', '/x']).get('location'), ['mapped:/x'])
+})
+
+test('every answer is kept from running in this origin and from other sites', t => {
+  const headers = answered([
+    'Content-Security-Policy',
+    'default-src *',
+    'X-Content-Type-Options',
+    'x',
+    'Cross-Origin-Resource-Policy',
+    'cross-origin'
+  ])
+  t.deepEqual(headers.get('content-security-policy'), ["sandbox; default-src 'none'"])
+  t.deepEqual(headers.get('x-content-type-options'), ['nosniff'])
+  t.deepEqual(headers.get('cross-origin-resource-policy'), ['same-origin'])
+})
+
+test('a length is passed on only where it frames the answer', t => {
+  t.deepEqual(answered(['Content-Length', '5']).get('content-length'), ['5'])
+  t.false(answered(['Content-Length', '5', 'Transfer-Encoding', 'chunked']).has('content-length'))
+  t.false(answered(['Content-Length', '0'], { statusCode: 204 }).has('content-length'))
+  t.deepEqual(answered(['Content-Length', '5'], { statusCode: 304 }).get('content-length'), ['5'])
+})
+
+const caching: readonly (readonly [given: readonly string[], expected: string])[] = [
+  [[], 'private, no-store'],
+  [[''], 'private, no-store'],
+  [['public, max-age=60'], 'private, max-age=60'],
+  [['PUBLIC,Max-Age=60,s-maxage=5, proxy-revalidate'], 'private, Max-Age=60'],
+  [['private'], 'private'],
+  [['no-store'], 'private, no-store'],
+  [['no-cache, must-revalidate'], 'private, no-cache, must-revalidate'],
+  [['public'], 'private'],
+  [['max-age=1', 'immutable'], 'private, max-age=1, immutable'],
+  [['no-cache="set-cookie, public", max-age=1'], 'private, no-cache="set-cookie, public", max-age=1'],
+  [['private="x, y", max-age=1'], 'private, max-age=1'],
+  [['s-maxage = 5, max-age=1'], 'private, max-age=1'],
+  [['publicity=1'], 'private, publicity=1']
+]
+for (const [given, expected] of caching) {
+  test(`Cache-Control ${JSON.stringify(given)} becomes ${expected}`, t => {
+    const headers = given.flatMap(value => ['Cache-Control', value])
+    t.deepEqual(answered(headers).get('cache-control'), [expected])
+    t.deepEqual(answered(headers, { setsCookie: true }).get('cache-control'), ['private, no-store'])
+  })
+}
+
+test('Cache-Control never lets a shared cache keep an answer, whatever the upstream says', t => {
+  const directive = fc.constantFrom(
+    'public',
+    's-maxage=1',
+    'max-age=1',
+    'private',
+    'private="a"',
+    'PUBLIC',
+    'proxy-revalidate',
+    '"',
+    '=',
+    ',',
+    'x="',
+    ' '
+  )
+  fc.assert(
+    fc.property(fc.array(directive, { maxLength: 6 }), directives => {
+      const [value = ''] = answered(['Cache-Control', directives.join(',')]).get('cache-control') ?? []
+      return (
+        value.startsWith('private') &&
+        !/(^|,)\s*(public|s-maxage|proxy-revalidate)\b/i.test(value.replace(/"[^"]*"/g, ''))
+      )
+    }),
+    { numRuns: 5000 }
+  )
+  t.pass()
+})
+
+test('Vary always has Cookie', t => {
+  t.deepEqual(answered([]).get('vary'), ['Cookie'])
+  t.deepEqual(answered(['Vary', 'Accept', 'Vary', 'Origin']).get('vary'), ['Accept, Origin, Cookie'])
+  t.deepEqual(answered(['Vary', 'accept, COOKIE']).get('vary'), ['accept, COOKIE'])
+  t.deepEqual(answered(['Vary', '*']).get('vary'), ['*'])
+})

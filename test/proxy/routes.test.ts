@@ -1,0 +1,185 @@
+// Which requests are forwarded, and to which bytes. Everything that is not exact must never be forwarded.
+import test from 'ava'
+import fc from 'fast-check'
+import { parseRules } from '#src/config/proxy-rules.js'
+import { createRoutes } from '#src/proxy/routes.js'
+
+const rules = [
+  'GET /api/hubs/** https://api.example/project/v1/hubs/**',
+  'GET,POST /api/issues/*/issues https://api.example/issues/v1/projects/*/issues',
+  'POST /api/graphql https://api.example/aec/graphql',
+  'GET /*/wild/** https://wild.example/*/**',
+  'GET /only/* https://only.example/*'
+]
+const find = createRoutes(parseRules(rules).rules, 'https://app.example')
+const forwarded = (method: string, target: string) => {
+  const route = find(method, target)
+  return route?.kind === 'forward' ? `${route.rule.targetOrigin}${route.target}` : route?.kind
+}
+
+const table: readonly (readonly [method: string, target: string, expected: string | undefined])[] = [
+  ['GET', '/api/hubs', 'https://api.example/project/v1/hubs'],
+  ['HEAD', '/api/hubs/', 'https://api.example/project/v1/hubs/'],
+  ['GET', '/api/hubs/b.1/projects/', 'https://api.example/project/v1/hubs/b.1/projects/'],
+  ['GET', '/api/hubs/a%20b;c=1/%C3%BC', 'https://api.example/project/v1/hubs/a%20b;c=1/%C3%BC'],
+  ['GET', '/api/hubs?', 'https://api.example/project/v1/hubs?'],
+  ['GET', '/api/hubs?a=/../b//c\\|{}^&%zz&%2e%2e', 'https://api.example/project/v1/hubs?a=/../b//c\\|{}^&%zz&%2e%2e'],
+  ['GET', '/api/hubs?x=\xfc%00', 'https://api.example/project/v1/hubs?x=\xfc%00'],
+  ['POST', '/api/issues/7/issues', 'https://api.example/issues/v1/projects/7/issues'],
+  ['POST', '/api/graphql', 'https://api.example/aec/graphql'],
+  ['GET', '/x/wild/api/auth/token', 'https://wild.example/x/api/auth/token'],
+  ['GET', 'https://app.example/api/hubs?x', 'https://api.example/project/v1/hubs?x'],
+  ['GET', 'HTTPS://APP.example:443/api/hubs', 'https://api.example/project/v1/hubs'],
+  // A prefix is a whole segment, and case counts.
+  ['GET', '/api/hubsX', undefined],
+  ['GET', '/API/hubs', undefined],
+  ['GET', '/api/Hubs', undefined],
+  ['GET', '/api/%68ubs', undefined],
+  ['GET', '/api/graphql/', undefined],
+  ['GET', '/api/issues//issues', 'inexact'],
+  ['GET', '/api/issues/issues', undefined],
+  ['GET', '/api', undefined],
+  ['GET', '/', undefined],
+  ['GET', '/only/', undefined],
+  ['GET', '/only/a/b', undefined],
+  // What this server answers itself.
+  ['GET', '/api/auth', undefined],
+  ['GET', '/api/auth/token', undefined],
+  ['GET', '/api/auth/../hubs', undefined],
+  ['GET', '/healthz', undefined],
+  ['GET', '/healthz/wild/x', undefined],
+  ['GET', '/readyz/wild', undefined],
+  // Methods.
+  ['DELETE', '/api/hubs/x', 'wrongMethod'],
+  ['OPTIONS', '/api/hubs/x', 'wrongMethod'],
+  ['TRACE', '/api/hubs/x', 'wrongMethod'],
+  ['get', '/api/hubs/x', 'wrongMethod'],
+  ['GET', '/api/graphql', 'wrongMethod'],
+  // Not meant for a rule, so that other layers answer it.
+  ['GET', '/a//b', undefined],
+  ['GET', '/elsewhere/..%2f', undefined],
+  ['GET', '/index.html%00', undefined],
+  ['OPTIONS', '*', undefined],
+  ['GET', 'https://app.example/index.html', undefined],
+  ['GET', 'https://other.example/index.html', undefined]
+]
+for (const [method, target, expected] of table) {
+  test(`${method} ${JSON.stringify(target)} is ${expected ?? 'left to others'}`, t =>
+    t.is(forwarded(method, target), expected))
+}
+
+const inexact = [
+  '/api/hubs/../x',
+  '/api/hubs/..',
+  '/api/hubs/.',
+  '/api/hubs/./x',
+  '/api/hubs/%2e%2e/x',
+  '/api/hubs/.%2E/x',
+  '/api/hubs/%2e%2e',
+  '/api/hubs/a%2fb',
+  '/api/hubs/a%2Fb',
+  '/api/hubs/..%2f..%2fx',
+  '/api/hubs/a%5cb',
+  '/api/hubs\\..\\x',
+  '/api/hubs/\\x',
+  '/api//hubs',
+  '//api/hubs',
+  '/api/hubs//x',
+  '/api/hubs//',
+  '/api/hubs/%00',
+  '/api/hubs/%09',
+  '/api/hubs/%0a',
+  '/api/hubs/%0d%0aX:%20y',
+  '/api/hubs/%7f',
+  '/api/hubs/\xfc',
+  '/api/hubs/%zz',
+  '/api/hubs/%',
+  '/api/hubs/..;/x',
+  '/api/hubs/..;a=b',
+  '/api/hubs/x#y',
+  '/api/hubs?x#y',
+  '/x/../api/hubs',
+  '/x/%2e%2e/api/hubs',
+  '/api/x/..%2fhubs',
+  '/api/%2e/hubs',
+  '/api%2fhubs',
+  '/api\\hubs',
+  '/%2e/api/hubs',
+  '/api/hubs/%c0%ae%c0%ae/x',
+  'https://other.example/api/hubs',
+  'http://app.example/api/hubs',
+  'https://app.example:8443/api/hubs',
+  'https://app.example@evil.example/api/hubs',
+  'https://user@other.example/api/hubs',
+  'ftp://x/api/hubs',
+  'https://app.example/api/hubs/../x'
+]
+for (const target of inexact) {
+  test(`${JSON.stringify(target)} is refused as inexact`, t => t.is(forwarded('GET', target), 'inexact'))
+}
+
+test('the answer to a wrong method lists what all rules of that path allow', t => {
+  const both = createRoutes(
+    parseRules(['GET /a/* https://a.example/*', 'POST,DELETE /a/b https://b.example/b']).rules,
+    'https://app.example'
+  )
+  t.deepEqual(both('PUT', '/a/b'), { kind: 'wrongMethod', allow: 'GET, HEAD, POST, DELETE' })
+  t.is(both('DELETE', '/a/b')?.kind, 'forward')
+})
+
+test('the first rule that matches path and method is taken', t => {
+  const rules = [
+    'POST /a/** https://one.example/**',
+    'GET /a/b https://two.example/b',
+    'GET,POST /a/** https://three.example/**'
+  ]
+  const find = createRoutes(parseRules(rules).rules, 'https://app.example')
+  const rule = (method: string, target: string) => {
+    const route = find(method, target)
+    return route?.kind === 'forward' ? route.rule.number : route?.kind
+  }
+  t.deepEqual([rule('POST', '/a/b'), rule('GET', '/a/b'), rule('GET', '/a/c'), rule('HEAD', '/a/b')], [1, 2, 3, 2])
+})
+
+test('whatever is forwarded stays inside the target of its rule, however it is read', t => {
+  const piece = fc.constantFrom(
+    '/',
+    '/',
+    'api',
+    'hubs',
+    '.',
+    '..',
+    '%2e',
+    '%2F',
+    '%5c',
+    '\\',
+    ';',
+    '%',
+    '0',
+    'x',
+    '?',
+    '#',
+    '%252e',
+    'auth'
+  )
+  const target = fc.tuple(fc.constantFrom('/api/hubs', '/api/hubs/', '/', ''), fc.array(piece, { maxLength: 10 }))
+  fc.assert(
+    fc.property(target, ([start, pieces]) => {
+      const route = find('GET', start + pieces.join(''))
+      if (route?.kind !== 'forward' || route.rule.number !== 1) return true
+      const read = new URL(route.target, 'https://api.example')
+      const inside = /^\/project\/v1\/hubs(\/|$)/
+      return inside.test(read.pathname) && inside.test(new URL(decodeURIComponent(read.pathname), 'https://h').pathname)
+    }),
+    { numRuns: 20_000 }
+  )
+  t.pass()
+})
+
+test('a long path is judged quickly, however it is built', t => {
+  for (const piece of ['/..', '/%2e', '//', '\\', ';', '%', '/a;', '/.;']) {
+    const started = performance.now()
+    find('GET', `/api/hubs${piece.repeat(32_000 / piece.length)}`)
+    t.true(performance.now() - started < 250, piece)
+  }
+})
