@@ -1,0 +1,122 @@
+// The carrier alone: TLS, connecting, and what only bytes on a connection can show.
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import test, { type ExecutionContext } from 'ava'
+import { createUpstreams, type UpstreamFailure, type UpstreamRequest } from '#src/proxy/upstream.js'
+import { selfSignedCertificate } from '../helpers/certificate.js'
+import { startFixedUpstream } from '../helpers/upstream.js'
+
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+function request(origin: string, more: Partial<UpstreamRequest> = {}): UpstreamRequest {
+  return { origin, target: '/x', method: 'GET', headers: [], body: undefined, silenceMs: 10_000, ...more }
+}
+
+function start(t: ExecutionContext, options: { readonly connectTimeoutMs?: number; readonly ca?: string } = {}) {
+  const upstreams = createUpstreams({ connectTimeoutMs: 5000, ...options })
+  t.teardown(() => upstreams.close())
+  /** The status and the text, or the kind of failure. */
+  return (sent: UpstreamRequest) =>
+    new Promise<string>(resolve => {
+      let text = ''
+      upstreams.send(sent, {
+        answered: statusCode => {
+          text = `${statusCode} `
+        },
+        received: chunk => {
+          text += String(chunk)
+          return true
+        },
+        ended: () => resolve(text),
+        failed: ({ kind }: UpstreamFailure) => resolve(kind)
+      })
+    })
+}
+
+async function startTls(t: ExecutionContext, react: (socket: Socket, count: number, connection: number) => void) {
+  const certificate = selfSignedCertificate()
+  let connections = 0
+  let count = 0
+  const server = createTlsServer(certificate, socket => {
+    connections += 1
+    const connection = connections
+    socket.on('error', () => {})
+    socket.on('data', () => {
+      count += 1
+      react(socket, count, connection)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return { ca: certificate.cert, byName: `https://localhost:${port}`, byAddress: `https://127.0.0.1:${port}` }
+}
+
+test('a certificate that is not trusted, or made out to another name, is no connection, and the next request tries again', async t => {
+  const { ca, byName, byAddress } = await startTls(t, socket => void socket.write(ok))
+  t.is(await start(t)(request(byName)), 'unreachable')
+  const ask = start(t, { ca })
+  t.is(await ask(request(byAddress)), 'unreachable')
+  t.is(await ask(request(byAddress)), 'unreachable')
+  t.is(await ask(request(byName)), '200 ok')
+})
+
+test('over TLS too, a request is sent once more on a kept connection alone', async t => {
+  const seen: number[] = []
+  const { ca, byName } = await startTls(t, (socket, count, connection) => {
+    seen.push(connection)
+    if (count === 2) socket.destroy()
+    else socket.write(ok)
+  })
+  const ask = start(t, { ca })
+  t.is(await ask(request(byName)), '200 ok')
+  // undici keeps a connection out of use until the event loop has gone round.
+  await new Promise(resolve => setTimeout(resolve, 100))
+  t.is(await ask(request(byName)), '200 ok')
+  t.deepEqual(seen, [1, 1, 2])
+
+  const first: number[] = []
+  const cutting = await startTls(t, (socket, _count, connection) => {
+    first.push(connection)
+    socket.destroy()
+  })
+  t.is(await start(t, { ca: cutting.ca })(request(cutting.byName)), 'unusable')
+  t.deepEqual(first, [1])
+})
+
+test('a host that does not take connections in time is a timeout', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const held: Socket[] = []
+  server.on('connection', socket => void held.push(socket))
+  const ask = start(t, { connectTimeoutMs: 300 })
+  t.teardown(() => {
+    server.close()
+    for (const socket of held) socket.destroy()
+  })
+  // TCP connects, but the other side never speaks TLS, which is part of connecting.
+  t.is(await ask(request(`https://127.0.0.1:${port}`)), 'timeout')
+})
+
+test('a Continue that nobody asked for is a broken answer', async t => {
+  const upstream = await startFixedUpstream(t, `HTTP/1.1 100 Continue\r\n\r\n${ok}`)
+  t.is(await start(t)(request(upstream.origin)), 'unusable')
+})
+
+test('a request that was given up before it was sent is never sent', async t => {
+  const upstream = await startFixedUpstream(t, ok)
+  const upstreams = createUpstreams({ connectTimeoutMs: 5000 })
+  t.teardown(() => upstreams.close())
+  const fail = () => t.fail('nothing is told after abort')
+  const exchange = upstreams.send(request(upstream.origin), {
+    answered: fail,
+    received: () => true,
+    ended: fail,
+    failed: fail
+  })
+  exchange.abort()
+  t.is(await start(t)(request(upstream.origin)), '200 ok')
+  t.deepEqual(upstream.received.map(text => text()).filter(text => text !== '').length, 1)
+})
