@@ -10,11 +10,13 @@ import { errors } from './http/errors.js'
 import { fallback } from './http/fallback.js'
 import { keepHashedAssets } from './http/hashed-assets.js'
 import { health } from './http/health.js'
+import { lazily } from './http/lazily.js'
 import { ignoreLongPreferences, refuseInvalidRequests } from './http/limits.js'
 import { login } from './http/login.js'
 import { logout } from './http/logout.js'
 import { measure } from './http/measure.js'
 import { profile } from './http/profile.js'
+import { skipProxiedFolders } from './http/proxied-folders.js'
 import { originForm } from './http/request-target.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/require-tokens.js'
 import { session } from './http/session.js'
@@ -55,7 +57,7 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   app.use(refuseInvalidRequests)
   app.use(health({ isDraining, coordination: services.coordination }))
   app.use(fallback(files, config.fallback))
-  app.use(keepHashedAssets(files, config.hashedAssets))
+  app.use(keepHashedAssets(skipProxiedFolders(files, config.proxy.routes, wwwroot), config.hashedAssets))
   app.use(starterPage(wwwroot, { mode: config.mode, isDemo: services.isDemo }))
   app.use(
     authRoutes({
@@ -68,6 +70,10 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
       offersPublicToken: services.offersPublicToken
     })
   )
+  if (config.proxy.routes.length > 0) {
+    const parts = { ...services, session: sessionLayer, requireTokens: tokensLayer }
+    app.use(lazily(async () => (await import('./http/proxy.js')).proxy(parts)))
+  }
   return app
 }
 

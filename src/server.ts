@@ -61,7 +61,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...parts })
-  const { log, transport, coordination, background } = services
+  const { log, transport, coordination, background, ending } = services
   prometheus?.watchStore(() => coordination.status().store)
   let draining = false
   const handle = await assembleAll().catch(async (error: unknown) => {
@@ -121,6 +121,8 @@ export async function startServer(
     draining = true
     connections.drain()
     await pause(config.shutdown.delaySeconds * 1000)
+    // An event stream would last for all of the grace. Ended now, its browser connects again elsewhere.
+    ending.stop()
     const graceMs = config.shutdown.graceSeconds * 1000
     const lastMs = Math.min(LAST_WORK_MS, graceMs / 2)
     const connectionsEnded = connections.end(graceMs - lastMs)
@@ -133,6 +135,7 @@ export async function startServer(
     await within(lastMs, background.ended()).catch(() => {})
     await coordination.close()
     transport.close()
+    await ending.close()
     await scrapes?.close()
   }
   // The first request for a file should not wait for it; if it cannot be loaded, that request is told.

@@ -10,6 +10,7 @@ import { createCoordination } from './coordination/index.js'
 import { AUTH_PATH } from './http/auth-routes.js'
 import { createBackground } from './http/background.js'
 import { cookieNames } from './http/cookies.js'
+import { createEnding } from './http/ending.js'
 import { createRequestLog } from './http/request.js'
 import { createIdentityProvider, type IdentityProvider } from './idp/client.js'
 import { measured } from './idp/measured-transport.js'
@@ -83,6 +84,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     signInPath: `${basePath}${AUTH_PATH}/login`,
     transport,
     background,
+    ending: createEnding(),
     idp,
     mode,
     offersPublicToken: mode.offersPublicToken,

@@ -24,6 +24,9 @@ export function accessLog(requestLog: RequestLog): Middleware {
         // Koa begins with 404; who left before the answer was given none.
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
         aborted: !wasSent(ctx),
+        // Set for proxied requests: their rule, and how long the head of the upstream's answer took.
+        ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),
+        ...(ctx.state.upstreamMs !== undefined && { upstream_ms: ctx.state.upstreamMs }),
         duration_ms: Math.round(performance.now() - started),
         client: ADDRESS.test(ip) ? ip : peer
       }

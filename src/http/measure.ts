@@ -19,7 +19,8 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
 }
 
 // From a short list: a label taken from the path would grow with whatever people type.
-function routeOf({ path, status }: Context): string {
+function routeOf({ path, status, state }: Context): string {
+  if (state.proxyRule !== undefined) return 'proxy'
   if (path === '/healthz' || path === '/readyz') return 'health'
   if (!isAuthPath(path)) return status < 400 ? 'static' : 'other'
   const name = path.slice(AUTH_PATH.length + 1)

@@ -15,6 +15,13 @@ export interface Metrics {
   /** A session was written, in this many bytes of cookies. */
   sessionWritten(bytes: number): void
   requestEnded(route: string, status: number, seconds: number): void
+  /**
+   * The head of a proxied answer came, after so many seconds, or will not come. The rule is its number in `proxy.routes`; the outcome
+   * is the upstream's status, or `timeout`, `unreachable`, `unusable`, `busy`, `aborted`.
+   */
+  upstreamAnswered(rule: number, outcome: string, seconds: number): void
+  /** The upstream broke off in the middle of an answer. */
+  proxiedAnswerBroken(rule: number): void
 }
 
 /** For a server that nobody watches. */
@@ -25,5 +32,7 @@ export const noMetrics: Metrics = {
   providerCalled() {},
   sessionRead() {},
   sessionWritten() {},
-  requestEnded() {}
+  requestEnded() {},
+  upstreamAnswered() {},
+  proxiedAnswerBroken() {}
 }

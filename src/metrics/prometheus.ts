@@ -38,6 +38,13 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     'outcome'
   ])
   const requests = histogram('request_seconds', 'Requests by route and status.', REQUEST_SECONDS, ['route', 'status'])
+  const upstreams = histogram(
+    'proxy_upstream_seconds',
+    'Proxied requests until the head of the answer, by rule and outcome.',
+    PROVIDER_SECONDS,
+    ['rule', 'outcome']
+  )
+  const brokenAnswers = counter('proxy_answers_broken_total', 'Proxied answers that the upstream broke off.', ['rule'])
   new Gauge({
     name: `${PREFIX}coordination_store`,
     help: '1 for the store that renewals are coordinated through.',
@@ -63,6 +70,8 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     providerCalled: (endpoint, outcome, seconds) => provider.observe({ endpoint, outcome }, seconds),
     sessionRead: outcome => sessions.inc({ outcome }),
     sessionWritten: bytes => cookieBytes.observe(bytes),
-    requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds)
+    requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds),
+    upstreamAnswered: (rule, outcome, seconds) => upstreams.observe({ rule, outcome }, seconds),
+    proxiedAnswerBroken: rule => brokenAnswers.inc({ rule })
   }
 }

@@ -20,7 +20,9 @@ async function scraped(): Promise<Metric[]> {
     providerCalled: ['token', '200', 0.1],
     sessionRead: ['opened'],
     sessionWritten: [2000],
-    requestEnded: ['token', 200, 0.01]
+    requestEnded: ['token', 200, 0.01],
+    upstreamAnswered: [1, '200', 0.1],
+    proxiedAnswerBroken: [1]
   }
   for (const [name, parameters] of Object.entries(used)) {
     ;(metrics[name as keyof Metrics] as (...all: readonly unknown[]) => void)(...parameters)

@@ -1,0 +1,285 @@
+/** One proxied request from the refresh step to the last byte of the answer. */
+import type { ServerResponse } from 'node:http'
+import type { Context } from 'koa'
+import type { ProxyRule } from '../config/proxy-rules.js'
+import type { Coordination } from '../coordination/coordination.js'
+import type { Metrics } from '../metrics/metrics.js'
+import { isLoggedOut as isMarked } from '../auth/logout-marks.js'
+import { createAnswerHeaders } from '../proxy/answer-headers.js'
+import { createMapLocation } from '../proxy/location.js'
+import { BodyTooLargeError, createRequestBody, type RequestBody } from '../proxy/request-body.js'
+import { createRequestHeaders } from '../proxy/request-headers.js'
+import type { FindRoute, Route } from '../proxy/routes.js'
+import { BusyError, createTurns, type Turn } from '../proxy/turns.js'
+import type { Exchange, FailureKind, UpstreamFailure, UpstreamRequest, Upstreams } from '../proxy/upstream.js'
+import type { Ending } from './ending.js'
+import { HttpError } from './errors.js'
+import type { RequestLog } from './request.js'
+import { tokensOf } from './require-tokens.js'
+import { sessionRecord } from './session.js'
+
+export type ForwardRoute = Extract<Route, { kind: 'forward' }>
+
+export interface ForwardParts {
+  readonly findRoute: FindRoute
+  readonly basePath: string
+  readonly upstreams: Upstreams
+  readonly requestHeaders: readonly string[]
+  readonly answerHeaders: readonly string[]
+  readonly timeoutSeconds: number
+  readonly maxBodyBytes: number
+  readonly coordination: Coordination
+  readonly ending: Ending
+  readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
+  readonly requestLog: RequestLog
+}
+
+/** Resolves when the answer has ended or the client has left. Rejects with HttpError where there is no answer to pass on. */
+export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
+
+const NOTHING = Buffer.alloc(0)
+
+export function createForward(parts: ForwardParts): Forward {
+  const { upstreams, maxBodyBytes, coordination, ending, metrics, requestLog } = parts
+  const selectRequestHeaders = createRequestHeaders(parts.requestHeaders)
+  const selectAnswerHeaders = createAnswerHeaders(parts.answerHeaders)
+  const mapLocation = createMapLocation(parts.findRoute, parts.basePath)
+  const turns = createTurns()
+
+  return async function forward(ctx, route) {
+    const { rule } = route
+    const silenceMs = (rule.timeoutSeconds ?? parts.timeoutSeconds) * 1000
+    const turn = await takeTurn(ctx, rule, silenceMs)
+    // The client may have left during a refresh or in line. Then nothing is sent.
+    if (!turn) return
+    try {
+      await exchange(ctx, route, silenceMs, turn)
+    } finally {
+      turn.end()
+    }
+  }
+
+  async function takeTurn(ctx: Context, rule: ProxyRule, patienceMs: number): Promise<Turn | undefined> {
+    const { res } = ctx
+    if (res.destroyed) return undefined
+    const left = new AbortController()
+    const leave = () => left.abort()
+    res.once('close', leave)
+    try {
+      const sessionId = sessionRecord(ctx)?.id ?? ''
+      return await turns.take({ origin: rule.targetOrigin, sessionId }, left.signal, patienceMs)
+    } catch (error) {
+      if (left.signal.aborted) return undefined
+      if (!(error instanceof BusyError)) throw error
+      metrics.upstreamAnswered(rule.number, 'busy', 0)
+      throw busy()
+    } finally {
+      res.off('close', leave)
+    }
+  }
+
+  function exchange(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, turn: Turn): Promise<void> {
+    const { req, res } = ctx
+    const startedAt = performance.now()
+    let state: 'waiting' | 'deciding' | 'answering' | 'over' = 'waiting'
+    let hasEnded = false
+    let exchange: Exchange | undefined
+    let forgetStop = () => {}
+    const body = hasBody(ctx) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
+
+    return new Promise((resolve, reject) => {
+      res.on('close', clientLeft)
+      res.on('drain', resume)
+      exchange = upstreams.send(requestOf(ctx, { rule, target, silenceMs, body }), {
+        answered,
+        received: chunk => res.write(chunk),
+        ended() {
+          hasEnded = true
+          if (state === 'answering') finish()
+        },
+        failed
+      })
+
+      function answered(statusCode: number, rawHeaders: readonly Buffer[]) {
+        state = 'deciding'
+        noteHead(String(statusCode))
+        if (statusCode === 401) refuse(unauthorized())
+        else if (statusCode === 407) refuse(failure('unusable', new Error('it asks for proxy authentication')))
+        // A refreshed session goes out with this answer. A logout that came in the meantime must not be undone by it.
+        else if (res.hasHeader('Set-Cookie')) beginUnlessLoggedOut(statusCode, rawHeaders)
+        else begin(statusCode, rawHeaders)
+      }
+
+      function beginUnlessLoggedOut(statusCode: number, rawHeaders: readonly Buffer[]) {
+        exchange?.pause()
+        isLoggedOut(ctx).then(loggedOut => {
+          if (state !== 'deciding') return
+          // The refresh step sees that nothing was sent and answers 401.
+          if (loggedOut) giveUp(resolve)
+          else {
+            begin(statusCode, rawHeaders)
+            exchange?.resume()
+          }
+        }, refuse)
+      }
+
+      function begin(statusCode: number, rawHeaders: readonly Buffer[]) {
+        const mapped = (location: string) => mapLocation(location, { rule, target })
+        const setsCookie = res.hasHeader('Set-Cookie')
+        const headers = selectAnswerHeaders({ statusCode, rawHeaders }, { mapLocation: mapped, setsCookie })
+        try {
+          for (const [name, [value = '', ...more]] of headers)
+            res.setHeader(name, more.length > 0 ? [value, ...more] : value)
+        } catch (error) {
+          // Bytes that no header may hold.
+          refuse(failure('unusable', error))
+          return
+        }
+        state = 'answering'
+        ctx.respond = false
+        res.statusCode = statusCode
+        if (isEventStream(headers.get('content-type'))) forgetStop = ending.onStop(() => giveUp(finish))
+        if (hasEnded) finish()
+        // The head must not wait for the body: the first event of a stream may be minutes away. An empty write sends the
+        // header bytes as they are, where flushHeaders() would encode them as UTF-8.
+        else if (hasContent(ctx.method, statusCode)) res.write(NOTHING)
+      }
+
+      function failed(error: UpstreamFailure) {
+        if (state === 'waiting') noteHead(error.kind)
+        if (state !== 'answering') {
+          settle()
+          reject(failureOf(error))
+          return
+        }
+        metrics.proxiedAnswerBroken(rule.number)
+        requestLog(ctx).warn({ event: 'proxied_answer_broken', rule: rule.number, err: error }, 'upstream broke off')
+        settle()
+        breakOff(res)
+        resolve()
+      }
+
+      function clientLeft() {
+        if (state === 'over') return
+        if (state === 'waiting') noteHead('aborted')
+        giveUp(resolve)
+      }
+
+      function refuse(error: unknown) {
+        giveUp(() => reject(error))
+      }
+
+      function finish() {
+        settle()
+        res.end()
+        resolve()
+      }
+
+      function giveUp(then: () => void) {
+        exchange?.abort()
+        settle()
+        then()
+      }
+    })
+
+    function resume() {
+      exchange?.resume()
+    }
+
+    function noteHead(outcome: string) {
+      turn.headCame()
+      const elapsedMs = performance.now() - startedAt
+      ctx.state.upstreamMs = Math.round(elapsedMs)
+      metrics.upstreamAnswered(rule.number, outcome, elapsedMs / 1000)
+    }
+
+    function settle() {
+      state = 'over'
+      res.off('drain', resume)
+      forgetStop()
+      body?.discard()
+    }
+  }
+
+  async function isLoggedOut(ctx: Context): Promise<boolean> {
+    const record = sessionRecord(ctx)
+    return record !== undefined && isMarked(coordination, record.id)
+  }
+
+  function requestOf(
+    ctx: Context,
+    { rule, target, silenceMs, body }: Pick<ForwardRoute, 'rule' | 'target'> & SendOptions
+  ): UpstreamRequest {
+    const length = ctx.req.headers['content-length']
+    return {
+      origin: rule.targetOrigin,
+      target,
+      method: ctx.method,
+      headers: [
+        ...selectRequestHeaders(ctx.req.rawHeaders),
+        'authorization',
+        `Bearer ${tokensOf(ctx)[rule.token].access_token}`,
+        'via',
+        '1.1 platform-auth-server'
+      ],
+      body: body && { ...body, length: length === undefined ? undefined : Number(length) },
+      silenceMs
+    }
+  }
+
+  function failureOf(error: UpstreamFailure): HttpError {
+    return error.cause instanceof BodyTooLargeError ? tooLarge(maxBodyBytes) : failure(error.kind, error.cause)
+  }
+}
+
+interface SendOptions {
+  readonly silenceMs: number
+  readonly body: RequestBody | undefined
+}
+
+function hasBody({ req: { headers } }: Context): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+// RFC 9110 sections 6.4.1 and 9.3.2.
+function hasContent(method: string, statusCode: number): boolean {
+  return method !== 'HEAD' && statusCode !== 204 && statusCode !== 304
+}
+
+function isEventStream([contentType = '']: readonly string[] = []): boolean {
+  return /^text\/event-stream\b/i.test(contentType)
+}
+
+/** Ends an answer so that the client notices. Without a length and without chunks only a reset tells it from a whole answer. */
+function breakOff(res: ServerResponse): void {
+  if (res.chunkedEncoding || res.hasHeader('Content-Length')) res.destroy()
+  else res.socket?.resetAndDestroy()
+}
+
+function unauthorized(): HttpError {
+  // 401 would tell the page that nobody is signed in, and it would start a login again and again.
+  const description = 'The API did not accept the token of your session.'
+  return new HttpError(502, 'upstream_unauthorized', description)
+}
+
+function busy(): HttpError {
+  const description = 'Too many requests to the API are under way.'
+  return new HttpError(503, 'temporarily_unavailable', description, { 'Retry-After': '1' })
+}
+
+function failure(kind: FailureKind, cause: unknown): HttpError {
+  const [status, description] = FAILURES[kind]
+  return Object.assign(new HttpError(status, `upstream_${kind}`, description), { cause })
+}
+
+const FAILURES: Readonly<Record<FailureKind, readonly [status: number, description: string]>> = {
+  unreachable: [502, 'The API could not be reached.'],
+  unusable: [502, 'The API gave an answer that could not be used.'],
+  timeout: [504, 'The API did not answer in time.']
+}
+
+/** The connection ends with this answer, because the rest of the body would have to be read to use it again. */
+export function tooLarge(maxBodyBytes: number): HttpError {
+  const description = `The body of this request is longer than ${maxBodyBytes} bytes.`
+  return new HttpError(413, 'invalid_request', description, { Connection: 'close' })
+}

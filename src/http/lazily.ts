@@ -1,0 +1,16 @@
+import type { Middleware } from 'koa'
+
+/** A layer whose modules are loaded only where it is used. The loading begins at once, and early requests wait for it. */
+export function lazily(load: () => Promise<Middleware>): Middleware {
+  let layer: Middleware | undefined
+  const loading = load().then(loaded => {
+    layer = loaded
+    return loaded
+  })
+  // A failure is told to the requests that need the layer.
+  loading.catch(() => {})
+
+  return async function lazily(ctx, next) {
+    await (layer ?? (await loading))(ctx, next)
+  }
+}

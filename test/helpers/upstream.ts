@@ -1,0 +1,155 @@
+// APIs behind the proxy: one made of Node's HTTP server that notes what it was sent, and one that answers with bytes of its own.
+import { once } from 'node:events'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
+import type { DeepPartial } from './config.js'
+import { sendRaw } from './raw.js'
+import { signIn, startTestServer, type TestServer, type TestServerOptions } from './server.js'
+
+type Test = Pick<ExecutionContext, 'teardown'>
+
+export interface UpstreamRequest {
+  readonly method: string
+  readonly url: string
+  readonly rawHeaders: readonly string[]
+  /** Names in lower case; a repeated header has several values. */
+  headers(name: string): readonly string[]
+  /** Complete once the request has ended. */
+  readonly body: () => Promise<Buffer>
+  /** The connection it came on, counted from 1. */
+  readonly connection: number
+  readonly aborted: Promise<void>
+}
+
+export interface TestUpstream {
+  readonly origin: string
+  readonly port: number
+  readonly requests: readonly UpstreamRequest[]
+  readonly server: http.Server
+}
+
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Answers 200 and `{}` unless told otherwise. */
+export async function startUpstream(t: Test, answer: Answer = answerJson): Promise<TestUpstream> {
+  const requests: UpstreamRequest[] = []
+  const connections = new Map<Socket, number>()
+  const server = http.createServer({ keepAliveTimeout: 60_000, insecureHTTPParser: false }, (request, response) => {
+    const { method = '', url = '', rawHeaders, socket } = request
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    const body = once(request, 'end').then(() => Buffer.concat(chunks))
+    body.catch(() => {})
+    const aborted = once(response, 'close').then(() => {
+      if (response.writableFinished) return new Promise<void>(() => {})
+      return undefined
+    })
+    const connection = connections.get(socket) ?? 0
+    requests.push({
+      method,
+      url,
+      rawHeaders,
+      headers: name => valuesOf(rawHeaders, name),
+      body: () => body,
+      connection,
+      aborted
+    })
+    answer(request, response)
+  })
+  server.on('connection', socket => connections.set(socket, connections.size + 1))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return { origin: `http://127.0.0.1:${port}`, port, requests, server }
+}
+
+function answerJson(_request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('Content-Type', 'application/json')
+  response.end('{}')
+}
+
+function valuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name)
+}
+
+export interface RawUpstream {
+  readonly origin: string
+  readonly port: number
+  /** The bytes that came on each connection, in the order of connecting. */
+  readonly received: readonly (() => string)[]
+  readonly sockets: readonly Socket[]
+}
+
+/** Calls `react` whenever bytes have come, with all that came on this connection so far. */
+export async function startRawUpstream(
+  t: Test,
+  react: (socket: Socket, text: string, connection: number) => void
+): Promise<RawUpstream> {
+  const received: (() => string)[] = []
+  const sockets: Socket[] = []
+  const server = createServer({ allowHalfOpen: false }, socket => {
+    const connection = sockets.push(socket)
+    let text = ''
+    received.push(() => text)
+    socket.on('error', () => {})
+    socket.on('data', chunk => {
+      text += chunk.toString('latin1')
+      react(socket, text, connection)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const { port } = server.address() as AddressInfo
+  return { origin: `http://127.0.0.1:${port}`, port, received, sockets }
+}
+
+/** Answers every whole head (requests without a body) with the same bytes, which are latin1. */
+export function startFixedUpstream(t: Test, bytes: string, { close = false } = {}): Promise<RawUpstream> {
+  return startRawUpstream(t, (socket, text) => {
+    const heads = text.split('\r\n\r\n').length - 1
+    if (heads === 0) return
+    const data = Buffer.from(bytes, 'latin1')
+    if (close) socket.end(data)
+    else socket.write(data)
+  })
+}
+
+export interface ProxiedServer extends TestServer {
+  /** The cookies of a signed-in browser. */
+  readonly cookie: string
+  /** Sends raw bytes; `COOKIE` in them becomes the session's cookie. */
+  raw(pieces: string | readonly string[], options?: Parameters<typeof sendRaw>[2]): ReturnType<typeof sendRaw>
+}
+
+/** A server with proxy rules and a signed-in browser. */
+export async function startProxy(
+  t: ExecutionContext,
+  proxy: DeepPartial<Config['proxy']>,
+  options: TestServerOptions = {}
+): Promise<ProxiedServer> {
+  const started = await startTestServer(t, { ...options, overrides: { ...options.overrides, proxy } })
+  await signIn(started.browser)
+  const cookie = started.browser.cookies
+    .all()
+    .map(({ name, value }) => `${name}=${value}`)
+    .join('; ')
+  const raw: ProxiedServer['raw'] = (pieces, more = {}) => {
+    const list = typeof pieces === 'string' ? [pieces] : pieces
+    return sendRaw(
+      started.server.port,
+      list.map(piece => piece.replaceAll('COOKIE', cookie)),
+      more
+    )
+  }
+  return { ...started, cookie, raw }
+}

@@ -1,0 +1,80 @@
+// Raw request lines: what is not exact is answered here and never reaches the upstream.
+import test from 'ava'
+import { startProxy, startUpstream } from '../../helpers/upstream.js'
+
+const refused = [
+  '/api/hubs/../secret',
+  '/api/hubs/%2e%2e/secret',
+  '/api/hubs/.%2E/secret',
+  '/api/hubs/a%2fb',
+  '/api/hubs/a%5Cb',
+  '/api/hubs/\\..\\x',
+  '/api/hubs//x',
+  '//api/hubs',
+  '/api/hubs/%00',
+  '/api/hubs/%09',
+  '/api/hubs/%0a',
+  '/api/hubs/%7f',
+  '/api/hubs/\xfc',
+  '/api/hubs/x#y',
+  '/api/hubs/%zz',
+  '/api/hubs/..;/x',
+  '/x/../api/hubs',
+  'http://other.example/api/hubs',
+  'http://other.example:80/api/hubs/x'
+]
+
+test('targets that are not exact are 400 and never leave the process', async t => {
+  const upstream = await startUpstream(t)
+  const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  for (const target of refused) {
+    const { answers } = await raw(
+      `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n`
+    )
+    t.is(answers[0]?.statusCode, 400, JSON.stringify(target))
+  }
+  t.is(upstream.requests.length, 0)
+})
+
+test('the query goes on byte for byte, and so does what Koa would rewrite', async t => {
+  const upstream = await startUpstream(t)
+  const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  const targets = [
+    ['/api/hubs?a=\\|{}^"<>`&b=/../..//%zz%2e', '/v1/hubs?a=\\|{}^"<>`&b=/../..//%zz%2e'],
+    ["/api/hubs/urn:a|b[c]@!$&'()*+,;=~?", "/v1/hubs/urn:a|b[c]@!$&'()*+,;=~?"],
+    ['http://localhost:8080/api/hubs/x?y', '/v1/hubs/x?y']
+  ] as const
+  for (const [target] of targets) {
+    const { answers } = await raw(
+      `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n`
+    )
+    t.is(answers[0]?.statusCode, 200, JSON.stringify(target))
+  }
+  t.deepEqual(
+    upstream.requests.map(({ url }) => url),
+    targets.map(([, expected]) => expected)
+  )
+})
+
+test('the paths of this server itself never match a rule, and files win over rules', async t => {
+  const upstream = await startUpstream(t)
+  const routes = [`GET /*/** ${upstream.origin}/*/**`, `GET /* ${upstream.origin}/*`]
+  t.timeout(30_000)
+  const { browser } = await startProxy(t, { routes: routes.slice(0, 1) })
+  t.is((await browser.get('/healthz')).headers['content-type'], 'application/json; charset=utf-8')
+  t.is((await browser.get('/api/auth/nothing')).statusCode, 404)
+  t.is((await browser.get('/api/auth/profile')).statusCode, 200)
+  t.regex((await browser.get('/index.html')).text(), /The application/)
+  t.is(upstream.requests.length, 0)
+  t.is((await browser.get('/anything/else')).statusCode, 200)
+  t.is(upstream.requests.length, 1)
+})
+
+test('a path without a rule is answered as before', async t => {
+  const upstream = await startUpstream(t)
+  const { browser } = await startProxy(t, { routes: [`GET /api/hubs ${upstream.origin}/hubs`] })
+  for (const path of ['/api/hubsX', '/API/hubs', '/api/hubs/', '/elsewhere'])
+    t.is((await browser.get(path)).statusCode, 404, path)
+  t.is((await browser.get('/')).statusCode, 200)
+  t.is(upstream.requests.length, 0)
+})

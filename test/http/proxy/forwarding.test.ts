@@ -1,0 +1,28 @@
+// A proxied request on its plain way: what reaches the upstream, and what comes back.
+import test from 'ava'
+import { startProxy, startUpstream } from '../../helpers/upstream.js'
+
+const modes = ['single', 'dual'] as const
+
+for (const mode of modes) {
+  test(`a request that a rule lists reaches the upstream with the token of the session, in ${mode} mode`, async t => {
+    const upstream = await startUpstream(t)
+    const { browser, idp } = await startProxy(
+      t,
+      { routes: [`GET /api/hubs/** ${upstream.origin}/project/v1/hubs/**`] },
+      { mode }
+    )
+    const response = await browser.fetch('/api/hubs/b.1/projects?filter[x]=1&a={|}^')
+    t.is(response.statusCode, 200)
+    t.is(response.text(), '{}')
+    const [request] = upstream.requests
+    t.is(request?.url, '/project/v1/hubs/b.1/projects?filter[x]=1&a={|}^')
+    t.is(request?.method, 'GET')
+    t.deepEqual(request?.headers('host'), [`127.0.0.1:${upstream.port}`])
+    t.deepEqual(request?.headers('via'), ['1.1 platform-auth-server'])
+    const [authorization = ''] = request?.headers('authorization') ?? []
+    t.is(request?.headers('authorization').length, 1)
+    t.regex(authorization, /^Bearer \S+$/)
+    t.true(idp.issued.accessTokens.some(({ value }) => authorization === `Bearer ${value}`))
+  })
+}

@@ -1,0 +1,189 @@
+// Many requests at once, and the end of the server while some are under way.
+import { once } from 'node:events'
+import http, { type ServerResponse } from 'node:http'
+import test from 'ava'
+import { eventually } from '../../helpers/eventually.js'
+import { signIn } from '../../helpers/server.js'
+import { type ProxiedServer, startProxy, startUpstream } from '../../helpers/upstream.js'
+
+function ask({ server }: ProxiedServer, cookie: string, path = '/api/x'): http.ClientRequest {
+  const request = http.get({ port: server.port, host: '127.0.0.1', path, headers: { Cookie: cookie }, agent: false })
+  request.on('error', () => {})
+  return request
+}
+
+async function statusOf(request: http.ClientRequest): Promise<number | undefined> {
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  response.resume()
+  return response.statusCode
+}
+
+async function cookieOfSomebodyElse({ newBrowser }: ProxiedServer): Promise<string> {
+  const browser = newBrowser()
+  await signIn(browser)
+  return browser.cookies
+    .all()
+    .map(({ name, value }) => `${name}=${value}`)
+    .join('; ')
+}
+
+test('one session has at most 32 requests under way, others are not affected', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/x') {
+      held.push(response)
+      response.write('begun')
+    } else response.end()
+  })
+  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const requests = Array.from({ length: 32 }, () => ask(proxied, proxied.cookie))
+  for (const request of requests) t.is(await statusOf(request), 200)
+  const refused = await proxied.browser.get('/api/more')
+  t.is(refused.statusCode, 503)
+  t.is(refused.headers['retry-after'], '1')
+  t.is(await statusOf(ask(proxied, await cookieOfSomebodyElse(proxied), '/api/more')), 200)
+  requests[0]?.destroy()
+  await eventually(() => held.some(({ closed }) => closed))
+  t.is((await proxied.browser.get('/api/more')).statusCode, 200)
+})
+
+test('64 requests wait for a head at one host; the next stands in line, and is never sent if its client leaves', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (_request, response) => void held.push(response))
+  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const cookies = [proxied.cookie, await cookieOfSomebodyElse(proxied), await cookieOfSomebodyElse(proxied)] as const
+  const first = Array.from({ length: 64 }, (_, index) => ask(proxied, cookies[index % 2] ?? ''))
+  await eventually(() => held.length === 64)
+  const leaving = ask(proxied, cookies[2], '/api/leaving')
+  const waiting = ask(proxied, cookies[2], '/api/waiting')
+  await new Promise(resolve => setTimeout(resolve, 200))
+  t.is(held.length, 64)
+  leaving.destroy()
+  await eventually(() => proxied.logs.entries.some(({ path }) => path === '/api/leaving'))
+  for (const response of held.slice(0, 4)) response.end()
+  t.is((await Promise.all(first.slice(0, 1).map(statusOf)))[0], 200)
+  await eventually(() => upstream.requests.some(({ url }) => url === '/waiting'))
+  t.false(upstream.requests.some(({ url }) => url === '/leaving'))
+  for (const response of held) response.end()
+  t.is(await statusOf(waiting), 200)
+})
+
+test('the wait in line ends with 503 after the time limit of the rule', async t => {
+  const upstream = await startUpstream(t, () => {})
+  const proxied = await startProxy(t, {
+    routes: [`GET /api/held ${upstream.origin}/held timeout=30`, `GET /api/x ${upstream.origin}/x timeout=1`]
+  })
+  const cookies = [proxied.cookie, await cookieOfSomebodyElse(proxied)]
+  for (let count = 0; count < 64; count++) ask(proxied, cookies[count % 2] ?? '', '/api/held')
+  await eventually(() => upstream.requests.length === 64)
+  const request = ask(proxied, await cookieOfSomebodyElse(proxied))
+  t.is(await statusOf(request), 503)
+  t.is(upstream.requests.length, 64)
+})
+
+test('a stopping server ends event streams at once and gives other answers the grace', async t => {
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/events') {
+      response.setHeader('Content-Type', 'text/event-stream; charset=utf-8')
+      response.write('data: one\n\n')
+    } else {
+      response.write('begun')
+      setTimeout(() => response.end(' and ended'), 1000)
+    }
+  })
+  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const [events, slow] = await Promise.all(
+    ['/api/events', '/api/slow'].map(async path => {
+      const [response] = (await once(ask(proxied, proxied.cookie, path), 'response')) as [http.IncomingMessage]
+      return response
+    })
+  )
+  let order = ''
+  const texts = [events, slow].map(async (response, index) => {
+    let text = ''
+    for await (const chunk of response ?? []) text += String(chunk)
+    order += index
+    return text
+  })
+  await eventually(() => upstream.requests.length === 2)
+  const closed = proxied.server.close()
+  t.deepEqual(await Promise.all(texts), ['data: one\n\n', 'begun and ended'])
+  t.is(order, '01')
+  await closed
+})
+
+test('what a proxied request tells the log and the metrics holds no query and no token', async t => {
+  const upstream = await startUpstream(t)
+  const outcomes: unknown[] = []
+  const metrics = {
+    loginStarted() {},
+    callbackEnded() {},
+    refreshEnded() {},
+    providerCalled() {},
+    sessionRead() {},
+    sessionWritten() {},
+    requestEnded: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
+    upstreamAnswered: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
+    proxiedAnswerBroken() {}
+  }
+  const rules = ['GET /api/nothing https://nowhere.invalid/x', `GET /api/* ${upstream.origin}/*`]
+  const { browser, logs, idp } = await startProxy(t, { routes: rules }, { parts: { metrics } })
+  outcomes.length = 0
+  await browser.get('/api/x?hidden=Qu3ryValue', { headers: { 'X-Ads-Region': 'R3gionValue' } })
+  await eventually(() => logs.entries.some(({ event, path }) => event === 'request' && path === '/api/x'))
+  const line = logs.find(({ event, path }) => event === 'request' && path === '/api/x')
+  t.is(line?.status, 200)
+  t.is(line?.proxy_rule, 2)
+  t.is(typeof line?.upstream_ms, 'number')
+  t.deepEqual(outcomes, [
+    [2, '200'],
+    ['proxy', 200]
+  ])
+  for (const secret of ['Qu3ryValue', 'R3gionValue', ...idp.issued.accessTokens.map(({ value }) => value)]) {
+    t.false(logs.lines.some(text => text.includes(secret)))
+  }
+})
+
+test('a logout during a proxied request that refreshed the session is not undone by its answer', async t => {
+  let answer: ServerResponse | undefined
+  const upstream = await startUpstream(t, (_request, response) => {
+    answer = response
+  })
+  const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const other = proxied.browser.clone()
+  proxied.clock.advanceSeconds(4000)
+  const pending = proxied.browser.get('/api/x')
+  await eventually(() => answer !== undefined)
+  t.is((await other.navigate('/api/auth/logout')).statusCode, 302)
+  answer?.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders()
+  const response = await pending
+  t.is(response.statusCode, 401)
+  t.is(response.body.length, 0)
+  t.deepEqual(response.setCookies, [])
+  await upstream.requests[0]?.aborted
+})
+
+test('undici and the modules of the proxy are loaded only where there is a rule', async t => {
+  const { execFile } = await import('node:child_process')
+  const { promisify } = await import('node:util')
+  const script = `
+    import { registerHooks } from 'node:module'
+    const { createApp } = await import('#src/app.js')
+    const { testConfig } = await import('./helpers/config.js')
+    const routes = process.argv[1] === 'rule' ? ['GET /api/x https://h.example/x'] : []
+    const at = path => 'https://h.example/' + path
+    const idp = { clientId: 'a', clientSecret: 'b', authorizationEndpoint: at('a'), tokenEndpoint: at('t'), userinfoEndpoint: at('u'), revocationEndpoint: at('r'), endSessionEndpoint: at('e') }
+    createApp(testConfig(idp, { proxy: { routes } }))
+    await new Promise(resolve => setTimeout(resolve, 1000))
+    const { createRequire } = await import('node:module')
+    const loaded = Object.keys(createRequire(import.meta.url).cache).some(path => path.includes('/undici/'))
+    console.log(loaded)
+  `.replace("import { registerHooks } from 'node:module'", '')
+  const run = async (word: string) => {
+    const cwd = new URL('../../', import.meta.url)
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script, word], { cwd })
+    return stdout.trim()
+  }
+  t.is(await run('none'), 'false')
+  t.is(await run('rule'), 'true')
+})
