@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { assemble, requireTokens } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
+import { limitBodies } from './http/body-timeout.js'
 import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
 import { type Extension, extensionTools, loadExtension } from './http/extension.js'
@@ -83,10 +84,13 @@ export async function startServer(
     },
     () => log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
   )
-  // Node's own answers to requests without a host and with an unknown expectation lack our headers, so ours are sent.
-  const server = http.createServer({ ...patience, requireHostHeader: false }, pipelining.listener)
+  // Node's own answers to requests without a host and with an unknown expectation lack our headers, so ours are sent. Node's time
+  // limit applies to the whole of a request, however steadily its body arrives, so `limitBodies` takes its place.
+  const options = { ...patience, requireHostHeader: false, requestTimeout: 0 }
+  const server = http.createServer(options, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
   const connections = watchConnections(server, patience)
+  limitBodies(server, patience)
   answerClientErrors(server, pipelining, log)
   const scrapes = await openListeners().catch(async (error: unknown) => {
     server.close()

@@ -1,0 +1,95 @@
+// How long a request body may take to arrive.
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import type { Context } from 'koa'
+import { eventually } from '../helpers/eventually.js'
+import { startTestServer } from '../helpers/server.js'
+import { startProxy, startUpstream } from '../helpers/upstream.js'
+
+const limits = { requestTimeout: 2000, connectionsCheckingInterval: 50 }
+const head = (path: string, length: number) =>
+  `POST ${path} HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: same-origin\r\nContent-Length: ${length}\r\n`
+
+async function readBody(ctx: Context) {
+  let length = 0
+  for await (const chunk of ctx.req) length += (chunk as Buffer).length
+  ctx.body = { length }
+}
+
+function startOwnRoute(t: ExecutionContext, handler: (ctx: Context) => Promise<void>) {
+  return startTestServer(t, { limits, parts: { extend: app => void app.use(handler) } })
+}
+
+/** Sends the head, then one byte each time, with pauses; gives all that came back. */
+async function trickle(port: number, request: string, bytes: number, pauseMs: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  socket.on('data', chunk => {
+    text += String(chunk)
+  })
+  socket.on('error', () => {})
+  socket.write(request)
+  for (let sent = 0; sent < bytes && !socket.destroyed; sent++) {
+    await new Promise(resolve => setTimeout(resolve, pauseMs))
+    socket.write('x')
+  }
+  await Promise.race([once(socket, 'close'), eventually(() => text.includes('}'))])
+  socket.destroy()
+  return text
+}
+
+test("a program's own route may read a body for as long as it keeps moving", async t => {
+  const { server } = await startOwnRoute(t, readBody)
+  const text = await trickle(server.port, `${head('/upload', 30)}\r\n`, 30, 100)
+  t.regex(text, /^HTTP\/1\.1 200/)
+  t.regex(text, /"length":30/)
+})
+
+test('a client that stops sending a body that is read gets 408', async t => {
+  const { server } = await startOwnRoute(t, readBody)
+  t.regex(await trickle(server.port, `${head('/upload', 15)}\r\n`, 2, 10), /^HTTP\/1\.1 408/)
+})
+
+test('a body that nobody reads has to arrive in time, however steadily it comes', async t => {
+  const { server } = await startOwnRoute(t, () => new Promise(() => {}))
+  t.regex(await trickle(server.port, `${head('/upload', 100)}\r\n`, 40, 100), /^HTTP\/1\.1 408/)
+})
+
+test('a client that has its answer and goes on sending slowly is cut without a second answer', async t => {
+  const { server } = await startTestServer(t, { limits })
+  const text = await trickle(server.port, `${head('/nothing', 100)}\r\n`, 100, 100)
+  t.regex(text, /^HTTP\/1\.1 405/)
+  t.notRegex(text, /408/)
+})
+
+test('a route that takes its time with a body that has come is not the fault of the client', async t => {
+  const { server } = await startOwnRoute(t, async ctx => {
+    const body = ctx.req[Symbol.asyncIterator]()
+    await body.next()
+    await new Promise(resolve => setTimeout(resolve, 4000))
+    let length = 1
+    for (let next = await body.next(); !next.done; next = await body.next()) length += (next.value as Buffer).length
+    ctx.body = { length }
+  })
+  const socket = connect(server.port, '127.0.0.1')
+  const pieces = 40
+  socket.write(`${head('/upload', 1 + pieces * 65_536)}\r\nx`)
+  await new Promise(resolve => setTimeout(resolve, 100))
+  for (let piece = 0; piece < pieces; piece++) socket.write(Buffer.alloc(65_536))
+  const [answer] = await once(socket, 'data')
+  t.regex(String(answer), /^HTTP\/1\.1 200/)
+  socket.destroy()
+})
+
+test('a proxied upload may take as long as it keeps moving, and ends with 408 when the client stops', async t => {
+  const upstream = await startUpstream(t, (request, response) => {
+    request.resume().on('end', () => response.end('{}'))
+  })
+  const { server, cookie } = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x timeout=2`] }, { limits })
+  const request = (length: number) => `${head('/api/x', length)}Cookie: ${cookie}\r\n\r\n`
+  t.regex(await trickle(server.port, request(30), 30, 100), /^HTTP\/1\.1 200/)
+  t.is(String(await upstream.requests[0]?.body()), 'x'.repeat(30))
+  t.regex(await trickle(server.port, request(15), 2, 10), /^HTTP\/1\.1 408/)
+  await upstream.requests[1]?.aborted
+})
