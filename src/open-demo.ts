@@ -41,7 +41,7 @@ export async function openDemo(
   }).catch((error: unknown) => {
     throw error instanceof Error ? Object.assign(error, { listener: 'demo' }) : error
   })
-  const { issuer, clientId, clientSecret } = demo
+  const { issuer, clientId, clientSecret, proxyRules } = demo
   const platform: Config['platform'] = {
     ...config.platform,
     callbackUrl,
@@ -55,7 +55,9 @@ export async function openDemo(
     endSessionEndpoint: undefined,
     clientAuthentication: settings['platform.clientAuthentication'].default
   }
-  return { url: issuer, config: { ...config, port, platform }, close: () => demo.close() }
+  // Rules that were given as flags come first, so that they can replace those of the demo.
+  const proxy: Config['proxy'] = { ...config.proxy, routes: [...config.proxy.routes, ...proxyRules] }
+  return { url: issuer, config: { ...config, port, platform, proxy }, close: () => demo.close() }
 }
 
 /** Port 0 stands for the port that the server will listen on. */

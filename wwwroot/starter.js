@@ -27,6 +27,10 @@ const routes = [
   },
   { path: 'api/auth/profile', text: 'The name of the person who is signed in.' },
   { path: 'api/auth/token', text: 'In dual mode, the public access token and the seconds it has left.' },
+  {
+    path: 'api/hubs',
+    text: 'In the demo, a proxy rule forwards it to the platform, with the token that stays on the server.'
+  },
   { path: 'api/auth/logout', text: 'Ends the session. Try signs you out.' },
   { path: 'healthz', text: '200 while the process runs.' },
   { path: 'readyz', text: '200 while the server takes new requests, 503 while it stops.' }

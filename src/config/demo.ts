@@ -16,6 +16,8 @@ export function demoOverrides(): Overrides {
   sessionSecret ??= newSecret()
   return {
     session: { secret: sessionSecret },
+    // Rules lead to the real platform, which knows no token of the demo.
+    proxy: { routes: null },
     platform: {
       issuer: 'http://127.0.0.1',
       clientId: 'demo',

@@ -25,22 +25,26 @@ export function platformClaims(token: AccessToken | ClientCredentials, parts: JW
 export interface AccessTokenReader {
   /** The user's id if this is an access token of ours that has not expired. */
   userIdOf(accessToken: string): string | undefined
+  /** The scopes of such a token; none if it is not one. */
+  scopesOf(accessToken: string): readonly string[]
 }
 
 export function createAccessTokenReader(signingKey: JsonWebKey, now: () => number): AccessTokenReader {
   const key = createPublicKey({ key: signingKey, format: 'jwk' })
+  function claimsOf(accessToken: string): Record<string, unknown> | undefined {
+    const parts = accessToken.split('.')
+    const [header, payload, signature] = parts
+    if (parts.length !== 3 || !header || !payload || !signature) return undefined
+    if (!verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
+      return undefined
+    // The key was made for this demo, so everything it signed is JSON of ours. An ID token is too, but it has no `userid`.
+    const claims: Record<string, unknown> = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    const { exp, userid } = claims
+    return typeof exp === 'number' && exp * 1000 > now() && typeof userid === 'string' ? claims : undefined
+  }
+
   return {
-    userIdOf(accessToken) {
-      const parts = accessToken.split('.')
-      const [header, payload, signature] = parts
-      if (parts.length !== 3 || !header || !payload || !signature) return undefined
-      if (!verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
-        return undefined
-      // The key was made for this demo, so what it signed is JSON of ours; an ID token, too, but that has no `userid`.
-      const claims: Record<string, unknown> = JSON.parse(Buffer.from(payload, 'base64url').toString())
-      const { exp, userid } = claims
-      if (typeof exp !== 'number' || exp * 1000 <= now()) return undefined
-      return typeof userid === 'string' ? userid : undefined
-    }
+    userIdOf: accessToken => claimsOf(accessToken)?.userid as string | undefined,
+    scopesOf: accessToken => (claimsOf(accessToken)?.scope as readonly string[] | undefined) ?? []
   }
 }

@@ -15,6 +15,7 @@ import { createAccessTokenReader } from './access-token.js'
 import { countCalls, type DemoCalls, noCalls } from './calls.js'
 import { createPages } from './pages.js'
 import { createPeople } from './people.js'
+import { demoRules, platform } from './platform.js'
 import { createProvider } from './provider.js'
 import { signIn } from './sign-in.js'
 import { signOutOfNothing } from './sign-out.js'
@@ -44,6 +45,8 @@ export interface Demo {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
+  /** Proxy rules that lead to the demo's platform. */
+  readonly proxyRules: readonly string[]
   /** Where the end-session endpoint may lead back to. */
   readonly postLogoutUrl: string
   readonly port: number
@@ -79,7 +82,9 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     now
   })
   provider.use(countCalls(calls))
-  provider.use(userInfo({ tokens: createAccessTokenReader(signingKey, now), people }))
+  const tokens = createAccessTokenReader(signingKey, now)
+  provider.use(userInfo({ tokens, people }))
+  provider.use(platform({ tokens }))
   provider.use(signIn({ provider, people, pages }))
   provider.use(signOutOfNothing())
   const report = (err: unknown) => log?.error({ err }, 'the demo identity provider failed')
@@ -96,6 +101,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     issuer,
     clientId,
     clientSecret,
+    proxyRules: demoRules(issuer),
     postLogoutUrl,
     port: address.port,
     calls,

@@ -125,7 +125,7 @@ browserTest('everything can be done by keyboard alone', async (t, visit) => {
   await page.keyboard.type('Kay')
   await page.keyboard.press('Enter')
   await status(page, 'You are signed in as Kay.')
-  for (const name of ['Sign out', 'Copy token', ...Array.from({ length: 7 }, () => 'Try'), 'Put your own pages here']) {
+  for (const name of ['Sign out', 'Copy token', ...Array.from({ length: 8 }, () => 'Try'), 'Put your own pages here']) {
     await page.keyboard.press('Tab')
     t.is(await focused(), name)
   }

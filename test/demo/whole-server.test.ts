@@ -15,10 +15,16 @@ async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: De
   const clock = createClock()
   const demo = await start(t, { callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
-  const { clientId, clientSecret, issuer } = demo
+  const { clientId, clientSecret, issuer, proxyRules } = demo
   const config = testConfig(
     { clientId, clientSecret, ...endpoints('') },
-    { mode, wwwroot, ...settings, platform: { issuer, ...endpoints(undefined), ...settings.platform } }
+    {
+      mode,
+      wwwroot,
+      proxy: { routes: proxyRules },
+      ...settings,
+      platform: { issuer, ...endpoints(undefined), ...settings.platform }
+    }
   )
   const { log } = await collectLogs('info')
   const server = await startServer(config, { now: clock.now, log })
@@ -103,4 +109,44 @@ test('the server accepts the demo’s ID token, long after the demo was started'
   const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
   t.is(callback.statusCode, 302)
   t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
+})
+
+for (const mode of ['single', 'dual'] as const) {
+  test(`${mode}: the rules of the demo lead to its platform`, async t => {
+    const { browser } = await startBoth(t, mode)
+    await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+    const { data } = (await browser.fetch('/api/hubs')).json<{ data: { attributes: { name: string } }[] }>()
+    t.deepEqual(
+      data.map(({ attributes }) => attributes.name),
+      ['Bridges', 'Towers']
+    )
+    const body = JSON.stringify({ title: 'A window is missing' })
+    const posted = await browser.fetch('/api/issues/p1/issues', { method: 'POST', body })
+    t.is(posted.statusCode, 201)
+    const { results } = (await browser.fetch('/api/issues/p1/issues')).json<{ results: { title: string }[] }>()
+    t.is(results.at(-1)?.title, 'A window is missing')
+    t.is((await browser.fetch('/api/issues/p1/issues', { method: 'POST', body: '{' })).statusCode, 400)
+    const whole = await browser.fetch('/api/files/demo.bin')
+    t.is(whole.body.length, 4 * 1024 * 1024)
+    for (const [range, from, to] of [
+      ['bytes=10-19', 10, 20],
+      ['bytes=-5', -5, undefined],
+      ['bytes=4194300-', 4_194_300, undefined]
+    ] as const) {
+      const part = await browser.fetch('/api/files/demo.bin', { headers: { Range: range } })
+      t.is(part.statusCode, 206)
+      t.deepEqual(part.body, whole.body.subarray(from, to))
+    }
+    t.is((await browser.fetch('/api/files/demo.bin', { headers: { Range: 'bytes=9999999-' } })).statusCode, 416)
+  })
+}
+
+test('the platform of the demo wants the scopes of the internal token', async t => {
+  const { browser, demo } = await startBoth(t, 'dual')
+  const hubs = `${demo.issuer}/project/v1/hubs`
+  t.is((await fetch(hubs)).status, 401)
+  await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+  const { access_token } = (await browser.fetch('/api/auth/token')).json<{ access_token: string }>()
+  t.is((await browser.fetch('/api/hubs')).statusCode, 200)
+  t.is((await fetch(hubs, { headers: { Authorization: `Bearer ${access_token}` } })).status, 403)
 })

@@ -10,7 +10,12 @@ export interface Visitor {
   newTab(): Promise<Page>
 }
 
-export type Visit = (options?: BrowserContextOptions) => Promise<Visitor>
+export interface VisitOptions extends BrowserContextOptions {
+  /** Errors in the console that are the point of a test. */
+  readonly expectedErrors?: RegExp
+}
+
+export type Visit = (options?: VisitOptions) => Promise<Visitor>
 export type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Visit) => Promise<void>) => void
 
 /** A `test` whose body is given a way to open browsers. It also fails when a page reports an error or asks an outside host. */
@@ -33,14 +38,15 @@ export function browserTests(test: TestFn): BrowserTest {
 
 function visitsOf(browser: Browser, t: ExecutionContext) {
   const complaints: string[] = []
-  async function visit(options: BrowserContextOptions = {}): Promise<Visitor> {
+  async function visit({ expectedErrors, ...options }: VisitOptions = {}): Promise<Visitor> {
     const context = await browser.newContext({ viewport: { width: 900, height: 700 }, ...options })
     t.teardown(() => context.close())
     context.setDefaultTimeout(30_000)
     context.on('weberror', ({ error }) => complaints.push(`uncaught: ${error().message}`))
     context.on('console', message => {
       // Chromium reports each answer of 400 and above, and each request that did not get through; tests look at those themselves.
-      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+      const isExpected = message.text().startsWith('Failed to load resource') || expectedErrors?.test(message.text())
+      if (message.type() === 'error' && !isExpected) {
         complaints.push(`console: ${message.text()}`)
       }
     })

@@ -40,9 +40,10 @@ export async function deployWithDemo(
   const front = await startFront(t, options)
   const demo = await startDemo({ callbackUrl: front.callbackUrl, tokenLifetimeSeconds })
   t.teardown(() => demo.close())
-  const { issuer, clientId, clientSecret } = demo
+  const { issuer, clientId, clientSecret, proxyRules } = demo
   const idp = { ...discovered, clientId, clientSecret }
-  return { ...(await startBehind(t, front, idp, options, { issuer }, { isDemo: true })), demo }
+  const withRules = { ...options, overrides: { proxy: { routes: proxyRules }, ...options.overrides } }
+  return { ...(await startBehind(t, front, idp, withRules, { issuer }, { isDemo: true })), demo }
 }
 
 /** At a provider that signs in without asking and goes wrong when told to. The clock runs, and can be moved ahead. */

@@ -1,0 +1,137 @@
+/**
+ * A small platform behind the demo identity provider: hubs, issues, a file and an event stream, for the API proxy to forward to. Like
+ * the real one it looks at nothing but the access token.
+ */
+import { createHash } from 'node:crypto'
+import { PassThrough } from 'node:stream'
+import type Koa from 'koa'
+import type { AccessTokenReader } from './access-token.js'
+
+const NEEDED_SCOPE = 'data:read'
+const FILE_BYTES = 4 * 1024 * 1024
+const LONGEST_BODY = 64 * 1024
+const MOST_ISSUES = 100
+
+/** The rules of `--demo`, which lead to this platform. */
+export function demoRules(origin: string): string[] {
+  return [
+    `GET /api/hubs/** ${origin}/project/v1/hubs/**`,
+    `GET,POST /api/issues/*/issues ${origin}/construction/issues/v1/projects/*/issues`,
+    `GET /api/files/* ${origin}/oss/v2/files/*`,
+    `GET /api/events ${origin}/events`
+  ]
+}
+
+interface Issue {
+  readonly id: number
+  readonly title: string
+  readonly createdBy: string
+}
+
+export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Koa.Middleware {
+  const issues: Issue[] = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
+  const routes: readonly (readonly [
+    pattern: RegExp,
+    answer: (ctx: Koa.Context, userId: string) => void | Promise<void>
+  ])[] = [
+    [/^\/project\/v1\/hubs\/?$/, listHubs],
+    [/^\/construction\/issues\/v1\/projects\/[^/]+\/issues$/, answerIssues],
+    [/^\/oss\/v2\/files\/[^/]+$/, sendFile],
+    [/^\/events$/, sendEvents]
+  ]
+
+  return async function platform(ctx, next) {
+    const route = routes.find(([pattern]) => pattern.test(ctx.path))
+    if (!route) return next()
+    const [, accessToken = ''] = /^bearer ([\w.-]+)$/i.exec(ctx.get('Authorization')) ?? []
+    const userId = tokens.userIdOf(accessToken)
+    if (userId === undefined) refuse(ctx, 401, 'AUTH-006', 'The access token is missing, expired or not from here.')
+    else if (!tokens.scopesOf(accessToken).includes(NEEDED_SCOPE)) {
+      refuse(ctx, 403, 'AUTH-010', `The access token lacks the scope ${NEEDED_SCOPE}.`)
+    } else await route[1](ctx, userId)
+  }
+
+  async function answerIssues(ctx: Koa.Context, userId: string) {
+    if (ctx.method !== 'POST') {
+      ctx.body = { results: issues, pagination: { totalResults: issues.length } }
+      return
+    }
+    const title = await readTitle(ctx)
+    if (title === undefined) refuse(ctx, 400, 'ISSUE-001', 'Send JSON such as {"title": "A door opens the wrong way"}.')
+    else if (issues.length >= MOST_ISSUES) refuse(ctx, 429, 'ISSUE-002', 'The demo keeps no more issues.')
+    else {
+      const issue = { id: issues.length + 1, title, createdBy: userId }
+      issues.push(issue)
+      ctx.status = 201
+      ctx.body = issue
+    }
+  }
+}
+
+// The error format of the platform's gateway.
+function refuse(ctx: Koa.Context, status: number, errorCode: string, developerMessage: string): void {
+  ctx.status = status
+  ctx.body = { developerMessage, errorCode, 'more info': 'This is the demo.' }
+}
+
+function listHubs(ctx: Koa.Context): void {
+  const hub = (id: string, name: string) => ({ type: 'hubs', id, attributes: { name, region: 'EMEA' } })
+  ctx.body = { jsonapi: { version: '1.0' }, data: [hub('b.demo-1', 'Bridges'), hub('b.demo-2', 'Towers')] }
+}
+
+async function readTitle(ctx: Koa.Context): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of ctx.req) {
+    length += (chunk as Buffer).length
+    if (length > LONGEST_BODY) return undefined
+    chunks.push(chunk as Buffer)
+  }
+  try {
+    const { title } = JSON.parse(String(Buffer.concat(chunks))) as { title?: unknown }
+    return typeof title === 'string' && title.trim() !== '' ? title.slice(0, 200) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+let file: Buffer | undefined
+
+/** RFC 9110 section 14: one range of bytes, or the whole file. */
+function sendFile(ctx: Koa.Context): void {
+  file ??= Buffer.concat(
+    Array.from({ length: FILE_BYTES / 32 }, (_, index) => createHash('sha256').update(String(index)).digest())
+  )
+  ctx.set({ 'Accept-Ranges': 'bytes', ETag: '"demo-file"', 'Content-Disposition': 'attachment; filename="demo.bin"' })
+  ctx.type = 'application/octet-stream'
+  const [range, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(ctx.get('Range')) ?? []
+  if (range === undefined || range === 'bytes=-') {
+    ctx.body = file
+    return
+  }
+  const start = from === '' ? Math.max(0, FILE_BYTES - Number(to)) : Number(from)
+  const end = from === '' || to === '' ? FILE_BYTES - 1 : Math.min(Number(to), FILE_BYTES - 1)
+  if (start > end) {
+    ctx.status = 416
+    ctx.set('Content-Range', `bytes */${FILE_BYTES}`)
+    return
+  }
+  ctx.status = 206
+  ctx.set('Content-Range', `bytes ${start}-${end}/${FILE_BYTES}`)
+  ctx.body = file.subarray(start, end + 1)
+}
+
+function sendEvents(ctx: Koa.Context): void {
+  const events = new PassThrough()
+  let count = 0
+  const send = () => {
+    count += 1
+    events.write(`data: {"count":${count}}\n\n`)
+  }
+  const timer = setInterval(send, 1000)
+  events.once('close', () => clearInterval(timer))
+  ctx.type = 'text/event-stream'
+  ctx.set('Cache-Control', 'no-cache')
+  ctx.body = events
+  send()
+}
