@@ -1,0 +1,132 @@
+// The proxy seen from a real browser: what its pages can read, and what stored content and other sites cannot do.
+import test from 'ava'
+import type { Page } from 'playwright-core'
+import { browserTests } from '../helpers/chromium.js'
+import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
+import { startUpstream } from '../helpers/upstream.js'
+import { signInAs, status } from './starter-page.js'
+
+const browserTest = browserTests(test)
+
+browserTest('the starter page shows a call through the proxy, and 404 where no rule forwards it', async (t, visit) => {
+  const { url } = await deployWithDemo(t, { mode: 'dual' })
+  const { page } = await visit()
+  await page.goto(url)
+  await signInAs(page, 'Ada Lovelace')
+  const answerOf = (page: Page) => page.getByRole('listitem').filter({ has: page.getByLabel('Try api/hubs') })
+  await page.getByRole('button', { name: 'Try api/hubs' }).click()
+  await answerOf(page).getByText('Bridges').waitFor()
+
+  const without = await deployWithDemo(t, { overrides: { proxy: { routes: [] } } })
+  const { page: other } = await visit()
+  await other.goto(without.url)
+  await signInAs(other, 'Ada Lovelace')
+  await other.getByRole('button', { name: 'Try api/hubs' }).click()
+  await answerOf(other).getByText('404').waitFor()
+  t.pass()
+})
+
+browserTest('a page can post, read a range and listen to events, with no token in it', async (t, visit) => {
+  const { url } = await deployWithDemo(t)
+  const { page } = await visit()
+  await page.goto(url)
+  await signInAs(page, 'Ada Lovelace')
+  const result = await page.evaluate(`(async () => {
+    const posted = await fetch('api/issues/p1/issues', { method: 'POST', body: JSON.stringify({ title: 'From the page' }) })
+    const range = await fetch('api/files/demo.bin', { headers: { Range: 'bytes=0-9' } })
+    const events = new EventSource('api/events')
+    const event = await new Promise(resolve => {
+      events.onmessage = ({ data }) => resolve(data)
+    })
+    events.close()
+    return { posted: posted.status, range: range.status, length: (await range.arrayBuffer()).byteLength, event }
+  })()`)
+  t.deepEqual(result, { posted: 201, range: 206, length: 10, event: '{"count":1}' })
+})
+
+const evilPage = `<!doctype html><title>stored</title><p id="ran">no</p>
+<script>document.getElementById('ran').textContent = 'yes'; fetch('/api/auth/profile')</script>`
+
+browserTest('stored content of somebody else neither runs in this origin nor acts in it', async (t, visit) => {
+  const types: Readonly<Record<string, readonly [type: string, content: string]>> = {
+    '/page.html': ['text/html', evilPage],
+    '/image.svg': ['image/svg+xml', `<svg xmlns="http://www.w3.org/2000/svg"><script>fetch('/ran')</script></svg>`],
+    '/script.js': ['text/javascript', `globalThis.stored = true; fetch('/ran')`],
+    '/sniffed': ['text/plain', evilPage]
+  }
+  const upstream = await startUpstream(t, (request, response) => {
+    const [type = '', content = ''] = types[request.url ?? ''] ?? []
+    response.setHeader('Content-Type', type).setHeader('Service-Worker-Allowed', '/').end(content)
+  })
+  const { url } = await deployWithHostileIdp(t, {
+    overrides: { proxy: { routes: [`GET /stored/* ${upstream.origin}/*`] } }
+  })
+  const { page } = await visit({
+    expectedErrors: /sandbox|Blocked script|Refused|MIME type|bad HTTP response code \(403\)/i
+  })
+  const asked: string[] = []
+  page.on('request', request => asked.push(new URL(request.url()).pathname))
+  await page.goto(url)
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await status(page, 'You are signed in')
+  const found = await page.evaluate(`(async () => {
+    const load = element => new Promise(resolve => {
+      element.onload = () => resolve('loaded')
+      element.onerror = () => resolve('refused')
+      document.body.append(element)
+    })
+    const script = Object.assign(document.createElement('script'), { src: 'stored/script.js' })
+    const style = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: 'stored/script.js' })
+    const worker = await navigator.serviceWorker.register('stored/script.js').then(() => 'registered', () => 'refused')
+    const read = await fetch('stored/script.js').then(answer => answer.status)
+    return { script: await load(script), style: await load(style), worker, read, ran: 'stored' in globalThis }
+  })()`)
+  t.deepEqual(found, { script: 'refused', style: 'refused', worker: 'refused', read: 200, ran: false })
+  asked.length = 0
+  for (const name of ['page.html', 'image.svg', 'sniffed']) {
+    await page.evaluate(`void (location.href = 'stored/${name}')`)
+    await page.waitForURL(`**/stored/${name}`)
+    await page.goto(url)
+  }
+  t.false(asked.includes('/ran'))
+  t.deepEqual(asked.filter(path => path.startsWith('/stored/')).length, 3)
+})
+
+browserTest('another site can neither read through the proxy nor change anything by it', async (t, visit) => {
+  const upstream = await startUpstream(t)
+  const attacker = await startUpstream(t, (_request, response) => {
+    response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>another site</title>')
+  })
+  const { url } = await deployWithHostileIdp(t, {
+    overrides: { proxy: { routes: [`GET,POST /api/x ${upstream.origin}/x`] } }
+  })
+  const { page } = await visit({ expectedErrors: /CORS|Refused|blocked/i })
+  await page.goto(url)
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await status(page, 'You are signed in')
+  t.is(await page.evaluate(`fetch('api/x', { method: 'POST' }).then(({ status }) => status)`), 200)
+  t.is(upstream.requests.length, 1)
+
+  await page.goto(attacker.origin)
+  await page.evaluate(`(async target => {
+    const ask = options => fetch(target, { credentials: 'include', ...options }).catch(() => undefined)
+    await ask({})
+    await ask({ mode: 'no-cors', method: 'POST', body: 'x' })
+    await ask({ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })
+    await new Promise(resolve => {
+      const image = new Image()
+      image.onload = image.onerror = resolve
+      image.src = target
+    })
+    const form = document.createElement('form')
+    form.method = 'post'
+    form.action = target
+    document.body.append(form)
+    form.submit()
+  })('${url}api/x')`)
+  await page.waitForURL(`${url}api/x`, { waitUntil: 'commit' })
+  await page.goto(attacker.origin)
+  await page.evaluate(`void (location.href = '${url}api/x')`)
+  await page.waitForURL(`${url}api/x`, { waitUntil: 'commit' })
+  t.is(upstream.requests.length, 1)
+})
