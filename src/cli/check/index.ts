@@ -12,6 +12,7 @@ import { logout } from './logout.js'
 import { outbound } from './outbound.js'
 import { port } from './port.js'
 import { openProvider, type Provider } from './provider.js'
+import { proxy } from './proxy.js'
 import { redis } from './redis.js'
 import { scopes } from './scopes.js'
 import { sessionSize } from './session-size.js'
@@ -34,6 +35,7 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
     extend(config),
     sessionSize(config, provider.idp, Date.now),
     redis(config),
+    proxy(config),
     ...tryProvider(provider)
   ]
   // One that throws is told when its turn comes, not the moment it does.

@@ -35,6 +35,7 @@ for (const mode of ['single', 'dual'] as const) {
       'ok cookie A session takes about N characters in one cookie.',
       'ok headers Requests carry N kB of headers and the callback answers with N kB, which nginx, Apache and HAProxy take as they are.',
       'ok redis None is set: fine for one process; several replicas need redisUrl.',
+      'ok proxy http://127.0.0.1:PORT accepts connections.',
       'ok endpoints http://127.0.0.1:PORT names its endpoints.',
       'ok login The authorization endpoint lets this login in (303).',
       'ok client Client id and secret are accepted: of a made-up login the token endpoint refused the code alone (invalid_grant).',
