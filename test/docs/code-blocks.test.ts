@@ -18,6 +18,7 @@ import { environmentFor } from '../helpers/program.js'
 import { filesBelow, readText } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
+import { startUpstream } from '../helpers/upstream.js'
 
 const paths = ['README.md', ...filesBelow('docs').filter(path => path.endsWith('.md'))]
 const blocks = paths.flatMap(path => fencedBlocks(readText(path)).map(block => ({ path, ...block })))
@@ -76,7 +77,8 @@ for (const line of commandLines.filter(({ text }) => npm.test(text))) {
 for (const line of commandLines.filter(({ text }) => own.test(text))) {
   test(`it can be typed: ${title(line)}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
-    const args = line.text.replace(own, '').trim().split(/ +/).filter(Boolean)
+    // Words, and what stands in single quotation marks.
+    const args = (line.text.replace(own, '').match(/'[^']*'|\S+/g) ?? []).map(word => word.replace(/^'|'$/g, ''))
     // A port of the text may be taken on this machine.
     const port = args.indexOf('--port')
     if (port >= 0) args[port + 1] = '0'
@@ -103,7 +105,7 @@ for (const block of blocksOf('variables')) {
 }
 
 for (const block of blocksOf('settings')) {
-  test(`the server takes this settings file: ${title(block)}`, async t => {
+  test(`the server takes this settings file: ${title(block)} … ${linesOf(block.text).at(-1)}`, async t => {
     // The folder of pages that the block names.
     const pages = { 'dist/index.html': '', 'dist/assets/app.js': '' }
     const { warnings } = await load(t, { files: { ...pages, 'platform-auth-server.config.yaml': block.text } })
@@ -180,8 +182,10 @@ for (const block of blocksOf('program')) {
 }
 
 for (const block of blocksOf('page')) {
-  test.serial(`this code of a page sends to the login or gets a token: ${title(block)}`, async t => {
-    const { browser } = await startTestServer(t, { mode: 'dual' })
+  test.serial(`this code of a page sends to the login or gets an answer: ${title(block)}`, async t => {
+    const upstream = await startUpstream(t)
+    const routes = ['GET /api/hubs/**', 'GET,POST /api/issues/**'].map(rule => `${rule} ${upstream.origin}/**`)
+    const { browser } = await startTestServer(t, { mode: 'dual', overrides: { proxy: { routes } } })
     const places: string[] = []
     const go = (place: string) => void places.push(place)
     const location = { pathname: '/viewer', search: '?urn=abc', hash: '', replace: go, assign: go }

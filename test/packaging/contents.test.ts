@@ -21,7 +21,8 @@ const wanted = [
   /^deploy\/(kubernetes|monitoring)\/[\w-]+\.(yaml|json)$/,
   /^deploy\/proxy\/(nginx\.conf|Caddyfile|traefik\.yaml)$/,
   /^docs\/[\w-]+\.(md|yaml|png)$/,
-  /^examples\/[\w-]+\.js$/
+  /^examples\/[\w-]+\.js$/,
+  /^examples\/viewer-without-token\/(platform-auth-server\.config\.yaml|wwwroot\/index\.html)$/
 ]
 
 test('the package holds what is needed and nothing else', t => {
