@@ -12,6 +12,7 @@ import { createRequestHeaders } from '../proxy/request-headers.js'
 import type { FindRoute, Route } from '../proxy/routes.js'
 import { BusyError, createTurns, type Turn } from '../proxy/turns.js'
 import type { Exchange, FailureKind, UpstreamFailure, UpstreamRequest, Upstreams } from '../proxy/upstream.js'
+import { hasBody } from './body-timeout.js'
 import type { Ending } from './ending.js'
 import { HttpError } from './errors.js'
 import type { RequestLog } from './request.js'
@@ -37,8 +38,6 @@ export interface ForwardParts {
 /** Resolves when the answer has ended or the client has left. Rejects with HttpError where there is no answer to pass on. */
 export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
 
-const NOTHING = Buffer.alloc(0)
-
 export function createForward(parts: ForwardParts): Forward {
   const { upstreams, maxBodyBytes, coordination, ending, metrics, requestLog } = parts
   const selectRequestHeaders = createRequestHeaders(parts.requestHeaders)
@@ -47,45 +46,54 @@ export function createForward(parts: ForwardParts): Forward {
   const turns = createTurns()
 
   return async function forward(ctx, route) {
+    // The client may have left during a refresh. Then nothing is sent.
+    if (ctx.res.destroyed) return
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? parts.timeoutSeconds) * 1000
-    const turn = await takeTurn(ctx, rule, silenceMs)
-    // The client may have left during a refresh or in line. Then nothing is sent.
-    if (!turn) return
+    const turn = takeTurn(ctx, rule)
     try {
-      await exchange(ctx, route, silenceMs, turn)
+      const hasCome = turn.hasCome() || (await waitInLine(ctx, rule, turn, silenceMs))
+      if (hasCome && !ctx.res.destroyed) await carry(ctx, route, silenceMs, turn)
     } finally {
       turn.end()
     }
   }
 
-  async function takeTurn(ctx: Context, rule: ProxyRule, patienceMs: number): Promise<Turn | undefined> {
-    const { res } = ctx
-    if (res.destroyed) return undefined
-    const left = new AbortController()
-    const leave = () => left.abort()
-    res.once('close', leave)
+  function takeTurn(ctx: Context, rule: ProxyRule): Turn {
     try {
-      const sessionId = sessionRecord(ctx)?.id ?? ''
-      return await turns.take({ origin: rule.targetOrigin, sessionId }, left.signal, patienceMs)
+      return turns.take(rule.targetOrigin, sessionRecord(ctx)?.id ?? '')
     } catch (error) {
-      if (left.signal.aborted) return undefined
-      if (!(error instanceof BusyError)) throw error
-      metrics.upstreamAnswered(rule.number, 'busy', 0)
-      throw busy()
-    } finally {
-      res.off('close', leave)
+      throw busyOr(error, rule)
     }
   }
 
-  function exchange(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, turn: Turn): Promise<void> {
+  /** Resolves with false if the client leaves. Then nothing is sent. */
+  async function waitInLine({ res }: Context, rule: ProxyRule, turn: Turn, patienceMs: number): Promise<boolean> {
+    res.once('close', turn.end)
+    try {
+      return await turn.wait(patienceMs)
+    } catch (error) {
+      throw busyOr(error, rule)
+    } finally {
+      res.off('close', turn.end)
+    }
+  }
+
+  function busyOr(error: unknown, rule: ProxyRule): unknown {
+    if (!(error instanceof BusyError)) return error
+    metrics.upstreamAnswered(rule.number, 'busy', 0)
+    const description = 'Too many requests to the API are under way.'
+    return new HttpError(503, 'temporarily_unavailable', description, { 'Retry-After': '1' })
+  }
+
+  function carry(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, turn: Turn): Promise<void> {
     const { req, res } = ctx
     const startedAt = performance.now()
     let state: 'waiting' | 'deciding' | 'answering' | 'over' = 'waiting'
     let hasEnded = false
     let exchange: Exchange | undefined
     let forgetStop = () => {}
-    const body = hasBody(ctx) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
+    const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
 
     return new Promise((resolve, reject) => {
       res.on('close', clientLeft)
@@ -131,7 +139,8 @@ export function createForward(parts: ForwardParts): Forward {
           for (const [name, [value = '', ...more]] of headers)
             res.setHeader(name, more.length > 0 ? [value, ...more] : value)
         } catch (error) {
-          // Bytes that no header may hold.
+          // Bytes that no header may hold. The error answer must not have the headers of this one.
+          for (const name of headers.keys()) res.removeHeader(name)
           refuse(failure('unusable', error))
           return
         }
@@ -140,9 +149,9 @@ export function createForward(parts: ForwardParts): Forward {
         res.statusCode = statusCode
         if (isEventStream(headers.get('content-type'))) forgetStop = ending.onStop(() => giveUp(finish))
         if (hasEnded) finish()
-        // The head must not wait for the body: the first event of a stream may be minutes away. An empty write sends the
-        // header bytes as they are, where flushHeaders() would encode them as UTF-8.
-        else if (hasContent(ctx.method, statusCode)) res.write(NOTHING)
+        // The head must not wait for the body: the first event of a stream may be minutes away. An empty write in
+        // latin1 sends the header bytes as they are, where flushHeaders() would encode them as UTF-8.
+        else if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
       }
 
       function failed(error: UpstreamFailure) {
@@ -237,10 +246,6 @@ interface SendOptions {
   readonly body: RequestBody | undefined
 }
 
-function hasBody({ req: { headers } }: Context): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-}
-
 // RFC 9110 sections 6.4.1 and 9.3.2.
 function hasContent(method: string, statusCode: number): boolean {
   return method !== 'HEAD' && statusCode !== 204 && statusCode !== 304
@@ -260,11 +265,6 @@ function unauthorized(): HttpError {
   // 401 would tell the page that nobody is signed in, and it would start a login again and again.
   const description = 'The API did not accept the token of your session.'
   return new HttpError(502, 'upstream_unauthorized', description)
-}
-
-function busy(): HttpError {
-  const description = 'Too many requests to the API are under way.'
-  return new HttpError(503, 'temporarily_unavailable', description, { 'Retry-After': '1' })
 }
 
 function failure(kind: FailureKind, cause: unknown): HttpError {

@@ -10,7 +10,7 @@ export function lazily(load: () => Promise<Middleware>): Middleware {
   // A failure is told to the requests that need the layer.
   loading.catch(() => {})
 
-  return async function lazily(ctx, next) {
-    await (layer ?? (await loading))(ctx, next)
+  return function lazily(ctx, next) {
+    return layer ? layer(ctx, next) : loading.then(loaded => loaded(ctx, next))
   }
 }

@@ -33,7 +33,7 @@ export function createAnswerHeaders(further: readonly string[]) {
   return function answerHeaders(head: AnswerHead, { mapLocation, setsCookie }: AnswerContext): AnswerHeaders {
     const all = collect(head.rawHeaders)
     const headers = new Map<string, readonly string[]>()
-    const hopByHop = listOf(all.get('connection'))
+    const hopByHop = namedByConnection(all.get('connection'))
     for (const [name, values] of all) {
       if ((passed.has(name) || PASSED_FAMILIES.test(name)) && !hopByHop.includes(name)) headers.set(name, values)
     }
@@ -73,6 +73,15 @@ function collect(rawHeaders: readonly Buffer[]): Map<string, string[]> {
   return all
 }
 
+const NO_NAMES: readonly string[] = []
+
+function namedByConnection(values: readonly string[] | undefined): readonly string[] {
+  const [first = ''] = values ?? NO_NAMES
+  return values === undefined || (values.length === 1 && /^(keep-alive|close)$/i.test(first))
+    ? NO_NAMES
+    : listOf(values)
+}
+
 function listOf(values: readonly string[] = []): string[] {
   return values.flatMap(value => value.split(',')).map(item => item.trim().toLowerCase())
 }
@@ -85,12 +94,14 @@ const DIRECTIVE = /[^\s,="]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,"]*))?/g
 const FOR_SHARED_CACHES = /^(public|private|s-maxage|proxy-revalidate)\b/i
 
 function privateOnly(values: readonly string[] = []): string {
+  if (values.length === 0) return NOT_STORED
   const directives = values.join(', ').match(DIRECTIVE) ?? []
   const kept = directives.filter(directive => !FOR_SHARED_CACHES.test(directive))
   return directives.length === 0 ? NOT_STORED : ['private', ...kept].join(', ')
 }
 
 function withCookie(values: readonly string[] = []): string {
+  if (values.length === 0) return 'Cookie'
   const names = listOf(values)
   if (names.includes('*')) return '*'
   return names.includes('cookie') ? values.join(', ') : [...values, 'Cookie'].join(', ')

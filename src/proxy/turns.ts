@@ -1,5 +1,4 @@
 /** How many requests may be under way at once, so that one slow upstream or one page cannot take up the whole server. */
-import { createQueue, type Queue, QueueFullError } from '../idp/queue.js'
 
 export interface TurnLimits {
   /** Requests of one host that wait for the head of an answer. Answers whose head has come do not count. */
@@ -18,90 +17,108 @@ export class BusyError extends Error {
 }
 
 export interface Turn {
+  /** False while the request stands in line. */
+  hasCome(): boolean
+  /**
+   * Resolves when the request may be sent, or with false if `end` was called before.
+   * @param patienceMs the longest wait in line, after which it rejects with BusyError
+   */
+  wait(patienceMs: number): Promise<boolean>
   /** Call when the head of the answer has come, or will not come. */
   headCame(): void
-  /** Call when the whole request is over. */
+  /** Call when the whole request is over, or when the client leaves the line. */
   end(): void
 }
 
 export interface Turns {
-  /**
-   * Resolves when the request may be sent.
-   * @param signal takes the request out of the line; rejects with its reason
-   * @param patienceMs the longest wait in line, after which it rejects with BusyError
-   */
-  take(
-    request: { readonly origin: string; readonly sessionId: string },
-    signal: AbortSignal,
-    patienceMs: number
-  ): Promise<Turn>
+  /** Throws BusyError if the session has too many requests under way, or too many requests stand in line. */
+  take(origin: string, sessionId: string): Turn
+}
+
+interface Line {
+  waitingForHead: number
+  /** In the order of arrival. Each starts one request that waits. */
+  readonly waiting: Set<() => void>
 }
 
 export function createTurns({ waitingForHead, inLine, ofOneSession }: TurnLimits = TURN_LIMITS): Turns {
-  const queues = new Map<string, Queue>()
+  const lines = new Map<string, Line>()
   const sessions = new Map<string, number>()
 
-  function queueOf(origin: string): Queue {
-    let queue = queues.get(origin)
-    if (!queue) {
-      queue = createQueue({ atOnce: waitingForHead, waiting: inLine })
-      queues.set(origin, queue)
+  function lineOf(origin: string): Line {
+    let line = lines.get(origin)
+    if (!line) {
+      line = { waitingForHead: 0, waiting: new Set() }
+      lines.set(origin, line)
     }
-    return queue
+    return line
   }
 
-  function enterSession(id: string): () => void {
-    const count = sessions.get(id) ?? 0
-    if (count >= ofOneSession) throw new BusyError('this session has too many requests under way')
-    sessions.set(id, count + 1)
-    return once(() => {
-      const left = (sessions.get(id) ?? 1) - 1
-      if (left === 0) sessions.delete(id)
-      else sessions.set(id, left)
-    })
+  function leaveSession(id: string): void {
+    const others = (sessions.get(id) ?? 1) - 1
+    if (others === 0) sessions.delete(id)
+    else sessions.set(id, others)
   }
 
   return {
-    async take({ origin, sessionId }, signal, patienceMs) {
-      const leaveSession = enterSession(sessionId)
-      try {
-        const headCame = await enterLine(queueOf(origin), signal, patienceMs)
-        return {
-          headCame,
-          end() {
-            headCame()
-            leaveSession()
-          }
-        }
-      } catch (error) {
-        leaveSession()
-        throw error
-      }
+    take(origin, sessionId) {
+      const ofSession = sessions.get(sessionId) ?? 0
+      if (ofSession >= ofOneSession) throw new BusyError('this session has too many requests under way')
+      const line = lineOf(origin)
+      const isFree = line.waitingForHead < waitingForHead
+      if (!isFree && line.waiting.size >= inLine) throw new BusyError('too many requests stand in line')
+      sessions.set(sessionId, ofSession + 1)
+      return createTurn(line, isFree, () => leaveSession(sessionId))
     }
   }
 }
 
-async function enterLine(queue: Queue, signal: AbortSignal, patienceMs: number): Promise<() => void> {
-  const tooLong = new AbortController()
-  const leave = () => tooLong.abort(signal.reason)
-  const timer = setTimeout(() => tooLong.abort(new BusyError('the wait in line was too long')), patienceMs)
-  signal.addEventListener('abort', leave, { once: true })
-  try {
-    signal.throwIfAborted()
-    return await queue.enter(tooLong.signal)
-  } catch (error) {
-    throw error instanceof QueueFullError ? new BusyError('too many requests stand in line') : error
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', leave)
-  }
-}
+function createTurn(line: Line, isFree: boolean, leaveSession: () => void): Turn {
+  let state: 'inLine' | 'waitingForHead' | 'answered' | 'over' = 'inLine'
+  let settle = (_hasCome: boolean) => {}
+  if (isFree) start()
+  else line.waiting.add(start)
 
-function once(action: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (isDone) return
-    isDone = true
-    action()
+  function start() {
+    line.waiting.delete(start)
+    line.waitingForHead += 1
+    state = 'waitingForHead'
+    settle(true)
+  }
+
+  function headCame() {
+    if (state !== 'waitingForHead') return
+    state = 'answered'
+    line.waitingForHead -= 1
+    const [next] = line.waiting
+    next?.()
+  }
+
+  function end() {
+    if (state === 'over') return
+    headCame()
+    line.waiting.delete(start)
+    state = 'over'
+    leaveSession()
+    settle(false)
+  }
+
+  return {
+    hasCome: () => state !== 'inLine',
+    wait(patienceMs) {
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          settle = () => {}
+          end()
+          reject(new BusyError('the wait in line was too long'))
+        }, patienceMs)
+        settle = hasCome => {
+          clearTimeout(timer)
+          resolve(hasCome)
+        }
+      })
+    },
+    headCame,
+    end
   }
 }
