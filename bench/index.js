@@ -17,7 +17,8 @@ import { measureScale } from './scale.js'
 import { FILE_BYTES, FILE_NAME, scenarios } from './scenarios.js'
 import { measureSoak } from './soak.js'
 import { measureStartup } from './startup.js'
-import { memoryTable, scaleTable, soakTable, startupTable, throughputTable } from './tables.js'
+import { measureStreams } from './streams.js'
+import { memoryTable, scaleTable, soakTable, startupTable, streamsTable, throughputTable } from './tables.js'
 import { measureThroughput } from './throughput.js'
 
 try {
@@ -56,6 +57,7 @@ async function measure(name, around, options) {
   if (name === 'memory') return memoryTable(await measureMemory(around, options), options.requests)
   if (name === 'scale') return scaleTable(await measureScale(around, options))
   if (name === 'soak') return soakTable(await measureSoak(around, options))
+  if (name === 'streams') return streamsTable(await measureStreams(around))
   return throughputTable(name, scenarios[name], await measureThroughput(scenarios[name], around, options))
 }
 

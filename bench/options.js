@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { SERVER, scenarios } from './scenarios.js'
 
 const SCENARIOS = Object.keys(scenarios)
-const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'scale', 'soak']
+const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'scale', 'soak', 'streams']
 
 export const USAGE = `npm run bench -- [options]
   --only NAMES      some of ${MEASUREMENTS.join(',')}

@@ -41,10 +41,40 @@ const server = http.createServer((request, response) => {
     answer(USER_INFO)
   } else if (request.url === '/.well-known/openid-configuration') {
     answer(discovery(`http://${request.headers.host}`))
+  } else if (request.url === '/proxied/count') {
+    count(request, response)
+  } else if (request.url.startsWith('/proxied/bytes-')) {
+    sendBytes(response, Number(request.url.slice('/proxied/bytes-'.length)))
   } else {
     response.writeHead(404).end()
   }
 })
+const piece = Buffer.alloc(65_536, 'x')
+
+/** An API behind the proxy: as many bytes as asked for. */
+function sendBytes(response, bytes) {
+  response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes })
+  let left = bytes
+  const more = () => {
+    while (left > 0) {
+      const chunk = left < piece.length ? piece.subarray(0, left) : piece
+      left -= chunk.length
+      if (!response.write(chunk)) return void response.once('drain', more)
+    }
+    response.end()
+  }
+  more()
+}
+
+/** Answers how many bytes came. */
+function count(request, response) {
+  let bytes = 0
+  request.on('data', chunk => {
+    bytes += chunk.length
+  })
+  request.on('end', () => response.end(String(bytes)))
+}
+
 server.keepAliveTimeout = 60_000
 
 answerParent({

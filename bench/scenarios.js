@@ -18,6 +18,10 @@ import { DISPLAY_NAME } from './settings.js'
 export const SERVER = 'platform-auth-server'
 export const FILE_NAME = 'viewer.js'
 export const FILE_BYTES = 10_240
+/** Forwarded by the proxy to the stand-in provider, which answers `/proxied/bytes-N` with N bytes. */
+export const PROXIED_PATH = '/proxied'
+const SMALL_BYTES = 2048
+const LARGE_BYTES = 10 * 2 ** 20
 
 const SESSIONLESS = ['koa', 'node-http', 'koa-sealed', SERVER]
 const SESSION_PEERS = ['fastify-secure-session', 'iron-session', 'express-tutorial', 'express-openid-connect']
@@ -105,6 +109,21 @@ export const scenarios = {
     peers: ['express-tutorial'],
     fresh: 'callback',
     isRight: ({ headers }) => headers.location === '/' && 'set-cookie' in headers
+  },
+  proxy: proxied('an answer of 2 kB through the proxy', SMALL_BYTES),
+  'proxy-10m': proxied('an answer of 10 MiB through the proxy', LARGE_BYTES)
+}
+
+/** @returns {Scenario} */
+function proxied(title, bytes) {
+  return {
+    title,
+    path: `${PROXIED_PATH}/bytes-${bytes}`,
+    status: 200,
+    candidates: ['undici-pass-through', 'undici-request', SERVER],
+    peers: ['koa-http-proxy-3', 'koa-httpxy'],
+    sessionBytes: 2000,
+    isRight: ({ body }) => body.length === bytes
   }
 }
 

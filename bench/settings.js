@@ -38,7 +38,9 @@ export function serverConfig({ secret, providerUrl, wwwroot }) {
     'platform.tokenEndpoint': `${providerUrl}/token`,
     'platform.userinfoEndpoint': `${providerUrl}/userinfo`,
     'platform.revocationEndpoint': 'none',
-    'platform.endSessionEndpoint': 'none'
+    'platform.endSessionEndpoint': 'none',
+    'proxy.routes': [`GET,POST /proxied/* ${providerUrl}/proxied/*`],
+    'proxy.maxBodyBytes': 2 ** 31
   }
   const config = {}
   for (const key of settingKeys) {

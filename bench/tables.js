@@ -82,6 +82,19 @@ The second half ${verdict}: ${change}.
 `
 }
 
+/** @param {Awaited<ReturnType<typeof import('./streams.js').measureStreams>>} rows */
+export function streamsTable(rows) {
+  const cells = rows.map(({ name, before, most, seconds, cpuSeconds }) => [
+    name,
+    Math.round(before),
+    Math.round(most),
+    seconds.toFixed(1),
+    cpuSeconds.toFixed(1)
+  ])
+  const title = '\n## streams: MiB resident before and at most, while the proxy carries a body\n\n'
+  return title + table(['', 'before', 'most', 'seconds', 'CPU s'], cells)
+}
+
 function milliseconds(value) {
   return value === undefined ? '' : Math.round(value)
 }

@@ -1,0 +1,15 @@
+/** Bare Koa with http-proxy-3. It forwards everything, cookies included. */
+import http from 'node:http'
+import { createProxyServer } from 'http-proxy-3'
+import { startKoaProxy } from './koa-proxy.js'
+
+/** @param {import('../settings.js').Bench} bench */
+export async function start({ providerUrl, session }) {
+  const agent = new http.Agent({ keepAlive: true })
+  const proxy = createProxyServer({
+    target: providerUrl,
+    agent,
+    headers: { authorization: `Bearer ${session.internal_token}` }
+  })
+  return startKoaProxy((request, response) => proxy.web(request, response))
+}
