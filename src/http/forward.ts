@@ -1,10 +1,10 @@
 /** One proxied request from the refresh step to the last byte of the answer. */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
+import { isLoggedOutHere } from '../auth/logout-marks.js'
 import type { ProxyRule } from '../config/proxy-rules.js'
 import type { Coordination } from '../coordination/coordination.js'
 import type { Metrics } from '../metrics/metrics.js'
-import { isLoggedOut as isMarked } from '../auth/logout-marks.js'
 import { createAnswerHeaders } from '../proxy/answer-headers.js'
 import { createMapLocation } from '../proxy/location.js'
 import { BodyTooLargeError, createRequestBody, type RequestBody } from '../proxy/request-body.js'
@@ -89,8 +89,7 @@ export function createForward(parts: ForwardParts): Forward {
   function carry(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, turn: Turn): Promise<void> {
     const { req, res } = ctx
     const startedAt = performance.now()
-    let state: 'waiting' | 'deciding' | 'answering' | 'over' = 'waiting'
-    let hasEnded = false
+    let state: 'waiting' | 'answering' | 'over' = 'waiting'
     let exchange: Exchange | undefined
     let forgetStop = () => {}
     const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
@@ -101,34 +100,17 @@ export function createForward(parts: ForwardParts): Forward {
       exchange = upstreams.send(requestOf(ctx, { rule, target, silenceMs, body }), {
         answered,
         received: chunk => res.write(chunk),
-        ended() {
-          hasEnded = true
-          if (state === 'answering') finish()
-        },
+        ended: finish,
         failed
       })
 
       function answered(statusCode: number, rawHeaders: readonly Buffer[]) {
-        state = 'deciding'
         noteHead(String(statusCode))
         if (statusCode === 401) refuse(unauthorized())
         else if (statusCode === 407) refuse(failure('unusable', new Error('it asks for proxy authentication')))
-        // A refreshed session goes out with this answer. A logout that came in the meantime must not be undone by it.
-        else if (res.hasHeader('Set-Cookie')) beginUnlessLoggedOut(statusCode, rawHeaders)
+        // A refreshed session would go out with this answer. The refresh step sees that nothing was sent and answers 401.
+        else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) giveUp(resolve)
         else begin(statusCode, rawHeaders)
-      }
-
-      function beginUnlessLoggedOut(statusCode: number, rawHeaders: readonly Buffer[]) {
-        exchange?.pause()
-        isLoggedOut(ctx).then(loggedOut => {
-          if (state !== 'deciding') return
-          // The refresh step sees that nothing was sent and answers 401.
-          if (loggedOut) giveUp(resolve)
-          else {
-            begin(statusCode, rawHeaders)
-            exchange?.resume()
-          }
-        }, refuse)
       }
 
       function begin(statusCode: number, rawHeaders: readonly Buffer[]) {
@@ -147,16 +129,15 @@ export function createForward(parts: ForwardParts): Forward {
         state = 'answering'
         ctx.respond = false
         res.statusCode = statusCode
-        if (isEventStream(headers.get('content-type'))) forgetStop = ending.onStop(() => giveUp(finish))
-        if (hasEnded) finish()
         // The head must not wait for the body: the first event of a stream may be minutes away. An empty write in
         // latin1 sends the header bytes as they are, where flushHeaders() would encode them as UTF-8.
-        else if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
+        if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
+        if (isEventStream(headers.get('content-type'))) forgetStop = ending.onStop(() => giveUp(finish))
       }
 
       function failed(error: UpstreamFailure) {
-        if (state === 'waiting') noteHead(error.kind)
-        if (state !== 'answering') {
+        if (state === 'waiting') {
+          noteHead(error.kind)
           settle()
           reject(failureOf(error))
           return
@@ -210,9 +191,9 @@ export function createForward(parts: ForwardParts): Forward {
     }
   }
 
-  async function isLoggedOut(ctx: Context): Promise<boolean> {
+  function isLoggedOut(ctx: Context): boolean {
     const record = sessionRecord(ctx)
-    return record !== undefined && isMarked(coordination, record.id)
+    return record !== undefined && isLoggedOutHere(coordination, record.id)
   }
 
   function requestOf(

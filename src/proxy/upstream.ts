@@ -37,7 +37,7 @@ export interface Receiver {
 }
 
 export interface Exchange {
-  pause(): void
+  /** Lets more of the answer come. */
   resume(): void
   /** Something moved that the upstream is not to blame for. Its silence begins anew. */
   progressed(): void
@@ -171,7 +171,6 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
         receiver.answered(statusCode, controller.rawHeaders as Buffer[])
         if (isDone) return
         if (statusCode === 204 || statusCode === 304) end()
-        else if (isPaused) controller.pause()
       },
       onResponseData(controller, chunk) {
         if (isDone) return
@@ -192,10 +191,6 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
 
   dispatch()
   return {
-    pause() {
-      isPaused = true
-      connection?.pause()
-    },
     resume() {
       if (isDone) return
       isPaused = false
