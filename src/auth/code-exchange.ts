@@ -49,11 +49,11 @@ export function createCodeExchanges({ mode, coordination, now, keepSeconds }: Co
     const pausedMs = coordination.pausedMs({ isUrgent: true })
     if (pausedMs > 0) throw pausedError(pausedMs)
     try {
-      const fields = await mode.redeem({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
+      const login = await mode.redeem({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
       // The kept result goes when the browser has its cookie. The mark must outlive the state.
       await coordination.mark(key, leftMs)
       const id = randomBytes(16).toString('base64url')
-      const record = { id, loggedInAt: now(), issuedAt: now(), fields, supersedes: key }
+      const record = { id, loggedInAt: now(), issuedAt: now(), ...login, supersedes: key }
       return { value: { record }, hasTokens: true, keepMs: Math.max(keepSeconds * 1000, leftMs) }
     } catch (error) {
       pauseIfBusy(coordination, error)

@@ -198,8 +198,7 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
         return value.finalAt > now() ? unavailable(secondsUntil(value.finalAt)) : { kind: 'ended' }
       }
       if (value.outcome === 'failed') return unavailable(secondsUntil(value.retryAt))
-      // Some providers give one refresh token to two logins. They share its refresh, but each keeps its own session id.
-      latest = { ...value.record, id: record.id, loggedInAt: record.loggedInAt }
+      latest = asSessionOf(record, value.record)
       const isFresh = how !== 'kept'
       if (!hasExpired(latest.fields) || (value.outcome === 'refreshed' && isFresh))
         return { kind: 'live', record: latest }
@@ -246,11 +245,16 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
         const kept = await coordination.peek<KeptRefresh>(keyOf(latest))
         const next = kept?.outcome === 'refreshed' || kept?.outcome === 'partial' ? kept.record : undefined
         if (!next || next.fields.refresh_token === latest.fields.refresh_token) return latest
-        latest = next
+        latest = asSessionOf(record, next)
       }
       return latest
     }
   }
+}
+
+/** Some providers give one refresh token to two logins. They share its refresh, but each remains its own session. */
+function asSessionOf({ id, loggedInAt, identity }: SessionRecord, refreshed: SessionRecord): SessionRecord {
+  return { ...refreshed, id, loggedInAt, identity }
 }
 
 interface SettleParts {

@@ -210,9 +210,10 @@ export const settings = {
   },
   'platform.userinfoEndpoint': {
     env: 'PLATFORM_USERINFO_ENDPOINT',
-    type: providerAddress,
+    type: optionalProviderAddress,
     ...endpoint,
-    summary: 'Where the display name comes from.'
+    summary:
+      'Where the display name comes from; none takes it from the ID token, for which openid must be among the scopes.'
   },
   'platform.revocationEndpoint': {
     env: 'PLATFORM_REVOCATION_ENDPOINT',

@@ -5,6 +5,7 @@ import type { Refreshes } from '../auth/refresh.js'
 import type { Config } from '../config/settings.js'
 import type { Coordination } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
+import { endSessionUrl } from '../idp/end-session-url.js'
 import type { SessionRecord } from '../session/record.js'
 import { within } from '../support/within.js'
 import type { Background } from './background.js'
@@ -45,7 +46,7 @@ export function logout(parts: LogoutParts): Middleware {
     await removeSession(ctx)
     clearLoginCookie(ctx, cookies)
     requestLog(ctx).info({ event: 'logout', had_session: record !== undefined }, 'logout')
-    redirect(ctx, config.logout === 'idp' ? await endSessionUrl(ctx) : homePath)
+    redirect(ctx, config.logout === 'idp' ? await wayOut(ctx, record) : homePath)
   }
 
   // The redirect does not wait for this. A refresh that is under way sees the logout mark and revokes its own new token.
@@ -60,21 +61,18 @@ export function logout(parts: LogoutParts): Middleware {
     }
   }
 
-  /**
-   * OpenID Connect RP-Initiated Logout section 2. Falls back to the start page if the provider has no such endpoint or does
-   * not answer soon.
-   */
-  async function endSessionUrl(ctx: Context): Promise<string> {
+  /** The provider's own logout, or the start page where the provider has none or does not answer soon. */
+  async function wayOut(ctx: Context, record: SessionRecord | undefined): Promise<string> {
+    const log = requestLog(ctx)
     try {
-      const { endSessionEndpoint, isDiscovered } = await within(DISCOVERY_PATIENCE_MS, idp.metadata())
-      if (!endSessionEndpoint) return homePath
-      const url = new URL(endSessionEndpoint)
-      url.searchParams.set('post_logout_redirect_uri', homeUrl)
-      if (isDiscovered) url.searchParams.set('client_id', clientId)
-      return url.href
+      const metadata = await within(DISCOVERY_PATIENCE_MS, idp.metadata())
+      const idTokenHint = record?.identity?.idToken
+      const url = endSessionUrl(metadata, { clientId, postLogoutRedirectUri: homeUrl, idTokenHint })
+      if (url !== undefined) return url
+      log.warn({ event: 'end_session_unavailable' }, 'logged out here only: the provider has no end-session endpoint')
     } catch (error) {
-      requestLog(ctx).warn({ event: 'end_session_unavailable', err: error }, 'logged out here only')
-      return homePath
+      log.warn({ event: 'end_session_unavailable', err: error }, 'logged out here only: the provider did not answer')
     }
+    return homePath
   }
 }

@@ -10,8 +10,8 @@ import { sessionRecord } from './session.js'
 export function profile({ profiles }: { readonly profiles: Pick<Profiles, 'displayName'> }): Middleware {
   return async function profile(ctx) {
     // Behind requireTokens there is always a session.
-    const { id } = sessionRecord(ctx) as SessionRecord
-    const name = await profiles.displayName(id, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
+    const record = sessionRecord(ctx) as SessionRecord
+    const name = await profiles.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
       throw profileFailure(error)
     })
     ctx.body = { name }
@@ -23,5 +23,8 @@ function profileFailure(error: unknown): unknown {
   if (error instanceof OAuthError) return providerFailure(error)
   if (!(error instanceof UpstreamError)) return error
   if (error.problem === 'timeout' || error.isBusy) return providerFailure(error)
-  return new HttpError(502, 'server_error', 'The identity provider did not give the profile.')
+  const failure = new HttpError(502, 'server_error', 'The identity provider did not give the profile.')
+  // For the log line of this request. The response never shows it.
+  failure.cause = error
+  return failure
 }

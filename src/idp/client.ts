@@ -7,13 +7,16 @@ import { createMetadata, type ProviderMetadata } from './metadata.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportRequest, TransportResponse } from './transport.js'
 
-/** The members of the user info response that can become the display name. Other members are ignored. */
+/** The members of user info, or of an ID token, that can become the display name. Other members are ignored. */
 export interface UserInfo {
+  readonly sub?: unknown
   readonly name?: unknown
   readonly firstName?: unknown
   readonly lastName?: unknown
   readonly given_name?: unknown
   readonly family_name?: unknown
+  readonly preferred_username?: unknown
+  readonly email?: unknown
   readonly [member: string]: unknown
 }
 
@@ -42,7 +45,7 @@ export interface IdentityProvider {
     isSecondStep?: boolean
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
-  /** OpenID Connect Core section 5.3. */
+  /** OpenID Connect Core section 5.3. There must be a user info endpoint. */
   userInfo(accessToken: string): Promise<UserInfo>
   /** RFC 7009 section 2.1. Does nothing if the provider has no revocation endpoint. */
   revokeRefreshToken(refreshToken: string): Promise<void>
@@ -60,28 +63,31 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
   let { clientSecret } = platform
   const metadata = createMetadata(platform, transport)
 
-  function authenticated(form: Record<string, string>) {
+  function authenticated(form: Record<string, string>, { isAps }: ProviderMetadata) {
     if (platform.clientAuthentication === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
-    // The id and secret are not form-encoded as RFC 6749 section 2.3.1 requires, because APS does not decode them.
-    const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
+    // RFC 6749 section 2.3.1 has the id and the secret form-encoded first. APS takes both as they are.
+    const [user, password] = isAps ? [clientId, clientSecret] : [formEncoded(clientId), formEncoded(clientSecret)]
+    const credentials = Buffer.from(`${user}:${password}`).toString('base64')
     return { form, headers: { authorization: `Basic ${credentials}` } }
   }
 
   async function tokenRequest(form: Record<string, string>, options: CallOptions): Promise<TokenSet> {
     const { timeoutMs, ...place } = options
-    const { tokenEndpoint: url } = await metadata()
+    const found = await metadata()
     const limit = timeoutMs !== undefined && { timeoutMs }
-    const response = await transport.call({ endpoint: 'token', url, ...place, ...limit, ...authenticated(form) })
+    const request = { endpoint: 'token', url: found.tokenEndpoint, ...place, ...limit } as const
+    const response = await transport.call({ ...request, ...authenticated(form, found) })
     if (response.status !== 200) throw failure('token', response)
     return parseTokenSet(response.json)
   }
 
   async function requestRevocation(refreshToken: string, timeoutMs: number): Promise<TransportResponse | undefined> {
-    const { revocationEndpoint: url } = await metadata()
+    const found = await metadata()
+    const { revocationEndpoint: url } = found
     const form = { token: refreshToken, token_type_hint: 'refresh_token' }
-    return url ? transport.call({ endpoint: 'revocation', url, timeoutMs, ...authenticated(form) }) : undefined
+    return url ? transport.call({ endpoint: 'revocation', url, timeoutMs, ...authenticated(form, found) }) : undefined
   }
 
   return {
@@ -104,6 +110,7 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     },
     async userInfo(accessToken) {
       const { userinfoEndpoint: url } = await metadata()
+      if (url === undefined) throw new TypeError('this provider has no user info endpoint')
       const headers = { authorization: `Bearer ${accessToken}` }
       const response = await transport.call({ endpoint: 'userinfo', url, headers })
       if (response.status !== 200) throw failure('userinfo', response)
@@ -126,6 +133,11 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
       clientSecret = secret
     }
   }
+}
+
+/** The text in the encoding application/x-www-form-urlencoded (RFC 6749 appendix B). */
+function formEncoded(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1)
 }
 
 // An error response is either that of RFC 6749 section 5.2 or that of the gateway in front of APS.

@@ -1,4 +1,4 @@
-/** Where the identity provider's endpoints are: those of APS, configured one by one, or discovered from an issuer. */
+/** The endpoints of the identity provider: those of APS, configured one by one, or discovered from an issuer. */
 import { discoveredEndpointProblem, withoutUser } from '../config/addresses.js'
 import { quote } from '../config/quote.js'
 import type { Config } from '../config/settings.js'
@@ -10,13 +10,16 @@ export interface ProviderMetadata {
   readonly issuer: string | undefined
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
-  readonly userinfoEndpoint: string
-  /** Undefined: the provider has none, or it was switched off. */
+  /** Undefined, as in the two below: the provider has none, or it was switched off. */
+  readonly userinfoEndpoint: string | undefined
   readonly revocationEndpoint: string | undefined
   readonly endSessionEndpoint: string | undefined
   /** RFC 9207 section 3: every answer of the authorization endpoint carries `iss`. */
   readonly issParameterSupported: boolean
-  readonly isDiscovered: boolean
+  /** `scopes_supported` of the discovery document; undefined when it does not say or there is no such document. */
+  readonly scopesSupported: readonly string[] | undefined
+  /** The tokens come from APS, which departs from the standards in some points (docs/providers/aps.md). */
+  readonly isAps: boolean
 }
 
 type Endpoints = Pick<
@@ -45,7 +48,7 @@ export function defaultEndpoint(key: string): string | undefined {
   return name.endsWith('Endpoint') && name in APS ? APS[name as keyof typeof APS] : undefined
 }
 
-/** Gives the metadata, fetching it at the first call if it must be discovered; a failure is tried again at the next. */
+/** Returns the metadata. Discovery happens at the first call, and again at the next one after it failed. */
 export function createMetadata(platform: Endpoints, transport: Transport): () => Promise<ProviderMetadata> {
   const { issuer } = platform
   if (issuer === undefined) {
@@ -64,15 +67,17 @@ export function createMetadata(platform: Endpoints, transport: Transport): () =>
 
 function configuredMetadata(platform: Endpoints): ProviderMetadata {
   const authorizationEndpoint = platform.authorizationEndpoint ?? APS.authorizationEndpoint
+  const tokenEndpoint = platform.tokenEndpoint ?? APS.tokenEndpoint
   return {
     issuer: authorizationEndpoint === APS.authorizationEndpoint ? APS.issuer : undefined,
     authorizationEndpoint,
-    tokenEndpoint: platform.tokenEndpoint ?? APS.tokenEndpoint,
-    userinfoEndpoint: platform.userinfoEndpoint ?? APS.userinfoEndpoint,
+    tokenEndpoint,
+    userinfoEndpoint: optional(platform.userinfoEndpoint, APS.userinfoEndpoint),
     revocationEndpoint: optional(platform.revocationEndpoint, APS.revocationEndpoint),
     endSessionEndpoint: optional(platform.endSessionEndpoint, APS.endSessionEndpoint),
     issParameterSupported: false,
-    isDiscovered: false
+    scopesSupported: undefined,
+    isAps: isOfAps(tokenEndpoint)
   }
 }
 
@@ -100,15 +105,18 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
     if (value === undefined) throw unusable(`it has no ${name}`)
     return value
   }
+  const tokenEndpoint = platform.tokenEndpoint ?? required('token_endpoint')
   return {
     issuer,
     authorizationEndpoint: platform.authorizationEndpoint ?? required('authorization_endpoint'),
-    tokenEndpoint: platform.tokenEndpoint ?? required('token_endpoint'),
-    userinfoEndpoint: platform.userinfoEndpoint ?? required('userinfo_endpoint'),
+    tokenEndpoint,
+    // OpenID Connect Discovery section 3 recommends it without requiring it.
+    userinfoEndpoint: optional(platform.userinfoEndpoint, address('userinfo_endpoint')),
     revocationEndpoint: optional(platform.revocationEndpoint, address('revocation_endpoint')),
     endSessionEndpoint: optional(platform.endSessionEndpoint, address('end_session_endpoint')),
     issParameterSupported: document.authorization_response_iss_parameter_supported === true,
-    isDiscovered: true
+    scopesSupported: scopesOf(document.scopes_supported),
+    isAps: isOfAps(tokenEndpoint)
   }
 }
 
@@ -118,6 +126,14 @@ function otherIssuer(named: unknown, configured: string): string {
   return `it names the issuer ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
 }
 
-function optional(configured: string | undefined, otherwise: string | undefined): string | undefined {
-  return configured === 'none' ? undefined : (configured ?? otherwise)
+function optional(configured: string | undefined, defaultAddress: string | undefined): string | undefined {
+  return configured === 'none' ? undefined : (configured ?? defaultAddress)
+}
+
+function scopesOf(supported: unknown): string[] | undefined {
+  return Array.isArray(supported) ? supported.filter(name => typeof name === 'string') : undefined
+}
+
+function isOfAps(tokenEndpoint: string): boolean {
+  return new URL(tokenEndpoint).origin === new URL(APS.tokenEndpoint).origin
 }

@@ -31,6 +31,8 @@ export interface TransportResponse {
   readonly date: number | undefined
   /** The target of a redirect. Redirects are not followed. */
   readonly location: string | undefined
+  /** The `Set-Cookie` lines. */
+  readonly setCookies: readonly string[]
   readonly durationMs: number
 }
 
@@ -101,6 +103,7 @@ export function createTransport(
         retryAfterSeconds: secondsOf(headers['retry-after']),
         date: timeOf(headers.date),
         location: headers.location,
+        setCookies: headers['set-cookie'] ?? [],
         durationMs: elapsed()
       }
     } catch (error) {

@@ -1,9 +1,19 @@
 import type { Config } from '../config/settings.js'
+import type { UserInfo } from '../idp/client.js'
 import { OAuthError, rescuedRefreshToken, UnusableTokenSetError, UpstreamError } from '../idp/errors.js'
 import type { TokenSet } from '../idp/token-set.js'
-import type { SessionFields } from '../session/record.js'
-import { firstName, fullName } from './display-name.js'
-import { abandon, expiresAt, type ModeParts, redeemCode, repeatOnceIfBusy, tokenObject } from './grants.js'
+import type { Identity, SessionFields } from '../session/record.js'
+import { fallbackNames, firstName, fullName } from './display-name.js'
+import {
+  abandon,
+  checkRefreshedIdentity,
+  excessScopes,
+  expiresAt,
+  type ModeParts,
+  redeemCode,
+  repeatOnceIfBusy,
+  tokenObject
+} from './grants.js'
 import { LoginInterruptedError, type Mode, type RefreshState } from './mode.js'
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
@@ -21,10 +31,13 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     return idp.refreshTokenGrant({ refreshToken, scope: publicScope, isSecondStep: true, timeoutMs })
   }
 
-  async function refreshInternal(fields: SessionFields, timeoutMs?: number): Promise<RefreshState> {
+  async function refreshInternal(state: RefreshState, timeoutMs?: number): Promise<RefreshState> {
+    const { fields, identity } = state
     const refreshToken = fields.refresh_token as string
     const internal = await idp.refreshTokenGrant({ refreshToken, scope: internalScope, timeoutMs })
+    checkRefreshedIdentity(parts, internal, identity)
     return {
+      ...state,
       fields: {
         ...fields,
         internal_token: internal.accessToken,
@@ -34,10 +47,10 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     }
   }
 
-  async function refreshPublic({ fields, internalExpiresAt }: RefreshState, timeoutMs?: number) {
+  async function refreshPublic({ fields, identity, internalExpiresAt }: RefreshState, timeoutMs?: number) {
     const { internal_token, refresh_token } = fields
     const narrowed = await narrow(refresh_token as string, timeoutMs)
-    refuseWiderScope(narrowed)
+    checkNarrowed(narrowed, identity)
     return {
       public_token: narrowed.accessToken,
       internal_token,
@@ -46,9 +59,20 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     } as SessionFields
   }
 
-  function refuseWiderScope({ scope, refreshToken }: TokenSet): void {
-    if (scope?.every(name => publicScopes.includes(name)) ?? true) return
-    throw new UnusableTokenSetError('it granted the public token more than the public scopes', refreshToken)
+  /** @throws UnusableTokenSetError if the response is about another login, or grants more than the public scopes */
+  function checkNarrowed(narrowed: TokenSet, identity: Identity | undefined): void {
+    checkRefreshedIdentity(parts, narrowed, identity)
+    const excess = excessScopes(narrowed, publicScopes)
+    if (excess.length === 0) return
+    const named = excess.filter(name => internalScopes.includes(name))
+    const others = excess.length - named.length
+    const list = [...named, ...(others > 0 ? [`${others} unknown`] : [])].join(', ')
+    const detail = `it granted the public token more than the public scopes (${list})`
+    throw new UnusableTokenSetError(detail, narrowed.refreshToken)
+  }
+
+  function displayName(userInfo: UserInfo): string {
+    return firstName(fullName(userInfo), userInfo.name, ...fallbackNames(userInfo))
   }
 
   return {
@@ -56,19 +80,17 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     loginScope: internalScope,
     offersPublicToken: true,
     async redeem(grant) {
-      const internal = await redeemCode(parts, grant, internalScopes)
+      const internal = await redeemCode(parts, grant, { scopes: internalScopes, displayName })
+      const { identity } = internal
       const expires_at = expiresAt(internal, now())
       let refresh_token = internal.refreshToken
       try {
         const narrowed = await repeatOnceIfBusy(() => narrow(internal.refreshToken), wait)
-        refuseWiderScope(narrowed)
+        checkNarrowed(narrowed, identity)
         refresh_token = narrowed.refreshToken ?? refresh_token
-        return {
-          public_token: narrowed.accessToken,
-          internal_token: internal.accessToken,
-          refresh_token,
-          expires_at
-        }
+        const public_token = narrowed.accessToken
+        const internal_token = internal.accessToken
+        return { fields: { public_token, internal_token, refresh_token, expires_at }, identity }
       } catch (error) {
         // A revocation would be one more call to a provider that asked for fewer.
         if (error instanceof UpstreamError && error.isBusy) throw new LoginInterruptedError(error)
@@ -87,7 +109,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       try {
         if (!isResumed) {
           calls++
-          reached = await refreshInternal(state.fields, timeoutMs?.())
+          reached = await refreshInternal(state, timeoutMs?.())
           await betweenSteps?.(reached)
         }
         calls++
@@ -106,8 +128,6 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
         public: tokenObject(fields.public_token, fields.expires_at, now)
       }
     },
-    displayName(userInfo) {
-      return firstName(fullName(userInfo), userInfo.name, userInfo.preferred_username, userInfo.userName)
-    }
+    displayName
   }
 }

@@ -1,34 +1,40 @@
-/** Steps that both modes share: exchange the code, check what was granted, and compute the expiry. */
+/** Steps that both modes share: exchange the code, check what was granted and who signed in, and compute the expiry. */
 import { setTimeout } from 'node:timers/promises'
-import type { IdentityProvider } from '../idp/client.js'
+import type { IdentityProvider, UserInfo } from '../idp/client.js'
 import { rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
-import { checkIdToken } from '../idp/id-token.js'
+import { checkIdToken, checkRefreshedIdToken } from '../idp/id-token.js'
 import type { TokenSet } from '../idp/token-set.js'
+import type { Identity } from '../session/record.js'
 import type { CodeGrant, TokenObject } from './mode.js'
 
 export interface ModeParts {
   readonly idp: IdentityProvider
   readonly clientId: string
   readonly pkce: boolean
+  /** True when a logout leads to the provider, which then is told whose login ends. */
+  readonly keepsIdToken: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Resolves after so many milliseconds; a real timer unless given. */
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined
 }
 
+export interface LoginRequest {
+  readonly scopes: readonly string[]
+  readonly displayName: (claims: UserInfo) => string
+}
+
 export interface FirstTokenSet extends TokenSet {
   readonly refreshToken: string
+  /** Undefined where `openid` was not asked for. */
+  readonly identity: Identity | undefined
 }
 
 // Providers spell these differently in `scope` or omit them. None of our requests depends on them.
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
 /** The code exchange of both modes: the first token set of a login. Throws OAuthError or UpstreamError. */
-export async function redeemCode(
-  parts: ModeParts,
-  grant: CodeGrant,
-  scopes: readonly string[]
-): Promise<FirstTokenSet> {
+export async function redeemCode(parts: ModeParts, grant: CodeGrant, request: LoginRequest): Promise<FirstTokenSet> {
   const { idp, pkce } = parts
   const { code, codeVerifier, nonce, timeoutMs } = grant
 
@@ -46,12 +52,15 @@ export async function redeemCode(
   const { refreshToken } = tokenSet
   if (refreshToken === undefined) throw new UpstreamError('token', 'unusable', 'it issued no refresh_token')
   try {
-    await checkGrant(parts, tokenSet, nonce, scopes)
+    checkScope(tokenSet, request.scopes)
+    const identity = request.scopes.includes('openid')
+      ? await identityOf(parts, tokenSet, nonce, request.displayName)
+      : undefined
+    return { ...tokenSet, refreshToken, identity }
   } catch (error) {
     abandon(idp, refreshToken)
     throw error
   }
-  return { ...tokenSet, refreshToken }
 }
 
 /** Revokes the refresh token of an abandoned login. Best effort. */
@@ -59,19 +68,47 @@ export function abandon(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refre
   idp.revokeRefreshToken(refreshToken).catch(() => {})
 }
 
-async function checkGrant(
-  { idp, clientId, now }: ModeParts,
-  { scope, idToken }: TokenSet,
+/**
+ * Checks that the ID token in the response to a refresh, if there is one, is about the person who signed in.
+ * @throws UnusableTokenSetError
+ */
+export function checkRefreshedIdentity(
+  { clientId }: ModeParts,
+  { idToken, refreshToken }: TokenSet,
+  identity: Identity | undefined
+): void {
+  if (!identity || idToken === undefined) return
+  const { iss, sub } = identity
+  checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
+}
+
+/** Names the scopes of a token that nobody asked for, apart from those of OpenID Connect, which Keycloak always adds. */
+export function excessScopes({ scope = [] }: Pick<TokenSet, 'scope'>, asked: readonly string[]): string[] {
+  return scope.filter(name => !asked.includes(name) && !OPENID_SCOPES.has(name))
+}
+
+function checkScope({ scope }: TokenSet, asked: readonly string[]): void {
+  const missing = asked.filter(name => scope && !scope.includes(name) && !OPENID_SCOPES.has(name))
+  if (missing.length === 0) return
+  throw new UpstreamError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
+}
+
+async function identityOf(
+  { idp, clientId, keepsIdToken, now }: ModeParts,
+  { idToken }: TokenSet,
   nonce: string,
-  scopes: readonly string[]
-) {
-  const missing = scopes.filter(name => scope && !scope.includes(name) && !OPENID_SCOPES.has(name))
-  if (missing.length > 0) {
-    throw new UpstreamError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
-  }
-  if (idToken !== undefined && scopes.includes('openid')) {
-    const { issuer } = await idp.metadata()
-    checkIdToken(idToken, { nonce, clientId, issuer, now: now() })
+  displayName: LoginRequest['displayName']
+): Promise<Identity> {
+  // OpenID Connect Core section 3.1.3.3 requires one whenever `openid` was asked for.
+  if (idToken === undefined)
+    throw new UpstreamError('token', 'unusable', 'it issued no id_token, although openid was asked for')
+  const { issuer, userinfoEndpoint, endSessionEndpoint, isAps } = await idp.metadata()
+  const claims = checkIdToken(idToken, { nonce, clientId, issuer, now: now() })
+  return {
+    iss: claims.iss,
+    sub: claims.sub,
+    ...(userinfoEndpoint === undefined && { name: displayName(claims) }),
+    ...(keepsIdToken && endSessionEndpoint !== undefined && !isAps && { idToken })
   }
 }
 

@@ -7,7 +7,8 @@ import type { Mode } from './mode.js'
 import { createSingleMode } from './single.js'
 
 export function createMode(config: Config, idp: IdentityProvider, now: () => number, wait?: ModeParts['wait']): Mode {
-  const { platform } = config
-  const parts = { idp, now, wait, clientId: platform.clientId, pkce: platform.pkce }
+  const { platform, logout } = config
+  const { clientId, pkce } = platform
+  const parts = { idp, now, wait, clientId, pkce, keepsIdToken: logout === 'idp' }
   return config.mode === 'dual' ? createDualMode(platform, parts) : createSingleMode(platform, parts)
 }

@@ -1,7 +1,7 @@
 /** The differences between one token per session and two. The rest of the server does not know which mode it runs in. */
 import type { UserInfo } from '../idp/client.js'
 import type { UpstreamError } from '../idp/errors.js'
-import type { SessionFields } from '../session/record.js'
+import type { SessionFields, SessionRecord } from '../session/record.js'
 
 /** Contract section 2.3. */
 export interface TokenObject {
@@ -24,9 +24,11 @@ export interface CodeGrant {
   readonly timeoutMs?: number
 }
 
+/** The part of a session that comes from the provider. */
+export type Login = Pick<SessionRecord, 'fields' | 'identity'>
+
 /** A session that is to be refreshed, or a refresh that is half done. */
-export interface RefreshState {
-  readonly fields: SessionFields
+export interface RefreshState extends Login {
   /**
    * Dual mode: the first step has been done. Its internal token expires at this time, in milliseconds since the epoch, and
    * until then only the second step is missing.
@@ -70,7 +72,7 @@ export interface Mode {
   /** Whether the browser may have the public token (`GET /api/auth/token`). */
   readonly offersPublicToken: boolean
   /** Contract section 5.1, step 2. Throws OAuthError, UpstreamError or LoginInterruptedError. */
-  redeem(grant: CodeGrant): Promise<SessionFields>
+  redeem(grant: CodeGrant): Promise<Login>
   /** Contract section 5.1, step 3.2. Never rejects. */
   refresh(state: RefreshState, options?: RefreshOptions): Promise<Refreshed>
   /** Token objects for handlers; `now` in milliseconds. */

@@ -1,29 +1,37 @@
 import type { Config } from '../config/settings.js'
+import type { UserInfo } from '../idp/client.js'
 import { rescuedRefreshToken } from '../idp/errors.js'
-import { firstName, fullName } from './display-name.js'
-import { expiresAt, type ModeParts, redeemCode, tokenObject } from './grants.js'
+import { fallbackNames, firstName, fullName } from './display-name.js'
+import { checkRefreshedIdentity, expiresAt, type ModeParts, redeemCode, tokenObject } from './grants.js'
 import type { Mode } from './mode.js'
 
 /** One access token per session, kept on the server. */
 export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, parts: ModeParts): Mode {
   const { idp, now } = parts
   const scope = scopes.join(' ')
+
+  function displayName(userInfo: UserInfo): string {
+    return firstName(userInfo.name, fullName(userInfo), ...fallbackNames(userInfo))
+  }
+
   return {
     name: 'single',
     loginScope: scope,
     offersPublicToken: false,
     async redeem(grant) {
-      const tokenSet = await redeemCode(parts, grant, scopes)
-      return {
+      const tokenSet = await redeemCode(parts, grant, { scopes, displayName })
+      const fields = {
         token: tokenSet.accessToken,
         refresh_token: tokenSet.refreshToken,
         expires_at: expiresAt(tokenSet, now())
       }
+      return { fields, identity: tokenSet.identity }
     },
-    async refresh({ fields }, { timeoutMs } = {}) {
+    async refresh({ fields, identity }, { timeoutMs } = {}) {
       const refreshToken = fields.refresh_token as string
       try {
         const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope, timeoutMs: timeoutMs?.() })
+        checkRefreshedIdentity(parts, tokenSet, identity)
         return {
           outcome: 'complete',
           calls: 1,
@@ -44,8 +52,6 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
       const only = tokenObject(fields.token, fields.expires_at, now)
       return { internal: only, public: only }
     },
-    displayName(userInfo) {
-      return firstName(userInfo.name, fullName(userInfo), userInfo.preferred_username, userInfo.userName)
-    }
+    displayName
   }
 }

@@ -11,6 +11,16 @@ export interface SessionFields {
   expires_at?: number
 }
 
+/** Who signed in, as the ID token of the login says (OpenID Connect Core section 2). */
+export interface Identity {
+  readonly iss: string
+  readonly sub: string
+  /** The display name, kept where the provider has no user info endpoint to ask for it. */
+  readonly name?: string
+  /** Kept for `id_token_hint`, where a logout leads to the provider. */
+  readonly idToken?: string
+}
+
 /** The contract's fields, and what the server stores beside them inside the seal. */
 export interface SessionRecord {
   /** Random, made at login and carried through every refresh. A logout mark names the session by it. */
@@ -24,4 +34,6 @@ export interface SessionRecord {
   readonly internalExpiresAt?: number
   /** The coordination key whose kept result led to this session. The browser no longer needs it when it sends this one. */
   readonly supersedes?: string
+  /** Carried through every refresh. Absent where `openid` was not among the scopes of the login. */
+  readonly identity?: Identity | undefined
 }

@@ -7,7 +7,7 @@ import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import type { Sealer } from '../sealing/keyring.js'
 import { chunkNames, joinChunks, LONGEST_VALUE, SINGLE_COOKIE_LENGTH, splitIntoChunks } from './chunks.js'
 import { readCookie } from './cookie-header.js'
-import type { SessionFields, SessionRecord } from './record.js'
+import type { Identity, SessionFields, SessionRecord } from './record.js'
 
 export interface SessionCookieParts {
   readonly sealer: Sealer
@@ -56,6 +56,7 @@ interface SealedJson extends SessionFields {
   readonly _expire: number
   readonly _internal?: number
   readonly _from?: string
+  readonly _identity?: Identity
 }
 
 // More than the 15 kB that fit into the cookies, and small enough that inflating a crafted value cannot exhaust memory.
@@ -105,14 +106,15 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     if (!json) return undefined
     // Without a moment of login, the last refresh is the earliest moment known. The session's absolute age begins there
     // once, because the next seal stores it.
-    const { _id, _issued, _login = _issued, _expire, _internal, _from, ...fields } = json
+    const { _id, _issued, _login = _issued, _expire, _internal, _from, _identity, ...fields } = json
     const record: SessionRecord = {
       id: _id,
       loggedInAt: _login,
       issuedAt: _issued,
       fields,
       ...(_internal !== undefined && { internalExpiresAt: _internal }),
-      ...(_from !== undefined && { supersedes: _from })
+      ...(_from !== undefined && { supersedes: _from }),
+      ...(_identity !== undefined && { identity: _identity })
     }
     // The end is sealed, but the setting may have been lowered since.
     return { sealed, record, expire: Math.min(_expire, absoluteEnd(record)) }
@@ -145,7 +147,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     },
     lifetimeMs,
     seal(record) {
-      const { id, loggedInAt, issuedAt, fields, internalExpiresAt, supersedes } = record
+      const { id, loggedInAt, issuedAt, fields, internalExpiresAt, supersedes, identity } = record
       const content: SealedJson = {
         ...fields,
         _id: id,
@@ -153,14 +155,16 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
         _issued: issuedAt,
         _expire: now() + lifetimeMs(record),
         ...(internalExpiresAt !== undefined && { _internal: internalExpiresAt }),
-        ...(supersedes !== undefined && { _from: supersedes })
+        ...(supersedes !== undefined && { _from: supersedes }),
+        ...(identity !== undefined && { _identity: identity })
       }
       const plaintext = Buffer.from(JSON.stringify(content))
       let sealed = sealer.seal(plaintext, name)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
       // Highly compressible tokens can fit into the cookies and still exceed the inflate limit.
       if (sealed.length > LONGEST_VALUE || plaintext.length > LONGEST_CONTENT) {
-        throw new SessionTooLargeError({ sealed: sealed.length, content: plaintext.length, ...sizesOf(fields) })
+        const tokens = { ...fields, ...(identity?.idToken && { id_token: identity.idToken }) }
+        throw new SessionTooLargeError({ sealed: sealed.length, content: plaintext.length, ...sizesOf(tokens) })
       }
       return splitIntoChunks(sealed)
     },
@@ -193,6 +197,6 @@ function parse(plaintext: Buffer): SealedJson | undefined {
   }
 }
 
-function sizesOf(fields: SessionFields): Record<string, number> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value).length]))
+function sizesOf(tokens: SessionFields & { id_token?: string }): Record<string, number> {
+  return Object.fromEntries(Object.entries(tokens).map(([name, value]) => [name, String(value).length]))
 }

@@ -12,7 +12,10 @@ import { busyError, createFakeIdp, oauthError, upstreamError } from '../modes/fa
 function setUp({ keepSeconds = 60 } = {}) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp()
-  const mode = createSingleMode({ scopes: ['data:read'] }, { idp, clientId: 'our-client', pkce: true, now: clock.now })
+  const mode = createSingleMode(
+    { scopes: ['data:read'] },
+    { idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now }
+  )
   const coordination = createMemoryCoordination(clock.now)
   const { exchange } = createCodeExchanges({ mode, coordination, now: clock.now, keepSeconds })
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')

@@ -1,8 +1,9 @@
 import test from 'ava'
 import { createProfiles } from '#src/auth/profiles.js'
 import type { UserInfo } from '#src/idp/client.js'
+import { UpstreamError } from '#src/idp/errors.js'
 import { createClock } from '../helpers/clock.js'
-import { upstreamError } from '../modes/fake-idp.js'
+import { createFakeIdp, upstreamError } from '../modes/fake-idp.js'
 
 /** The provider's answers are the access tokens that it was asked with, unless a test plans others. */
 function setUp(keepSeconds: number) {
@@ -13,6 +14,7 @@ function setUp(keepSeconds: number) {
     now: clock.now,
     keepSeconds,
     idp: {
+      metadata: createFakeIdp().metadata,
       userInfo: accessToken => {
         asked.push(accessToken)
         return (answers.shift() ?? (async () => ({ name: accessToken })))()
@@ -25,36 +27,43 @@ function setUp(keepSeconds: number) {
 
 test('by default every request asks the provider', async t => {
   const { profiles, asked } = setUp(0)
-  t.is(await profiles.displayName('session', 'a'), 'a')
-  t.is(await profiles.displayName('session', 'b'), 'b')
+  t.is(await profiles.displayName({ id: 'session' }, 'a'), 'a')
+  t.is(await profiles.displayName({ id: 'session' }, 'b'), 'b')
   t.deepEqual(asked, ['a', 'b'])
 })
 
 test('a name is reused for the same session until its time is over, whatever token the session has meanwhile', async t => {
   const { profiles, clock, asked } = setUp(30)
-  t.is(await profiles.displayName('session', 'a'), 'a')
+  t.is(await profiles.displayName({ id: 'session' }, 'a'), 'a')
   clock.advance(29_999)
-  t.is(await profiles.displayName('session', 'b'), 'a')
+  t.is(await profiles.displayName({ id: 'session' }, 'b'), 'a')
   clock.advance(1)
-  t.is(await profiles.displayName('session', 'b'), 'b')
+  t.is(await profiles.displayName({ id: 'session' }, 'b'), 'b')
   t.deepEqual(asked, ['a', 'b'])
 })
 
 test('a name is never reused for another session', async t => {
   const { profiles, asked } = setUp(30)
-  t.is(await profiles.displayName('one', 'a'), 'a')
-  t.is(await profiles.displayName('two', 'b'), 'b')
-  t.is(await profiles.displayName('one', 'c'), 'a')
+  t.is(await profiles.displayName({ id: 'one' }, 'a'), 'a')
+  t.is(await profiles.displayName({ id: 'two' }, 'b'), 'b')
+  t.is(await profiles.displayName({ id: 'one' }, 'c'), 'a')
   t.deepEqual(asked, ['a', 'b'])
 })
 
 test('requests of one session at the same time share one call, and its failure', async t => {
   const { profiles, asked, answers } = setUp(30)
-  t.deepEqual(await Promise.all(['a', 'a', 'a'].map(token => profiles.displayName('session', token))), ['a', 'a', 'a'])
+  t.deepEqual(await Promise.all(['a', 'a', 'a'].map(token => profiles.displayName({ id: 'session' }, token))), [
+    'a',
+    'a',
+    'a'
+  ])
   t.is(asked.length, 1)
   const error = upstreamError()
   answers.push(() => Promise.reject(error))
-  const both = await Promise.allSettled([profiles.displayName('other', 'a'), profiles.displayName('other', 'a')])
+  const both = await Promise.allSettled([
+    profiles.displayName({ id: 'other' }, 'a'),
+    profiles.displayName({ id: 'other' }, 'a')
+  ])
   t.deepEqual(both, [
     { status: 'rejected', reason: error },
     { status: 'rejected', reason: error }
@@ -65,24 +74,22 @@ test('requests of one session at the same time share one call, and its failure',
 test('an error is not kept', async t => {
   const { profiles, answers } = setUp(30)
   answers.push(() => Promise.reject(upstreamError()))
-  await t.throwsAsync(profiles.displayName('session', 'a'))
-  t.is(await profiles.displayName('session', 'a'), 'a')
+  await t.throwsAsync(profiles.displayName({ id: 'session' }, 'a'))
+  t.is(await profiles.displayName({ id: 'session' }, 'a'), 'a')
 })
 
 test('a forgotten name is asked for again, even if its answer was still on the way', async t => {
   const { profiles, asked, answers } = setUp(30)
   let answer = (_: UserInfo) => {}
-  answers.push(
-    () =>
-      new Promise<UserInfo>(resolve => {
-        answer = resolve
-      })
-  )
-  const first = profiles.displayName('session', 'a')
+  const pending = new Promise<UserInfo>(resolve => {
+    answer = resolve
+  })
+  answers.push(() => pending)
+  const first = profiles.displayName({ id: 'session' }, 'a')
   profiles.forget('session')
   answer({ name: 'late' })
   t.is(await first, 'late')
-  t.is(await profiles.displayName('session', 'b'), 'b')
+  t.is(await profiles.displayName({ id: 'session' }, 'b'), 'b')
   t.deepEqual(asked, ['a', 'b'])
 })
 
@@ -95,19 +102,30 @@ test('a late failure does not remove the name that replaced it', async t => {
         fail = reject
       })
   )
-  const first = profiles.displayName('session', 'a')
+  const first = profiles.displayName({ id: 'session' }, 'a')
   profiles.forget('session')
-  await profiles.displayName('session', 'b')
+  await profiles.displayName({ id: 'session' }, 'b')
   fail(upstreamError())
   await t.throwsAsync(first)
-  t.is(await profiles.displayName('session', 'c'), 'b')
+  t.is(await profiles.displayName({ id: 'session' }, 'c'), 'b')
   t.deepEqual(asked, ['a', 'b'])
+})
+
+test('user info about another person is refused, and so is one that names nobody', async t => {
+  const { profiles, answers } = setUp(0)
+  const session = { id: 'session', identity: { iss: 'https://idp.example', sub: 'user-1' } }
+  for (const sub of ['user-2', undefined]) {
+    answers.push(async () => ({ name: 'Eve', sub }))
+    await t.throwsAsync(profiles.displayName(session, 'a'), { instanceOf: UpstreamError, message: /its sub is not/ })
+  }
+  answers.push(async () => ({ name: 'Ada', sub: 'user-1' }))
+  t.is(await profiles.displayName(session, 'a'), 'Ada')
 })
 
 test('names of many sessions do not pile up', async t => {
   const { profiles, asked } = setUp(3600)
-  await profiles.displayName('first', 'a')
-  for (let index = 0; index < 10_000; index++) await profiles.displayName(`session ${index}`, 'a')
-  await profiles.displayName('first', 'a')
+  await profiles.displayName({ id: 'first' }, 'a')
+  for (let index = 0; index < 10_000; index++) await profiles.displayName({ id: `session ${index}` }, 'a')
+  await profiles.displayName({ id: 'first' }, 'a')
   t.is(asked.length, 10_002)
 })

@@ -55,7 +55,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   const { marginSeconds = 0, spreadSeconds = 0, keepSeconds = 60, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
-  const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, now: clock.now })
+  const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
   const coordination = createMemoryCoordination(clock.now)
   const refreshing = createRefreshes({
     mode,
@@ -68,7 +68,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     maxAgeSeconds: 86_400
   })
   const logs = await collectLogs()
-  const fields = await mode.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
+  const { fields } = await mode.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
   const moments = { loggedInAt: clock.now(), issuedAt: clock.now() }
   const record = Object.freeze({ id: 'the-session-id', ...moments, fields: Object.freeze(fields) })
   const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)

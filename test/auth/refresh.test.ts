@@ -62,7 +62,7 @@ for (const mode of modeNames) {
 
   test(`${mode}: refreshes of different sessions do not wait for each other`, async t => {
     const { record, clock, live, mode: modeUnderTest, idp } = await setUpRefresh(mode)
-    const fields = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
+    const { fields } = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     clock.advanceSeconds(3601)
     const held = idp.holdNext()
@@ -74,12 +74,16 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: two logins that were given one refresh token are refreshed once, and stay two`, async t => {
-    const { record, clock, current, live, logout, refreshes } = await setUpRefresh(mode)
-    const other = { ...record, id: 'another-session' }
+    const { record, clock, current, live, logout, refreshes, refreshing } = await setUpRefresh(mode)
+    const identity = { iss: 'https://idp.example', sub: 'user-1', idToken: 'the ID token of one login' }
+    const others = { identity: { ...identity, idToken: 'the ID token of the other' }, id: 'another-session' }
     clock.advanceSeconds(3601)
-    const [refreshed, otherRenewed] = await Promise.all([live(record), live(other)])
+    const both = [live({ ...record, identity }), live({ ...record, ...others })] as const
+    const [refreshed, otherRenewed] = await Promise.all(both)
     t.is(refreshes(), grants)
-    t.deepEqual(otherRenewed, { ...refreshed, id: 'another-session' })
+    t.deepEqual(refreshed.identity, identity)
+    t.deepEqual(otherRenewed, { ...refreshed, ...others })
+    t.deepEqual((await refreshing.newest({ ...record, ...others })).identity, others.identity)
     await logout(refreshed)
     t.is((await current(otherRenewed)).kind, 'live')
   })
@@ -196,7 +200,7 @@ for (const mode of modeNames) {
 
   test(`${mode}: the lines of one session carry the same mark, those of another do not`, async t => {
     const { record, clock, live, refreshLines, mode: modeUnderTest } = await setUpRefresh(mode)
-    const fields = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
+    const { fields } = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     clock.advanceSeconds(3601)
     const refreshed = await live(record)

@@ -935,6 +935,9 @@ const wrongClaims: readonly (readonly [what: string, change: Record<string, unkn
   ['no audience', { aud: undefined }],
   ['several audiences and no authorized party', { aud: ['test-client', 'other-client'] }],
   ['several audiences and another authorized party', { aud: ['test-client', 'other'], azp: 'other' }],
+  ['another authorized party', { azp: 'other' }],
+  ['no subject', { sub: undefined }],
+  ['no moment of issue', { iat: undefined }],
   ['no expiry', { exp: undefined }],
   ['an expiry in text', { exp: '9999999999' }],
   ['an expiry long past', { exp: 1_600_000_000 }]
@@ -960,7 +963,7 @@ test('an ID token that is none is refused', async t => {
   }
 })
 
-test('an ID token of this login is accepted, as are one for several that names us and one a little late', async t => {
+test('an ID token of this login is accepted, as are one for several that names us and one a little late; none is refused', async t => {
   const { browser, clock, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
   await signIn(browser)
   t.is(idp.issued.idTokens.length, 1)
@@ -970,7 +973,7 @@ test('an ID token of this login is accepted, as are one for several that names u
   await signIn(browser)
   idp.settings.idTokenClaims = claims => claims
   idp.fail('token', faults.change({ id_token: undefined }))
-  t.is((await signIn(browser)).statusCode, 302)
+  t.is((await openCallback(browser, await startLogin(browser))).statusCode, 502)
 })
 
 test("another login's ID token is refused", async t => {

@@ -102,7 +102,13 @@ test('idp logout sends the browser on to the provider, with the way back', async
   const { headers } = await browser.navigate('/base/api/auth/logout')
   const location = new URL(String(headers.location))
   t.is(location.origin + location.pathname, idp.endSessionEndpoint)
-  t.deepEqual([...location.searchParams], [['post_logout_redirect_uri', 'https://app.example/base/']])
+  t.deepEqual(
+    [...location.searchParams],
+    [
+      ['post_logout_redirect_uri', 'https://app.example/base/'],
+      ['client_id', idp.clientId]
+    ]
+  )
 })
 
 /** Its logout is the provider's, and where that is has yet to be discovered. */

@@ -2,7 +2,7 @@ import test from 'ava'
 import { type AuthorizationRequest, authorizationUrl } from '#src/idp/authorization-url.js'
 import { APS, type ProviderMetadata } from '#src/idp/metadata.js'
 
-const metadata: ProviderMetadata = { ...APS, issParameterSupported: false, isDiscovered: false }
+const metadata: ProviderMetadata = { ...APS, issParameterSupported: false, scopesSupported: undefined, isAps: true }
 const request: AuthorizationRequest = {
   clientId: 'our client',
   redirectUri: 'https://app.example/api/auth/callback',

@@ -4,7 +4,8 @@ import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { createIdentityProvider, type IdentityProvider } from '#src/idp/client.js'
 import { OAuthError, UpstreamError } from '#src/idp/errors.js'
-import { createTransport } from '#src/idp/transport.js'
+import { APS } from '#src/idp/metadata.js'
+import { createTransport, type Transport, type TransportRequest } from '#src/idp/transport.js'
 import { type DeepPartial, testConfig } from '../helpers/config.js'
 import { type MockedHost, mockHost } from '../helpers/nock.js'
 import { holdsNone } from './secrets.js'
@@ -15,6 +16,13 @@ const tokens = { access_token: 'an-access-token', refresh_token: 'a-refresh-toke
 const secrets = [clientSecret, 'the-code', 'the-verifier', 'the-refresh-token', 'the-access-token']
 const codeGrant = { code: 'the-code', codeVerifier: 'the-verifier' }
 const refreshGrant = { refreshToken: 'the-refresh-token', scope: 'data:read viewables:read' }
+
+const apsDocument = {
+  issuer: APS.issuer,
+  authorization_endpoint: APS.authorizationEndpoint,
+  token_endpoint: APS.tokenEndpoint,
+  revocation_endpoint: APS.revocationEndpoint
+}
 
 interface Seen {
   readonly body: string
@@ -88,14 +96,16 @@ test('the refresh is RFC 6749 section 6, and its scope is always sent', async t 
   t.is(seen[0]?.body, 'grant_type=refresh_token&refresh_token=the-refresh-token&scope=data%3Aread+viewables%3Aread')
 })
 
-const credentials: readonly (readonly [id: string, secret: string, header: string])[] = [
-  ['our-client', 'the-client-secret', 'Basic b3VyLWNsaWVudDp0aGUtY2xpZW50LXNlY3JldA=='],
-  ['a:b', 'c:d%20+/=', 'Basic YTpiOmM6ZCUyMCsvPQ=='],
-  ['ü', 'ß€', 'Basic w7w6w5/igqw=']
+const credentials: readonly (readonly [id: string, secret: string, encoded: string])[] = [
+  ['our-client', 'the_client.secret*', 'our-client:the_client.secret*'],
+  ['a b', 'c:d%20+/=~&', 'a+b:c%3Ad%2520%2B%2F%3D%7E%26'],
+  ['ü', 'ß€', '%C3%BC:%C3%9F%E2%82%AC']
 ]
 
-for (const [id, secret, header] of credentials) {
-  test(`${id} and ${secret} go into the Basic header as they are, and into no body`, async t => {
+for (const [id, secret, encoded] of credentials) {
+  const header = `Basic ${Buffer.from(encoded).toString('base64')}`
+
+  test(`${id} and ${secret} go into the Basic header form-encoded (RFC 6749 section 2.3.1), and into no body`, async t => {
     const { idp, expect } = setUp(t, { clientId: id, clientSecret: secret })
     const seen = [expect('/token', 200, tokens), expect('/token', 200, tokens), expect('/revoke', 200)]
     await idp.authorizationCodeGrant(codeGrant)
@@ -107,6 +117,33 @@ for (const [id, secret, header] of credentials) {
     }
   })
 }
+
+test('APS gets id and secret in the Basic header as they are', async t => {
+  const sent: TransportRequest[] = []
+  const transport: Transport = {
+    async call(request) {
+      sent.push(request)
+      const json = request.endpoint === 'discovery' ? apsDocument : tokens
+      const rest = { retryAfterSeconds: undefined, date: undefined, location: undefined, setCookies: [], durationMs: 1 }
+      return { status: 200, json, ...rest }
+    },
+    close() {}
+  }
+  const none = {
+    authorizationEndpoint: undefined,
+    tokenEndpoint: undefined,
+    userinfoEndpoint: undefined,
+    revocationEndpoint: undefined
+  }
+  const header = `Basic ${Buffer.from('our-client:c:d%20+/=').toString('base64')}`
+  for (const issuer of [undefined, APS.issuer]) {
+    const { platform } = testConfig({ clientId, clientSecret, ...APS }, { platform: { ...none, issuer } })
+    const idp = createIdentityProvider({ ...platform, clientSecret: 'c:d%20+/=' }, transport)
+    await idp.refreshTokenGrant(refreshGrant)
+    await idp.revokeRefreshToken('the-refresh-token')
+    for (const request of sent.slice(-2)) t.is(request.headers?.authorization, header)
+  }
+})
 
 test('with client_secret_post the credentials are in the body, and in no header', async t => {
   const { idp, expect } = setUp(t, { clientAuthentication: 'client_secret_post', clientSecret: 'a b&c' })

@@ -1,14 +1,21 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { UpstreamError } from '#src/idp/errors.js'
-import { checkIdToken, type ExpectedClaims } from '#src/idp/id-token.js'
+import { rescuedRefreshToken, UpstreamError } from '#src/idp/errors.js'
+import { checkIdToken, checkRefreshedIdToken, type ExpectedClaims } from '#src/idp/id-token.js'
 import { holdsNone } from './secrets.js'
 
 const NOW = 1_700_000_000_000
 const NOW_SECONDS = NOW / 1000
 const issuer = 'https://idp.example'
 const expected: ExpectedClaims = { nonce: 'the-nonce', clientId: 'our-client', issuer, now: NOW }
-const good = { iss: issuer, aud: 'our-client', nonce: 'the-nonce', exp: NOW_SECONDS + 3600, sub: 'somebody' }
+const good = {
+  iss: issuer,
+  aud: 'our-client',
+  nonce: 'the-nonce',
+  iat: NOW_SECONDS,
+  exp: NOW_SECONDS + 3600,
+  sub: 'somebody'
+}
 
 function jwt(claims: unknown): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -18,6 +25,10 @@ function jwt(claims: unknown): string {
 const accepted: readonly (readonly [what: string, claims: object, expected?: Partial<ExpectedClaims>])[] = [
   ['of this login', {}],
   ['with a list of one audience', { aud: ['our-client'] }],
+  ['that names us as the authorized party', { azp: 'our-client' }],
+  ['issued four minutes ahead of our clock', { iat: NOW_SECONDS + 240 }],
+  ['issued long ago that is still good', { iat: NOW_SECONDS - 86_400 }],
+  ['with the longest sub there may be', { sub: 'x'.repeat(255) }],
   ['with several audiences and us as the authorized party', { aud: ['our-client', 'other'], azp: 'our-client' }],
   ['that ended four minutes ago, clocks being what they are', { exp: NOW_SECONDS - 240 }],
   ['of any issuer where none is known', { iss: 'https://other.example' }, { issuer: undefined }]
@@ -42,6 +53,14 @@ const refused: readonly (readonly [what: string, claims: object, why: RegExp])[]
   ['without an audience', { aud: undefined }, /aud/],
   ['with several audiences and no authorized party', { aud: ['our-client', 'other'] }, /azp/],
   ['with several audiences and another party', { aud: ['our-client', 'other'], azp: 'other' }, /azp/],
+  ['whose one audience is us and whose authorized party is another', { azp: 'other' }, /azp/],
+  ['without a sub', { sub: undefined }, /sub/],
+  ['with an empty sub', { sub: '' }, /sub/],
+  ['whose sub is a number', { sub: 7 }, /sub/],
+  ['whose sub holds a line break', { sub: 'some\nbody' }, /sub/],
+  ['without a moment of issue', { iat: undefined }, /iat/],
+  ['whose moment of issue is a text', { iat: String(NOW_SECONDS) }, /iat/],
+  ['issued more than five minutes ahead of our clock', { iat: NOW_SECONDS + 301 }, /iat/],
   ['that ended more than five minutes ago', { exp: NOW_SECONDS - 301 }, /expired/],
   ['without an end', { exp: undefined }, /expired/],
   ['whose end is a text', { exp: String(NOW_SECONDS + 3600) }, /expired/],
@@ -97,3 +116,32 @@ test('any text and any claims are refused with our own error', t => {
   )
   t.pass()
 })
+
+const login = { iss: issuer, sub: 'somebody', clientId: 'our-client' }
+
+test('an ID token that comes with a refresh needs no nonce, and may be as old as it likes', t => {
+  const { nonce, exp, ...claims } = good
+  t.notThrows(() => checkRefreshedIdToken(jwt(claims), login))
+})
+
+const ofAnother: readonly (readonly [claim: string, claims: object])[] = [
+  ['sub', { sub: 'somebody-else' }],
+  ['sub', { sub: undefined }],
+  ['iss', { iss: 'https://other.example' }],
+  ['iss', { iss: undefined }],
+  ['aud', { aud: 'other' }],
+  ['azp', { azp: 'other' }]
+]
+
+for (const [claim, claims] of ofAnother) {
+  test(`an ID token that comes with a refresh is refused with the ${claim} ${Object.values(claims)[0]}`, t => {
+    const token = jwt({ ...good, ...claims })
+    const refreshToken = 'the refresh token beside it'
+    const error = t.throws(() => checkRefreshedIdToken(token, { ...login, refreshToken }), {
+      instanceOf: UpstreamError
+    })
+    t.regex(error.message, new RegExp(`its ${claim} `))
+    t.is(rescuedRefreshToken(error), refreshToken)
+    holdsNone(t, error, ['somebody-else', 'https://other.example', token, refreshToken])
+  })
+}

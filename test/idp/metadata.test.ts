@@ -35,7 +35,15 @@ function answering(...answers: [unknown, ...unknown[]]) {
       requests.push(request)
       if (answer instanceof Error) throw answer
       const [status, json] = typeof answer === 'number' ? [answer, undefined] : [200, answer]
-      return { status, json, retryAfterSeconds: undefined, date: undefined, location: undefined, durationMs: 1 }
+      return {
+        status,
+        json,
+        retryAfterSeconds: undefined,
+        date: undefined,
+        location: undefined,
+        setCookies: [],
+        durationMs: 1
+      }
     },
     close: () => {}
   }
@@ -46,7 +54,8 @@ test('without any setting the endpoints are those of the platform, and nobody is
   t.deepEqual(await createMetadata(nothingConfigured, transport)(), {
     ...APS,
     issParameterSupported: false,
-    isDiscovered: false
+    scopesSupported: undefined,
+    isAps: true
   })
   t.is(transport.requests.length, 0)
 })
@@ -61,7 +70,12 @@ test('endpoints configured one by one take their places, and then the issuer is 
     endSessionEndpoint: 'https://own.example/logout'
   }
   const transport = answering(document)
-  t.deepEqual(await createMetadata(own, transport)(), { ...own, issParameterSupported: false, isDiscovered: false })
+  t.deepEqual(await createMetadata(own, transport)(), {
+    ...own,
+    issParameterSupported: false,
+    scopesSupported: undefined,
+    isAps: false
+  })
   t.is(transport.requests.length, 0)
 })
 
@@ -70,10 +84,12 @@ test('an endpoint of the platform that is given again changes nothing about the 
   t.is((await createMetadata(own, answering(document))()).issuer, APS.issuer)
 })
 
-test('revocation and end of session are switched off by the word none', async t => {
+test('user info, revocation and end of session are switched off by the word none', async t => {
   for (const issuer of [undefined, document.issuer]) {
-    const platform = { ...nothingConfigured, issuer, revocationEndpoint: 'none', endSessionEndpoint: 'none' }
+    const off = { userinfoEndpoint: 'none', revocationEndpoint: 'none', endSessionEndpoint: 'none' }
+    const platform = { ...nothingConfigured, issuer, ...off }
     const metadata = await createMetadata(platform, answering(document))()
+    t.is(metadata.userinfoEndpoint, undefined)
     t.is(metadata.revocationEndpoint, undefined)
     t.is(metadata.endSessionEndpoint, undefined)
     t.not(metadata.tokenEndpoint, undefined)
@@ -90,7 +106,8 @@ test('an issuer is asked for its endpoints at the well-known place', async t => 
     revocationEndpoint: document.revocation_endpoint,
     endSessionEndpoint: document.end_session_endpoint,
     issParameterSupported: true,
-    isDiscovered: true
+    scopesSupported: undefined,
+    isAps: false
   })
   t.deepEqual(transport.requests, [
     { endpoint: 'discovery', url: 'https://idp.example/tenant/.well-known/openid-configuration' }
@@ -156,12 +173,8 @@ for (const status of [204, 301, 302, 404, 500]) {
   })
 }
 
-const required = ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint'] as const
-const configuredName = {
-  authorization_endpoint: 'authorizationEndpoint',
-  token_endpoint: 'tokenEndpoint',
-  userinfo_endpoint: 'userinfoEndpoint'
-} as const
+const required = ['authorization_endpoint', 'token_endpoint'] as const
+const configuredName = { authorization_endpoint: 'authorizationEndpoint', token_endpoint: 'tokenEndpoint' } as const
 
 for (const member of required) {
   test(`a document without ${member} is refused by that name, unless the endpoint is configured`, async t => {
@@ -175,9 +188,9 @@ for (const member of required) {
 }
 
 test('what a document lacks is off, and never that of the platform', async t => {
-  const { revocation_endpoint, end_session_endpoint, authorization_response_iss_parameter_supported, ...rest } =
-    document
-  const metadata = await createMetadata(discovering, answering(rest))()
+  const { authorization_endpoint, token_endpoint } = document
+  const metadata = await createMetadata(discovering, answering({ issuer, authorization_endpoint, token_endpoint }))()
+  t.is(metadata.userinfoEndpoint, undefined)
   t.is(metadata.revocationEndpoint, undefined)
   t.is(metadata.endSessionEndpoint, undefined)
   t.false(metadata.issParameterSupported)
@@ -190,7 +203,7 @@ test('a configured endpoint wins over the document', async t => {
   t.is(metadata.endSessionEndpoint, document.end_session_endpoint)
 })
 
-const endpoints = [...required, 'revocation_endpoint', 'end_session_endpoint']
+const endpoints = [...required, 'userinfo_endpoint', 'revocation_endpoint', 'end_session_endpoint']
 const unsafe = [
   'http://idp.example/x',
   'http://127.0.0.1.evil.example/x',
@@ -239,4 +252,30 @@ test('a refused endpoint is named with the reason, and what it holds stays unsai
     const message = `the identity provider's discovery endpoint: its token_endpoint cannot be used: ${reason}`
     await t.throwsAsync(failing, { message })
   }
+})
+
+test('the scopes that a document offers are known, and anything else in their place is nothing', async t => {
+  const cases: readonly (readonly [scopes_supported: unknown, expected: readonly string[] | undefined])[] = [
+    [
+      ['openid', 'offline_access'],
+      ['openid', 'offline_access']
+    ],
+    [['openid', 5, null], ['openid']],
+    ['openid', undefined],
+    [undefined, undefined]
+  ]
+  for (const [scopes_supported, expected] of cases) {
+    const metadata = await createMetadata(discovering, answering({ ...document, scopes_supported }))()
+    t.deepEqual(metadata.scopesSupported, expected)
+  }
+})
+
+test('APS is known by its token endpoint, whether that is built in, configured or discovered', async t => {
+  const own = { ...nothingConfigured, tokenEndpoint: 'https://own.example/token' }
+  t.false((await createMetadata(own, answering(document))()).isAps)
+  const ofAps = { ...document, issuer: APS.issuer, token_endpoint: APS.tokenEndpoint }
+  t.true((await createMetadata({ ...nothingConfigured, issuer: APS.issuer }, answering(ofAps))()).isAps)
+  t.true(
+    (await createMetadata({ ...nothingConfigured, tokenEndpoint: APS.tokenEndpoint }, answering(document))()).isAps
+  )
 })

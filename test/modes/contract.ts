@@ -31,7 +31,12 @@ export interface ModeSetUp {
 
 export function setUpMode(
   { create }: Pick<ModeUnderTest, 'create'>,
-  { pkce = true, more = [], ...options }: FakeIdpOptions & { pkce?: boolean; more?: readonly string[] } = {}
+  {
+    pkce = true,
+    keepsIdToken = false,
+    more = [],
+    ...options
+  }: FakeIdpOptions & { pkce?: boolean; keepsIdToken?: boolean; more?: readonly string[] } = {}
 ): ModeSetUp {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(options)
@@ -40,7 +45,7 @@ export function setUpMode(
     waits.push(ms)
     clock.advance(ms)
   }
-  const mode = create({ idp, clientId: 'our-client', pkce, now: clock.now, wait }, more)
+  const mode = create({ idp, clientId: 'our-client', pkce, keepsIdToken, now: clock.now, wait }, more)
   return { mode, idp, clock, waits }
 }
 
@@ -74,7 +79,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a login gives the fields of the contract, and the newest refresh token`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
-    const fields = await mode.redeem(grant)
+    const { fields } = await mode.redeem(grant)
     t.deepEqual(Object.keys(fields).sort(), [...tokenFields, 'expires_at', 'refresh_token'].sort())
     t.is(new Set(tokenFields.map(field => fields[field])).size, grants)
     t.is(fields.refresh_token, idp.newestRefreshToken)
@@ -83,7 +88,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a login keeps the refresh token it has when a later answer brings none`, async t => {
     const { mode, idp } = setUp({ rotates: false })
-    t.is((await mode.redeem(grant)).refresh_token, 'refresh-token-1')
+    t.is((await mode.redeem(grant)).fields.refresh_token, 'refresh-token-1')
     t.deepEqual(idp.reused, [])
   })
 
@@ -113,33 +118,101 @@ export function modeContract(under: ModeUnderTest): void {
     }
   })
 
+  const claims = {
+    iss: 'https://idp.example',
+    aud: 'our-client',
+    nonce: 'the-nonce',
+    sub: 'user-1',
+    name: 'Ada Lovelace',
+    iat: 1_700_000_000,
+    exp: 1_700_003_600
+  }
+  const asking = { more: ['openid'], issuer: 'https://idp.example' }
+
   test(`${name}: the scopes of OpenID may be left out of the answer`, async t => {
-    const { mode, idp } = setUp({ more: ['openid', 'profile', 'email', 'offline_access'] })
-    idp.next({ scope: scopes })
+    const { mode, idp } = setUp({ ...asking, more: ['openid', 'profile', 'email', 'offline_access'] })
+    idp.next({ scope: scopes, idToken: jwt(claims) })
     await t.notThrowsAsync(mode.redeem(grant))
   })
 
-  const claims = { iss: 'https://idp.example', aud: 'our-client', nonce: 'the-nonce', exp: 1_700_003_600 }
-
-  test(`${name}: an ID token of this login is accepted where openid was asked for`, async t => {
-    const { mode, idp } = setUp({ more: ['openid'], issuer: 'https://idp.example' })
+  test(`${name}: an ID token of this login is accepted where openid was asked for, and says who signed in`, async t => {
+    const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
-    await t.notThrowsAsync(mode.redeem(grant))
+    t.deepEqual((await mode.redeem(grant)).identity, { iss: claims.iss, sub: claims.sub })
   })
+
+  test(`${name}: a login without an ID token is refused where openid was asked for, and only there`, async t => {
+    const { mode, idp } = setUp(asking)
+    await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /no id_token/ })
+    t.deepEqual(idp.revoked, ['refresh-token-1'])
+    t.is((await setUp().mode.redeem(grant)).identity, undefined)
+  })
+
+  test(`${name}: where there is no user info endpoint the login keeps the name of the ID token`, async t => {
+    const { mode, idp } = setUp({ ...asking, metadata: { userinfoEndpoint: undefined } })
+    idp.next({ idToken: jwt(claims) })
+    t.is((await mode.redeem(grant)).identity?.name, 'Ada Lovelace')
+  })
+
+  const keeping: readonly (readonly [what: string, options: Parameters<typeof setUpMode>[1], isKept: boolean])[] = [
+    ['a logout at the provider', { keepsIdToken: true }, true],
+    ['a logout here', { keepsIdToken: false }, false],
+    ['no end-session endpoint', { keepsIdToken: true, metadata: { endSessionEndpoint: undefined } }, false],
+    ['APS, which knows no hint', { keepsIdToken: true, metadata: { isAps: true } }, false]
+  ]
+
+  for (const [what, options, isKept] of keeping) {
+    test(`${name}: with ${what} the ID token is ${isKept ? '' : 'not '}kept`, async t => {
+      const { mode, idp } = setUp({ ...asking, ...options })
+      const idToken = jwt(claims)
+      idp.next({ idToken })
+      t.is((await mode.redeem(grant)).identity?.idToken, isKept ? idToken : undefined)
+    })
+  }
+
+  test(`${name}: a refresh may bring an ID token of the same login, or none`, async t => {
+    const { mode, idp } = setUp(asking)
+    idp.next({ idToken: jwt(claims) })
+    const login = await mode.redeem(grant)
+    idp.next({ idToken: jwt({ ...claims, nonce: undefined }) })
+    t.is((await mode.refresh(login)).outcome, 'complete')
+    t.is((await mode.refresh(login)).outcome, 'failed', 'the refresh token was spent')
+  })
+
+  for (const wrong of [{ sub: 'user-2' }, { iss: 'https://other.example' }]) {
+    const [claim] = Object.keys(wrong)
+    test(`${name}: a refresh that brings an ID token of another ${claim} is refused, and its refresh token kept`, async t => {
+      const { mode, idp } = setUp(asking)
+      idp.next({ idToken: jwt(claims) })
+      const login = await mode.redeem(grant)
+      idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      const refreshed = await mode.refresh(login)
+      if (refreshed.outcome !== 'partial') throw new Error(refreshed.outcome)
+      t.regex(String(refreshed.error), new RegExp(`its ${claim} is not that of the login`))
+      const { internalExpiresAt, fields } = refreshed.state
+      t.deepEqual(fields, { ...login.fields, refresh_token: idp.newestRefreshToken })
+      t.is(internalExpiresAt, undefined)
+      t.deepEqual(idp.revoked, [])
+      t.is(idp.grants.length, grants + 1)
+    })
+  }
 
   for (const wrong of [
     { nonce: 'other' },
     { iss: 'https://other.example' },
     { aud: 'other' },
-    { exp: 1_699_999_000 }
+    { exp: 1_699_999_000 },
+    { azp: 'other' },
+    { sub: undefined },
+    { iat: undefined }
   ]) {
     const [claim] = Object.keys(wrong)
     test(`${name}: an ID token with another ${claim} is refused where openid was asked for, and only there`, async t => {
-      const asking = setUp({ more: ['openid'], issuer: 'https://idp.example' })
-      asking.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
-      await t.throwsAsync(asking.mode.redeem(grant), { instanceOf: UpstreamError, message: /ID token/ })
-      t.is(asking.idp.grants.length, 1)
-      t.deepEqual(asking.idp.revoked, ['refresh-token-1'])
+      const { mode, idp } = setUp(asking)
+      idp.next({ idToken: jwt({ ...claims, ...wrong }) })
+      await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /ID token/ })
+      t.is(idp.grants.length, 1)
+      t.deepEqual(idp.revoked, ['refresh-token-1'])
       const silent = setUp({ issuer: 'https://idp.example' })
       silent.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
       await t.notThrowsAsync(silent.mode.redeem(grant))
@@ -168,9 +241,10 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a refresh renews every access token, and always says the scope`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
-    const before = Object.freeze(await mode.redeem(grant))
+    const login = Object.freeze(await mode.redeem(grant))
+    const before = Object.freeze(login.fields)
     clock.advanceSeconds(4000)
-    const refreshed = await mode.refresh({ fields: before })
+    const refreshed = await mode.refresh(login)
     if (refreshed.outcome !== 'complete') throw new Error(refreshed.outcome)
     t.is(refreshed.calls, grants)
     const { fields } = refreshed
@@ -188,9 +262,9 @@ export function modeContract(under: ModeUnderTest): void {
   test(`${name}: a refresh that brings no refresh token keeps the old one`, async t => {
     const { mode, idp } = setUp({ rotates: false })
     const before = await mode.redeem(grant)
-    const refreshed = await mode.refresh({ fields: before })
+    const refreshed = await mode.refresh(before)
     t.is(refreshed.outcome, 'complete')
-    t.is(refreshed.outcome === 'complete' && refreshed.fields.refresh_token, before.refresh_token)
+    t.is(refreshed.outcome === 'complete' && refreshed.fields.refresh_token, before.fields.refresh_token)
     t.deepEqual(idp.reused, [])
   })
 
@@ -199,16 +273,16 @@ export function modeContract(under: ModeUnderTest): void {
       const { mode, idp } = setUp()
       const before = Object.freeze(await mode.redeem(grant))
       idp.next(error)
-      t.deepEqual(await mode.refresh({ fields: before }), { outcome: 'failed', calls: 1, error })
+      t.deepEqual(await mode.refresh(before), { outcome: 'failed', calls: 1, error })
       t.is(idp.grants.length, grants + 1)
     })
   }
 
   test(`${name}: whether a login or a refresh, the expiry is in whole milliseconds`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 1.00049 })
-    const fields = await mode.redeem(grant)
-    t.is(fields.expires_at, clock.now() + 1000)
-    const refreshed = await mode.refresh({ fields })
+    const login = await mode.redeem(grant)
+    t.is(login.fields.expires_at, clock.now() + 1000)
+    const refreshed = await mode.refresh(login)
     t.is(refreshed.outcome === 'complete' && refreshed.fields.expires_at, clock.now() + 1000)
     t.is(idp.grants.length, 2 * grants)
   })
@@ -229,7 +303,7 @@ export function modeContract(under: ModeUnderTest): void {
   for (const [leftMs, expiresIn] of remainders) {
     test(`${name}: with ${leftMs} ms left the tokens say ${expiresIn} seconds`, async t => {
       const { mode } = setUp()
-      const fields = await mode.redeem(grant)
+      const { fields } = await mode.redeem(grant)
       const tokens = mode.tokens(fields, (fields.expires_at ?? 0) - leftMs)
       for (const token of [tokens.internal, tokens.public]) {
         t.deepEqual(Object.keys(token).sort(), ['access_token', 'expires_in'])

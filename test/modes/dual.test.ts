@@ -23,7 +23,9 @@ const faults = [oauthError('invalid_grant'), oauthError('invalid_client'), oauth
 test('dual: a login is an internal token, then narrowed to a public one', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   t.true(mode.offersPublicToken)
-  t.deepEqual(await mode.redeem(grant), {
+  const { fields, identity } = await mode.redeem(grant)
+  t.is(identity, undefined)
+  t.deepEqual(fields, {
     internal_token: 'access-token-1',
     public_token: 'access-token-2',
     refresh_token: 'refresh-token-2',
@@ -34,7 +36,7 @@ test('dual: a login is an internal token, then narrowed to a public one', async 
 
 test('dual: handlers find each token under its own name', async t => {
   const { mode, clock } = setUpMode(dual)
-  t.deepEqual(mode.tokens(await mode.redeem(grant), clock.now()), {
+  t.deepEqual(mode.tokens((await mode.redeem(grant)).fields, clock.now()), {
     internal: { access_token: 'access-token-1', expires_in: 3600 },
     public: { access_token: 'access-token-2', expires_in: 3600 }
   })
@@ -48,11 +50,11 @@ test('dual: the expiry is that of the internal token, from the moment it was iss
   }
   const started = clock.now()
   idp.next({ expiresIn: 1000 }, slowly)
-  const fields = await mode.redeem(grant)
-  t.is(fields.expires_at, started + 1_000_000)
+  const login = await mode.redeem(grant)
+  t.is(login.fields.expires_at, started + 1_000_000)
   const refreshing = clock.now()
   idp.next({ expiresIn: 2000 }, slowly)
-  const refreshed = await mode.refresh({ fields })
+  const refreshed = await mode.refresh(login)
   t.is(refreshed.outcome === 'complete' && refreshed.fields.expires_at, refreshing + 2_000_000)
 })
 
@@ -74,7 +76,7 @@ for (const status of [429, 503] as const) {
       const { mode, idp, clock, waits } = setUpMode(dual)
       const started = clock.now()
       idp.next({}, busyError(status, seconds))
-      t.deepEqual(await mode.redeem(grant), {
+      t.deepEqual((await mode.redeem(grant)).fields, {
         internal_token: 'access-token-1',
         public_token: 'access-token-3',
         refresh_token: 'refresh-token-3',
@@ -119,10 +121,10 @@ test('dual: a login whose repeated narrowing fails for another reason is revoked
 
 test('dual: a refresh does not wait for a busy provider', async t => {
   const { mode, idp, waits } = setUpMode(dual)
-  const fields = await mode.redeem(grant)
+  const login = await mode.redeem(grant)
   const error = busyError(429, 1)
   idp.next({}, error)
-  t.like(await mode.refresh({ fields }), { outcome: 'partial', calls: 2, error })
+  t.like(await mode.refresh(login), { outcome: 'partial', calls: 2, error })
   t.deepEqual(waits, [])
 })
 
@@ -141,11 +143,11 @@ for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalSco
     await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /more than/ })
     t.deepEqual(idp.revoked, ['refresh-token-2'])
 
-    const fields = Object.freeze(await mode.redeem(grant))
+    const login = await mode.redeem(grant)
     idp.next({}, { scope })
-    const refreshed = await mode.refresh({ fields })
+    const refreshed = await mode.refresh(login)
     if (refreshed.outcome !== 'partial') throw new Error(refreshed.outcome)
-    t.is(refreshed.state.fields.public_token, fields.public_token)
+    t.is(refreshed.state.fields.public_token, login.fields.public_token)
     t.is(refreshed.state.fields.refresh_token, idp.newestRefreshToken)
   })
 }
@@ -154,8 +156,24 @@ test('dual: a public token with no more than the public scopes is used', async t
   for (const scope of [undefined, [], ['viewables:read'], ['viewables:read', 'viewables:read']]) {
     const { mode, idp } = setUpMode(dual)
     idp.next({}, { scope })
-    t.is((await mode.redeem(grant)).public_token, 'access-token-2')
+    t.is((await mode.redeem(grant)).fields.public_token, 'access-token-2')
   }
+})
+
+test('dual: the scopes of OpenID Connect that Keycloak adds to a public token are no reason to refuse it', async t => {
+  const { mode, idp } = setUpMode(dual)
+  const scope = ['openid', 'profile', 'email', 'viewables:read']
+  idp.next({}, { scope })
+  const login = await mode.redeem(grant)
+  t.is(login.fields.public_token, 'access-token-2')
+  idp.next({}, { scope })
+  t.is((await mode.refresh(login)).outcome, 'complete')
+})
+
+test('dual: an error about too many scopes names those that are internal', async t => {
+  const { mode, idp } = setUpMode(dual)
+  idp.next({}, { scope: ['openid', 'viewables:read', 'data:read', 'made-up'] })
+  await t.throwsAsync(mode.redeem(grant), { message: /more than the public scopes \(data:read, 1 unknown\)$/ })
 })
 
 test('dual: what a public token was granted too much is not repeated in a message', async t => {
@@ -174,8 +192,8 @@ test('dual: an error about too many scopes does not carry the refresh token into
 
 test('dual: a refresh renews the internal token first, and the public one with what came of it', async t => {
   const { mode, idp, clock } = setUpMode(dual)
-  const fields = await mode.redeem(grant)
-  t.deepEqual(await mode.refresh({ fields }), {
+  const login = await mode.redeem(grant)
+  t.deepEqual(await mode.refresh(login), {
     outcome: 'complete',
     calls: 2,
     fields: {
@@ -194,7 +212,8 @@ test('dual: a refresh renews the internal token first, and the public one with w
 for (const error of [...faults, new TypeError('odd')]) {
   test(`dual: when the second refresh fails with "${error.message}" what the first one brought is kept`, async t => {
     const { mode, idp, clock } = setUpMode(dual)
-    const fields = Object.freeze(await mode.redeem(grant))
+    const login = await mode.redeem(grant)
+    const fields = Object.freeze(login.fields)
     clock.advanceSeconds(4000)
     idp.next({}, error)
     t.deepEqual(await mode.refresh({ fields }), {
@@ -211,11 +230,12 @@ for (const error of [...faults, new TypeError('odd')]) {
 
 test('dual: half a refresh at a provider that does not rotate keeps the one refresh token', async t => {
   const { mode, idp } = setUpMode(dual, { rotates: false })
-  const fields = await mode.redeem(grant)
+  const login = await mode.redeem(grant)
+  const { fields } = login
   idp.next({}, upstreamError())
-  const refreshed = await mode.refresh({ fields })
+  const refreshed = await mode.refresh(login)
   t.like(refreshed, { outcome: 'partial', state: { fields: { refresh_token: fields.refresh_token } } })
-  const again = await mode.refresh(refreshed.outcome === 'partial' ? refreshed.state : { fields })
+  const again = await mode.refresh(refreshed.outcome === 'partial' ? refreshed.state : { fields: {} })
   t.like(again, { outcome: 'complete', fields: { refresh_token: fields.refresh_token } })
 })
 
@@ -228,7 +248,9 @@ const names: readonly (readonly [userInfo: UserInfo, name: string])[] = [
   [{ firstName: ' ', given_name: 'Ada', lastName: '', family_name: 'Lovelace ' }, 'Ada Lovelace'],
   [{ name: 'Ada Lovelace' }, 'Ada Lovelace'],
   [{ preferred_username: 'ada', userName: 'lovelace' }, 'ada'],
-  [{ userName: 'lovelace' }, 'lovelace']
+  [{ userName: 'lovelace', email: 'ada@mail.example' }, 'lovelace'],
+  [{ email: 'ada@mail.example', sub: '7' }, 'ada@mail.example'],
+  [{ name: '', email: '', sub: '7' }, '7']
 ]
 
 for (const [userInfo, name] of names) {

@@ -1,6 +1,6 @@
 import type { IdentityProvider, UserInfo } from '#src/idp/client.js'
 import { OAuthError, UpstreamError } from '#src/idp/errors.js'
-import { APS } from '#src/idp/metadata.js'
+import { APS, type ProviderMetadata } from '#src/idp/metadata.js'
 import type { TokenSet } from '#src/idp/token-set.js'
 
 export type Grant =
@@ -31,10 +31,17 @@ export interface FakeIdpOptions {
   /** False: the refresh token stays good, and no new one comes with an answer. */
   readonly rotates?: boolean
   readonly issuer?: string
+  /** Changes to the metadata, which otherwise names every endpoint. */
+  readonly metadata?: Partial<ProviderMetadata>
 }
 
 /** An identity provider of single-use refresh tokens, without a network. */
-export function createFakeIdp({ lifetimeSeconds = 3600, rotates = true, issuer }: FakeIdpOptions = {}): FakeIdp {
+export function createFakeIdp({
+  lifetimeSeconds = 3600,
+  rotates = true,
+  issuer,
+  metadata: more
+}: FakeIdpOptions = {}): FakeIdp {
   const grants: Grant[] = []
   const reused: string[] = []
   const revoked: string[] = []
@@ -94,7 +101,14 @@ export function createFakeIdp({ lifetimeSeconds = 3600, rotates = true, issuer }
       return { begun, letGo }
     },
     async metadata() {
-      return { ...APS, issuer, issParameterSupported: false, isDiscovered: issuer !== undefined } as const
+      return {
+        ...APS,
+        issuer,
+        issParameterSupported: false,
+        scopesSupported: undefined,
+        isAps: false,
+        ...more
+      } as const
     },
     async authorizationUrl() {
       return 'https://idp.example/authorize'

@@ -17,7 +17,7 @@ modeContract(single)
 test('single: the only token is for the server, and handlers find it under both names', async t => {
   const { mode, clock } = setUpMode(single)
   t.false(mode.offersPublicToken)
-  const tokens = mode.tokens(await mode.redeem(grant), clock.now())
+  const tokens = mode.tokens((await mode.redeem(grant)).fields, clock.now())
   t.deepEqual(tokens.internal, { access_token: 'access-token-1', expires_in: 3600 })
   t.is(tokens.public, tokens.internal)
 })
@@ -27,7 +27,9 @@ const names: readonly (readonly [userInfo: UserInfo, name: string])[] = [
   [{ name: '', given_name: 'Ada', family_name: 'Lovelace' }, 'Ada Lovelace'],
   [{ firstName: 'Ada', lastName: 'Lovelace', preferred_username: 'ada' }, 'Ada Lovelace'],
   [{ preferred_username: 'ada', userName: 'lovelace' }, 'ada'],
-  [{ userName: 'lovelace' }, 'lovelace']
+  [{ userName: 'lovelace', email: 'ada@mail.example' }, 'lovelace'],
+  [{ email: 'ada@mail.example', sub: '7' }, 'ada@mail.example'],
+  [{ name: '', email: '', sub: '7' }, '7']
 ]
 
 for (const [userInfo, name] of names) {

@@ -65,9 +65,15 @@ test('any session that is sealed opens again', t => {
   )
   const tokens = { token, public_token: token, refresh_token: token, expires_at: fc.nat() }
   const fields = fc.record(tokens, { requiredKeys: [], noNullPrototype: true })
+  const text = fc.string()
+  const identity = fc.record(
+    { iss: text, sub: text, name: text, idToken: token },
+    { requiredKeys: ['iss', 'sub'], noNullPrototype: true }
+  )
+  const always = { id: text, loggedInAt: fc.nat(), issuedAt: fc.nat(), fields }
   const records = fc.record(
-    { id: fc.string(), loggedInAt: fc.nat(), issuedAt: fc.nat(), fields },
-    { noNullPrototype: true }
+    { ...always, internalExpiresAt: fc.nat(), supersedes: text, identity: identity },
+    { requiredKeys: ['id', 'loggedInAt', 'issuedAt', 'fields'], noNullPrototype: true }
   )
   fc.assert(
     fc.property(records, record => {

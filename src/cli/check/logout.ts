@@ -1,12 +1,14 @@
 import { homeUrlOf } from '../../config/addresses.js'
+import { endSessionUrl } from '../../idp/end-session-url.js'
 import { OAuthError, UpstreamError } from '../../idp/errors.js'
 import { type Asked, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
 import { about, type Finding } from './finding.js'
+import { followRedirects } from './follow-redirects.js'
 import type { Provider } from './provider.js'
 
 const { ok, warning, failed } = about('logout')
 
-/** What `logout` needs of the provider. */
+/** Tries the endpoint that the setting `logout` needs. */
 export async function logout(provider: Provider): Promise<Finding[]> {
   switch (provider.config.logout) {
     case 'local':
@@ -40,9 +42,9 @@ async function revocation({ config, idp }: Provider): Promise<Finding[]> {
 function findingOfRefusal(error: unknown, asked: Asked): Finding {
   if (error instanceof OAuthError && error.error === 'invalid_client') {
     const message = `The revocation endpoint refuses the client (${error.status} invalid_client).`
-    return failed(message, 'Mend what is said of the client; if that is ok, set logout to local.')
+    return failed(message, 'Fix the client finding first. If that one is ok, set logout to local.')
   }
-  // Some tell a token that nobody issued from one that is merely spent, and say so.
+  // Some providers refuse a made-up token, although RFC 7009 section 2.2 has it accepted.
   if ((error instanceof OAuthError || error instanceof UpstreamError) && error.status === 400) {
     const code = error instanceof OAuthError ? ` ${error.error}` : ''
     const message = `The revocation endpoint refuses a made-up token (400${code}), so a real one is not proved.`
@@ -59,11 +61,15 @@ function noRevocation(configured: string | undefined): Finding {
   )
 }
 
-/** Opens the page as the browser of somebody who is not signed in there. */
-async function endOfSession({ config, idp, transport }: Provider): Promise<Finding[]> {
+/** Opens the address as the browser of somebody who is not signed in there, and follows it as far as that host leads. */
+async function endOfSession(provider: Provider): Promise<Finding[]> {
+  const { config, idp, transport } = provider
   const { clientId, callbackUrl, timeoutSeconds } = config.platform
-  const { endSessionEndpoint, isDiscovered } = await idp.metadata()
-  if (endSessionEndpoint === undefined) {
+  const metadata = await idp.metadata()
+  const homeUrl = homeUrlOf(callbackUrl)
+  const request = { clientId, postLogoutRedirectUri: homeUrl, idTokenHint: undefined }
+  const url = endSessionUrl(metadata, request)
+  if (url === undefined) {
     return [
       failed(
         'The discovery document names no end-session endpoint: nobody is signed out at the provider.',
@@ -71,24 +77,22 @@ async function endOfSession({ config, idp, transport }: Provider): Promise<Findi
       )
     ]
   }
-  const homeUrl = homeUrlOf(callbackUrl)
   const asked: Asked = {
     check: 'logout',
     endpoint: 'The end-session endpoint',
-    url: endSessionEndpoint,
+    url,
     setting: settingOfEndpoint(config, 'endSessionEndpoint'),
     timeoutSeconds
   }
-  // The parameters with which the server itself sends people there.
-  const url = new URL(endSessionEndpoint)
-  url.searchParams.set('post_logout_redirect_uri', homeUrl)
-  if (isDiscovered) url.searchParams.set('client_id', clientId)
+  const next = `Register ${homeUrl} at the provider as an address to return to after logout.`
   try {
-    const headers = { accept: 'text/html' }
-    const { status } = await transport.call({ endpoint: 'end_session', url: url.href, headers })
+    const { status, error } = await followRedirects(transport, { endpoint: 'end_session', url })
+    if (error !== undefined) {
+      const message = `The end-session endpoint refuses a logout without an ID token: ${error}.`
+      return [warning(message, `${next} If it is registered, sign in and out once: some want the ID token.`)]
+    }
     if (status < 400) return [ok(`The end-session endpoint answers (${status}); ${homeUrl} must be registered for it.`)]
     if (status !== 400) return [findingOfStatus(status, asked)]
-    const next = `Register ${homeUrl} at the provider as an address to return to after logout.`
     return [failed('The end-session endpoint turns this server away (400).', next)]
   } catch (error) {
     return [findingOfError(error, asked)]

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { APS, type ProviderMetadata } from '../../idp/metadata.js'
 
 const LIFETIME_SECONDS = 3599
 // About 1,000 characters with the default scopes, as the platform's are.
 const RANDOM_CHARACTERS = 128
 
-/** An access token as long, and as hard to compress, as the platform's for these scopes. It is signed by nobody. */
+/** Returns an access token as long, and as hard to compress, as the platform's for these scopes. Its signature is random. */
 export function sampleToken(clientId: string, scope: readonly string[], now: number): string {
   const random = (characters: number) => randomBytes(characters).toString('base64url').slice(0, characters)
   const header = { alg: 'RS256', kid: random(43), 'pi.atm': 'assc', typ: 'JWT' }
@@ -17,6 +18,42 @@ export function sampleToken(clientId: string, scope: readonly string[], now: num
     exp: Math.floor(now / 1000) + LIFETIME_SECONDS,
     userid: random(12)
   }
+  return unsigned(header, payload)
+}
+
+export const SAMPLE_NONCE = randomBytes(32).toString('base64url')
+
+/** A provider that has every endpoint, whatever the real one has. */
+export const sampleMetadata: Omit<ProviderMetadata, 'isAps'> = {
+  ...APS,
+  issParameterSupported: false,
+  scopesSupported: undefined
+}
+
+/** Returns an ID token with the claims that providers usually send, for the login with `SAMPLE_NONCE`. */
+export function sampleIdToken(clientId: string, now: number): string {
+  const random = (characters: number) => randomBytes(characters).toString('base64url').slice(0, characters)
+  const seconds = Math.floor(now / 1000)
+  const payload = {
+    iss: sampleMetadata.issuer,
+    sub: random(36),
+    aud: clientId,
+    azp: clientId,
+    iat: seconds,
+    auth_time: seconds,
+    exp: seconds + LIFETIME_SECONDS,
+    nonce: SAMPLE_NONCE,
+    jti: random(36),
+    sid: random(36),
+    at_hash: random(22),
+    name: 'Somebody of a Usual Name',
+    preferred_username: 'somebody',
+    email: 'somebody@mail.example'
+  }
+  return unsigned({ alg: 'RS256', kid: random(43), typ: 'JWT' }, payload)
+}
+
+function unsigned(header: object, payload: object): string {
   const parts = [header, payload].map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
   return [...parts, randomBytes(256).toString('base64url')].join('.')
 }

@@ -7,7 +7,7 @@ import { createMode } from '../../modes/index.js'
 import { createKeyring } from '../../sealing/keyring.js'
 import { createSessionCookie, SessionTooLargeError } from '../../session/session-cookie.js'
 import { about, type Finding } from './finding.js'
-import { sampleToken } from './sample-token.js'
+import { SAMPLE_NONCE, sampleIdToken, sampleMetadata, sampleToken } from './sample-token.js'
 
 const cookie = about('cookie')
 const headers = about('headers')
@@ -41,22 +41,27 @@ async function sealedSample(config: Config, idp: IdentityProvider, now: () => nu
     refreshToken: randomBytes(32).toString('base64url').slice(0, 42),
     expiresIn: 3599,
     scope,
-    idToken: undefined
+    idToken: scope.includes('openid') ? sampleIdToken(platform.clientId, now()) : undefined
   })
   const sampleIdp: IdentityProvider = {
     ...idp,
+    // An endpoint is known, so that a logout that leads there keeps the ID token as it would after discovery.
+    metadata: async () => ({
+      ...sampleMetadata,
+      isAps: platform.issuer === undefined && platform.tokenEndpoint === undefined
+    }),
     authorizationCodeGrant: () => tokensFor(mode.loginScope.split(' ')),
     refreshTokenGrant: ({ scope }) => tokensFor(scope.split(' '))
   }
   const mode = createMode(config, sampleIdp, now)
-  const fields = await mode.redeem({ code: '', codeVerifier: '', nonce: '' })
+  const login = await mode.redeem({ code: '', codeVerifier: '', nonce: SAMPLE_NONCE })
 
   const sealer = createKeyring([session.secret]).sealer('sample')
   const { session: name } = cookieNames(session.cookieName, platform.callbackUrl)
   const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
   const sessionCookie = createSessionCookie({ sealer, name, maxAgeSeconds, absoluteMaxAgeSeconds, now })
   const id = randomBytes(16).toString('base64url')
-  const chunks = sessionCookie.seal({ id, loggedInAt: now(), issuedAt: now(), fields })
+  const chunks = sessionCookie.seal({ id, loggedInAt: now(), issuedAt: now(), ...login })
   return chunks.map((chunk, index) => `${sessionCookie.names[index]}=${chunk}`)
 }
 

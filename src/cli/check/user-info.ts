@@ -1,13 +1,15 @@
 import { OAuthError, UpstreamError } from '../../idp/errors.js'
+import type { Mode } from '../../modes/mode.js'
 import { type Asked, checkAddress, findingOfError, settingOfEndpoint } from './answer.js'
 import { about, type Finding } from './finding.js'
 import type { Provider } from './provider.js'
 
-const { ok, failed } = about('userinfo')
+const { ok, warning, failed } = about('userinfo')
 
-/** Shows a token that nobody issued. Only its refusal tells that an endpoint is there. */
-export async function userInfo({ config, idp }: Provider): Promise<Finding[]> {
+/** Sends a made-up token. Only its refusal shows that there is a user info endpoint. */
+export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
   const { userinfoEndpoint } = await idp.metadata()
+  if (userinfoEndpoint === undefined) return [withoutEndpoint(mode)]
   const asked: Asked = {
     check: 'userinfo',
     endpoint: 'The user info endpoint',
@@ -17,7 +19,7 @@ export async function userInfo({ config, idp }: Provider): Promise<Finding[]> {
   }
   try {
     await idp.userInfo('made-up-by-check')
-    return [failed('The user info endpoint answers whoever asks, so it is none.', checkAddress(asked))]
+    return [failed('It accepted a made-up token, so this is not a user info endpoint.', checkAddress(asked))]
   } catch (error) {
     const status = error instanceof OAuthError || error instanceof UpstreamError ? error.status : undefined
     if (status === 400 || status === 401 || status === 403) {
@@ -25,4 +27,14 @@ export async function userInfo({ config, idp }: Provider): Promise<Finding[]> {
     }
     return [findingOfError(error, asked)]
   }
+}
+
+function withoutEndpoint({ loginScope }: Mode): Finding {
+  if (loginScope.split(' ').includes('openid')) {
+    return ok('There is no user info endpoint; names come from the ID token.')
+  }
+  return warning(
+    'There is no user info endpoint and no ID token, so that /api/auth/profile answers an empty name.',
+    'Add openid to the scopes.'
+  )
 }

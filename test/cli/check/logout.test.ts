@@ -7,7 +7,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a wrong secret',
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    'failed logout The revocation endpoint refuses the client (401 invalid_client). Next: Mend what is said of the client; if that is ok, set logout to local.'
+    'failed logout The revocation endpoint refuses the client (401 invalid_client). Next: Fix the client finding first. If that one is ok, set logout to local.'
   ],
   [
     'a token that is looked at too closely',

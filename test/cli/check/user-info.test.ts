@@ -12,9 +12,9 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     'ok userinfo The user info endpoint refuses a made-up token, as it should (403).'
   ],
   [
-    'an address that answers whoever asks',
+    'an address that accepts any token',
     { prepare: idp => idp.fail('userinfo', faults.answer({ status: 200, body: { name: 'Everybody' } })) },
-    `failed userinfo The user info endpoint answers whoever asks, so it is none. ${compare}`
+    `failed userinfo It accepted a made-up token, so this is not a user info endpoint. ${compare}`
   ],
   [
     'a page',

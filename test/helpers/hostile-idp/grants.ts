@@ -8,6 +8,7 @@ import {
   randomBytes,
   sign
 } from 'node:crypto'
+import type { Quirks } from './quirks.js'
 import { type Answer, html, type IdpRequest, oauthError } from './requests.js'
 
 export interface GrantSettings {
@@ -26,6 +27,8 @@ export interface GrantSettings {
   login: { error?: string; errorDescription?: string; iss?: string | undefined }
   /** Alters an ID token's claims before it is signed. */
   idTokenClaims: (claims: Record<string, unknown>) => Record<string, unknown>
+  /** Where this provider departs from the strict one. */
+  quirks: Quirks
 }
 
 export interface IssuedToken {
@@ -46,7 +49,7 @@ export interface Issued {
 /** One login: all its tokens live and die together. */
 interface Grant {
   readonly id: number
-  readonly scope: string
+  scope: string
   readonly nonce: string | undefined
   refreshToken: string | undefined
   ended: boolean
@@ -96,6 +99,14 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
 
   function authorize({ query }: IdpRequest): Answer {
     const { client_id, redirect_uri, response_type, scope = '', state, nonce, code_challenge } = query
+    const { quirks } = settings
+    if (quirks.errorPage && (client_id !== settings.clientId || redirect_uri !== settings.callbackUrl)) {
+      return { status: 302, headers: { location: `${quirks.errorPage}?error=invalid_request&error_description=no` } }
+    }
+    if (quirks.loginPage && query.seen === undefined) {
+      const location = `${quirks.loginPage}?${new URLSearchParams({ ...query, seen: 'yes' })}`
+      return { status: 302, headers: { location, 'set-cookie': 'seen=yes; Path=/; HttpOnly' } }
+    }
     if (client_id !== settings.clientId) return html('Unknown client', 400)
     if (!redirect_uri || (settings.callbackUrl && redirect_uri !== settings.callbackUrl)) {
       return html('Callback address mismatch', 400)
@@ -114,6 +125,7 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
     if (code_challenge && query.code_challenge_method !== 'S256') return back({ error: 'invalid_request' })
     if (scope.trim() === '') return back({ error: 'invalid_scope' })
 
+    if (quirks.oneGrantAPerson) for (const grant of refreshTokens.values()) grant.ended = true
     grantCount += 1
     const grant: Grant = { id: grantCount, scope, nonce, refreshToken: undefined, ended: false }
     const code = randomBytes(24).toString('base64url')
@@ -148,19 +160,22 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
   }
 
   function rotate(form: IdpRequest['form']): Answer {
+    const { quirks } = settings
+    const dead = (description: string) => oauthError(quirks.deadRefreshToken ?? 'invalid_grant', description)
     const presented = form.refresh_token ?? ''
     const grant = refreshTokens.get(presented)
-    if (!grant) return oauthError('invalid_grant', 'This refresh token was never issued.')
+    if (!grant) return dead('This refresh token was never issued.')
     if (grant.refreshToken !== presented) {
       reuses.push(presented)
       grant.ended = true
     }
-    if (grant.ended) return oauthError('invalid_grant', 'The grant has ended.')
-    const scope = form.scope ?? grant.scope
+    if (grant.ended) return dead('The grant has ended.')
+    const scope = (quirks.ignoresRefreshScope ? undefined : form.scope) ?? grant.scope
     const granted = new Set(grant.scope.split(' '))
     if (!scope.split(' ').every(name => granted.has(name))) {
       return oauthError('invalid_scope', 'More than was granted at the login.')
     }
+    if (quirks.shrinksGrant) grant.scope = scope
     return issue(grant, scope, false)
   }
 
@@ -179,9 +194,9 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
       expires_in: settings.accessTokenLifetimeSeconds,
       access_token: accessToken,
       refresh_token: refreshToken,
-      scope
+      scope: settings.quirks.alwaysGrants ? `${settings.quirks.alwaysGrants} ${scope}` : scope
     }
-    if (isLogin && scope.split(' ').includes('openid')) {
+    if ((isLogin || settings.quirks.idTokenOnRefresh) && grant.scope.split(' ').includes('openid')) {
       const seconds = Math.floor(settings.now() / 1000)
       const claims = settings.idTokenClaims({
         iss: issuer(),
@@ -189,7 +204,7 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
         aud: settings.clientId,
         iat: seconds,
         exp: seconds + settings.accessTokenLifetimeSeconds,
-        ...(grant.nonce !== undefined && { nonce: grant.nonce })
+        ...(isLogin && grant.nonce !== undefined && { nonce: grant.nonce })
       })
       body.id_token = signer.sign(claims)
       issued.idTokens.push(String(body.id_token))
@@ -241,16 +256,29 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
 }
 
 /** RFC 6749 section 2.3: exactly one way of authenticating in a request. */
-function refuseClient({ headers, form }: IdpRequest, { clientId, isClientSecret }: GrantSettings): Answer | undefined {
+function refuseClient(
+  { headers, form }: IdpRequest,
+  { clientId, isClientSecret, quirks }: GrantSettings
+): Answer | undefined {
   const basic = /^Basic (.+)$/.exec(headers.authorization ?? '')?.[1]
   if (basic !== undefined && form.client_secret !== undefined) {
     return oauthError('invalid_request', 'The client authenticated twice.')
   }
-  const [id, ...secret] =
-    basic === undefined ? [form.client_id, form.client_secret] : Buffer.from(basic, 'base64').toString().split(':')
-  return id === clientId && isClientSecret(secret.join(':'))
+  const [id = '', secret = ''] =
+    basic === undefined ? [form.client_id, form.client_secret] : credentialsOf(basic).map(formDecoded)
+  return id === clientId && isClientSecret(secret)
     ? undefined
-    : oauthError('invalid_client', 'Unknown client or wrong secret.', 401)
+    : oauthError(quirks.wrongClient ?? 'invalid_client', 'Unknown client or wrong secret.', 401)
+}
+
+function credentialsOf(basic: string): [id: string, secret: string] {
+  const [id = '', ...secret] = Buffer.from(basic, 'base64').toString().split(':')
+  return [id, secret.join(':')]
+}
+
+// RFC 6749 section 2.3.1: both parts are form-encoded.
+function formDecoded(text: string): string {
+  return new URLSearchParams(`=${text.replaceAll('&', '%26')}`).get('') ?? ''
 }
 
 function verifies(codeVerifier: string | undefined, codeChallenge: string | undefined): boolean {

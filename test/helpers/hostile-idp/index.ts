@@ -9,6 +9,7 @@ import { createGrants, type GrantSettings, type Grants, type Issued, type Issued
 import { type Answer, type Endpoint, endpoints, html, type IdpRequest, paths } from './requests.js'
 
 export { type Exchange, type Fault, faults } from './faults.js'
+export { type Quirks, quirksOf } from './quirks.js'
 export type { Answer, Chaos, Endpoint, Hold, IdpRequest, Issued, IssuedToken }
 
 import type { Chaos, Hold } from './fault-plan.js'
@@ -41,7 +42,7 @@ export interface HostileIdp
   /** May be changed at any time; holds for what is issued or answered afterwards. */
   readonly settings: Pick<
     GrantSettings,
-    'accessTokenLength' | 'accessTokenLifetimeSeconds' | 'profile' | 'login' | 'idTokenClaims'
+    'accessTokenLength' | 'accessTokenLifetimeSeconds' | 'profile' | 'login' | 'idTokenClaims' | 'quirks'
   >
   /** Alters the discovery document (undefined removes a member); undefined in the place of the function: there is none, 404. */
   discovery: ((document: Record<string, unknown>) => Record<string, unknown>) | undefined
@@ -75,7 +76,8 @@ export async function createHostileIdp(
     accessTokenLifetimeSeconds: options.accessTokenLifetimeSeconds ?? 3599,
     profile: { sub: 'user-1', name: 'Ada Lovelace', given_name: 'Ada', family_name: 'Lovelace' },
     login: {},
-    idTokenClaims: claims => claims
+    idTokenClaims: claims => claims,
+    quirks: {}
   }
   const requests: IdpRequest[] = []
   const sockets = new Set<Socket>()
@@ -101,7 +103,10 @@ export async function createHostileIdp(
       case 'revoke':
         return request.method === 'POST' ? grants.revoke(request) : html('Method not allowed', 405)
       case 'endSession': {
-        const location = request.query.post_logout_redirect_uri
+        const { post_logout_redirect_uri: location, id_token_hint } = request.query
+        if (settings.quirks.needsIdTokenHint && location && !grants.issued.idTokens.includes(id_token_hint ?? '')) {
+          return { status: 302, headers: { location: `${issuer()}/error?error=invalid_request` } }
+        }
         return location ? { status: 302, headers: { location } } : html('Signed out')
       }
       default:

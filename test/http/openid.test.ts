@@ -1,0 +1,243 @@
+// OpenID Connect as a relying party must do it, seen from outside. The cases of the OpenID Foundation's conformance plans for relying
+// parties (basic and config profiles with the code flow, RP-initiated logout, refresh tokens) that apply to this server are a table.
+import test, { type ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
+import { type DeepPartial, discovered } from '../helpers/config.js'
+import { createHostileIdp, type Fault, faults, type Quirks, quirksOf } from '../helpers/hostile-idp/index.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+
+const modes = ['single', 'dual'] as const
+type Mode = (typeof modes)[number]
+
+const scopes = { scopes: ['openid', 'data:read'], internalScopes: ['openid', 'data:read'], publicScopes: ['data:read'] }
+
+interface Setup {
+  readonly quirks?: Quirks
+  readonly logout?: Config['logout']
+  readonly platform?: DeepPartial<Config['platform']>
+  readonly clientSecret?: string
+}
+
+async function start(
+  t: ExecutionContext,
+  mode: Mode,
+  { quirks = {}, logout = 'revoke', platform, ...rest }: Setup = {}
+) {
+  const idp = await createHostileIdp(t, { callbackUrl: 'http://localhost:8080/api/auth/callback', ...rest })
+  idp.settings.quirks = quirks
+  const overrides = { logout, platform: { ...discovered(idp), ...scopes, ...platform } }
+  return startTestServer(t, { mode, idp, overrides })
+}
+
+/** Signs in, lets the tokens expire, and asks for the profile. */
+async function refreshed({ browser, clock }: TestServer) {
+  await signIn(browser)
+  clock.advanceSeconds(4000)
+  return browser.fetch('/api/auth/profile')
+}
+
+/** The status of the callback when the ID token has these claims instead of the right ones. */
+const loginWith = (claims: Record<string, unknown>) => async (server: TestServer) => {
+  server.idp.settings.idTokenClaims = right => ({ ...right, ...claims })
+  return (await openCallback(server.browser, await startLogin(server.browser))).statusCode
+}
+
+const loginWhen = (fault: Fault) => async (server: TestServer) => {
+  server.idp.fail('token', fault)
+  return (await openCallback(server.browser, await startLogin(server.browser))).statusCode
+}
+
+/** The status of a login at a provider whose discovery document differs. */
+const discovering =
+  (change: Record<string, unknown>) =>
+  async ({ browser, idp }: TestServer) => {
+    idp.discovery = document => ({ ...document, ...change })
+    return (await browser.navigate('/api/auth/login')).statusCode
+  }
+
+/** The status of a profile after a login. */
+const profileWith =
+  (profile: Record<string, unknown>) =>
+  async ({ browser, idp }: TestServer) => {
+    await signIn(browser)
+    idp.settings.profile = profile
+    return (await browser.fetch('/api/auth/profile')).statusCode
+  }
+
+/** The status of a profile after a refresh whose ID token has these claims instead of the right ones. */
+const refreshWith = (claims: Record<string, unknown>) => async (server: TestServer) => {
+  server.idp.settings.quirks = { idTokenOnRefresh: true }
+  await signIn(server.browser)
+  server.idp.settings.idTokenClaims = right => ({ ...right, ...claims })
+  server.clock.advanceSeconds(4000)
+  return (await server.browser.fetch('/api/auth/profile')).statusCode
+}
+
+const unsigned = (token: unknown) => `${btoa('{"alg":"none"}')}.${String(token).split('.')[1]}.`
+
+const plan: readonly (readonly [name: string, run: (server: TestServer) => Promise<number>, status: number])[] = [
+  ['oidcc-client-test', loginWith({}), 302],
+  ['oidcc-client-test-nonce-invalid', loginWith({ nonce: 'another' }), 502],
+  ['oidcc-client-test-nonce-invalid (left out)', loginWith({ nonce: undefined }), 502],
+  ['oidcc-client-test-scope-userinfo-claims', profileWith({ sub: 'user-1', name: 'Ada' }), 200],
+  ['oidcc-client-test-missing-iat', loginWith({ iat: undefined }), 502],
+  ['oidcc-client-test-missing-aud', loginWith({ aud: undefined }), 502],
+  ['oidcc-client-test-missing-sub', loginWith({ sub: undefined }), 502],
+  ['oidcc-client-test-invalid-aud', loginWith({ aud: 'another-client' }), 502],
+  ['oidcc-client-test-invalid-iss', loginWith({ iss: 'https://another.example' }), 502],
+  ['oidcc-client-test-expired', loginWith({ exp: 1_000_000_000 }), 502],
+  ['oidcc-client-test-idtoken-missing', loginWhen(faults.change({ id_token: undefined })), 502],
+  ['oidcc-client-test-userinfo-invalid-sub', profileWith({ sub: 'user-2', name: 'Eve' }), 502],
+  ['oidcc-client-test-userinfo-invalid-sub (left out)', profileWith({ name: 'Eve' }), 502],
+  ['oidcc-client-test-discovery-openid-config', discovering({}), 302],
+  ['oidcc-client-test-discovery-issuer-mismatch', discovering({ issuer: 'https://another.example' }), 502],
+  // The plans let a client of the code flow leave signatures to TLS (OpenID Connect Core section 3.1.3.7 rule 6), as ours does. So
+  // keys may be absent, unknown or rotated.
+  ['oidcc-client-test-kid-absent-single-jwks', discovering({ jwks_uri: 'https://nowhere.example/jwks' }), 302],
+  ['oidcc-client-test-signing-key-rotation', discovering({ jwks_uri: undefined }), 302],
+  [
+    'oidcc-client-test-idtoken-sig-none',
+    loginWhen(faults.change(body => ({ ...body, id_token: unsigned(body.id_token) }))),
+    302
+  ],
+  ['a refresh with an ID token', refreshWith({}), 200],
+  ['a refresh with an ID token of another issuer', refreshWith({ iss: 'https://another.example' }), 503],
+  ['a refresh with an ID token of another subject', refreshWith({ sub: 'user-2' }), 503]
+]
+
+for (const mode of modes) {
+  for (const [name, run, status] of plan) {
+    test(`${mode}: ${name} ends with ${status}`, async t => {
+      t.is(await run(await start(t, mode)), status)
+    })
+  }
+
+  test(`${mode}: oidcc-client-test-client-secret-basic works with every character in the secret`, async t => {
+    const server = await start(t, mode, { clientSecret: 'a secret+with%20all:of/these=&~ü' })
+    t.is((await refreshed(server)).statusCode, 200)
+  })
+
+  test(`${mode}: the profile of another person is never shown, whatever the log says of it`, async t => {
+    const server = await start(t, mode)
+    await profileWith({ sub: 'user-2', name: 'Eve Elsewhere' })(server)
+    t.false(server.recorder.sent().some(sent => sent.includes('Eve Elsewhere')))
+    const failure = server.logs.find(({ event }) => event === 'request_failed')
+    t.regex(JSON.stringify(failure), /its sub is not that of the login/)
+    t.notRegex(JSON.stringify(failure), /Eve|user-2/)
+  })
+
+  test(`${mode}: a refresh for another person changes no token but the refresh token, so the login is not lost`, async t => {
+    const server = await start(t, mode)
+    t.is(await refreshWith({ sub: 'user-2' })(server), 503)
+    t.deepEqual(server.idp.revoked, [])
+    server.clock.advanceSeconds(5)
+    t.is((await server.browser.fetch('/api/auth/profile')).statusCode, 503, 'the provider still answers wrongly')
+    server.idp.settings.idTokenClaims = claims => claims
+    server.clock.advanceSeconds(5)
+    t.is((await server.browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
+
+  test(`${mode}: rp-init-logout tells the provider whose login ends, and comes back`, async t => {
+    const { browser, idp } = await start(t, mode, {
+      logout: 'idp',
+      quirks: quirksOf.hydra,
+      platform: { publicScopes: scopes.scopes }
+    })
+    await signIn(browser)
+    const { headers } = await browser.navigate('/api/auth/logout')
+    const atProvider = await browser.navigate(String(headers.location))
+    t.is(atProvider.headers.location, 'http://localhost:8080/')
+    const [request] = idp.requestsTo('endSession')
+    t.deepEqual(request?.query, {
+      post_logout_redirect_uri: 'http://localhost:8080/',
+      client_id: idp.clientId,
+      id_token_hint: idp.issued.idTokens[0]
+    })
+  })
+
+  test(`${mode}: the ID token stays out of the cookie where a logout does not need it`, async t => {
+    const withHint = await start(t, mode, { logout: 'idp' })
+    const without = await start(t, mode)
+    const lengths = []
+    for (const { browser } of [withHint, without]) {
+      await signIn(browser)
+      lengths.push(browser.cookies.all().reduce((sum, { value }) => sum + value.length, 0))
+    }
+    const [long = 0, short = 0] = lengths
+    t.true(long > short + 200, `${long} ${short}`)
+  })
+
+  test(`${mode}: an ID token that does not fit the cookies beside the tokens is named with its size`, async t => {
+    const { browser, idp, logs } = await start(t, mode, { logout: 'idp' })
+    idp.settings.idTokenClaims = claims => ({ ...claims, picture: incompressible(15_000) })
+    const response = await openCallback(browser, await startLogin(browser))
+    t.is(response.statusCode, 500)
+    const failure = JSON.stringify(logs.find(({ event }) => event === 'request_failed'))
+    t.regex(failure, /"id_token":\d{5}/)
+    t.false(failure.includes(idp.issued.idTokens[0] ?? 'none'))
+  })
+
+  test(`${mode}: without a user info endpoint the name is that of the ID token, after a refresh too`, async t => {
+    const server = await start(t, mode)
+    const { browser, idp } = server
+    idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
+    idp.settings.idTokenClaims = claims => ({ ...claims, preferred_username: 'ada' })
+    const response = await refreshed(server)
+    t.deepEqual([response.statusCode, response.json()], [200, { name: 'ada' }])
+    t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'ada' })
+    t.is(idp.requestsTo('userinfo').length, 0)
+  })
+
+  test(`${mode}: with neither user info nor an ID token the name is empty, not an error`, async t => {
+    const { browser } = await start(t, mode, {
+      platform: { userinfoEndpoint: 'none', scopes: ['data:read'], internalScopes: ['data:read'] }
+    })
+    await signIn(browser)
+    const response = await browser.fetch('/api/auth/profile')
+    t.deepEqual([response.statusCode, response.json()], [200, { name: '' }])
+  })
+}
+
+const worksIn: Readonly<Record<keyof typeof quirksOf, readonly Mode[]>> = {
+  dex: ['single', 'dual'],
+  keycloak: ['single', 'dual'],
+  hydra: ['single'],
+  django: ['single']
+}
+
+for (const [provider, supported] of Object.entries(worksIn)) {
+  for (const mode of supported) {
+    test(`${mode}: login, profile, refresh and logout work at a provider with the quirks of ${provider}`, async t => {
+      const server = await start(t, mode, { quirks: quirksOf[provider as keyof typeof quirksOf] })
+      t.is((await refreshed(server)).statusCode, 200)
+      t.is((await server.browser.navigate('/api/auth/logout')).headers.location, '/')
+      t.is((await server.browser.fetch('/api/auth/profile')).statusCode, 401)
+    })
+  }
+}
+
+test('dual: a provider that ignores the scope of a refresh, as Hydra does, gives nobody a public token that is too wide', async t => {
+  const { browser, idp, logs } = await start(t, 'dual', {
+    quirks: quirksOf.hydra,
+    platform: { internalScopes: ['openid', 'data:read', 'data:write'] }
+  })
+  const response = await openCallback(browser, await startLogin(browser))
+  t.is(response.statusCode, 502)
+  t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
+  t.regex(
+    JSON.stringify(logs.find(({ event }) => event === 'request_failed')),
+    /more than the public scopes \(data:write\)/
+  )
+})
+
+test('idp logout at a provider without an end-session endpoint ends here, and the log says so', async t => {
+  const { browser, idp, logs } = await start(t, 'single', { logout: 'idp' })
+  idp.discovery = document => ({ ...document, end_session_endpoint: undefined })
+  await signIn(browser)
+  t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
+  t.regex(String(logs.find(({ event }) => event === 'end_session_unavailable')?.msg), /no end-session endpoint/)
+})
+
+function incompressible(length: number): string {
+  return Array.from({ length }, () => Math.floor(Math.random() * 36).toString(36)).join('')
+}
