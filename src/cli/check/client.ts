@@ -31,7 +31,8 @@ export async function client({ config, idp }: Provider): Promise<Finding[]> {
 }
 
 function findingOfRefusal(error: unknown, asked: Asked): Finding {
-  if (error instanceof OAuthError) return findingOfCode(error)
+  // RFC 6749 section 5.2 keeps 401 for a client that failed to authenticate. Keycloak says unauthorized_client with it.
+  if (error instanceof OAuthError) return error.status === 401 ? wrongCredentials(error) : findingOfCode(error)
   if (error instanceof UpstreamError && (error.status === 401 || error.status === 403)) {
     return failed(
       `The token endpoint turns this client away (${error.status}), without saying why.`,
@@ -43,21 +44,23 @@ function findingOfRefusal(error: unknown, asked: Asked): Finding {
 
 const renewCredentials = "Compare platform.clientId and platform.clientSecret with the application's page."
 
+function wrongCredentials({ error, status }: Pick<OAuthError, 'error' | 'status'>): Finding {
+  return failed(
+    `Client id or secret is wrong: the token endpoint refuses the client (${status} ${error}).`,
+    `${renewCredentials} If they are right, set platform.clientAuthentication to the other way.`
+  )
+}
+
 function findingOfCode({ error, status }: OAuthError): Finding {
   switch (error) {
     case 'invalid_grant':
-      return ok(
-        'Client id and secret are accepted: of a made-up login the token endpoint refused the code alone (invalid_grant).'
-      )
+      return ok('Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).')
     case 'invalid_client':
-      return failed(
-        `Client id or secret is wrong: the token endpoint refuses the client (${status} invalid_client).`,
-        `${renewCredentials} If they are right, set platform.clientAuthentication to the other way.`
-      )
+      return wrongCredentials({ error, status })
     case 'unauthorized_client':
     case 'unsupported_grant_type':
       return failed(
-        `The token endpoint does not let this client redeem codes (${status} ${error}).`,
+        `The token endpoint does not let this client exchange codes (${status} ${error}).`,
         'Register the application as a web application that may use the authorization code grant.'
       )
     default:

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { isErrorCode } from '../../idp/errors.js'
 import { codeChallengeOf } from '../../login/pkce.js'
 import { type Asked, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
 import { about, type Finding } from './finding.js'
+import { followRedirects } from './follow-redirects.js'
 import type { Provider } from './provider.js'
 
 const { ok, warning, failed } = about('login')
 
-// What a provider answers to `prompt=none`; then there is nothing wrong with the request itself.
+// The provider answers so to `prompt=none`. The request itself is then fine.
 const WANTS_A_PERSON = /^(login|interaction|consent|account_selection)_required$/
 
 const remedies: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const remedies: Readonly<Record<string, string>> = {
   invalid_request: 'Try platform.pkce: false, if the provider does not know PKCE.'
 }
 
-/** Goes where a browser would be sent, as somebody who has never been there, and looks only whether it is let in. */
+/** Opens the login as a browser without cookies would. The finding says whether the provider lets it in. */
 export async function login({ config, idp, mode, transport }: Provider): Promise<Finding[]> {
   const { clientId, callbackUrl, pkce, timeoutSeconds } = config.platform
   const random = () => randomBytes(32).toString('base64url')
@@ -36,19 +36,26 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
     timeoutSeconds
   }
   try {
-    const headers = { accept: 'text/html' }
-    const { status, location } = await transport.call({ endpoint: 'authorization', url, headers })
-    const refusal = refusalIn(location, url, callbackUrl)
-    if (refusal !== undefined) {
-      const next = remedies[refusal] ?? "Look for this code in the provider's documentation."
-      return [failed(`The authorization endpoint refuses this login: ${refusal}.`, next)]
+    const {
+      firstStatus,
+      status,
+      error,
+      url: end
+    } = await followRedirects(transport, { endpoint: 'authorization', url })
+    const register = `Register ${callbackUrl}, to the letter, for the client ${clientId}.`
+    if (error !== undefined && !WANTS_A_PERSON.test(error)) {
+      // RFC 6749 section 4.1.2.1: only when client and callback URL are right, the error comes back to the callback.
+      if (!isCallback(end, callbackUrl)) {
+        return [failed(`The authorization endpoint turns this login away: ${error}.`, register)]
+      }
+      const next = remedies[error] ?? "Look for this code in the provider's documentation."
+      return [failed(`The authorization endpoint refuses this login: ${error}.`, next)]
     }
-    if (status < 300)
+    if (firstStatus < 300)
       return [ok(`The authorization endpoint answers with a page (${status}), which only a person can judge.`)]
-    if (status < 400) return [ok(`The authorization endpoint lets this login in (${status}).`)]
+    if (status < 400) return [ok(`The authorization endpoint lets this login in (${firstStatus}).`)]
     if (status === 400 || status === 401) {
-      const next = `Register ${callbackUrl}, to the letter, for the client ${clientId}.`
-      return [failed(`The authorization endpoint turns this login away (${status}).`, next)]
+      return [failed(`The authorization endpoint turns this login away (${status}).`, register)]
     }
     if (status === 403) {
       const next = 'Open the login in a browser, and check the callback URL if it fails there too.'
@@ -60,13 +67,7 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
   }
 }
 
-/** The error with which the browser would be sent back to us. */
-function refusalIn(location: string | undefined, url: string, callbackUrl: string): string | undefined {
-  if (location === undefined || !URL.canParse(location, url)) return undefined
-  const target = new URL(location, url)
-  const callback = new URL(callbackUrl)
-  const error = target.searchParams.get('error')
-  if (target.origin !== callback.origin || target.pathname !== callback.pathname || error === null) return undefined
-  if (!isErrorCode(error)) return 'an error without a proper code'
-  return WANTS_A_PERSON.test(error) ? undefined : error
+function isCallback(address: string, callbackUrl: string): boolean {
+  const [reached, callback] = [new URL(address), new URL(callbackUrl)]
+  return reached.origin === callback.origin && reached.pathname === callback.pathname
 }

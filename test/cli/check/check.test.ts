@@ -38,7 +38,7 @@ for (const mode of ['single', 'dual'] as const) {
       'ok proxy http://127.0.0.1:PORT accepts connections.',
       'ok endpoints http://127.0.0.1:PORT names its endpoints.',
       'ok login The authorization endpoint lets this login in (303).',
-      'ok client Client id and secret are accepted: of a made-up login the token endpoint refused the code alone (invalid_grant).',
+      'ok client Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).',
       'ok userinfo The user info endpoint refuses a made-up token, as it should (401).',
       'ok logout The revocation endpoint takes refresh tokens back.',
       "ok clock This machine's clock agrees with the provider's."

@@ -6,7 +6,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a provider that refuses the code alone',
     {},
-    'ok client Client id and secret are accepted: of a made-up login the token endpoint refused the code alone (invalid_grant).'
+    'ok client Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).'
   ],
   [
     'a wrong secret',
@@ -17,6 +17,11 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     'a wrong id',
     { env: () => ({ PLATFORM_CLIENT_ID: 'another-client' }) },
     "failed client Client id or secret is wrong: the token endpoint refuses the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+  ],
+  [
+    'a wrong secret at Keycloak',
+    { prepare: idp => idp.fail('token', faults.error('unauthorized_client', 401)) },
+    "failed client Client id or secret is wrong: the token endpoint refuses the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
   ],
   [
     "the gateway's word for a wrong client",
@@ -36,7 +41,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a client of another kind',
     { prepare: idp => idp.fail('token', faults.error('unauthorized_client')) },
-    'failed client The token endpoint does not let this client redeem codes (400 unauthorized_client). Next: Register the application as a web application that may use the authorization code grant.'
+    'failed client The token endpoint does not let this client exchange codes (400 unauthorized_client). Next: Register the application as a web application that may use the authorization code grant.'
   ],
   [
     'another registered code',
