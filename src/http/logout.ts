@@ -54,6 +54,11 @@ export function logout(parts: LogoutParts): Middleware {
     const log = requestLog(ctx)
     try {
       const { fields } = await refreshes.newest(record)
+      const { revocationEndpoint } = await idp.metadata()
+      if (revocationEndpoint === undefined) {
+        log.info({ event: 'revocation_unavailable' }, 'refresh token not revoked: the provider has no such endpoint')
+        return
+      }
       if (fields.refresh_token) await idp.revokeRefreshToken(fields.refresh_token)
       log.info({ event: 'revoked' }, 'refresh token revoked')
     } catch (error) {

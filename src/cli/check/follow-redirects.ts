@@ -1,10 +1,10 @@
-import { type Endpoint, isErrorCode } from '../../idp/errors.js'
+import { type Endpoint, isErrorCode, UpstreamError } from '../../idp/errors.js'
 import type { Transport } from '../../idp/transport.js'
 
 export interface Destination {
   /** Of the first answer. */
   readonly firstStatus: number
-  /** Of the last answer that was fetched. */
+  /** Of the last answer that was fetched; a redirect when it leads to another origin. */
   readonly status: number
   /** The code in `error=`, if a redirect on the way carried one. */
   readonly error: string | undefined
@@ -45,7 +45,8 @@ export async function followRedirects(
         url: target.href
       }
     }
-    if (target.origin !== origin || redirects === MOST_REDIRECTS) return { firstStatus, status, error: undefined, url }
+    if (target.origin !== origin) return { firstStatus, status, error: undefined, url }
+    if (redirects === MOST_REDIRECTS) throw new UpstreamError(endpoint, 'unusable', 'it redirects in circles')
     url = target.href
   }
 }

@@ -9,11 +9,13 @@ import { extend } from './extend.js'
 import type { Finding } from './finding.js'
 import { login } from './login.js'
 import { logout } from './logout.js'
+import { openid } from './openid.js'
 import { outbound } from './outbound.js'
 import { port } from './port.js'
 import { openProvider, type Provider } from './provider.js'
 import { proxy } from './proxy.js'
 import { redis } from './redis.js'
+import { refresh } from './refresh.js'
 import { scopes } from './scopes.js'
 import { sessionSize } from './session-size.js'
 import { settings } from './settings.js'
@@ -29,6 +31,7 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
     settings(loaded),
     callback(config),
     scopes(config, provider.mode),
+    openid(loaded, provider.mode),
     tls(env),
     port(config),
     wwwroot(config),
@@ -49,7 +52,7 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
 
 function tryProvider(provider: Provider): readonly Promise<Finding[]>[] {
   const found = endpoints(provider)
-  const answers = [outbound, login, client, userInfo, logout].map(async check =>
+  const answers = [outbound, login, client, userInfo, refresh, logout].map(async check =>
     // Without the metadata, of which `endpoints` speaks, there is nothing to ask.
     provider.idp.metadata().then(
       () => check(provider),

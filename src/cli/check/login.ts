@@ -54,7 +54,9 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
     if (firstStatus < 300)
       return [ok(`The authorization endpoint answers with a page (${status}), which only a person can judge.`)]
     if (status < 400) return [ok(`The authorization endpoint lets this login in (${firstStatus}).`)]
-    if (status === 400 || status === 401) {
+    // Dex answers 404 to a client that it does not know. An endpoint that is discovered exists.
+    const isDiscovered = asked.setting === 'platform.issuer'
+    if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
       return [failed(`The authorization endpoint turns this login away (${status}).`, register)]
     }
     if (status === 403) {

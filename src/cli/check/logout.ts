@@ -40,8 +40,8 @@ async function revocation({ config, idp }: Provider): Promise<Finding[]> {
 }
 
 function findingOfRefusal(error: unknown, asked: Asked): Finding {
-  if (error instanceof OAuthError && error.error === 'invalid_client') {
-    const message = `The revocation endpoint refuses the client (${error.status} invalid_client).`
+  if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client')) {
+    const message = `The revocation endpoint refuses the client (${error.status} ${error.error}).`
     return failed(message, 'Fix the client finding first. If that one is ok, set logout to local.')
   }
   // Some providers refuse a made-up token, although RFC 7009 section 2.2 has it accepted.

@@ -22,6 +22,7 @@ export function sampleToken(clientId: string, scope: readonly string[], now: num
 }
 
 export const SAMPLE_NONCE = randomBytes(32).toString('base64url')
+const SAMPLE_SUBJECT = randomBytes(27).toString('base64url')
 
 /** A provider that has every endpoint, whatever the real one has. */
 export const sampleMetadata: Omit<ProviderMetadata, 'isAps'> = {
@@ -36,7 +37,7 @@ export function sampleIdToken(clientId: string, now: number): string {
   const seconds = Math.floor(now / 1000)
   const payload = {
     iss: sampleMetadata.issuer,
-    sub: random(36),
+    sub: SAMPLE_SUBJECT,
     aud: clientId,
     azp: clientId,
     iat: seconds,

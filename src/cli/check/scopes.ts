@@ -6,7 +6,10 @@ const { ok, warning } = about('scopes')
 
 const CHANGES_THINGS = /:(write|create|update|delete|all)\b/
 
-/** What pages may do with the token they are given. That it is not less than the server may, the settings say themselves. */
+/**
+ * Tells what pages may do with the token they are given. The settings themselves warn when the public scopes are no
+ * narrower than the internal ones.
+ */
 export function scopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
   if (!mode.offersPublicToken) return [ok(`The token (${mode.loginScope}) stays on the server.`)]
   const writing = publicScopes.filter(scope => CHANGES_THINGS.test(scope))

@@ -12,6 +12,9 @@ import { tempFolder } from '../../helpers/temp-folder.js'
 import { run } from '../shell.js'
 import { check, checkAt, discovering, sessionSecret, settingsFor, someProvider } from './checked.js'
 
+const narrowing =
+  'ok refresh Only a login shows whether this provider narrows a refresh to the public scopes and keeps the login wide, as dual mode needs.'
+
 for (const mode of ['single', 'dual'] as const) {
   test(`against the demo all is ok: ${mode} mode`, async t => {
     const { code, errors, lines } = await check(t, ['--demo', '--mode', mode, '--port', '0'], { env: {} })
@@ -40,6 +43,7 @@ for (const mode of ['single', 'dual'] as const) {
       'ok login The authorization endpoint lets this login in (303).',
       'ok client Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).',
       'ok userinfo The user info endpoint refuses a made-up token, as it should (401).',
+      ...(mode === 'dual' ? [narrowing] : []),
       'ok logout The revocation endpoint takes refresh tokens back.',
       "ok clock This machine's clock agrees with the provider's."
     ])

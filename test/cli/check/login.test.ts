@@ -1,6 +1,6 @@
 import test from 'ava'
-import { faults } from '../../helpers/hostile-idp/index.js'
-import { callbackUrl, checkAt, type Situation } from './checked.js'
+import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
+import { callbackUrl, check, checkAt, discovering, type Situation } from './checked.js'
 
 const register = `Register ${callbackUrl}, to the letter, for the client test-client.`
 
@@ -49,6 +49,65 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     "failed login The authorization endpoint refuses this login: an error without a proper code. Next: Look for this code in the provider's documentation."
   ],
   [
+    'a provider that has a page of its own first, which wants its cookie back',
+    {
+      prepare: idp => {
+        idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
+      }
+    },
+    'ok login The authorization endpoint lets this login in (302).'
+  ],
+  [
+    'a refusal behind such a page',
+    {
+      prepare: idp => {
+        idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
+        idp.settings.login = { error: 'invalid_scope' }
+      }
+    },
+    'failed login The authorization endpoint refuses this login: invalid_scope. Next: Ask only for scopes that the provider knows and the application may have.'
+  ],
+  [
+    'a callback URL that is not registered, behind such a page',
+    {
+      callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
+      prepare: idp => {
+        idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
+      }
+    },
+    `failed login The authorization endpoint turns this login away (400). Next: ${register}`
+  ],
+  [
+    'a callback URL that is not registered, said on a page of the provider',
+    {
+      callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
+      prepare: idp => {
+        idp.settings.quirks = { errorPage: `${idp.issuer}/error` }
+      }
+    },
+    `failed login The authorization endpoint turns this login away: invalid_request. Next: ${register}`
+  ],
+  [
+    'a callback URL that is not registered, said on a page elsewhere',
+    {
+      callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
+      prepare: idp => {
+        idp.settings.quirks = { errorPage: 'https://pages.example/error' }
+      }
+    },
+    `failed login The authorization endpoint turns this login away: invalid_request. Next: ${register}`
+  ],
+  [
+    'a page to sign in at another host',
+    { prepare: idp => idp.fail('authorize', faults.redirect('https://pages.example/login?challenge=c')) },
+    'ok login The authorization endpoint lets this login in (302).'
+  ],
+  [
+    'redirects without an end',
+    { prepare: idp => idp.failWhen('authorize', () => faults.redirect(idp.authorizationEndpoint)) },
+    "failed login The authorization endpoint is of no use: it redirects in circles. Next: Compare platform.authorizationEndpoint with the provider's documentation."
+  ],
+  [
     'a provider that wants to see a person',
     {
       prepare: idp => {
@@ -87,4 +146,11 @@ test('the login that is tried is the one browsers are sent to', async t => {
   })
   t.truthy(query?.nonce)
   t.truthy(query?.state)
+})
+
+test('a discovered endpoint that answers 404 does not know the client, as Dex puts it', async t => {
+  const idp = await createHostileIdp(t)
+  idp.fail('authorize', faults.html(404))
+  const { line } = await check(t, [], { env: discovering(idp) })
+  t.is(line('login'), `failed login The authorization endpoint turns this login away (404). Next: ${register}`)
 })

@@ -1,9 +1,19 @@
 import test from 'ava'
-import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
+import { createHostileIdp, faults, quirksOf } from '../../helpers/hostile-idp/index.js'
 import { check, checkAt, discovering, type Situation } from './checked.js'
 
 const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
   ['revocation that works', {}, 'ok logout The revocation endpoint takes refresh tokens back.'],
+  [
+    'a wrong secret at Keycloak',
+    {
+      prepare: idp => {
+        idp.settings.quirks = quirksOf.keycloak
+      },
+      env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' })
+    },
+    'failed logout The revocation endpoint refuses the client (401 unauthorized_client). Next: Fix the client finding first. If that one is ok, set logout to local.'
+  ],
   [
     'a wrong secret',
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
@@ -79,3 +89,14 @@ for (const [args, member, expected] of missing) {
     t.is((await check(t, args, { env: discovering(idp) })).line('logout'), expected)
   })
 }
+
+test('an end-session endpoint that refuses on a page of its own is a warning, for it may want the ID token', async t => {
+  const idp = await createHostileIdp(t)
+  idp.settings.quirks = { needsIdTokenHint: true }
+  const { line, code } = await check(t, ['--logout', 'idp'], { env: discovering(idp) })
+  t.is(
+    line('logout'),
+    'warning logout The end-session endpoint refuses a logout without an ID token: invalid_request. Next: Register http://localhost:8080/ at the provider as an address to return to after logout. If it is registered, sign in and out once: some want the ID token.'
+  )
+  t.is(code, 0)
+})

@@ -1,6 +1,6 @@
 import test from 'ava'
-import { faults } from '../../helpers/hostile-idp/index.js'
-import { checkAt, type Situation } from './checked.js'
+import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
+import { check, checkAt, discovering, type Situation } from './checked.js'
 
 const compare = "Next: Compare platform.userinfoEndpoint with the provider's documentation."
 
@@ -34,3 +34,15 @@ for (const [what, situation, expected] of table) {
     t.is(line('userinfo'), expected.replace('ISSUER', idp.issuer))
   })
 }
+
+test('without a user info endpoint names come from the ID token, or there are none', async t => {
+  const idp = await createHostileIdp(t)
+  idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
+  const asking = await check(t, ['--scopes', 'openid data:read'], { env: discovering(idp) })
+  t.is(asking.line('userinfo'), 'ok userinfo There is no user info endpoint; names come from the ID token.')
+  const silent = await check(t, ['--scopes', 'data:read'], { env: discovering(idp) })
+  t.is(
+    silent.line('userinfo'),
+    'warning userinfo There is no user info endpoint and no ID token, so that /api/auth/profile answers an empty name. Next: Add openid to the scopes.'
+  )
+})
