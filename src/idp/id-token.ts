@@ -82,7 +82,7 @@ function parseClaims(idToken: string, refuse: Refuse): Readonly<Record<string, u
     const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString())
     if (parts.length === 3 && isJsonObject(claims)) return claims
   } catch {
-    // The error below says it.
+    // The error below says what is wrong.
   }
   throw refuse('it is not a JWT')
 }

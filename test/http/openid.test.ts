@@ -230,6 +230,34 @@ test('dual: a provider that ignores the scope of a refresh, as Hydra does, gives
   )
 })
 
+test('dual: at a provider with the quirks of Django OAuth Toolkit the internal token is dead, and nobody gets another one', async t => {
+  const platform = { internalScopes: ['openid', 'data:read', 'data:write'] }
+  const { browser, clock, logs } = await start(t, 'dual', { quirks: quirksOf.django, platform })
+  await signIn(browser)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
+  clock.advanceSeconds(4000)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 401, 'invalid_scope ends the session')
+  t.is(logs.find(({ event }) => event === 'refresh')?.outcome, 'rejected')
+})
+
+test('a login at a provider with the quirks of Dex ends the login before it, after half a minute', async t => {
+  const server = await start(t, 'single', { quirks: quirksOf.dex })
+  const { browser, clock, logs, newBrowser } = server
+  await signIn(browser)
+  const elsewhere = newBrowser()
+  await signIn(elsewhere)
+  clock.advanceSeconds(4000)
+  t.is((await elsewhere.fetch('/api/auth/profile')).statusCode, 200)
+  for (const seconds of [0, 10, 19]) {
+    clock.advanceSeconds(seconds)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
+  }
+  clock.advanceSeconds(1)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  const failure = logs.find(({ event }) => event === 'refresh_failed')
+  t.regex(JSON.stringify(failure), /400 invalid_request/)
+})
+
 test('idp logout at a provider without an end-session endpoint ends here, and the log says so', async t => {
   const { browser, idp, logs } = await start(t, 'single', { logout: 'idp' })
   idp.discovery = document => ({ ...document, end_session_endpoint: undefined })

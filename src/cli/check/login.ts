@@ -17,7 +17,7 @@ const remedies: Readonly<Record<string, string>> = {
   invalid_request: 'Try platform.pkce: false, if the provider does not know PKCE.'
 }
 
-/** Opens the login as a browser without cookies would. The finding says whether the provider lets it in. */
+/** Opens the login as a browser would that has never been there. The finding says whether the provider lets it in. */
 export async function login({ config, idp, mode, transport }: Provider): Promise<Finding[]> {
   const { clientId, callbackUrl, pkce, timeoutSeconds } = config.platform
   const random = () => randomBytes(32).toString('base64url')

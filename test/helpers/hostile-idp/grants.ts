@@ -176,6 +176,9 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
       return oauthError('invalid_scope', 'More than was granted at the login.')
     }
     if (quirks.shrinksGrant) grant.scope = scope
+    if (quirks.endsAccessTokens) {
+      for (const [token, known] of accessTokens) if (known.grant === grant) accessTokens.delete(token)
+    }
     return issue(grant, scope, false)
   }
 

@@ -1,4 +1,4 @@
-// What existing providers do differently, each as seen when the server was run against it (test/providers).
+// Departures of existing providers from the strict one, as seen when the server was run against them (test/providers).
 
 export interface Quirks {
   /** Dex: the code for a refresh token that is dead; otherwise invalid_grant. */
@@ -7,6 +7,8 @@ export interface Quirks {
   readonly oneGrantAPerson?: boolean
   /** Django OAuth Toolkit: a narrower scope at a refresh is all that the new refresh token is good for. */
   readonly shrinksGrant?: boolean
+  /** Django OAuth Toolkit: a refresh ends the access tokens from before. */
+  readonly endsAccessTokens?: boolean
   /** Hydra: a refresh gives the scope of the login, whatever it asked for. */
   readonly ignoresRefreshScope?: boolean
   /** Keycloak: scopes in every answer, asked for or not. */
@@ -27,5 +29,5 @@ export const quirksOf = {
   dex: { deadRefreshToken: 'invalid_request', oneGrantAPerson: true, idTokenOnRefresh: true },
   hydra: { ignoresRefreshScope: true, idTokenOnRefresh: true, needsIdTokenHint: true },
   keycloak: { alwaysGrants: 'openid profile email', idTokenOnRefresh: true, wrongClient: 'unauthorized_client' },
-  django: { shrinksGrant: true, idTokenOnRefresh: true }
+  django: { shrinksGrant: true, endsAccessTokens: true, idTokenOnRefresh: true }
 } as const satisfies Record<string, Quirks>

@@ -1,0 +1,93 @@
+// Runs the server against identity providers that really run, and prints what works at which. `--help` lists the options.
+
+import { dex } from './dex.js'
+import { django } from './django.js'
+import { hydra } from './hydra.js'
+import { keycloak } from './keycloak.js'
+import type { ProviderKind } from './provider.js'
+import { run } from './provider.js'
+import { type Mode, scenarios } from './scenarios.js'
+
+const kinds: Readonly<Record<string, ProviderKind>> = { keycloak, dex, hydra, django }
+const modes: readonly Mode[] = ['single', 'dual']
+
+const help = `Usage: npm run test:providers [-- [name …] [--verbose]]
+
+Names: ${Object.keys(kinds).join(', ')}; all of them unless some are given.
+--verbose prints every line of check, and what the log says where something did not work.
+A result in bold is not the expected one; the exit code is then 1.
+
+Providers are built or downloaded once, into .cache/providers (or PLATFORM_AUTH_PROVIDERS_CACHE).
+`
+
+interface Row {
+  readonly scenario: string
+  readonly results: Readonly<Record<Mode, string>>
+}
+
+const args = process.argv.slice(2)
+const names = args.filter(arg => !arg.startsWith('--'))
+const isVerbose = args.includes('--verbose')
+const unknown = [...names.filter(name => !(name in kinds)), ...args.filter(arg => /^--(?!verbose$|help$)/.test(arg))]
+
+if (args.includes('--help')) process.stdout.write(help)
+else if (unknown.length > 0) {
+  process.stderr.write(`Unknown: ${unknown.join(', ')}\n\n${help}`)
+  process.exitCode = 2
+} else {
+  for (const name of names.length > 0 ? names : Object.keys(kinds)) {
+    const kind = kinds[name] as ProviderKind
+    await tryProvider(kind).catch((error: Error) => {
+      process.exitCode = 1
+      print(`\n${kind.name} ${kind.version}: ${error.stack}`)
+    })
+  }
+}
+
+async function tryProvider(kind: ProviderKind): Promise<void> {
+  const title = `${kind.name} ${kind.version}`
+  if (!(await isInstalled(kind.needs))) {
+    print(`\n${title}: SKIPPED, for ${kind.needs} is not installed here.`)
+    return
+  }
+  print(`\n${title}`)
+  await kind.prepare()
+  const provider = await kind.start()
+  try {
+    const rows: Row[] = []
+    for (const [scenario, play] of Object.entries(scenarios)) {
+      const results = { single: '', dual: '' }
+      for (const mode of modes) {
+        const { result, details } = await play(provider, mode)
+        const expected = expectedOf(kind, scenario, mode)
+        const isExpected = expected instanceof RegExp ? expected.test(result) : expected === result
+        results[mode] = isExpected ? result : `**${result}**`
+        if (!isExpected) process.exitCode = 1
+        if (isVerbose) for (const line of details) print(`  ${scenario}, ${mode}: ${line}`)
+      }
+      rows.push({ scenario, results })
+    }
+    print(`\n| ${title} | single | dual |\n|---|---|---|`)
+    for (const { scenario, results } of rows) print(`| ${scenario} | ${results.single} | ${results.dual} |`)
+  } finally {
+    await provider.stop()
+  }
+}
+
+function expectedOf({ exceptions }: ProviderKind, scenario: string, mode: Mode): string | RegExp {
+  const exception = exceptions[`${scenario}, ${mode}`] ?? exceptions[scenario]
+  if (exception !== undefined) return exception
+  if (/^check with a wrong/.test(scenario)) return /^failed: .*(client|login)/
+  return scenario.startsWith('check') ? 'ok' : (exceptions[mode] ?? 'works')
+}
+
+async function isInstalled(command: string): Promise<boolean> {
+  return run({ command: 'which', args: [command] }).then(
+    () => true,
+    () => false
+  )
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,156 @@
+// An identity provider that really runs, as the scenarios see it, and the means to start and stop one.
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import type { Browser } from '../helpers/browser.js'
+
+/** The one client that is registered at each provider. Its secret has every character that Basic credentials encode. */
+export const client = {
+  id: 'platform-auth-server',
+  secret: 'a+secret/with=100%25&some:more~of it',
+  callbackUrl: 'http://localhost:8080/api/auth/callback',
+  homeUrl: 'http://localhost:8080/'
+} as const
+
+export const person = { userName: 'ada', email: 'ada@mail.example', password: 'a-password-of-Ada-1' } as const
+
+export interface ProviderKind {
+  readonly name: string
+  readonly version: string
+  /** Results other than the usual ones, by `scenario`, `mode` or `scenario, mode`: what this provider cannot do. */
+  readonly exceptions: Readonly<Record<string, string>>
+  /** The program without which this provider cannot be built or run. */
+  readonly needs: string
+  /** Builds or downloads it, unless that was done before. */
+  prepare(): Promise<void>
+  start(): Promise<RunningProvider>
+}
+
+export interface RunningProvider {
+  /** Settings beside the client, as its page in docs/providers has them. */
+  readonly settings: Readonly<Record<'single' | 'dual', Readonly<Record<string, string>>>>
+  /** From an authorization URL to the callback URL, which is not opened. */
+  signIn(browser: Browser, authorizationUrl: string): Promise<string>
+  /** From the end-session endpoint to the page where the way ends. */
+  signOut(browser: Browser, endSessionUrl: string): Promise<string>
+  /** Ends every login at the provider. */
+  endLogins(): Promise<void>
+  /** Signs the next ID tokens with another key. */
+  rotateKeys(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface Command {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+}
+
+/** Starts a server and waits until `url` answers 200. Its output is shown only when it ends before that. */
+export async function startProcess(
+  { command, args, env, cwd }: Command,
+  url: string
+): Promise<{ stop(): Promise<void> }> {
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
+  let output = ''
+  const collect = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-4000)
+  }
+  child.stdout?.on('data', collect)
+  child.stderr?.on('data', collect)
+  const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
+  const stop = async () => {
+    signalGroup(child, 'SIGTERM')
+    const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), 10_000)
+    await ended
+    clearTimeout(timer)
+  }
+  // A machine that builds something else at the same time is slow.
+  const deadline = Date.now() + 600_000
+  while (!(await answers(url))) {
+    if (child.exitCode !== null || Date.now() > deadline) {
+      await stop()
+      throw new Error(`${command} did not start:\n${output}`)
+    }
+    await pause(500)
+  }
+  return { stop }
+}
+
+/** Runs a command to its end. Rejects with the end of its output when it fails. */
+export async function run({ command, args, env, cwd }: Command): Promise<void> {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-4000)
+    })
+  }
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${output}`)
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms))
+}
+
+/** A request to the administration of a provider. Throws unless it succeeds. */
+export async function administer(
+  method: string,
+  url: string,
+  { token, json, form }: { token?: string; json?: unknown; form?: Record<string, string> } = {}
+): Promise<unknown> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(token && { authorization: `Bearer ${token}` }),
+      ...(json !== undefined && { 'content-type': 'application/json' })
+    },
+    ...(json !== undefined && { body: JSON.stringify(json) }),
+    ...(form && { body: new URLSearchParams(form) })
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text.slice(0, 500)}`)
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+/** The ids of the keys that a provider publishes. */
+export async function keyIds(jwksUri: string): Promise<string> {
+  const { keys } = (await administer('GET', jwksUri)) as { keys: readonly { kid: string }[] }
+  return keys.map(({ kid }) => kid).join(' ')
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal)
+  } catch {
+    // It has ended.
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(5000) })
+    await response.body?.cancel()
+    return response.status === 200
+  } catch {
+    return false
+  }
+}
