@@ -38,7 +38,7 @@ test('a Markdown text without the markers is not taken for the README', t => {
 })
 
 test('there is a sample for every situation', t => {
-  t.deepEqual(samples.toSorted(), ['dual.yaml', 'full.yaml', 'minimal.yaml', 'single.yaml'])
+  t.deepEqual(samples.toSorted(), ['dual.yaml', 'full.yaml', 'issuer.yaml', 'minimal.yaml', 'single.yaml'])
 })
 
 for (const sample of samples) {
@@ -49,7 +49,8 @@ for (const sample of samples) {
     const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID }
     const { config, warnings } = await loadConfig({ configFile, env, cwd: await tempFolder(t) })
     t.deepEqual(warnings, [])
-    if (sample !== 'full.yaml' && sample !== 'minimal.yaml') t.is(`${config.mode}.yaml`, sample)
+    if (sample === 'dual.yaml' || sample === 'single.yaml') t.is(`${config.mode}.yaml`, sample)
+    if (sample === 'issuer.yaml') t.is(config.platform.issuer, 'https://login.example.com/tenant')
   })
 
   test(`the sample ${sample} is refused while its placeholder stands`, async t => {

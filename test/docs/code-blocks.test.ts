@@ -23,11 +23,24 @@ import { startUpstream } from '../helpers/upstream.js'
 const paths = ['README.md', ...filesBelow('docs').filter(path => path.endsWith('.md'))]
 const blocks = paths.flatMap(path => fencedBlocks(readText(path)).map(block => ({ path, ...block })))
 
-type Kind = 'image' | 'shell' | 'variables' | 'settings' | 'module' | 'program' | 'page' | 'redis'
+type Kind =
+  | 'image'
+  | 'shell'
+  | 'variables'
+  | 'settings'
+  | 'module'
+  | 'program'
+  | 'page'
+  | 'redis'
+  | 'findings'
+  | 'provider'
 
 function kindOf({ language, text }: { language: string; text: string }): Kind | undefined {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
+  // Settings of an identity provider. test/providers/ starts each of them with the same ones.
+  if (language === 'python' || (language === 'yaml' && text.startsWith('staticClients:'))) return 'provider'
   if (language === 'yaml') return 'settings'
+  if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'
   if (language === '' && /^(ACL SETUSER|maxmemory) /.test(text)) return 'redis'
   if (language === 'dockerfile') return 'image'
   if (language !== 'js') return undefined
@@ -55,8 +68,8 @@ const commandLines = blocksOf('shell').flatMap(({ path, text }) =>
 )
 const own = /^npx platform-auth-server\b/
 const npm = /^npm (run [\w:]+|test|ci)\b/
-// These need Docker, a cluster or systemd. test/deploy/ and test/rehearsal/ try the files that they speak of.
-const elsewhere = /^(docker|kubectl|cd|env|nginx) /
+// These need Docker, a cluster, systemd or Hydra. test/deploy/ and test/rehearsal/ try the files that they speak of.
+const elsewhere = /^(docker|kubectl|cd|env|nginx|hydra) /
 
 test('every line of a shell block is run here, or needs a machine of another kind', t => {
   const lines = commandLines.map(({ text }) => text).filter(text => text !== '')
@@ -110,6 +123,20 @@ for (const block of blocksOf('settings')) {
     const pages = { 'dist/index.html': '', 'dist/assets/app.js': '' }
     const { warnings } = await load(t, { files: { ...pages, 'platform-auth-server.config.yaml': block.text } })
     t.deepEqual(warnings, [])
+  })
+}
+
+const sourcesOfCheck = filesBelow('src/cli/check').map(readText).join('\n')
+
+for (const block of blocksOf('findings')) {
+  test(`check prints lines like these: ${title(block)}`, t => {
+    for (const line of linesOf(block.text)) {
+      const [, status = '', check = '', start = ''] = /^(.{9})(.{11})(\S+ \S+ \S+)/.exec(line) ?? []
+      t.regex(status, /^(ok|warning|failed) +$/, line)
+      t.regex(sourcesOfCheck, new RegExp(`'${check.trim()}'`), line)
+      // Names of providers are filled in.
+      t.true(sourcesOfCheck.includes(start.replace(/^Keycloak .*/, 'Keycloak')), line)
+    }
   })
 }
 

@@ -15,12 +15,13 @@ const wanted = [
   /^bin\/platform-auth-server\.js$/,
   /^dist\/([\w-]+\/)*[\w-]+\.(js|d\.ts)$/,
   /^wwwroot\/[\w-]+\.(html|css|js)$/,
-  /^config\/(minimal|single|dual|full)\.yaml$/,
+  /^config\/(minimal|single|dual|issuer|full)\.yaml$/,
   /^config\/schema\.json$/,
   /^deploy\/(Dockerfile|compose\.yaml|platform-auth-server@\.service)$/,
   /^deploy\/(kubernetes|monitoring)\/[\w-]+\.(yaml|json)$/,
   /^deploy\/proxy\/(nginx\.conf|Caddyfile|traefik\.yaml)$/,
   /^docs\/[\w-]+\.(md|yaml|png)$/,
+  /^docs\/providers\/[\w-]+\.md$/,
   /^examples\/[\w-]+\.js$/,
   /^examples\/viewer-without-token\/(platform-auth-server\.config\.yaml|wwwroot\/index\.html)$/
 ]
