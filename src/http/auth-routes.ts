@@ -1,7 +1,6 @@
 /** The routes under `/api/auth`, with the headers that all of them share and the layers in front of each. */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
-import compose from 'koa-compose'
 import { HttpError, methodNotAllowed } from './errors.js'
 import { navigationOnly, noForeignSubresource, noPrefetch, sameOriginOnly } from './fetch-metadata.js'
 import { token } from './token.js'
@@ -28,16 +27,14 @@ export function authRoutes(layers: AuthLayers): Middleware {
   router.get('/profile', sameOriginOnly, session, requireTokens, profile)
   if (offersPublicToken) router.get('/token', sameOriginOnly, session, requireTokens, token)
   else router.get('/token', noPublicToken)
-  // None of these paths has a parameter, so each route is looked up by its path. The router would try the pattern of every
-  // route at every request. Its type asks for `params`, which nothing here reads.
-  const routes = new Map(router.stack.map(({ path, stack }) => [path, compose(stack) as unknown as Middleware]))
+  // The type of the router's middleware requires fields of the context that this middleware adds itself.
+  const routes = router.routes() as unknown as Middleware
 
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
     if (ctx.method !== 'GET') throw methodNotAllowed('GET')
-    const route = routes.get(ctx.path)
-    return route ? route(ctx, next) : next()
+    return routes(ctx, next)
   }
 }
 
