@@ -16,6 +16,7 @@ import { login } from './http/login.js'
 import { logout } from './http/logout.js'
 import { measure } from './http/measure.js'
 import { profile } from './http/profile.js'
+import { programSession } from './http/program-session.js'
 import { skipProxiedFolders } from './http/proxied-folders.js'
 import { originForm } from './http/request-target.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/require-tokens.js'
@@ -37,15 +38,16 @@ export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {
 export function assemble(services: Services, isDraining: () => boolean): Koa {
   const { config } = services
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
-  const sessionLayer = session(app, services)
+  const sessionLayer = session(services)
   const tokensLayer = requireTokensOf(services)
+  const programSessionLayer = programSession(app, services)
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot)
   gates.set(app, (ctx, next) => {
     // Whatever a handler answers with somebody's tokens is that person's alone; it may say otherwise.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
-    return sessionLayer(ctx, () => tokensLayer(ctx, next))
+    return sessionLayer(ctx, () => tokensLayer(ctx, () => programSessionLayer(ctx, next)))
   })
 
   app.use(originForm)

@@ -78,10 +78,12 @@ export function callback(parts: CallbackParts): Middleware {
       live && (exchange.kind === 'used' || (exchange.kind === 'repeated' && !isOlder(live, exchange.record)))
     if (!stays) {
       if (exchange.kind === 'used') throw badLogin('This login has been used already.')
-      await writeSession(ctx, exchange.record).catch((error: unknown) => {
+      try {
+        writeSession(ctx, exchange.record)
+      } catch (error) {
         abandon(idp, exchange.record.fields.refresh_token as string)
         throw error
-      })
+      }
       // Neither a copy of the replaced cookie nor a late response to it may bring the replaced session back.
       if (live && live.id !== exchange.record.id) await markLoggedOut(coordination, live.id, maxAgeSeconds * 1000)
       writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: now() })

@@ -43,7 +43,7 @@ export function logout(parts: LogoutParts): Middleware {
       await markLoggedOut(coordination, record.id, config.session.maxAgeSeconds * 1000)
       if (config.logout === 'revoke') void background.add(revoke(ctx, record))
     }
-    await removeSession(ctx)
+    removeSession(ctx)
     clearLoginCookie(ctx, cookies)
     requestLog(ctx).info({ event: 'logout', had_session: record !== undefined }, 'logout')
     redirect(ctx, config.logout === 'idp' ? await wayOut(ctx, record) : homePath)

@@ -3,6 +3,7 @@ import { isLoggedOutHere } from '../auth/logout-marks.js'
 import type { Refreshes } from '../auth/refresh.js'
 import type { Coordination } from '../coordination/coordination.js'
 import type { Mode, Tokens } from '../modes/mode.js'
+import { withOwnFields } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import { type CookieNames, withholdCookies } from './cookies.js'
 import { BusyError } from './errors.js'
@@ -38,7 +39,7 @@ export function requireTokens(parts: RequireTokensParts): Middleware {
     const current = await refreshes.current(record, () => requestLog(ctx))
     if (current.kind === 'loggedOut') return unauthorized(ctx)
     if (current.kind === 'ended') {
-      await removeSession(ctx)
+      removeSession(ctx)
       // The session cookie is missing from now on because we removed it. That must not look like a browser without cookies.
       const loginCookie = readLoginCookie(ctx, cookies)
       if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
@@ -47,7 +48,10 @@ export function requireTokens(parts: RequireTokensParts): Middleware {
     const isRefreshed = current.record !== record
     // A kept result may come from another login that has the same refresh token, or from a version that did not store the
     // moment of login. Neither may extend this session's absolute age.
-    if (isRefreshed) await writeSession(ctx, { ...current.record, loggedInAt: record.loggedInAt })
+    if (isRefreshed) {
+      const fields = withOwnFields(current.record.fields, record.fields)
+      writeSession(ctx, { ...current.record, loggedInAt: record.loggedInAt, fields })
+    }
     if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
     ctx.state.tokens = mode.tokens(current.record.fields, now())
     if (!isRefreshed) return next()

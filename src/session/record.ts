@@ -37,3 +37,23 @@ export interface SessionRecord {
   /** Carried through every refresh. Absent where `openid` was not among the scopes of the login. */
   readonly identity?: Identity | undefined
 }
+
+const TOKEN_FIELDS: readonly string[] = [
+  'token',
+  'public_token',
+  'internal_token',
+  'refresh_token',
+  'expires_at'
+] satisfies (keyof SessionFields)[]
+
+/**
+ * The contract's fields of `tokens`, and beside them the fields that a program keeps in `stored`. Names that begin with an
+ * underscore belong to this server and to koa-session.
+ */
+export function withOwnFields(tokens: SessionFields, stored: object): SessionFields {
+  const isOwn = (name: string) => !TOKEN_FIELDS.includes(name) && !name.startsWith('_')
+  return Object.fromEntries([
+    ...Object.entries(stored).filter(([name]) => isOwn(name)),
+    ...Object.entries(tokens).filter(([name]) => TOKEN_FIELDS.includes(name))
+  ])
+}

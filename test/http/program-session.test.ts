@@ -1,0 +1,253 @@
+// ctx.session in the routes of a program, which koa-session serves.
+import test, { type ExecutionContext } from 'ava'
+import type { Context } from 'koa'
+import { requireTokens } from '#src/app.js'
+import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
+import { modes, openedFields, sessionCookies, sessionCookiesSet } from './support.js'
+
+type Handler = (ctx: Context) => unknown
+
+const add: Handler = ctx => {
+  ctx.session.cart ??= []
+  ctx.session.cart.push(ctx.query.item)
+}
+const shop: Readonly<Record<string, Handler>> = {
+  '/add': add,
+  '/cart': ctx => {
+    ctx.body = ctx.session.cart ?? []
+  }
+}
+
+/** Somebody is signed in at a server whose program has these handlers behind requireTokens, one for each path. */
+async function startProgram(
+  t: ExecutionContext,
+  handlers: Readonly<Record<string, Handler>> = {},
+  options: TestServerOptions = {}
+) {
+  const server = await startTestServer(t, {
+    ...options,
+    parts: {
+      extend(app) {
+        app.use(requireTokens)
+        app.use(async ctx => {
+          ctx.body = 'done'
+          await { ...shop, ...handlers }[ctx.path]?.(ctx)
+        })
+      }
+    }
+  })
+  await signIn(server.browser)
+  return server
+}
+
+/** A handler that adds to the cart and then waits until the test opens it. */
+function slowly() {
+  let arrive = () => {}
+  let open = () => {}
+  const arrived = new Promise<void>(resolve => {
+    arrive = resolve
+  })
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  const handler: Handler = async ctx => {
+    add(ctx)
+    arrive()
+    await opened
+  }
+  return { handler, arrived, open }
+}
+
+for (const mode of modes) {
+  test(`${mode}: a change of ctx.session is saved and outlives refreshes`, async t => {
+    const { browser, clock, idp } = await startProgram(t, {}, { mode })
+    t.is(sessionCookiesSet(await browser.fetch('/add?item=a')).length, 1)
+    clock.advanceSeconds(3600)
+    t.is(sessionCookiesSet(await browser.fetch('/add?item=b')).length, 1, 'refreshed and changed in one response')
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    const cart = await browser.fetch('/cart')
+    t.deepEqual(cart.json(), ['a', 'b'])
+    t.deepEqual(cart.setCookies, [], 'a handler that changes nothing sets no cookie')
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a change that is saved late keeps the tokens that another request has refreshed`, async t => {
+    const { handler, arrived, open } = slowly()
+    const server = await startProgram(t, { '/slow': handler }, { mode })
+    const { browser, clock, idp } = server
+    clock.advanceSeconds(3599)
+    const late = browser.fetch('/slow?item=a')
+    await arrived
+    clock.advanceSeconds(30)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200, 'the browser has the new tokens')
+    const refreshed = openedFields(browser, server)
+    open()
+    t.is(sessionCookiesSet(await late).length, 1)
+    t.deepEqual(openedFields(browser, server), { ...refreshed, cart: ['a'] } as typeof refreshed)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a change is not saved once the result of a refresh may have been forgotten`, async t => {
+    const { handler, arrived, open } = slowly()
+    const server = await startProgram(t, { '/slow': handler }, { mode })
+    const { browser, clock, logs } = server
+    clock.advanceSeconds(3599)
+    const late = browser.fetch('/slow?item=a')
+    await arrived
+    clock.advanceSeconds(2)
+    await browser.fetch('/api/auth/profile')
+    await browser.fetch('/api/auth/profile')
+    const refreshed = openedFields(browser, server)
+    clock.advanceSeconds(61)
+    open()
+    t.deepEqual((await late).setCookies, [])
+    t.deepEqual(openedFields(browser, server), refreshed)
+    t.like(
+      logs.find(({ event }) => event === 'session_not_saved'),
+      { level: 40, reason: 'request_too_long' }
+    )
+  })
+}
+
+test('a program cannot change the tokens or the age of a session', async t => {
+  const server = await startProgram(t, {
+    '/tokens': ctx => {
+      Object.assign(ctx.session, { refresh_token: 'old', expires_at: 1, own: true })
+      ctx.session.maxAge = 1
+    },
+    '/other': ctx => {
+      ctx.session = { other: true }
+    }
+  })
+  const { browser } = server
+  const before = openedFields(browser, server)
+  const { setCookies } = await browser.fetch('/tokens')
+  t.deepEqual(
+    setCookies.map(({ attributes }) => attributes['max-age']),
+    ['86400']
+  )
+  t.deepEqual(openedFields(browser, server), { ...before, own: true } as typeof before)
+  await browser.fetch('/other')
+  t.deepEqual(openedFields(browser, server), { ...before, other: true } as typeof before)
+})
+
+test('a change that is not saved is gone, although the opened cookie is remembered', async t => {
+  const { browser } = await startProgram(t)
+  await browser.fetch('/add?item=a')
+  const old = browser.clone()
+  for (const item of ['b', 'c', 'd']) await old.clone().fetch(`/add?item=${item}`)
+  t.deepEqual((await old.fetch('/cart')).json(), ['a'])
+})
+
+test('a change is saved although the handler fails after it', async t => {
+  const { browser, clock } = await startProgram(t, {
+    '/fail': ctx => {
+      add(ctx)
+      throw new Error('the shop is closed')
+    }
+  })
+  clock.advanceSeconds(3600)
+  const failed = await browser.fetch('/fail?item=a')
+  t.is(failed.statusCode, 500)
+  t.is(sessionCookiesSet(failed).length, 1)
+  t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
+})
+
+test('a change that does not fit the cookies is an error, and refreshed tokens still reach the browser', async t => {
+  const server = await startProgram(t, {
+    '/large': ctx => {
+      ctx.session.large = Array.from({ length: 20_000 }, () => String.fromCharCode(33 + Math.random() * 90)).join('')
+    }
+  })
+  const { browser, clock, idp } = server
+  clock.advanceSeconds(3600)
+  const response = await browser.fetch('/large')
+  t.deepEqual([response.statusCode, response.json().error], [500, 'session_too_large'])
+  t.is(openedFields(browser, server).refresh_token, idp.issued.refreshTokens.at(-1)?.value)
+})
+
+test('a logout while a handler runs is not undone by its change', async t => {
+  const { handler, arrived, open } = slowly()
+  const { browser } = await startProgram(t, { '/slow': handler })
+  const late = browser.fetch('/slow?item=a')
+  await arrived
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+  open()
+  t.deepEqual((await late).setCookies, [])
+  t.deepEqual(sessionCookies(browser), [])
+})
+
+for (const callbackUrl of ['http://localhost:8080/api/auth/callback', 'https://app.example/api/auth/callback']) {
+  test(`null in ctx.session takes the cookies back, each once, at ${callbackUrl}`, async t => {
+    const options: TestServerOptions = { mode: 'dual', overrides: { platform: { callbackUrl } } }
+    const handlers: Readonly<Record<string, Handler>> = {
+      '/forget': ctx => {
+        ctx.session = null
+      }
+    }
+    const { browser, idp, clock } = await startProgram(t, handlers, options)
+    idp.settings.accessTokenLength = 3000
+    clock.advanceSeconds(3600)
+    await browser.fetch('/cart')
+    t.is(sessionCookies(browser).length, 2)
+    const { setCookies } = await browser.fetch('/forget')
+    t.is(new Set(setCookies.map(({ name }) => name)).size, setCookies.length)
+    t.deepEqual(sessionCookies(browser), [])
+    t.is((await browser.fetch('/cart')).statusCode, 401)
+  })
+}
+
+test('a session that a program makes anew keeps the login', async t => {
+  const server = await startProgram(t, { '/anew': ctx => ctx.session.regenerate() })
+  const { browser } = server
+  const before = openedFields(browser, server)
+  t.is(sessionCookiesSet(await browser.fetch('/anew')).length, 1)
+  t.deepEqual(openedFields(browser, server), before)
+})
+
+test('a second requireTokens in the chain keeps what the handlers before it changed', async t => {
+  const { browser, clock, idp } = await startTestServer(t, {
+    parts: {
+      extend(app) {
+        app.use(requireTokens)
+        app.use(async (ctx, next) => {
+          if (ctx.path === '/add') add(ctx)
+          await next()
+        })
+        app.use(requireTokens)
+        app.use(ctx => {
+          ctx.body = ctx.session?.cart ?? []
+        })
+      }
+    }
+  })
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const added = await browser.fetch('/add?item=a')
+  t.deepEqual(added.json(), ['a'])
+  t.is(sessionCookiesSet(added).length, 1)
+  t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('a route without requireTokens cannot replace the session of somebody who is signed in', async t => {
+  const server = await startTestServer(t, {
+    parts: {
+      extend(app) {
+        app.use(async ctx => {
+          const session = ctx.session as unknown as { cart: string[]; save(): Promise<void> }
+          session.cart = ['a']
+          await session.save()
+        })
+      }
+    }
+  })
+  const { browser } = server
+  await signIn(browser)
+  const before = openedFields(browser, server)
+  const { statusCode, setCookies } = await browser.fetch('/own')
+  t.deepEqual([statusCode, setCookies], [500, []])
+  t.deepEqual(openedFields(browser, server), before)
+})
