@@ -5,12 +5,8 @@ import type { Terminal } from './terminal.js'
 /** What a command is given. */
 export interface Invocation {
   readonly terminal: Terminal
-  /** All there is to ask for. */
-  readonly commands: readonly CommandEntry[]
   readonly flags: Flags
   readonly configFile: string | undefined
-  /** Arguments after the command's name. */
-  readonly args: readonly string[]
   /** Options that are no settings, by their name in camel case. */
   readonly options: Readonly<Record<string, unknown>>
 }
@@ -21,8 +17,6 @@ export type Command = (invocation: Invocation) => Promise<number>
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  /** As commander writes them, with the words a shell may offer. */
-  readonly argument?: { readonly syntax: string; readonly choices: readonly string[] }
   readonly options?: readonly { readonly flags: string; readonly summary: string }[]
   /** The flags of the settings are in its help, too. */
   readonly takesSettings?: true

@@ -12,7 +12,6 @@ export interface CommandLineOption {
   readonly summary: string
   /** What else to know in `--help`: the variable, the default. */
   readonly note?: string
-  readonly choices?: readonly string[] | undefined
   /** May be given more than once. */
   readonly isRepeatable?: boolean
   /** The setting it gives. */
@@ -48,8 +47,8 @@ export function settingOptions(): CommandLineOption[] {
     if (flag === undefined) return []
     const summary = summaryOf(flag, settingOf(key).summary)
     const note = `${env}, ${value === required ? 'required' : `default ${defaultText(key)}`}`
-    const { choices, isRepeatable = false } = type
-    const option = { flags: flag, group: groupOf(key), summary, note, choices, isRepeatable, key }
+    const { isRepeatable = false } = type
+    const option = { flags: flag, group: groupOf(key), summary, note, isRepeatable, key }
     const opposite = oppositeOf(flag)
     return opposite === undefined ? [option] : [option, { ...option, flags: opposite, hidden: true }]
   })

@@ -34,25 +34,24 @@ export function createProgram(
     .addHelpText('after', () => epilogue(helpColumns(terminal)))
   for (const option of options) program.addOption(toCommander(option))
 
-  const invoke = (entry: CommandEntry, args: readonly string[], own: Record<string, unknown>) => {
+  const invoke = (entry: CommandEntry, own: Record<string, unknown>) => {
     const { config, ...given } = givenOptions(program)
     const configFile = typeof config === 'string' ? config : undefined
     const flags = settingsAmong(given, options)
-    return run(entry, { terminal, commands, flags, configFile, args, options: { ...given, ...own } })
+    return run(entry, { terminal, flags, configFile, options: { ...given, ...own } })
   }
   const names = [...commands.map(command => command.name), 'help']
   program.action(async (_options, { args: [word] }: Commander) => {
     if (word !== undefined) throw isPath(word) ? pathWithoutFlag(word) : unknownWord('command', word, names)
-    await invoke(defaultCommand, [], {})
+    await invoke(defaultCommand, {})
   })
   for (const entry of commands) {
     const command = program.command(entry.name).description(entry.summary).allowExcessArguments()
-    if (entry.argument) command.argument(entry.argument.syntax)
     if (entry.takesSettings) command.configureHelp({ showGlobalOptions: true })
     for (const option of entry.options ?? []) command.option(option.flags, option.summary)
     command.action(() => {
       refuseExcess(entry, command.args)
-      return invoke(entry, command.args, command.opts())
+      return invoke(entry, command.opts())
     })
   }
   const help = program.command('help [command]').description('Print the help of a command.').allowExcessArguments(false)
@@ -64,15 +63,13 @@ export function createProgram(
   return program
 }
 
-/** @throws {UsageError} when there are more words than the command takes */
-function refuseExcess({ name, argument }: CommandEntry, args: readonly string[]): void {
-  const taken = argument === undefined ? 0 : 1
-  const excess = args[taken]
+/** @throws {UsageError} if words follow the command, because no command takes any */
+function refuseExcess({ name }: CommandEntry, [excess]: readonly string[]): void {
   if (excess === undefined) return
   if (name === defaultCommand.name && isPath(excess)) throw pathWithoutFlag(excess)
   // Whatever follows an equals sign may be a secret.
   const [shown = ''] = excess.split('=', 1)
-  throw new UsageError(`${name} takes ${taken === 0 ? 'only flags' : 'one word'}; ${shown} is too much.`)
+  throw new UsageError(`${name} takes only flags; ${shown} is too much.`)
 }
 
 function isPath(word: string): boolean {

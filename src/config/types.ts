@@ -10,8 +10,6 @@ export interface ValueType<Value> {
   /** Completes "allowed: ...". */
   readonly allowed: string
   readonly json: JsonSchema
-  /** The words a shell may offer. */
-  readonly choices?: readonly string[]
   /**
    * A flag's or variable's text as what a file would hold. Text that cannot be one stays text, and the schema refuses
    * it.
@@ -36,7 +34,6 @@ export function oneOf<const Options extends readonly [string, string, ...string[
   return {
     allowed: `${options.slice(0, -1).join(', ')} or ${options.at(-1)}`,
     json: { enum: options },
-    choices: options,
     fromText: asText,
     schema: v => v.picklist(options)
   }
@@ -45,7 +42,6 @@ export function oneOf<const Options extends readonly [string, string, ...string[
 export const yesOrNo: ValueType<boolean> = {
   allowed: 'true or false',
   json: { type: 'boolean' },
-  choices: ['true', 'false'],
   fromText: text => words.get(text.toLowerCase()) ?? text,
   schema: v => v.boolean()
 }

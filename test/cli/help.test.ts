@@ -118,7 +118,6 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['help', 'check', 'config'], /^too many arguments/],
   [['secret', 'extra'], /^secret takes only flags; extra is too much\.\n$/],
   [['secret', 'PASSWORD=TopSecret'], /^secret takes only flags; PASSWORD is too much\.\n$/],
-  [['completion', 'bash', 'zsh'], /^completion takes one word; zsh is too much\.\n$/],
   [['start', './wwwroot'], /^A folder of pages is named by a flag: --wwwroot \.\/wwwroot\n$/],
   [['./wwwroot'], /^A folder of pages is named by a flag: --wwwroot \.\/wwwroot\n$/],
   [['--port'], /^--port needs a value: a port number from 0 to 65535\.\n$/],
@@ -164,7 +163,8 @@ test('every flag of the table reaches its setting', async t => {
     if (texts[key] !== undefined) return [texts[key]]
     if (flag.endsWith('<file>')) return ['file.txt']
     if (flag.endsWith('<folder>')) return ['wwwroot']
-    return [type.choices?.at(-1) ?? (Array.isArray(value) ? value.join(' ') : String(value))]
+    if (Array.isArray(type.json.enum)) return [String(type.json.enum.at(-1))]
+    return [Array.isArray(value) ? value.join(' ') : String(value)]
   }
   const withFlag = settingKeys.filter(key => settingOf(key).flag)
   const args = withFlag.flatMap(key => [flagName(settingOf(key).flag ?? ''), ...textOf(key)])

@@ -125,7 +125,7 @@ testWhere(
     const full = openSync(FULL, 'w')
     t.teardown(() => closeSync(full))
     const cwd = await tempFolder(t)
-    for (const args of [['secret'], ['config', '--json'], ['completion', 'bash'], ['init']]) {
+    for (const args of [['secret'], ['config', '--json'], ['init']]) {
       const { status, stderr } = spawnSync(process.execPath, [program, ...args], {
         cwd,
         env: {},

@@ -37,11 +37,5 @@ export const commands: readonly CommandEntry[] = [
     name: 'secret',
     summary: 'Print a new session secret.',
     load: async () => (await import('./secret.js')).secret
-  },
-  {
-    name: 'completion',
-    summary: 'Print what makes a shell complete commands and flags.',
-    argument: { syntax: '<shell>', choices: ['bash', 'zsh'] },
-    load: async () => (await import('./completion.js')).completion
   }
 ]
