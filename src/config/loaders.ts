@@ -1,35 +1,49 @@
-import { readFile } from 'node:fs/promises'
-import { extname } from 'node:path'
+import { parse } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { Loader, Loaders } from 'cosmiconfig'
 import { quote } from './quote.js'
 import { errorCode, whyUnreadable } from './read-file.js'
 
-// Turns a settings file into an object (YAML by cosmiconfig's parser), or says why that fails. A reason names the line and
-// never quotes it, because the line may hold a secret. Parsers do quote it.
+// The loaders that cosmiconfig is given, and the reason why a file gave no settings. A reason may name the line but never
+// quotes it, because the line may hold a secret. The messages of parsers do quote it.
 
-type Loader = (path: string, text: string) => unknown
-
-const loaders: Readonly<Record<string, Loader>> = {
-  '': loadYaml,
-  '.yaml': loadYaml,
-  '.yml': loadYaml,
-  '.json': loadJson,
-  '.js': loadScript,
-  '.mjs': loadScript,
-  '.cjs': loadScript
+/** @param loadYaml cosmiconfig's own loader for YAML */
+export function createLoaders(loadYaml: Loader): Loaders {
+  const kinds: Readonly<Record<string, Loader>> = {
+    noExt: loadYaml,
+    '.yaml': loadYaml,
+    '.yml': loadYaml,
+    '.json': loadJson,
+    '.js': loadScript,
+    '.mjs': loadScript,
+    '.cjs': loadScript,
+    // Not cosmiconfig's own loader for TypeScript, which needs the compiler.
+    '.ts': refuseKind,
+    default: refuseKind
+  }
+  return Object.fromEntries(Object.entries(kinds).map(([kind, load]) => [kind, explained(load)]))
 }
 
-/** The content of the file, unchecked, or undefined for an empty file. Everything it throws is for `whyUnusable`. */
-export async function loadFile(path: string): Promise<unknown> {
-  const text = await readFile(path, 'utf8')
-  if (text.trim() === '') return undefined
-  const load = loaders[extname(path)] ?? refuseKind
-  return load(path, text)
+/**
+ * A loader whose errors are for people. They have no error code: cosmiconfig passes over a file when its error has one of
+ * some codes, and a script that misses a file of its own throws such an error.
+ */
+function explained(load: Loader): Loader {
+  return async function loadExplained(path, text) {
+    try {
+      // cosmiconfig takes null for a file that is not there.
+      return (await load(path, text)) ?? undefined
+    } catch (error) {
+      throw new Unusable(whyUnusable(error, path))
+    }
+  }
 }
 
 /** The reason a file gave no settings, fit to be shown. */
 export function whyUnusable(error: unknown, path: string): string {
   if (error instanceof Unusable) return error.message
+  // cosmiconfig's own loader, which reads its meta configuration, quotes the file.
+  if (error instanceof Error && error.name === 'JSONError') return notJson
   if (isYamlError(error)) {
     // From a quotation mark, a colon or a tag on, js-yaml's reasons repeat the text of the file.
     const reason = error.reason.replace(/\s*["'!<:].*$/s, '')
@@ -57,19 +71,19 @@ const errorsOfTheLanguage = new Set([
 
 class Unusable extends Error {}
 
-// cosmiconfig's parser, and no more of it: `cosmiconfig()` begins with a search for settings of its own, and reads or runs
-// a package.yaml or .config/config.js of the working directory that is none of ours.
-async function loadYaml(path: string, text: string): Promise<unknown> {
-  const { defaultLoaders } = await import('cosmiconfig')
-  return defaultLoaders['.yaml'](path, text)
-}
+const notJson = 'is not valid JSON'
 
-function loadJson(_path: string, text: string): unknown {
+function loadJson(path: string, text: string): unknown {
+  const isPackage = parse(path).name === 'package'
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''))
-  } catch (error) {
+    const content: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+    // cosmiconfig looks up our key in it, which fails in null.
+    return isPackage ? (content ?? {}) : content
+  } catch {
+    // A package.json is there for npm, and npm complains about it.
+    if (isPackage) return {}
     if (isJson(withoutComments(text))) throw new Unusable('holds comments, which JSON has not; YAML has them (.yaml)')
-    throw new Unusable(`is not valid JSON${jsonErrorLine(error, text)}`)
+    throw new Unusable(notJson)
   }
 }
 
@@ -90,24 +104,8 @@ function withoutComments(text: string): string {
   )
 }
 
-/** V8 names a position, or else quotes ten characters to either side of it, fewer where the text ends. */
-function jsonErrorLine(error: unknown, text: string): string {
-  const message = messageOf(error)
-  const position = / at position (\d+)/.exec(message)?.[1]
-  if (position !== undefined) return ` at line ${lineAt(text, Number(position))}`
-  const [, token = '', before, quoted = '', after] =
-    /^Unexpected token '(.+)', (\.\.\.)?"(.*)"(\.\.\.)? is not valid JSON$/su.exec(message) ?? []
-  if (token === '') return ''
-  const offset = before ? 10 : after ? quoted.length - 10 : quoted.indexOf(token)
-  return ` near line ${lineAt(text, text.indexOf(quoted) + offset)}`
-}
-
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : ''
-}
-
-function lineAt(text: string, position: number): number {
-  return text.slice(0, position).split('\n').length
 }
 
 async function loadScript(path: string): Promise<unknown> {

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { searchPlaces } from '#src/config/file.js'
 import { loadConfig } from '#src/config/load.js'
 import { defaultCommand } from '../helpers/program.js'
@@ -153,13 +152,13 @@ const broken = [
     text: 'secret: hunter2\n---\nport: 1',
     says: /^is not valid YAML: expected a single document in the stream, but found more$/
   },
-  { name: 'e.json', text: '{\n"secret": hunter2 }', says: /^is not valid JSON near line 2$/ },
-  { name: 'f.json', text: '{"secret": "hunter2",}', says: /^is not valid JSON at line 1$/ },
-  { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON/ },
+  { name: 'e.json', text: '{\n"secret": hunter2 }', says: /^is not valid JSON$/ },
+  { name: 'f.json', text: '{"secret": "hunter2",}', says: /^is not valid JSON$/ },
+  { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON$/ },
   { name: 'g1.json', text: '// hunter2\n{}\n', says: /^holds comments, which JSON has not; YAML has them \(\.yaml\)$/ },
   { name: 'g2.json', text: '{ "a": "//", /* hunter2\n */ "port": 9000 }', says: /^holds comments/ },
-  { name: 'g4.json', text: '// hunter2\n{ "port": hunter2 }', says: /^is not valid JSON near line 1$/ },
-  { name: 'g3.json', text: '{\n"port": 9000,\n"secret":\nhunter2 }', says: /^is not valid JSON near line 4$/ },
+  { name: 'g4.json', text: '// hunter2\n{ "port": hunter2 }', says: /^is not valid JSON$/ },
+  { name: 'g3.json', text: '{\n"port": 9000,\n"secret":\nhunter2 }', says: /^is not valid JSON$/ },
   { name: 'h.mjs', text: '\nexport default { secret: hunter2 }', says: /^cannot be run: ReferenceError at line 2$/ },
   {
     name: 'i.cjs',
@@ -218,23 +217,73 @@ test('a package.json that is named may hold settings, or none', async t => {
   }
 })
 
-// Where cosmiconfig, left to itself, looks for settings of its own: in the working directory of the process.
-const notOurs = {
-  'package.json': '{ broken',
-  'package.yaml': 'broken: "',
-  '.config/config.json': '{ "broken": 1, }',
-  '.config/config.yaml': 'broken: "',
-  '.config/config.js': 'require("node:fs").writeFileSync("executed", "")',
-  '.config/config.mjs': 'import { writeFileSync } from "node:fs"; writeFileSync("executed", "")'
+const found = '{"port":9000}'
+
+test('a script that misses a file of its own is an error, not a file that is passed over', async t => {
+  const files = {
+    '.platform-auth-serverrc.cjs': 'require("node:fs").readFileSync("/not/there")',
+    'platform-auth-server.config.json': found
+  }
+  const [problem] = await problemsOf(t, { files })
+  t.deepEqual(problem, {
+    key: '.platform-auth-serverrc.cjs',
+    origin: 'file .platform-auth-serverrc.cjs',
+    message: 'cannot be read: there is no such file'
+  })
+})
+
+test('a folder under the name of a settings file is passed over', async t => {
+  const files = { '.platform-auth-serverrc.json/inner': '', 'platform-auth-server.config.json': found }
+  t.is((await load(t, { files })).config.port, 9000)
+})
+
+/** What `config --json` prints in a process whose working directory has these files. */
+async function configIn(t: ExecutionContext, files: Record<string, string>, args: readonly string[] = []) {
+  const cwd = await tempFolder(t, files)
+  const { stdout } = await runProgram(['config', '--json', ...args], { cwd, env: enough })
+  return JSON.parse(stdout)
 }
 
-for (const [place, text] of Object.entries(notOurs)) {
-  test(`a file that is not ours is neither read nor run: ${place}`, async t => {
-    const settings = 'platform-auth-server.config.yaml'
-    const cwd = await tempFolder(t, { [place]: text, [settings]: 'port: 9000' })
-    const { stdout } = await runProgram(['config', '--json', '--config', settings], { cwd, env: enough })
-    t.deepEqual(JSON.parse(stdout).settings.port, { value: 9000, origin: `file ${settings}` })
-    t.false(existsSync(join(cwd, 'executed')))
+// The meta configuration of cosmiconfig, which belongs to the working directory of the process.
+test('the meta configuration of cosmiconfig may add places to search', async t => {
+  const meta = '{"cosmiconfig":{"searchPlaces":["settings/{name}.yaml"]}}'
+  const files = { '.config/config.json': meta, 'settings/platform-auth-server.yaml': 'port: 9000' }
+  const { settings } = await configIn(t, files)
+  t.deepEqual(settings.port, { value: 9000, origin: 'file settings/platform-auth-server.yaml' })
+  const own = { ...files, 'platform-auth-server.config.yaml': 'port: 9001' }
+  t.is((await configIn(t, own)).settings.port.value, 9000, 'places of the meta configuration come first')
+})
+
+test('the meta configuration of cosmiconfig may hold the settings', async t => {
+  const { settings } = await configIn(t, { '.config/config.yaml': 'platform-auth-server:\n  port: 9000\n' })
+  t.deepEqual(settings.port, { value: 9000, origin: 'file .config/config.yaml' })
+})
+
+test('a settings file may import another one', async t => {
+  const files = {
+    'platform-auth-server.config.yaml': '$import: base.yaml\nport: 9001\n',
+    'base.yaml': 'port: 9000\nlog: { level: debug }\n'
+  }
+  const { config } = await load(t, { files })
+  t.deepEqual([config.port, config.log.level], [9001, 'debug'])
+  const [problem] = await problemsOf(t, { files: { 'platform-auth-server.config.yaml': '$import: base.yaml' } })
+  t.regex(problem?.message ?? '', /^cannot be read: there is no such file$/)
+})
+
+for (const [place, text, says] of [
+  ['package.json', '{ "hunter2', 'is not valid JSON'],
+  ['.config/config.json', '{ "hunter2": 1, }', 'is not valid JSON'],
+  ['.config/config.yaml', 'hunter2: "', 'is not valid YAML']
+] as const) {
+  test(`a meta configuration that is broken is a sentence that names it: ${place}`, async t => {
+    const cwd = await tempFolder(t, { [place]: text })
+    const { stderr, code } = await t.throwsAsync<Error & { stderr: string; code: number }>(
+      runProgram(['config'], { cwd, env: enough })
+    )
+    t.is(code, 2)
+    t.true(stderr.includes(place), stderr)
+    t.true(stderr.includes(says), stderr)
+    t.notRegex(stderr, /hunter2|^ +at /m)
   })
 }
 
