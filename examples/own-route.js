@@ -1,10 +1,10 @@
 /**
- * One more route beside those of the server: `/api/hubs` asks the platform with the internal token, which itself stays on
- * the server. The file is a module for the command line,
+ * Adds the route `/api/hubs`, which gets a person's hubs from the platform with the internal token. The token itself stays
+ * on the server. The command line can load this file as a module:
  *
  *   npx platform-auth-server --extend own-route.js
  *
- * and a program of its own, which takes the same environment and settings files as the command line:
+ * The file is also a program of its own, which reads the same environment and settings files as the command line:
  *
  *   node own-route.js
  */
@@ -13,7 +13,7 @@ import { loadConfig, startServer } from 'platform-auth-server'
 
 const HUBS = 'https://developer.api.autodesk.com/project/v1/hubs'
 
-/** Adds the route after those of the server. */
+/** Adds the route after the routes of the server. */
 export default function addHubs(app, { requireTokens, Router }, hubsUrl = HUBS) {
   const router = new Router()
   router.get('/api/hubs', requireTokens, hubs)
@@ -29,18 +29,18 @@ export default function addHubs(app, { requireTokens, Router }, hubsUrl = HUBS) 
   }
 }
 
-if (isStartedItself()) {
+if (isMainModule()) {
   await run().catch(error => {
-    // The message lists wrong settings, or says why the server could not listen.
+    // The message lists the invalid settings, or says why the server could not listen.
     process.stderr.write(`${error.message}\n`)
     process.exitCode = 1
   })
 }
 
-/** False when another module imports this one. The path of the command line may be a link, or lack the extension. */
-function isStartedItself() {
-  const [, started = ''] = process.argv
-  return [started, `${started}.js`].some(path => existsSync(path) && realpathSync(path) === import.meta.filename)
+/** Returns false when another module imports this one. The path may be a link, or lack the extension. */
+function isMainModule() {
+  const [, script = ''] = process.argv
+  return [script, `${script}.js`].some(path => existsSync(path) && realpathSync(path) === import.meta.filename)
 }
 
 async function run() {
@@ -50,7 +50,7 @@ async function run() {
 
   // The server finishes the requests under way. Then the process ends, because it has nothing left to do.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => server.close())
-  // Rotated secrets are read again. If the settings have become invalid, nothing changes.
+  // SIGHUP reads rotated secrets again. If the settings have become invalid, nothing changes.
   process.on('SIGHUP', async () => {
     try {
       server.replaceSecrets((await loadConfig()).config)

@@ -4,24 +4,24 @@ import { spawn, spawnSync } from 'node:child_process'
 const compiler = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']
 const server = ['bin/platform-auth-server.js', '--demo', '--mode', 'dual', ...process.argv.slice(2)]
 
-// The server needs a whole dist/ at its first start. If there are errors now, it starts once they are corrected.
+// The server needs a complete dist/ at its first start. If there are errors now, it starts after they are corrected.
 spawnSync(process.execPath, compiler, { stdio: 'inherit' })
 
-// A process group for each, because the compiler is a process that starts another one.
+// Each child gets its own process group, because the compiler starts another process.
 const start = args => spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
 const children = [
   start([...compiler, '--watch', '--preserveWatchOutput']),
-  // Node watches the modules that were loaded, so a change of a page in wwwroot/ restarts nothing and needs no restart.
+  // Node watches the loaded modules only. A changed page in wwwroot/ needs no restart.
   start(['--watch', '--watch-preserve-output', ...server])
 ]
 
-// Node's watch mode loses a signal that comes while it restarts the program, so the signal is repeated.
+// Node's watch mode loses a signal that arrives during a restart of the program, so the signal is repeated.
 function stop() {
   for (const { pid } of children) {
     try {
       process.kill(-pid, 'SIGTERM')
     } catch {
-      // This group has ended.
+      // This process group has already ended.
     }
   }
   setTimeout(stop, 2000).unref()

@@ -1,5 +1,5 @@
-// Writes what is made from the settings table: the reference in README.md, the schema that editors use, and the
-// sample that explains every setting. Run after a build.
+// Generates the reference in README.md, the schema for editors, and the sample of all settings. The source is the
+// settings table in dist/, so run this after a build.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { withReference } from '../dist/config/reference.js'
 import { fullSample } from '../dist/config/sample.js'

@@ -1,4 +1,4 @@
-// Runs the tests on every Node version we support. The registry has each as a package, so nothing has to be installed by hand.
+// Runs the tests on every supported Node version. npx downloads each version as a package.
 import { spawnSync } from 'node:child_process'
 
 const versions = process.argv.length > 2 ? process.argv.slice(2) : ['20', '22', '24', '26']

@@ -5,12 +5,12 @@ import { coloursFor } from './colours.js'
 import type { Terminal } from './terminal.js'
 import { version } from './version.js'
 
-type Started = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
+type ServerAddresses = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
 
-/** Tells a person at a terminal that the server runs: the address to open, and the settings people ask about first. */
+/** Prints the address to open and the most important settings for a person at a terminal. */
 export function announceOnTerminal(
   { mode, wwwroot }: Config,
-  { url, callbackUrl, demoUrl }: Started,
+  { url, callbackUrl, demoUrl }: ServerAddresses,
   terminal: Pick<Terminal, 'stdout' | 'env'>
 ): void {
   const { bold, dim, green, cyan } = coloursFor(terminal)
@@ -25,8 +25,8 @@ export function announceOnTerminal(
   terminal.stdout.write(`\n  ${bold(`platform-auth-server ${version()}`)}\n\n${lines.join('')}\n`)
 }
 
-/** The same as one event of the log. */
-export function announceInLog({ mode }: Config, { url, callbackUrl, demoUrl }: Started, log: Logger): void {
+/** Writes the same facts to the log as one event. */
+export function announceInLog({ mode }: Config, { url, callbackUrl, demoUrl }: ServerAddresses, log: Logger): void {
   const demo = demoUrl === undefined ? {} : { demo: demoUrl }
   log.info({ event: 'server_started', url, mode, callbackUrl, version: version(), ...demo }, 'listening')
 }

@@ -9,7 +9,10 @@ export interface Colours {
   cyan(text: string): string
 }
 
-/** Colours on a terminal, and none in a pipe, on a dumb terminal or with NO_COLOR (https://no-color.org). */
+/**
+ * Returns functions that colour a text for a terminal. They return the text unchanged for a pipe, a dumb terminal and
+ * with NO_COLOR (https://no-color.org).
+ */
 export function coloursFor({ stdout, env }: Pick<Terminal, 'stdout' | 'env'>): Colours {
   const isColoured = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
   const between = (begin: number, end: number) => (text: string) =>

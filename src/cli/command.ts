@@ -2,12 +2,12 @@ import type { Flags } from '../config/flags.js'
 import type { Sources } from '../config/resolve.js'
 import type { Terminal } from './terminal.js'
 
-/** What a command is given. */
+/** The input of a command. */
 export interface Invocation {
   readonly terminal: Terminal
   readonly flags: Flags
   readonly configFile: string | undefined
-  /** Options that are no settings, by their name in camel case. */
+  /** The options that are not settings, by their name in camel case. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
@@ -18,7 +18,7 @@ export interface CommandEntry {
   readonly name: string
   readonly summary: string
   readonly options?: readonly { readonly flags: string; readonly summary: string }[]
-  /** The flags of the settings are in its help, too. */
+  /** True if the command accepts the flags of the settings. Its help lists them. */
   readonly takesSettings?: true
   readonly load: () => Promise<Command>
 }

@@ -3,8 +3,8 @@ import { exitCodes } from './exit-codes.js'
 import type { Terminal } from './terminal.js'
 
 /**
- * An error that nobody caught leaves nobody sure of anything, so the process ends and whoever supervises it starts
- * another: one line that says why, in the log where all else is, and exit code 1. Returns what ends the listening.
+ * Ends the process after an uncaught error, because its state can no longer be trusted. Logs the error first.
+ * Exit code 1 lets a supervisor start a new process. Returns a function that removes the listener.
  */
 export function endOnUncaughtErrors(
   { onUncaught, exit }: Pick<Terminal, 'onUncaught' | 'exit'>,
@@ -13,7 +13,7 @@ export function endOnUncaughtErrors(
   return onUncaught(thrown => {
     try {
       const err = thrown instanceof Error ? thrown : new Error(String(thrown))
-      log.fatal({ event: 'crashed', err }, 'an error that nobody caught')
+      log.fatal({ event: 'crashed', err }, 'the process ends after an uncaught error')
     } finally {
       exit(exitCodes.failed)
     }

@@ -2,14 +2,14 @@ import type { DemoChoices } from '../open-demo.js'
 import type { Invocation } from './command.js'
 import { UsageError } from './errors.js'
 
-/** The choices for a demo on the command line, or undefined when none is wanted. */
+/** Returns the options of the demo, or undefined without `--demo`. Throws UsageError for an invalid value. */
 export function readDemoOptions({ options }: Invocation): DemoChoices | undefined {
   const { demo, demoPort, demoTokenLifetime } = options
   const port = wholeNumber('--demo-port', demoPort, 0, 65_535)
   const tokenLifetimeSeconds = wholeNumber('--demo-token-lifetime', demoTokenLifetime, 1, 86_400)
   if (demo === true) return { port, tokenLifetimeSeconds }
-  if (port !== undefined) throw new UsageError('--demo-port does nothing without --demo.')
-  if (tokenLifetimeSeconds !== undefined) throw new UsageError('--demo-token-lifetime does nothing without --demo.')
+  if (port !== undefined) throw new UsageError('--demo-port needs --demo.')
+  if (tokenLifetimeSeconds !== undefined) throw new UsageError('--demo-token-lifetime needs --demo.')
   return undefined
 }
 

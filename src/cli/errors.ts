@@ -1,11 +1,11 @@
-// What can go wrong on the command line and be said in one sentence. Anything else that is thrown is a fault of ours.
+// Expected errors of the command line, which are reported in one sentence. Any other error is a bug of this program.
 
-/** The command line itself is wrong. */
+/** The command line is invalid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** The command is right, but cannot be carried out here and now. */
+/** The command line is valid, but the command failed, for example because a port is in use. */
 export class RunError extends Error {
   override readonly name = 'RunError'
 }

@@ -1,7 +1,7 @@
 export const exitCodes = {
   fine: 0,
-  /** It went wrong while running: a port is taken, a check failed. */
+  /** The command failed, for example because a port is in use or a check failed. */
   failed: 1,
-  /** The settings or the command line are wrong. */
+  /** The settings or the command line are invalid. */
   misused: 2
 } as const

@@ -1,15 +1,15 @@
 import type { Output } from './terminal.js'
 
-// Lines for a terminal. In a pipe nothing is wrapped, so that a script gets one line for each thing.
+// Wraps lines for a terminal. Output to a pipe is not wrapped, so that a script gets one message per line.
 
-/** The columns to write in, or undefined where the output is no terminal. */
+/** Returns the width of the terminal, or undefined if the output is not a terminal. */
 export function columnsOf({ isTTY, columns }: Output): number | undefined {
   return isTTY === true ? (columns ?? 80) : undefined
 }
 
 /**
  * Breaks a text between words. A word that is longer than a line, such as an address, stays whole.
- * @param indent columns in front of every line but the first, which the caller has begun already
+ * @param indent columns in front of every line except the first, which the caller has already begun
  */
 export function wrap(text: string, columns: number | undefined, indent = 0): string {
   if (columns === undefined) return text
@@ -24,7 +24,7 @@ export function wrap(text: string, columns: number | undefined, indent = 0): str
   return [...lines, line].join(`\n${' '.repeat(indent)}`)
 }
 
-/** Wraps each line of a message. The lines that continue one are indented by two columns more than its beginning. */
+/** Wraps each line of a message. Continuation lines are indented by two more columns than the first line. */
 export function wrapLines(message: string, columns: number | undefined): string {
   return message
     .split('\n')

@@ -2,16 +2,16 @@ import { errorCode } from '../config/read-file.js'
 import { settings } from '../config/settings.js'
 import { messageOf, RunError } from './errors.js'
 
-/** The names under which an operator chooses the port and the host of each listener. */
+/** The flags and variables that set the port and the host of each listener. */
 export const listeners = {
-  server: { byPort: '--port', byHost: '--host' },
-  metrics: { byPort: '--metrics-port', byHost: settings['metrics.host'].env },
-  demo: { byPort: '--demo-port', byHost: '--host' }
+  server: { portOption: '--port', hostOption: '--host' },
+  metrics: { portOption: '--metrics-port', hostOption: settings['metrics.host'].env },
+  demo: { portOption: '--demo-port', hostOption: '--host' }
 } as const
 
 export type Listener = keyof typeof listeners
 
-/** The reason why a listener could not listen. An error of `startServer` says by itself which listener it was. */
+/** Explains why a listener could not listen. An error of `startServer` names the listener in a property. */
 export function listenError(error: unknown, listener: Listener = listenerOf(error)): RunError {
   const { address, port } = error as { address?: string; port?: number }
   const explain = explanations[errorCode(error) ?? '']
@@ -27,15 +27,17 @@ function listenerOf(error: unknown): Listener {
 interface Place {
   readonly address: string | undefined
   readonly port: number | undefined
-  readonly byPort: string
-  readonly byHost: string
+  readonly portOption: string
+  readonly hostOption: string
 }
 
 const explanations: Readonly<Record<string, (place: Place) => string>> = {
-  EADDRINUSE: ({ port, byPort }) =>
-    `Port ${port} is taken by another program; stop that one, or choose another port with ${byPort}.`,
-  EACCES: ({ port, byPort }) => `This user may not listen on port ${port}; choose one above 1023 with ${byPort}.`,
-  EADDRNOTAVAIL: ({ address, byHost }) =>
-    `${address} is no address of this machine; choose another with ${byHost}, or leave it out.`,
-  ENOTFOUND: ({ byHost }) => `The host to listen on is not known; choose another with ${byHost}, or leave it out.`
+  EADDRINUSE: ({ port, portOption }) =>
+    `Port ${port} is in use by another program; stop that program, or choose another port with ${portOption}.`,
+  EACCES: ({ port, portOption }) =>
+    `This user may not listen on port ${port}; choose one above 1023 with ${portOption}.`,
+  EADDRNOTAVAIL: ({ address, hostOption }) =>
+    `${address} is not an address of this machine; choose another with ${hostOption}, or leave it out.`,
+  ENOTFOUND: ({ hostOption }) =>
+    `The host to listen on cannot be resolved; choose another with ${hostOption}, or leave it out.`
 }

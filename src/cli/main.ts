@@ -1,7 +1,6 @@
 /**
- * The command line: reads the words, runs the command, and turns whatever goes wrong into a sentence and an exit
- * code. Only commander and the settings table are loaded before it is known what was asked for, so `--help` answers
- * at once.
+ * Parses the command line, runs the command, and turns errors into a message and an exit code. Only commander and the
+ * settings table are loaded before the command is known, so that `--help` is fast.
  */
 import { CommanderError } from 'commander'
 import { ConfigError, notGiven } from '../config/errors.js'
@@ -24,8 +23,8 @@ export async function main(terminal: Terminal = processTerminal()): Promise<numb
   const program = createProgram(terminal, async (command, invocation) => {
     const run = await command.load()
     code = await run(invocation)
-    // A failure to write to the standard output does not change the exit code of a server that ran.
-    if (command !== defaultCommand) await output.taken()
+    // A failure to write to stdout does not change the exit code of the server.
+    if (command !== defaultCommand) await output.flush()
   })
   try {
     await program.parseAsync(terminal.args, { from: 'user' })
@@ -39,9 +38,9 @@ function report(error: unknown, { stderr }: Terminal): number {
   if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.fine
   const cause = error instanceof CommanderError ? usageErrorOf(error) : error
   const isMisuse = cause instanceof UsageError || cause instanceof ConfigError
-  const isForeseen = isMisuse || cause instanceof RunError
-  const message = `${isForeseen ? '' : 'platform-auth-server failed: '}${messageOf(cause)}`
-  stderr.write(`${wrapLines(isNothingSet(cause) ? `${firstSteps}\n\n${message}` : message, columnsOf(stderr))}\n`)
+  const isExpected = isMisuse || cause instanceof RunError
+  const message = `${isExpected ? '' : 'platform-auth-server failed: '}${messageOf(cause)}`
+  stderr.write(`${wrapLines(hasNoSettings(cause) ? `${firstSteps}\n\n${message}` : message, columnsOf(stderr))}\n`)
   return isMisuse ? exitCodes.misused : exitCodes.failed
 }
 
@@ -51,8 +50,8 @@ const firstSteps = [
   '  npx platform-auth-server init     writes the settings files to fill in'
 ].join('\n')
 
-/** True when all required settings are missing and nothing else is wrong. */
-function isNothingSet(error: unknown): boolean {
+/** Returns true if all required settings are missing and there is no other problem. */
+function hasNoSettings(error: unknown): boolean {
   if (!(error instanceof ConfigError)) return false
   const needed = settingKeys.filter(key => settingOf(key).default === required)
   const isMissing = (key: string) => error.problems.some(problem => problem.key === key && problem.origin === notGiven)
@@ -61,19 +60,19 @@ function isNothingSet(error: unknown): boolean {
 
 function usageErrorOf(error: CommanderError): UsageError {
   if (error.code === 'commander.optionMissingArgument') return missingValue(error)
-  const written = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
-  if (!written) return new UsageError(error.message.replace(/^error: /, ''))
-  if (written === '-v') return new UsageError('There is no flag -v; did you mean -V, which prints the version?')
+  const word = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
+  if (!word) return new UsageError(error.message.replace(/^error: /, ''))
+  if (word === '-v') return new UsageError('There is no flag -v; did you mean -V, which prints the version?')
   const options = [...settingOptions(), ...ownOptions, ...commands.flatMap(command => command.options ?? [])]
   const flags = [...options.map(option => flagName(option.flags)), '--help', '--version']
-  const owners = commands.filter(({ options = [] }) => options.some(option => flagName(option.flags) === written))
+  const owners = commands.filter(({ options = [] }) => options.some(option => flagName(option.flags) === word))
   if (owners.length > 0)
-    return new UsageError(`${written} goes with ${owners.map(({ name }) => name).join(' or ')} only.`)
-  const valueless = flags.find(flag => written.startsWith(`${flag}=`))
-  return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', written, flags)
+    return new UsageError(`${word} is an option of ${owners.map(({ name }) => name).join(' or ')} only.`)
+  const valueless = flags.find(flag => word.startsWith(`${flag}=`))
+  return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', word, flags)
 }
 
-/** commander names the option as it is declared: '--mode <mode>'. */
+/** The message of commander contains the option as it is declared: '--mode <mode>'. */
 function missingValue(error: CommanderError): UsageError {
   const [, declared = ''] = /'(.+)'/s.exec(error.message) ?? []
   const option = settingOptions().find(({ flags }) => flags === declared)

@@ -2,16 +2,16 @@ import { errorCode } from '../config/read-file.js'
 import { RunError } from './errors.js'
 import type { Output } from './terminal.js'
 
-/** Notes from now on whether the output was taken. */
-export function watchOutput(output: Output): { taken(): Promise<void> } {
+/** Records the first error of the output from now on, so that `flush` can report it. */
+export function watchOutput(output: Output): { flush(): Promise<void> } {
   let failure: Error | undefined
   output.on('error', error => {
-    // A reader that has seen enough (`| head`) goes away, and that is no failure.
+    // A reader such as `head` may close the pipe early, which is not a failure.
     if (errorCode(error) !== 'EPIPE') failure ??= error
   })
   return {
-    /** Waits until all that was written is gone, and throws if some of it got lost: on a full disk, say. */
-    async taken() {
+    /** Waits until all output is written. Throws RunError if some of it was lost, for example on a full disk. */
+    async flush() {
       await new Promise<void>(resolve => output.write('', () => resolve()))
       if (failure === undefined) return
       throw new RunError(`The output could not be written: ${errorCode(failure) ?? failure.message}.`, {

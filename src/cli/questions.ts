@@ -6,21 +6,21 @@ import type { Terminal } from './terminal.js'
 
 export interface Question {
   readonly text: string
-  /** Taken for an empty answer. */
-  readonly otherwise: string
-  /** What is typed is not shown. */
+  /** Replaces an empty answer. */
+  readonly defaultAnswer: string
+  /** True if the terminal must not show the answer. */
   readonly isSecret: boolean
-  /** What an answer means, or why it will not do. */
+  /** Returns the value of an answer, or the reason why it is invalid. */
   readonly check: (answer: string) => Checked
 }
 
 export interface Questions {
-  /** Asks until the answer will do. */
+  /** Asks until the answer is valid, and returns its value. Throws RunError if the person cancels. */
   ask(question: Question): Promise<unknown>
   close(): void
 }
 
-export function askAt({ stdin, stdout }: Terminal): Questions {
+export function createQuestions({ stdin, stdout }: Terminal): Questions {
   let isHidden = false
   const output = new Writable({
     write(chunk, _encoding, done) {
@@ -29,18 +29,18 @@ export function askAt({ stdin, stdout }: Terminal): Questions {
     }
   })
   const lines = createInterface({ input: stdin, output, terminal: true })
-  // Ctrl-C and Ctrl-D close the interface, after which a question would wait for ever.
-  const gone = new AbortController()
+  // Ctrl-C and Ctrl-D close the interface. A pending question is then aborted, because it would wait forever.
+  const closed = new AbortController()
   lines.on('SIGINT', () => lines.close())
-  lines.on('close', () => gone.abort())
+  lines.on('close', () => closed.abort())
 
-  async function askOnce({ text, otherwise, isSecret }: Question): Promise<string> {
-    const prompt = `${text}${otherwise ? ` [${otherwise}]` : ''}: `
-    if (!isSecret) return (await lines.question(prompt, { signal: gone.signal })).trim() || otherwise
+  async function askOnce({ text, defaultAnswer, isSecret }: Question): Promise<string> {
+    const prompt = `${text}${defaultAnswer ? ` [${defaultAnswer}]` : ''}: `
+    if (!isSecret) return (await lines.question(prompt, { signal: closed.signal })).trim() || defaultAnswer
     stdout.write(prompt)
     isHidden = true
     try {
-      return (await lines.question('', { signal: gone.signal })).trim() || otherwise
+      return (await lines.question('', { signal: closed.signal })).trim() || defaultAnswer
     } finally {
       isHidden = false
       stdout.write('\n')

@@ -5,8 +5,8 @@ import { messageOf } from './errors.js'
 import type { Terminal } from './terminal.js'
 
 /**
- * SIGHUP reads the settings again and takes over the secrets, so that one is rotated without a restart and without
- * logging anyone out. Settings that are wrong now change nothing. Returns what ends the listening.
+ * On SIGHUP, reads the settings again and replaces the secrets. This rotates a secret without a restart and without
+ * logging anyone out. If the new settings are invalid, nothing changes. Returns a function that removes the listener.
  */
 export function reloadSecretsOnHangup(
   terminal: Pick<Terminal, 'onSignal'>,
@@ -20,7 +20,7 @@ export function reloadSecretsOnHangup(
       server.replaceSecrets(config)
       log.info({ event: 'secrets_reloaded', previous: config.session.previousSecrets.length }, 'secrets read again')
     } catch (error) {
-      log.error({ event: 'reload_failed' }, `The secrets stay as they were: ${messageOf(error)}`)
+      log.error({ event: 'reload_failed' }, `The secrets were not changed: ${messageOf(error)}`)
     }
   })
 }

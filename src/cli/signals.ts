@@ -4,8 +4,9 @@ import type { StopSignal, Terminal } from './terminal.js'
 
 type Signals = Pick<Terminal, 'onSignal' | 'exit' | 'stderr'>
 
-// npm hands a Ctrl-C on to the program that has already had it from the terminal.
-const echoMs = 100
+// npm forwards a Ctrl-C that the program has already received from the terminal. A second SIGINT within this time is
+// therefore ignored.
+const duplicateMs = 100
 
 /** Waits for a signal, then for `close`, and returns the exit code. A second signal ends the process at once. */
 export function untilStopped(
@@ -19,12 +20,12 @@ export function untilStopped(
       if (stoppedAt === undefined) {
         stoppedAt = now()
         close().then(() => done(exitCodes.fine), failed)
-      } else if (signal === 'SIGTERM' || now() - stoppedAt > echoMs) terminal.exit(exitCodes.failed)
+      } else if (signal === 'SIGTERM' || now() - stoppedAt > duplicateMs) terminal.exit(exitCodes.failed)
     }
     const listeners = (['SIGINT', 'SIGTERM'] as const).map(signal => terminal.onSignal(signal, stop(signal)))
     function done(code: number) {
       for (const remove of listeners) remove()
-      // Whatever still keeps the process alive now has had its time. Without anything the timer does not delay the end.
+      // Ends the process even if something still keeps it alive. The timer itself does not delay the end.
       setTimeout(() => terminal.exit(code), 1000).unref()
       resolve(code)
     }

@@ -5,24 +5,24 @@ import type { Finding } from './check/finding.js'
 import { wwwroot } from './check/wwwroot.js'
 
 export interface StartWarning {
-  /** The setting, or the file or variable that looks like one. */
+  /** The setting, or a file or variable whose name resembles a setting. */
   readonly setting: string
   readonly origin: string
   readonly message: string
 }
 
-/** The warnings of a start: those of the settings, and the findings of `check` that need no network. */
+/** Returns the warnings about the settings, and the findings of `check` that need no network. */
 export async function startWarnings({ config, origins, warnings }: LoadedConfig): Promise<StartWarning[]> {
-  const about = (setting: SettingKey) => (finding: Finding) => warningOf(setting, origins[setting], finding)
-  // A program that asks for any free port knows that the callback URL cannot name it.
-  const ofCallback = config.port === 0 ? [] : callback(config)
+  const warningsOf = (setting: SettingKey) => (finding: Finding) => toWarnings(setting, origins[setting], finding)
+  // With port 0 the system chooses the port, so the callback URL cannot name it and a warning would not help.
+  const callbackFindings = config.port === 0 ? [] : callback(config)
   return [
     ...warnings.map(({ key, origin, message }) => ({ setting: key, origin, message: `${key} ${message}` })),
-    ...ofCallback.flatMap(about('platform.callbackUrl')),
-    ...(await wwwroot(config)).flatMap(about('wwwroot'))
+    ...callbackFindings.flatMap(warningsOf('platform.callbackUrl')),
+    ...(await wwwroot(config)).flatMap(warningsOf('wwwroot'))
   ]
 }
 
-function warningOf(setting: SettingKey, origin: string, { status, message, next }: Finding): StartWarning[] {
+function toWarnings(setting: SettingKey, origin: string, { status, message, next }: Finding): StartWarning[] {
   return status === 'ok' ? [] : [{ setting, origin, message: `${message} ${next}` }]
 }

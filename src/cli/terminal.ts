@@ -3,7 +3,7 @@ import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/environment.js'
 import { RunError } from './errors.js'
 
-/** Everything the command line touches of the process, as an argument, so that a test can be the terminal. */
+/** Everything that the command line uses of the process. It is an argument, so that a test can replace it. */
 export interface Terminal {
   readonly args: readonly string[]
   readonly env: Environment
@@ -11,13 +11,13 @@ export interface Terminal {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output
-  /** Where the log goes; the standard output unless given. */
+  /** The destination of the log; stdout by default. */
   readonly log?: DestinationStream
-  /** Returns what takes the listener away again. */
+  /** Returns a function that removes the listener. */
   onSignal(signal: StopSignal | ReloadSignal, listener: () => void): () => void
-  /** Errors thrown and promises rejected that nobody caught. Returns what takes the listener away again. */
+  /** Listens for uncaught errors and unhandled rejections. Returns a function that removes the listener. */
   onUncaught(listener: (thrown: unknown) => void): () => void
-  /** Ends the process now, whatever it is doing. */
+  /** Ends the process at once. */
   exit(code: number): void
 }
 
@@ -27,7 +27,7 @@ export type ReloadSignal = 'SIGHUP'
 
 export function processTerminal(): Terminal {
   const { argv, env, stdin, stdout, stderr } = process
-  // A reader that went away (`| head`) is no reason for a stack trace.
+  // A reader such as `head` may close the pipe early, which must not end in a stack trace.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   return {
     args: argv.slice(2),
@@ -43,7 +43,7 @@ export function processTerminal(): Terminal {
       return () => process.off(signal, listener)
     },
     onUncaught(listener) {
-      // Rejections that nobody caught come here as well.
+      // Node reports unhandled rejections through this event as well.
       process.on('uncaughtException', listener)
       return () => process.off('uncaughtException', listener)
     },
@@ -51,11 +51,11 @@ export function processTerminal(): Terminal {
   }
 }
 
-// Asked for when it is needed: a new secret, say, can be had without one.
+// The working directory is read only when it is needed, because some commands, such as `secret`, work without one.
 function workingDirectory(): string {
   try {
     return process.cwd()
   } catch (cause) {
-    throw new RunError('The working directory is not there any more; change to one that is.', { cause })
+    throw new RunError('The working directory no longer exists; change to another one.', { cause })
   }
 }

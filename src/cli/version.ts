@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The version in package.json, which also a packed package has two folders above. */
+/** Returns the version in package.json. The file is two folders above this one, also in the published package. */
 export function version(): string {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string

@@ -105,8 +105,8 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['--qqqqqqqq=TopSecret=='], /^There is no flag --qqqqqqqq\. --help lists them all\.\n$/],
   [['--log-pretty=TopSecret'], /^--log-pretty takes no value\.\n$/],
   [['config', '--json=TopSecret'], /^--json takes no value\.\n$/],
-  [['--yes'], /^--yes goes with init only\.\n$/],
-  [['secret', '--json'], /^--json goes with (\w+ or )*\w+ only\.\n$/],
+  [['--yes'], /^--yes is an option of init only\.\n$/],
+  [['secret', '--json'], /^--json is an option of (\w+ or )*\w+ only\.\n$/],
   [['config', '--jsn'], /--json\?/],
   [['--hepl'], /--help\?/],
   [['--qqqqqqqq'], /^There is no flag --qqqqqqqq\. --help lists them all\.\n$/],
@@ -125,8 +125,8 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['--config'], /^--config needs a value: --config <file>\n$/],
   [['--client-secret-file'], /^--client-secret-file needs a value: --client-secret-file <file>\n$/],
   [['-v'], /^There is no flag -v; did you mean -V, which prints the version\?\n$/],
-  [['--demo-port', '5'], /--demo-port does nothing without --demo/],
-  [['--demo-token-lifetime', '5'], /--demo-token-lifetime does nothing without --demo/],
+  [['--demo-port', '5'], /--demo-port needs --demo/],
+  [['--demo-token-lifetime', '5'], /--demo-token-lifetime needs --demo/],
   [['--demo', '--demo-port', 'many'], /--demo-port must be a whole number from 0 to 65535/],
   [['--demo', '--demo-token-lifetime', '0'], /--demo-token-lifetime must be a whole number from 1/]
 ]

@@ -56,7 +56,7 @@ test('an address of Redis given to init goes into the .env, since it may hold a 
 test('a .env as Windows editors save it is understood by init as well', async t => {
   const cwd = await tempFolder(t, { '.env': '\uFEFFSERVER_SESSION_SECRET=x\r\nPLATFORM_CLIENT_SECRET=y\r\n' })
   const { errors } = await run(t, ['init', '--yes'], { cwd })
-  t.is(errors, '.env is there already and was left as it is.\n')
+  t.is(errors, '.env exists already and was not changed.\n')
 })
 
 test('what init wrote starts a server once the client id and its secret are filled in', async t => {
@@ -126,7 +126,7 @@ test('init never writes over a file', async t => {
   t.is(output, '')
   t.is(
     errors,
-    `${settingsFile} is there already and was left as it is.\n.env is there already and was left as it is, without PLATFORM_CLIENT_SECRET.\n`
+    `${settingsFile} exists already and was not changed.\n.env exists already and was not changed; it does not set PLATFORM_CLIENT_SECRET.\n`
   )
   for (const [name, text] of Object.entries(files)) t.is(await readFile(join(cwd, name), 'utf8'), text)
 })
@@ -137,7 +137,7 @@ test('where .env is a folder init writes the settings, and says what is left to 
   t.is(code, 0)
   t.is(
     errors,
-    '.env is a folder, so no secrets were written; give SERVER_SESSION_SECRET and PLATFORM_CLIENT_SECRET in the environment.\n'
+    '.env is a folder, so no secrets were written; set SERVER_SESSION_SECRET and PLATFORM_CLIENT_SECRET in the environment.\n'
   )
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', settingsFile])
 })
@@ -151,7 +151,7 @@ test('a file that comes up at the last moment is not written over either', async
 test('init takes a settings file of any name for one that is there already', async t => {
   const cwd = await tempFolder(t, { '.platform-auth-serverrc.json': '{}' })
   const { errors } = await run(t, ['init', '--yes'], { cwd })
-  t.regex(errors, /^\.platform-auth-serverrc\.json is there already/)
+  t.regex(errors, /^\.platform-auth-serverrc\.json exists already/)
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', '.platform-auth-serverrc.json'])
 })
 

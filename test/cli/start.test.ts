@@ -103,9 +103,9 @@ test('a start warns of what check would find without the network', async t => {
   )
   t.is(
     warnings[1]?.msg,
-    `The callback URL leads to port 8080, but the server listens on port ${port}. Make them the same (--port 8080), unless a proxy connects them.`
+    `The callback URL leads to port 8080, but the server listens on port ${port}. Use the same port (--port 8080), unless a proxy forwards the requests.`
   )
-  t.regex(String(warnings[2]?.msg), /^There is no \S+\/pages\/index\.html to read: .* Put one there/)
+  t.regex(String(warnings[2]?.msg), /^\S+\/pages\/index\.html cannot be read, .* Create this file/)
 })
 
 test('wrong settings are listed together, without a stack trace, and the code is 2', async t => {
@@ -146,21 +146,21 @@ async function takenPort(t: ExecutionContext): Promise<number> {
 
 test('a port that is taken is said in a plain sentence, and the code is 1', async t => {
   const port = await takenPort(t)
-  const expected = `Port ${port} is taken by another program; stop that one, or choose another port with --port.\n`
+  const expected = `Port ${port} is in use by another program; stop that program, or choose another port with --port.\n`
   const plain = await run(t, ['--port', String(port)], { env })
   t.deepEqual([plain.code, plain.errors, plain.output], [1, expected, ''])
   const demo = await run(t, ['--demo', '--port', String(port)])
   t.deepEqual([demo.code, demo.errors], [1, expected])
   const ofDemo = await run(t, ['--demo', '--port', '0', '--host', '127.0.0.1', '--demo-port', String(port)])
   t.is(ofDemo.code, 1)
-  t.regex(ofDemo.errors, /^Port \d+ is taken .* --demo-port\.\n$/)
+  t.regex(ofDemo.errors, /^Port \d+ is in use .* --demo-port\.\n$/)
 })
 
 test('of a metrics port that is taken the flag is named that chooses it', async t => {
   const port = await takenPort(t)
   const { code, errors } = await run(t, ['--metrics-port', String(port)], { env })
-  const next = 'stop that one, or choose another port with --metrics-port'
-  t.deepEqual([code, errors], [1, `Port ${port} is taken by another program; ${next}.\n`])
+  const next = 'stop that program, or choose another port with --metrics-port'
+  t.deepEqual([code, errors], [1, `Port ${port} is in use by another program; ${next}.\n`])
 })
 
 test('a host that is not of this machine is said in a plain sentence', async t => {
@@ -168,7 +168,7 @@ test('a host that is not of this machine is said in a plain sentence', async t =
   const { code, errors } = await run(t, ['--host', '192.0.2.1'], { env })
   t.deepEqual(
     [code, errors],
-    [1, '192.0.2.1 is no address of this machine; choose another with --host, or leave it out.\n']
+    [1, '192.0.2.1 is not an address of this machine; choose another with --host, or leave it out.\n']
   )
 })
 
@@ -260,7 +260,7 @@ test('a Node that does not check certificates is in the log', async t => {
   const { log } = await started(t, [], { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } })
   const warning = log().find(({ event }) => event === 'tls_not_verified')
   t.is(warning?.level, 40)
-  t.regex(String(warning?.msg), /^NODE_TLS_REJECT_UNAUTHORIZED=0 switches off .*\. Remove it\. /)
+  t.regex(String(warning?.msg), /^NODE_TLS_REJECT_UNAUTHORIZED=0 disables .*\. Remove it\. /)
 })
 
 testWhere(process.platform !== 'win32', 'no permission bits', 'a .env that others can read is in the log', async t => {

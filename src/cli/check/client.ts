@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { OAuthError, UpstreamError } from '../../idp/errors.js'
-import { type Asked, findingOfError, settingOfEndpoint } from './answer.js'
-import { about, type Finding } from './finding.js'
+import { type CheckedRequest, findingOfError, settingOfEndpoint } from './answer.js'
+import { type Finding, findingsFor } from './finding.js'
 import type { Provider } from './provider.js'
 
-const { ok, warning, failed } = about('client')
+const { ok, warning, failed } = findingsFor('client')
 
 /**
  * Sends a code that nobody issued. A provider that knows this client refuses the code (`invalid_grant`); one that does
@@ -12,7 +12,7 @@ const { ok, warning, failed } = about('client')
  */
 export async function client({ config, idp }: Provider): Promise<Finding[]> {
   const { tokenEndpoint } = await idp.metadata()
-  const asked: Asked = {
+  const asked: CheckedRequest = {
     check: 'client',
     endpoint: 'The token endpoint',
     url: tokenEndpoint,
@@ -30,7 +30,7 @@ export async function client({ config, idp }: Provider): Promise<Finding[]> {
   }
 }
 
-function findingOfRefusal(error: unknown, asked: Asked): Finding {
+function findingOfRefusal(error: unknown, asked: CheckedRequest): Finding {
   // RFC 6749 section 5.2 keeps 401 for a client that failed to authenticate. Keycloak says unauthorized_client with it.
   if (error instanceof OAuthError) return error.status === 401 ? wrongCredentials(error) : findingOfCode(error)
   if (error instanceof UpstreamError && (error.status === 401 || error.status === 403)) {

@@ -1,17 +1,17 @@
 import type { Config } from '../../config/settings.js'
 import { createMetadata, type ProviderMetadata } from '../../idp/metadata.js'
 import type { Transport } from '../../idp/transport.js'
-import { type Asked, findingOfError } from './answer.js'
-import { about, type Finding } from './finding.js'
+import { type CheckedRequest, findingOfError } from './answer.js'
+import { type Finding, findingsFor } from './finding.js'
 import type { Provider } from './provider.js'
 
-const { ok, warning, failed } = about('endpoints')
+const { ok, warning, failed } = findingsFor('endpoints')
 
-/** Where the endpoints are. Without that nothing else of the provider can be tried. */
+/** Checks that the addresses of the endpoints are known. Every other check of the provider needs them. */
 export async function endpoints({ config, idp, transport }: Provider): Promise<Finding[]> {
   const { issuer } = config.platform
   if (issuer === undefined) return configured(config)
-  const asked: Asked = {
+  const request: CheckedRequest = {
     check: 'endpoints',
     endpoint: 'The discovery document',
     url: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
@@ -22,9 +22,12 @@ export async function endpoints({ config, idp, transport }: Provider): Promise<F
   try {
     metadata = await idp.metadata()
   } catch (error) {
-    return [findingOfError(error, asked)]
+    return [findingOfError(error, request)]
   }
-  return [ok(`${issuer} names its endpoints.`), ...(await disagreements(config, metadata, transport))]
+  return [
+    ok(`The discovery document of ${issuer} names the endpoints.`),
+    ...(await disagreements(config, metadata, transport))
+  ]
 }
 
 const needed = ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint'] as const
@@ -33,11 +36,11 @@ const keys = [...needed, 'revocationEndpoint', 'endSessionEndpoint'] as const
 function configured({ platform }: Config): Finding[] {
   const own = needed.filter(key => platform[key] !== undefined)
   const builtIn = needed.filter(key => platform[key] === undefined)
-  if (own.length === 0) return [ok('They are those of Autodesk Platform Services.')]
-  if (builtIn.length === 0) return [ok('They are those of the settings.')]
+  if (own.length === 0) return [ok('The endpoints are those of Autodesk Platform Services.')]
+  if (builtIn.length === 0) return [ok('The endpoints are those of the settings.')]
   return [
     failed(
-      `Set in the settings: ${listed(own)}; those of Autodesk Platform Services: ${listed(builtIn)}.`,
+      `The settings contain ${listed(own)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`,
       'Set all three for one provider, or platform.issuer.'
     )
   ]
@@ -47,14 +50,14 @@ function listed(names: readonly string[]): string {
   return names.map(name => `platform.${name}`).join(', ')
 }
 
-/** What the document says in place of an endpoint that was set. */
+/** Warns where the discovery document and the settings name different addresses. */
 async function disagreements(config: Config, metadata: ProviderMetadata, transport: Transport): Promise<Finding[]> {
   const { platform } = config
   const set = keys.filter(key => platform[key] !== undefined && platform[key] !== 'none')
   const findings = set.map(async key => {
     const discovered = await createMetadata({ ...platform, [key]: undefined }, transport)().then(
       found => found[key],
-      // It names none; that may be why one was set.
+      // The document does not name this endpoint, which may be the reason for the setting.
       () => undefined
     )
     if (discovered === undefined || discovered === metadata[key]) return []
@@ -62,7 +65,7 @@ async function disagreements(config: Config, metadata: ProviderMetadata, transpo
     return [
       warning(
         `platform.${key} is ${metadata[key]}, but the discovery document names ${address}.`,
-        `Take platform.${key} out of the settings, unless it is meant.`
+        `Remove platform.${key} from the settings, unless the difference is intended.`
       )
     ]
   })

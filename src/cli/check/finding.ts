@@ -1,18 +1,18 @@
 export type Status = 'ok' | 'warning' | 'failed'
 
-/** One thing that was looked at, and how it stands. */
+/** One result of a check. */
 export interface Finding {
-  /** What was looked at; scripts may go by it. */
+  /** The name of the check. Scripts may rely on it. */
   readonly check: string
   readonly status: Status
   /** Whole sentences, without a secret and without the provider's own text. */
   readonly message: string
-  /** What to do about it. */
+  /** Advice on what to do. */
   readonly next?: string
 }
 
-/** Ways to say how `check` stands. */
-export function about(check: string) {
+/** Returns functions that create the findings of `check`, one for each status. */
+export function findingsFor(check: string) {
   return {
     ok: (message: string): Finding => ({ check, status: 'ok', message }),
     warning: (message: string, next: string): Finding => ({ check, status: 'warning', message, next }),

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { codeChallengeOf } from '../../login/pkce.js'
-import { type Asked, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
-import { about, type Finding } from './finding.js'
+import { type CheckedRequest, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
+import { type Finding, findingsFor } from './finding.js'
 import { followRedirects } from './follow-redirects.js'
 import type { Provider } from './provider.js'
 
-const { ok, warning, failed } = about('login')
+const { ok, warning, failed } = findingsFor('login')
 
 // The provider answers so to `prompt=none`. The request itself is then fine.
 const WANTS_A_PERSON = /^(login|interaction|consent|account_selection)_required$/
@@ -28,7 +28,7 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
     nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
     codeChallenge: pkce ? codeChallengeOf(random()) : undefined
   })
-  const asked: Asked = {
+  const asked: CheckedRequest = {
     check: 'login',
     endpoint: 'The authorization endpoint',
     url: authorizationEndpoint,

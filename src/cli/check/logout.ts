@@ -1,12 +1,12 @@
 import { homeUrlOf } from '../../config/addresses.js'
 import { endSessionUrl } from '../../idp/end-session-url.js'
 import { OAuthError, UpstreamError } from '../../idp/errors.js'
-import { type Asked, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
-import { about, type Finding } from './finding.js'
+import { type CheckedRequest, findingOfError, findingOfStatus, settingOfEndpoint } from './answer.js'
+import { type Finding, findingsFor } from './finding.js'
 import { followRedirects } from './follow-redirects.js'
 import type { Provider } from './provider.js'
 
-const { ok, warning, failed } = about('logout')
+const { ok, warning, failed } = findingsFor('logout')
 
 /** Tries the endpoint that the setting `logout` needs. */
 export async function logout(provider: Provider): Promise<Finding[]> {
@@ -24,7 +24,7 @@ export async function logout(provider: Provider): Promise<Finding[]> {
 async function revocation({ config, idp }: Provider): Promise<Finding[]> {
   const { revocationEndpoint } = await idp.metadata()
   if (revocationEndpoint === undefined) return [noRevocation(config.platform.revocationEndpoint)]
-  const asked: Asked = {
+  const asked: CheckedRequest = {
     check: 'logout',
     endpoint: 'The revocation endpoint',
     url: revocationEndpoint,
@@ -39,7 +39,7 @@ async function revocation({ config, idp }: Provider): Promise<Finding[]> {
   }
 }
 
-function findingOfRefusal(error: unknown, asked: Asked): Finding {
+function findingOfRefusal(error: unknown, asked: CheckedRequest): Finding {
   if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client')) {
     const message = `The revocation endpoint refuses the client (${error.status} ${error.error}).`
     return failed(message, 'Fix the client finding first. If that one is ok, set logout to local.')
@@ -77,7 +77,7 @@ async function endOfSession(provider: Provider): Promise<Finding[]> {
       )
     ]
   }
-  const asked: Asked = {
+  const asked: CheckedRequest = {
     check: 'logout',
     endpoint: 'The end-session endpoint',
     url,

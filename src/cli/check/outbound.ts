@@ -1,11 +1,11 @@
 import { withoutUser } from '../../config/addresses.js'
 import { outboundProxy } from '../../config/outbound-proxy.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 import type { Provider } from './provider.js'
 
-const { ok, failed } = about('proxy')
+const { ok, failed } = findingsFor('proxy')
 
-/** Names the proxy of each call to the provider, if the environment asks for one. */
+/** Names the proxy for the calls to each host of the provider, if the environment configures one. */
 export async function outbound({ idp }: Provider): Promise<Finding[]> {
   const { tokenEndpoint, userinfoEndpoint, revocationEndpoint } = await idp.metadata()
   const addresses = [tokenEndpoint, userinfoEndpoint, revocationEndpoint].filter(address => address !== undefined)
@@ -14,13 +14,13 @@ export async function outbound({ idp }: Provider): Promise<Finding[]> {
   return origins.flatMap(origin => {
     const proxy = proxies.get(origin)
     if (proxy === undefined) {
-      const others = [...proxies.values()].some(other => other !== undefined)
-      return others ? [ok(`Calls to ${origin} go straight there (NO_PROXY).`)] : []
+      const usesProxy = [...proxies.values()].some(other => other !== undefined)
+      return usesProxy ? [ok(`Calls to ${origin} use no proxy (NO_PROXY).`)] : []
     }
     const shown = withoutUser(proxy)
     if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol)) {
-      return [ok(`Calls to ${origin} go through the proxy ${shown}, which the environment names.`)]
+      return [ok(`Calls to ${origin} go through the proxy ${shown} from the environment.`)]
     }
-    return [failed(`The proxy ${shown} is no http or https address.`, 'Correct HTTPS_PROXY: http://host:port.')]
+    return [failed(`The proxy ${shown} is not an http or https address.`, 'Set HTTPS_PROXY to http://host:port.')]
   })
 }

@@ -3,42 +3,46 @@ import { localUrlOf } from '../../config/addresses.js'
 import { errorCode } from '../../config/read-file.js'
 import type { Config } from '../../config/settings.js'
 import { type Listener, listenError, listeners } from '../listen-error.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 
-const { ok, warning, failed } = about('port')
+const { ok, warning, failed } = findingsFor('port')
 
-const ANSWER_MS = 2000
-const LONGEST_ANSWER = 1000
+const TIMEOUT_MS = 2000
+const BODY_LIMIT = 1000
 
-/** Listens for a moment where the server would. */
+/** Checks that the ports of the server are free, by listening on each for a moment. */
 export async function port(config: Config): Promise<Finding[]> {
   const { metrics, port, host } = config
   const found = await tryToListen({ port, host, listener: 'server' })
   if (metrics.port === undefined) return found
-  const ofMetrics = await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })
-  // Where the server runs already, so do its metrics.
-  const runs = found.some(({ status }) => status === 'warning')
-  return [...found, ...ofMetrics.map(finding => (runs ? { ...finding, status: 'warning' as const } : finding))]
+  const metricsFindings = await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })
+  // If a server is already running, it probably also uses the port for metrics, so a warning is enough.
+  const isRunning = found.some(({ status }) => status === 'warning')
+  return [
+    ...found,
+    ...metricsFindings.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))
+  ]
 }
 
-interface Wanted {
+interface Address {
   readonly port: number
   readonly host: string | undefined
   readonly listener: Listener
 }
 
-async function tryToListen({ port, host, listener }: Wanted): Promise<Finding[]> {
-  const { byPort, byHost } = listeners[listener]
+async function tryToListen({ port, host, listener }: Address): Promise<Finding[]> {
+  const { portOption, hostOption } = listeners[listener]
   try {
     await listenOnce(port, host)
-    return [ok(port === 0 ? `With ${byPort} 0 any free port is taken.` : `Port ${port} is free.`)]
+    return [ok(port === 0 ? `With ${portOption} 0 the system chooses a free port.` : `Port ${port} is free.`)]
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
-      const message = `A platform-auth-server answers on port ${port} already.`
-      return [warning(message, `Stop it before you start another, or choose another port with ${byPort}.`)]
+      const message = `A platform-auth-server is already running on port ${port}.`
+      return [warning(message, `Stop it before you start another, or choose another port with ${portOption}.`)]
     }
     const [message = '', next = ''] = listenError(error, listener).message.split('; ')
-    const advice = next === '' ? `Choose another with ${byPort}, or another host with ${byHost}.` : capitalised(next)
+    const advice =
+      next === '' ? `Choose another port with ${portOption}, or another host with ${hostOption}.` : capitalised(next)
     return [failed(`${message}.`, advice)]
   }
 }
@@ -58,8 +62,8 @@ function listenOnce(port: number, host: string | undefined): Promise<void> {
 async function isThisServer(port: number, host: string | undefined): Promise<boolean> {
   try {
     const url = `${localUrlOf({ port, host })}/healthz`
-    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
-    if (Number(response.headers.get('content-length') ?? LONGEST_ANSWER) >= LONGEST_ANSWER) {
+    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) })
+    if (Number(response.headers.get('content-length') ?? BODY_LIMIT) >= BODY_LIMIT) {
       await response.body?.cancel()
       return false
     }

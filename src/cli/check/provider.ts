@@ -5,13 +5,13 @@ import { createMode } from '../../modes/index.js'
 import type { Mode } from '../../modes/mode.js'
 import type { ClockReading } from './clock.js'
 
-/** The identity provider as the server would use it, with a bound on all of it together. */
+/** The identity provider as the server would use it, with one time limit for all requests together. */
 export interface Provider {
   readonly config: Config
   readonly idp: IdentityProvider
   readonly mode: Mode
   readonly transport: Transport
-  /** What its answers said of the time, in the order they came. */
+  /** The dates of its responses, in the order of their arrival. */
   readonly clockReadings: readonly ClockReading[]
 }
 
@@ -23,9 +23,12 @@ export function openProvider(config: Config, now: () => number): Provider {
   const transport: Transport = {
     ...inner,
     async call(request) {
-      const leftMs = Math.max(1, Math.round(deadline - performance.now()))
+      const remainingMs = Math.max(1, Math.round(deadline - performance.now()))
       const sentAt = now()
-      const response = await inner.call({ ...request, timeoutMs: Math.min(request.timeoutMs ?? leftMs, leftMs) })
+      const response = await inner.call({
+        ...request,
+        timeoutMs: Math.min(request.timeoutMs ?? remainingMs, remainingMs)
+      })
       const { date } = response
       if (date !== undefined) clockReadings.push({ endpoint: request.endpoint, date, sentAt, receivedAt: now() })
       return response

@@ -3,10 +3,10 @@ import { connect as connectTls } from 'node:tls'
 import { type ProxyRule, parseRules } from '../../config/proxy-rules.js'
 import { errorCode } from '../../config/read-file.js'
 import type { Config } from '../../config/settings.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 import { connectionTrouble } from './trouble.js'
 
-const { ok, warning, failed } = about('proxy')
+const { ok, warning, failed } = findingsFor('proxy')
 
 const TIMEOUT_SECONDS = 10
 

@@ -1,17 +1,17 @@
 import type { RedisCondition } from '../../coordination/condition.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 
-const { ok, warning } = about('redis')
+const { ok, warning } = findingsFor('redis')
 
-const MOST_USED = 0.8
+const MAX_USED_RATIO = 0.8
 
-/** Warns about a Redis that would evict what is stored there, that is nearly full, or that forgets when it restarts. */
+/** Warns if Redis may evict data, is nearly full, or loses its data at a restart. */
 export function redisFindings(conditions: readonly RedisCondition[]): Finding[] {
   const found = conditions
     .flatMap(condition => [eviction(condition), headroom(condition), persistence(condition), unknown(condition)])
     .filter(finding => finding !== undefined)
-  if (found.length === 0) return [ok('Redis evicts nothing, has free memory, and keeps its data when it restarts.')]
-  // The nodes of a cluster mostly have the same trouble.
+  if (found.length === 0) return [ok('Redis evicts nothing, has free memory, and keeps its data at a restart.')]
+  // The nodes of a cluster often have the same findings, so each message is reported once.
   return [...new Map(found.map(finding => [finding.message, finding])).values()]
 }
 
@@ -30,7 +30,7 @@ function headroom({ usedBytes = 0, maxBytes }: RedisCondition): Finding | undefi
       'Set maxmemory to less than the memory of its machine or container, for instance to 256mb.'
     )
   }
-  if (maxBytes === undefined || usedBytes <= MOST_USED * maxBytes) return undefined
+  if (maxBytes === undefined || usedBytes <= MAX_USED_RATIO * maxBytes) return undefined
   const percent = Math.round((usedBytes / maxBytes) * 100)
   return warning(
     `Redis uses ${percent} % of its memory limit of ${mebibytes(maxBytes)} MiB. When it is full, requests that need a refresh get 503.`,
@@ -41,14 +41,14 @@ function headroom({ usedBytes = 0, maxBytes }: RedisCondition): Finding | undefi
 function persistence({ persistence: kind, hasFailedToSave, hasReplicas }: RedisCondition): Finding | undefined {
   if (hasFailedToSave) {
     return warning(
-      'Redis could not write its data to disk the last time. It may refuse all writes until it can.',
-      'Look into the log of Redis for the reason, such as a full disk.'
+      'Redis could not write its data to disk. It may refuse all writes until it can.',
+      'Look for the reason in the log of Redis, for example a full disk.'
     )
   }
   if (kind === undefined || kind === 'append-only file' || hasReplicas) return undefined
   const what = kind === 'none' ? 'Redis keeps nothing on disk' : 'Redis saves only snapshots'
   return warning(
-    `${what} and has no replica. A restart of it forgets logouts, and refreshed sessions whose browser missed the response.`,
+    `${what} and has no replica. A restart loses logouts, and refreshed sessions whose browser missed the response.`,
     'Set appendonly to yes.'
   )
 }
@@ -65,18 +65,18 @@ function unknown({
     ...(maxBytes === undefined || usedBytes === undefined ? ['how full it is'] : []),
     ...(persistence === undefined && !hasReplicas ? ['whether it keeps its data'] : [])
   ]
-  return topics.length > 0 ? cannotTell(topics.join(', ')) : undefined
+  return topics.length > 0 ? notReported(topics.join(', ')) : undefined
 }
 
-/** For a Redis that answered, but whose condition could not be read. */
+/** Returns the finding for a Redis that answers but does not report its memory and persistence. */
 export function unknownCondition(): Finding {
-  return cannotTell('its eviction policy, how full it is, whether it keeps its data')
+  return notReported('its eviction policy, how full it is, whether it keeps its data')
 }
 
-function cannotTell(topics: string): Finding {
+function notReported(topics: string): Finding {
   return warning(
-    `This check cannot tell from Redis: ${topics}.`,
-    'Allow INFO and CONFIG GET to this user, or make sure yourself: maxmemory-policy noeviction, enough maxmemory, appendonly yes.'
+    `Redis does not report ${topics}.`,
+    'Allow INFO and CONFIG GET to this user, or make sure yourself that it has maxmemory-policy noeviction, enough maxmemory and appendonly yes.'
   )
 }
 

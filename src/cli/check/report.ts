@@ -12,7 +12,7 @@ export interface Report {
 const statusWidth = 'warning'.length + 2
 const checkWidth = 'endpoints'.length + 2
 
-/** Each finding as it comes in and a summary at the end, or one JSON object at the end. */
+/** Writes each finding at once and a summary at the end. With `isJson` it writes one JSON object at the end instead. */
 export function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean): Report {
   const { stdout } = terminal
   const findings: Finding[] = []

@@ -1,8 +1,8 @@
 import type { Config } from '../../config/settings.js'
 import type { Mode } from '../../modes/mode.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 
-const { ok, warning } = about('scopes')
+const { ok, warning } = findingsFor('scopes')
 
 const CHANGES_THINGS = /:(write|create|update|delete|all)\b/
 

@@ -6,11 +6,11 @@ import type { TokenSet } from '../../idp/token-set.js'
 import { createMode } from '../../modes/index.js'
 import { createKeyring } from '../../sealing/keyring.js'
 import { createSessionCookie, SessionTooLargeError } from '../../session/session-cookie.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 import { SAMPLE_NONCE, sampleIdToken, sampleMetadata, sampleToken } from './sample-token.js'
 
-const cookie = about('cookie')
-const headers = about('headers')
+const cookie = findingsFor('cookie')
+const headers = findingsFor('headers')
 
 /** Seals a session as a login with these settings would, and measures it. */
 export async function sessionSize(config: Config, idp: IdentityProvider, now: () => number): Promise<Finding[]> {

@@ -1,16 +1,16 @@
 import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
 import type { LoadedConfig } from '../../config/load.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 
-const { ok, warning } = about('settings')
+const { ok, warning } = findingsFor('settings')
 
 export function settings({ warnings, file }: LoadedConfig): Finding[] {
-  const source = file === undefined ? 'no settings file was found' : `the file among them is ${file}`
-  return [ok(`The settings can be used; ${source}.`), ...warnings.map(warningOf)]
+  const source = file === undefined ? 'no settings file was found' : `they include the file ${file}`
+  return [ok(`The settings are valid; ${source}.`), ...warnings.map(warningOf)]
 }
 
-/** What keeps everything else from being tried. A problem says itself what is allowed. */
-export function refusedSettings({ problems, warnings }: ConfigError): Finding[] {
+/** Reports invalid settings, without which nothing else can be checked. Each message already says what is allowed. */
+export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
   return [
     ...problems.map((problem): Finding => ({ check: 'settings', status: 'failed', message: sentence(problem) })),
     ...warnings.map(warningOf)
@@ -18,7 +18,7 @@ export function refusedSettings({ problems, warnings }: ConfigError): Finding[] 
 }
 
 function warningOf(problem: Problem): Finding {
-  return warning(sentence(problem), 'Change it, unless it is meant.')
+  return warning(sentence(problem), 'Change it, unless it is intended.')
 }
 
 function sentence(problem: Problem): string {

@@ -1,8 +1,8 @@
-/** Why there is no connection, told apart by the code that Node gives, each with what to do about it. */
+/** Explains why a connection failed, by Node's error code, and gives advice. */
 
 export interface Place {
   readonly host: string
-  /** Where the address was set; undefined for the built-in one. */
+  /** The setting that contains the address; undefined for a built-in address. */
   readonly setting: string | undefined
   readonly timeoutSeconds: number
 }
@@ -14,12 +14,12 @@ export interface Trouble {
 
 export function connectionTrouble(code: string | undefined, place: Place): Trouble {
   const found = kinds.find(({ codes }) => code !== undefined && codes.test(code))
-  return (found ?? other).says(place, code !== undefined && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown reason')
+  return (found ?? other).explain(place, code !== undefined && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown reason')
 }
 
 interface Kind {
   readonly codes: RegExp
-  readonly says: (place: Place, code: string) => Trouble
+  readonly explain: (place: Place, code: string) => Trouble
 }
 
 const inSetting = ({ setting }: Place) => (setting === undefined ? '' : ` in ${setting}`)
@@ -27,87 +27,87 @@ const inSetting = ({ setting }: Place) => (setting === undefined ? '' : ` in ${s
 const kinds: readonly Kind[] = [
   {
     codes: /^ENOTFOUND$/,
-    says: (place, code) => ({
+    explain: (place, code) => ({
       message: `DNS does not know the name of ${place.host} (${code}).`,
-      next: `Check the name${inSetting(place)}, and whether this machine resolves others.`
+      next: `Check the name${inSetting(place)}, and whether this machine can resolve other names.`
     })
   },
   {
     codes: /^EAI_/,
-    says: ({ host }, code) => ({
+    explain: ({ host }, code) => ({
       message: `DNS did not answer when asked for ${host} (${code}).`,
       next: 'Check the DNS servers of this machine or container.'
     })
   },
   {
     codes: /^ECONNREFUSED$/,
-    says: (place, code) => ({
+    explain: (place, code) => ({
       message: `${place.host} refuses connections (${code}).`,
-      next: `Check host and port${inSetting(place)}; if they are right, nothing runs there or a firewall turns you away.`
+      next: `Check host and port${inSetting(place)}; if they are right, nothing listens there or a firewall rejects the connection.`
     })
   },
   {
     codes: /^E(NET|HOST)UNREACH$/,
-    says: ({ host }, code) => ({
-      message: `No route leads to ${host} (${code}).`,
+    explain: ({ host }, code) => ({
+      message: `There is no network route to ${host} (${code}).`,
       next: 'Check the network and the firewall of this machine.'
     })
   },
   {
     codes: /^ETIMEDOUT$/,
-    says: ({ host, timeoutSeconds }) => ({
+    explain: ({ host, timeoutSeconds }) => ({
       message: `${host} did not answer within ${timeoutSeconds} s.`,
-      next: 'Check whether a firewall lets this machine out; the server goes straight, not through HTTPS_PROXY.'
+      next: 'Check whether a firewall blocks the connection, or whether this machine needs a proxy (HTTPS_PROXY).'
     })
   },
   {
     codes: /^(ECONNRESET|ECONNABORTED|EPIPE)$/,
-    says: ({ host }, code) => ({
-      message: `${host} cut the connection (${code}).`,
-      next: 'Check again; if it stays so, look for a firewall or proxy in between.'
+    explain: ({ host }, code) => ({
+      message: `${host} closed the connection (${code}).`,
+      next: 'Check again. If it persists, look for a firewall or proxy in between.'
     })
   },
   {
     codes: /^CERT_HAS_EXPIRED$/,
-    says: ({ host }, code) => ({
+    explain: ({ host }, code) => ({
       message: `The certificate of ${host} has expired (${code}).`,
-      next: 'Check the clock of this machine; if it is right, whoever runs that host must renew the certificate.'
+      next: 'Check the clock of this machine; if it is right, the operator of that host must renew the certificate.'
     })
   },
   {
     codes: /^CERT_NOT_YET_VALID$/,
-    says: ({ host }, code) => ({
+    explain: ({ host }, code) => ({
       message: `The certificate of ${host} is not valid yet (${code}).`,
-      next: 'Check the clock of this machine; most likely it is slow.'
+      next: 'Check the clock of this machine; it is probably slow.'
     })
   },
   {
     codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-    says: (place, code) => ({
-      message: `The certificate of ${place.host} is made out to another name (${code}).`,
-      next: `Check the host${inSetting(place)}; if it is right, something else answers in its place.`
+    explain: (place, code) => ({
+      message: `The certificate of ${place.host} is for another name (${code}).`,
+      next: `Check the host${inSetting(place)}; if it is right, another server answers in its place.`
     })
   },
   {
     codes: /CERT|^UNABLE_TO_/,
-    says: ({ host }, code) => ({
+    explain: ({ host }, code) => ({
       message: `This machine does not trust the certificate of ${host} (${code}).`,
-      next: 'If your own authority or an inspecting proxy signed it, name its certificate in NODE_EXTRA_CA_CERTS.'
+      next: 'If your own authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.'
     })
   },
   {
     codes: /^EPROTO$|^ERR_SSL_/,
-    says: (place, code) => ({
+    explain: (place, code) => ({
       message: `${place.host} does not speak TLS as expected (${code}).`,
-      next: `Check scheme and port${inSetting(place)}: TLS needs a port that speaks it.`
+      next: `Check scheme and port${inSetting(place)}; the port must speak TLS.`
     })
   }
 ]
 
 const other: Kind = {
   codes: /./,
-  says: (place, code) => ({
-    message: `There is no connection to ${place.host} (${code}).`,
+  explain: (place, code) => ({
+    message: `The connection to ${place.host} failed (${code}).`,
     next: `Check the address${inSetting(place)} and the network of this machine.`
   })
 }

@@ -1,16 +1,16 @@
 import { OAuthError, UpstreamError } from '../../idp/errors.js'
 import type { Mode } from '../../modes/mode.js'
-import { type Asked, checkAddress, findingOfError, settingOfEndpoint } from './answer.js'
-import { about, type Finding } from './finding.js'
+import { type CheckedRequest, checkAddress, findingOfError, settingOfEndpoint } from './answer.js'
+import { type Finding, findingsFor } from './finding.js'
 import type { Provider } from './provider.js'
 
-const { ok, warning, failed } = about('userinfo')
+const { ok, warning, failed } = findingsFor('userinfo')
 
 /** Sends a made-up token. Only its refusal shows that there is a user info endpoint. */
 export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
   const { userinfoEndpoint } = await idp.metadata()
   if (userinfoEndpoint === undefined) return [withoutEndpoint(mode)]
-  const asked: Asked = {
+  const asked: CheckedRequest = {
     check: 'userinfo',
     endpoint: 'The user info endpoint',
     url: userinfoEndpoint,

@@ -4,7 +4,7 @@ import { createLog } from '../../log.js'
 import { openDemo } from '../../open-demo.js'
 import { findings } from '../check/index.js'
 import { createReport } from '../check/report.js'
-import { refusedSettings } from '../check/settings.js'
+import { invalidSettings } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { readDemoOptions } from '../demo.js'
 import { exitCodes } from '../exit-codes.js'
@@ -19,7 +19,7 @@ export const check: Command = async function check(invocation) {
     })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    for (const finding of refusedSettings(error)) report.add(finding)
+    for (const finding of invalidSettings(error)) report.add(finding)
     report.end()
     return exitCodes.misused
   }
@@ -27,12 +27,12 @@ export const check: Command = async function check(invocation) {
   return report.hasFailed() ? exitCodes.failed : exitCodes.fine
 }
 
-/** Loads the settings for `use`. With `--demo` they are those of a demo, which runs until `use` has ended. */
+/** Calls `use` with the loaded settings. With `--demo` these are the demo's, which runs until `use` has ended. */
 async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) => Promise<void>): Promise<void> {
   const demoOptions = readDemoOptions(invocation)
   const loaded = await loadConfig({ ...sourcesOf(invocation), demo: demoOptions !== undefined })
   if (!demoOptions) return use(loaded)
-  // The standard output is for the findings.
+  // The log goes to stderr, because stdout is for the findings.
   const log = await createLog({ ...loaded.config.log, pretty: false }, invocation.terminal.stderr)
   const demo = await openDemo(loaded.config, demoOptions, log).catch((error: unknown) => {
     throw listenError(error)

@@ -1,8 +1,8 @@
 import type { CommandEntry } from '../command.js'
 
-// The commands. Each is a file of its own beside this one, which is loaded when the command is given.
+// Lists the commands. Each has its own file in this folder, which is loaded only when the command runs.
 
-/** The command that runs when none is given. */
+/** The command that runs if the command line names none. */
 export const defaultCommand: CommandEntry = {
   name: 'start',
   summary: 'Run the server (the default).',
@@ -14,22 +14,22 @@ export const commands: readonly CommandEntry[] = [
   defaultCommand,
   {
     name: 'check',
-    summary: 'Try the settings on the real provider and say what will not work.',
-    options: [{ flags: '--json', summary: 'As JSON.' }],
+    summary: 'Try the settings with the real provider and report what does not work.',
+    options: [{ flags: '--json', summary: 'Print JSON.' }],
     takesSettings: true,
     load: async () => (await import('./check.js')).check
   },
   {
     name: 'config',
     summary: 'Show the settings in effect and where each comes from; secrets stay hidden.',
-    options: [{ flags: '--json', summary: 'As JSON.' }],
+    options: [{ flags: '--json', summary: 'Print JSON.' }],
     takesSettings: true,
     load: async () => (await import('./config.js')).config
   },
   {
     name: 'init',
-    summary: 'Write a settings file and a .env with a fresh secret; asks on a terminal, and never overwrites.',
-    options: [{ flags: '--yes', summary: 'Ask nothing and say nothing; flags are the answers.' }],
+    summary: 'Write a settings file and a .env with a new secret. Asks on a terminal and never overwrites a file.',
+    options: [{ flags: '--yes', summary: 'Ask no questions and print nothing; take the answers from the flags.' }],
     takesSettings: true,
     load: async () => (await import('./init.js')).init
   },

@@ -5,19 +5,19 @@ import type { Command, Invocation } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
 import { answersOfFlags, askFor, clientIdPlaceholder, withDefaults } from '../init/answers.js'
 import {
+  existingSecretsMessage,
   ignoreSecrets,
-  leftAsItIs,
-  remarkOnSecrets,
+  keptMessage,
   secretsFile,
   secretsText,
   settingsFile,
   settingsText,
   writeNew
 } from '../init/files.js'
-import { askAt } from '../questions.js'
+import { createQuestions } from '../questions.js'
 
 /**
- * Writes the files that a new deployment needs: a settings file that explains itself, and the secrets beside it. It never
+ * Writes the two files that a new deployment needs: a settings file with comments, and a `.env` with the secrets. Never
  * overwrites a file.
  */
 export const init: Command = async function init(invocation) {
@@ -25,19 +25,20 @@ export const init: Command = async function init(invocation) {
   const { cwd, stdout, stderr } = terminal
   const given = await answersOfFlags(invocation)
   const [presentSettings] = await findFiles(cwd)
-  const remark = await remarkOnSecrets(join(cwd, secretsFile))
-  const needs = { settings: presentSettings === undefined, secrets: remark === undefined }
+  const secretsMessage = await existingSecretsMessage(join(cwd, secretsFile))
+  const needs = { settings: presentSettings === undefined, secrets: secretsMessage === undefined }
 
   const values = withDefaults(isAnswered(invocation) ? given : await ask(needs, given, invocation))
   const texts = { settings: settingsText(values), secrets: secretsText(values) }
-  const wrote = {
+  const written = {
     settings: needs.settings && (await writeNew(join(cwd, settingsFile), texts.settings)),
     secrets: needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
   }
-  const ignored = wrote.secrets && (await ignoreSecrets(cwd))
-  if (!wrote.settings) stderr.write(`${leftAsItIs(presentSettings ?? settingsFile)}.\n`)
-  if (!wrote.secrets) stderr.write(`${remark ?? leftAsItIs(secretsFile)}.\n`)
-  if (options.yes !== true && (wrote.settings || wrote.secrets)) stdout.write(nextSteps({ ...wrote, ignored }, values))
+  const ignored = written.secrets && (await ignoreSecrets(cwd))
+  if (!written.settings) stderr.write(`${keptMessage(presentSettings ?? settingsFile)}.\n`)
+  if (!written.secrets) stderr.write(`${secretsMessage ?? keptMessage(secretsFile)}.\n`)
+  if (options.yes !== true && (written.settings || written.secrets))
+    stdout.write(nextSteps({ ...written, ignored }, values))
   return exitCodes.fine
 }
 
@@ -48,12 +49,12 @@ function isAnswered({ options, terminal: { stdin, stdout } }: Invocation): boole
 interface Files {
   readonly settings: boolean
   readonly secrets: boolean
-  /** The file of secrets was added to `.gitignore`. */
+  /** True if the file of secrets was added to `.gitignore`. */
   readonly ignored: boolean
 }
 
 async function ask(needs: Omit<Files, 'ignored'>, given: Values, { terminal }: Invocation): Promise<Values> {
-  const questions = askAt(terminal)
+  const questions = createQuestions(terminal)
   try {
     return await askFor(needs, given, questions)
   } finally {
@@ -61,17 +62,17 @@ async function ask(needs: Omit<Files, 'ignored'>, given: Values, { terminal }: I
   }
 }
 
-function nextSteps(wrote: Files, values: Values): string {
+function nextSteps(written: Files, values: Values): string {
   const hasClientId = values['platform.clientId'] !== clientIdPlaceholder
   const hasClientSecret = values['platform.clientSecret'] !== undefined
-  const files = [...(wrote.settings ? [settingsFile] : []), ...(wrote.secrets ? [secretsFile] : [])]
+  const files = [...(written.settings ? [settingsFile] : []), ...(written.secrets ? [secretsFile] : [])]
   const steps = [
-    ...(wrote.settings && !hasClientId ? [`Put the client id into ${settingsFile}.`] : []),
-    ...(wrote.secrets && !hasClientSecret ? [`Put the client secret into ${secretsFile}.`] : []),
-    ...(wrote.settings ? [`Register ${values['platform.callbackUrl']} as a callback URL at the provider.`] : []),
+    ...(written.settings && !hasClientId ? [`Put the client id into ${settingsFile}.`] : []),
+    ...(written.secrets && !hasClientSecret ? [`Put the client secret into ${secretsFile}.`] : []),
+    ...(written.settings ? [`Register ${values['platform.callbackUrl']} as a callback URL at the provider.`] : []),
     'Try the settings: npx platform-auth-server check',
     'Start: npx platform-auth-server'
   ]
-  const wroteFiles = `Wrote ${files.join(' and ')}.${wrote.ignored ? ` Added ${secretsFile} to .gitignore.` : ''}`
+  const wroteFiles = `Wrote ${files.join(' and ')}.${written.ignored ? ` Added ${secretsFile} to .gitignore.` : ''}`
   return [wroteFiles, ...steps.map((step, index) => `${index + 1}. ${step}`), ''].join('\n')
 }

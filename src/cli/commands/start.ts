@@ -21,9 +21,9 @@ export const start: Command = async function start(invocation) {
 async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise<number> {
   const { terminal } = invocation
   const demo = readDemoOptions(invocation)
-  // This needs the working directory. Without one, a library of Koa fails when it is loaded, with a worse message.
+  // Reads the working directory before Koa is loaded. Without one, a library of Koa fails with an unclear message.
   const sources = { ...sourcesOf(invocation), demo: demo !== undefined }
-  // Loading these takes most of the time of a start, so it happens after the signal handlers are in place.
+  // Loading these modules takes most of the start, so the signal handlers are registered first.
   const [{ loadConfig }, { createLog }, { startServer }] = await Promise.all([
     import('../../config/load.js'),
     import('../../log.js'),

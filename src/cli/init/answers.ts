@@ -63,5 +63,5 @@ async function answerTo(questions: Questions, key: SettingKey, text: string, oth
   const { type, secret = false } = settingOf(key)
   const check = (answer: string): Checked =>
     answer === '' ? { value: undefined } : checkValue(key, type.fromText(answer))
-  return questions.ask({ text, otherwise, isSecret: secret, check })
+  return questions.ask({ text, defaultAnswer: otherwise, isSecret: secret, check })
 }

@@ -12,8 +12,8 @@ export const settingsFile = `${fileName}.config.yaml`
 export const secretsFile = '.env'
 
 export function settingsText(values: Values): string {
-  const open = Object.entries(values).filter(([key]) => !settingOf(key as SettingKey).secret)
-  return `# yaml-language-server: $schema=${schema}\n${sampleFile(Object.fromEntries(open) as Values)}`
+  const nonSecrets = Object.entries(values).filter(([key]) => !settingOf(key as SettingKey).secret)
+  return `# yaml-language-server: $schema=${schema}\n${sampleFile(Object.fromEntries(nonSecrets) as Values)}`
 }
 
 /** The schema of the installed package, for editors that complete and check the file. */
@@ -25,41 +25,41 @@ export function secretsText({
   redisUrl
 }: Values): string {
   return [
-    '# Secrets of platform-auth-server. Keep this file to yourself and out of version control.',
+    '# Secrets of platform-auth-server. Keep this file private and out of version control.',
     '',
-    '# Seals the sessions. A new one logs everybody out, unless the old one moves to SERVER_SESSION_PREVIOUS_SECRETS.',
+    '# Encrypts the sessions. A new secret logs everybody out, unless SERVER_SESSION_PREVIOUS_SECRETS has the old one.',
     line('SERVER_SESSION_SECRET', sessionSecret ?? newSecret()),
     '',
-    "# From the application's page at the provider.",
+    "# The client secret is on the application's page at the provider.",
     line('PLATFORM_CLIENT_SECRET', clientSecret ?? ''),
-    // Not a secret by its nature, but it may hold a password.
-    ...(redisUrl === undefined ? [] : ['', '# Where replicas meet.', line('REDIS_URL', redisUrl)]),
+    // The address is not a secret, but it may contain a password.
+    ...(redisUrl === undefined ? [] : ['', '# The Redis that all replicas share.', line('REDIS_URL', redisUrl)]),
     ''
   ].join('\n')
 }
 
-/** Without these variables the server does not start. */
+/** The variables without which the server does not start. */
 const needed = ['SERVER_SESSION_SECRET', 'PLATFORM_CLIENT_SECRET']
 
-/** What is to be said of a `.env` that is in the way; nothing if there is none. */
-export async function remarkOnSecrets(path: string): Promise<string | undefined> {
+/** Returns a message about an existing `.env`, or undefined if there is none. */
+export async function existingSecretsMessage(path: string): Promise<string | undefined> {
   try {
-    const known = parseEnv(await readTextFile(path))
-    const lacking = needed.filter(name => !known[name]).join(' and ')
-    return `${leftAsItIs(secretsFile)}${lacking && `, without ${lacking}`}`
+    const variables = parseEnv(await readTextFile(path))
+    const missing = needed.filter(name => !variables[name]).join(' and ')
+    return `${keptMessage(secretsFile)}${missing && `; it does not set ${missing}`}`
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
-    // Somebody's Python environment, which the server passes over too.
+    // A folder of this name is often a Python environment. The server ignores it as well.
     if (errorCode(error) !== 'EISDIR') throw error
-    return `${secretsFile} is a folder, so no secrets were written; give ${needed.join(' and ')} in the environment`
+    return `${secretsFile} is a folder, so no secrets were written; set ${needed.join(' and ')} in the environment`
   }
 }
 
-export function leftAsItIs(file: string): string {
-  return `${file} is there already and was left as it is`
+export function keptMessage(file: string): string {
+  return `${file} exists already and was not changed`
 }
 
-/** False if the file is there already, even if it came up only this moment. */
+/** Returns false if the file exists already, even if another process has just created it. */
 export async function writeNew(path: string, text: string, mode = 0o644): Promise<boolean> {
   try {
     await writeFile(path, text, { flag: 'wx', mode })
@@ -71,8 +71,7 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
 }
 
 /**
- * Adds `.env` to the `.gitignore` of the folder. Returns true when it did, and false when there is no such file or the
- * file has the line already.
+ * Adds `.env` to the `.gitignore` of the folder. Returns false if there is no such file or it already has the line.
  */
 export async function ignoreSecrets(cwd: string): Promise<boolean> {
   const path = join(cwd, '.gitignore')
@@ -85,11 +84,13 @@ export async function ignoreSecrets(cwd: string): Promise<boolean> {
   return true
 }
 
-/** The format has quotation marks of three kinds but nothing to escape them with. */
+/** Tries each kind of quotation mark, because the format of `.env` files has no escape character. */
 function line(name: string, value: string): string {
   const spellings = [value, ...["'", '`', '"'].map(mark => `${mark}${value}${mark}`)]
   const found = spellings.map(spelling => `${name}=${spelling}`).find(text => parseEnv(text)[name] === value)
   if (found === undefined)
-    throw new UsageError(`${secretsFile} cannot hold such a value; name a file by ${name}_FILE instead.`)
+    throw new UsageError(
+      `${secretsFile} cannot hold this value of ${name}; set ${name}_FILE to a file with the value instead.`
+    )
   return found
 }

@@ -35,57 +35,57 @@ const amiss: readonly (readonly [url: string, listening: Partial<Pick<Config, 'p
   [
     'http://localhost:3000/api/auth/callback',
     {},
-    'warning The callback URL leads to port 3000, but the server listens on port 8080. Next: Make them the same (--port 3000), unless a proxy connects them.'
+    'warning The callback URL leads to port 3000, but the server listens on port 8080. Next: Use the same port (--port 3000), unless a proxy forwards the requests.'
   ],
   [
     'http://localhost/api/auth/callback',
     {},
-    'warning The callback URL leads to port 80, but the server listens on port 8080. Next: Make them the same (--port 80), unless a proxy connects them.'
+    'warning The callback URL leads to port 80, but the server listens on port 8080. Next: Use the same port (--port 80), unless a proxy forwards the requests.'
   ],
   [
     'http://localhost:8080/api/auth/callback',
     { port: 0 },
-    'warning The callback URL leads to port 8080, but the server listens on any free port. Next: Make them the same (--port 8080), unless a proxy connects them.'
+    'warning The callback URL leads to port 8080, but the server listens on any free port. Next: Use the same port (--port 8080), unless a proxy forwards the requests.'
   ],
   [
     'http://127.0.0.1:8080/api/auth/callback',
     {},
-    'warning The callback URL says 127.0.0.1, but the server calls itself localhost: a login begun there does not end. Next: Open http://127.0.0.1:8080/ and nothing else, or make host and callback URL the same.'
+    'warning The callback URL says 127.0.0.1, but the server prints localhost as its own name. A login that begins under that name fails, because cookies belong to one host name. Next: Open only http://127.0.0.1:8080/, or use the same name in host and in the callback URL.'
   ],
   [
     'http://localhost:8080/api/auth/callback',
     { host: '192.168.1.5' },
-    'warning The callback URL says localhost, but the server calls itself 192.168.1.5: a login begun there does not end. Next: Open http://localhost:8080/ and nothing else, or make host and callback URL the same.'
+    'warning The callback URL says localhost, but the server prints 192.168.1.5 as its own name. A login that begins under that name fails, because cookies belong to one host name. Next: Open only http://localhost:8080/, or use the same name in host and in the callback URL.'
   ],
   [
     'https://localhost:8080/api/auth/callback',
     {},
-    'failed The callback URL says https for port 8080, where this server itself speaks plain http. Next: Use http://localhost:8080/api/auth/callback, or a proxy that ends TLS on another port.'
+    'failed The callback URL says https for port 8080, where this server itself speaks plain http. Next: Use http://localhost:8080/api/auth/callback, or a proxy that terminates TLS on another port.'
   ],
   [
     'https://localhost/api/auth/callback',
     {},
-    'warning https on localhost works only with a proxy on this machine that ends TLS: this server speaks plain http. Next: Without one use http://localhost:8080/api/auth/callback.'
+    'warning https on localhost works only with a proxy on this machine that terminates TLS, because this server speaks plain http. Next: Without a proxy, use http://localhost:8080/api/auth/callback.'
   ],
   [
     'https://app.example:8080/api/auth/callback',
     {},
-    'warning The callback URL says https for port 8080, where this server itself speaks plain http. Next: Leave the port out, unless a proxy on another machine has the same one.'
+    'warning The callback URL says https for port 8080, where this server itself speaks plain http. Next: Leave out the port, unless a proxy on another machine uses the same port.'
   ],
   [
     'https://App.example:443/api/auth/callback',
     {},
-    'warning Browsers write the callback URL as https://app.example/api/auth/callback, and the provider compares letter by letter. Next: Set and register it in that spelling.'
+    'warning Browsers write the callback URL as https://app.example/api/auth/callback, and the provider compares letter by letter. Next: Set and register the URL in that spelling.'
   ],
   [
     'https://app.example/team/api/auth/callback',
     {},
-    'ok The server answers /api/auth/callback; a proxy must take /team off the path of every request.'
+    'ok The server answers /api/auth/callback, so a proxy must remove /team from the path of every request.'
   ],
   [
     'http://localhost:8080/team/api/auth/callback',
     {},
-    'warning The server answers /api/auth/callback; a proxy must take /team off the path of every request. Next: Without a proxy take /team out of the callback URL.'
+    'warning The server answers /api/auth/callback, so a proxy must remove /team from the path of every request. Next: Without a proxy, remove /team from the callback URL.'
   ]
 ]
 

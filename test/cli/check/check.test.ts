@@ -28,7 +28,7 @@ for (const mode of ['single', 'dual'] as const) {
         .replace(/\S+index\.html/, 'PAGE')
     )
     t.deepEqual(said, [
-      'ok settings The settings can be used; no settings file was found.',
+      'ok settings The settings are valid; no settings file was found.',
       'ok callback Register exactly http://localhost:PORT/api/auth/callback at the provider; people open http://localhost:PORT/.',
       mode === 'dual'
         ? 'ok scopes Pages get viewables:read, less than the server (data:read viewables:read).'
@@ -37,9 +37,9 @@ for (const mode of ['single', 'dual'] as const) {
       'ok wwwroot PAGE is the start page.',
       'ok cookie A session takes about N characters in one cookie.',
       'ok headers Requests carry N kB of headers and the callback answers with N kB, which nginx, Apache and HAProxy take as they are.',
-      'ok redis None is set: fine for one process; several replicas need redisUrl.',
+      'ok redis No Redis is configured. One process needs none, but several replicas need redisUrl.',
       'ok proxy http://127.0.0.1:PORT accepts connections.',
-      'ok endpoints http://127.0.0.1:PORT names its endpoints.',
+      'ok endpoints The discovery document of http://127.0.0.1:PORT names the endpoints.',
       'ok login The authorization endpoint lets this login in (303).',
       'ok client Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).',
       'ok userinfo The user info endpoint refuses a made-up token, as it should (401).',
@@ -110,7 +110,7 @@ test('wrong settings are findings too, nothing is tried, and the code is 2', asy
   t.regex(lines[1] ?? '', /^failed settings session\.secret \(variable SERVER_SESSION_SECRET\): /)
   t.regex(
     lines[2] ?? '',
-    /^warning settings PLATFORM_AUTH_MOD .*PLATFORM_AUTH_MODE\. Next: Change it, unless it is meant\.$/
+    /^warning settings PLATFORM_AUTH_MOD .*PLATFORM_AUTH_MODE\. Next: Change it, unless it is intended\.$/
   )
   t.false(output.includes('hunter2'))
   t.is(idp.requests.length, 0)
@@ -121,14 +121,14 @@ test('wrong settings are findings too, nothing is tried, and the code is 2', asy
 
 test('a wrong command line is no finding', async t => {
   const { code, output, errors } = await run(t, ['check', '--demo-port', '1'])
-  t.deepEqual([code, output, errors], [2, '', '--demo-port does nothing without --demo.\n'])
+  t.deepEqual([code, output, errors], [2, '', '--demo-port needs --demo.\n'])
 })
 
 test('a demo that cannot listen is said in a plain sentence', async t => {
   const idp = await createHostileIdp(t)
   const { code, errors } = await run(t, ['check', '--demo', '--port', '0', '--demo-port', String(idp.port)])
   t.is(code, 1)
-  t.regex(errors, /^Port \d+ is taken by another program; .* --demo-port\.\n$/)
+  t.regex(errors, /^Port \d+ is in use by another program; .* --demo-port\.\n$/)
 })
 
 test('warnings of the settings are findings: public scopes that are not narrower, plain http off this machine', async t => {
@@ -138,8 +138,8 @@ test('warnings of the settings are findings: public scopes that are not narrower
   })
   const warnings = lines.filter(line => line.startsWith('warning settings'))
   t.deepEqual(warnings, [
-    'warning settings platform.publicScopes (flag --public-scopes): are the same as the internal ones, so pages can do all that the server can. Next: Change it, unless it is meant.',
-    'warning settings platform.callbackUrl (variable PLATFORM_CALLBACK_URL): is plain http on another machine: codes and cookies can be read on the way, and browsers keep no __Host- cookie. Next: Change it, unless it is meant.'
+    'warning settings platform.publicScopes (flag --public-scopes): are the same as the internal ones, so pages can do all that the server can. Next: Change it, unless it is intended.',
+    'warning settings platform.callbackUrl (variable PLATFORM_CALLBACK_URL): is plain http on another machine: codes and cookies can be read on the way, and browsers keep no __Host- cookie. Next: Change it, unless it is intended.'
   ])
   t.false(lines.some(line => line.startsWith('ok scopes')))
 })
@@ -170,15 +170,15 @@ test('a folder without a start page is a warning', async t => {
     {
       check: 'wwwroot',
       status: 'warning',
-      message: `There is no ${folder}/index.html to read: after signing in people get 404 at the start page.`,
-      next: 'Put one there, or set wwwroot to the folder of your pages.'
+      message: `${folder}/index.html cannot be read, so people get a 404 response after signing in.`,
+      next: 'Create this file, or set wwwroot to the folder of your pages.'
     }
   ])
 })
 
 test('without a folder of your own the starter page is served', async t => {
   t.deepEqual(await wwwroot(testConfig(someProvider)), [
-    { check: 'wwwroot', status: 'ok', message: 'You have none, so the starter page is served.' }
+    { check: 'wwwroot', status: 'ok', message: 'No folder is set, so the built-in starter page is served.' }
   ])
 })
 
@@ -186,7 +186,7 @@ test('a Node that does not check certificates is a fault', async t => {
   const { line, code } = await checkAt(t, { env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) })
   t.is(
     line('tls'),
-    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 switches off the check of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. For a certificate authority of your own, set NODE_EXTRA_CA_CERTS.'
+    'failed tls NODE_TLS_REJECT_UNAUTHORIZED=0 disables the verification of TLS certificates, so others on the network can read the client secret and the tokens. Next: Remove it. To trust your own certificate authority, set NODE_EXTRA_CA_CERTS.'
   )
   t.is(code, 1)
 })
@@ -198,7 +198,7 @@ testWhere(process.platform !== 'win32', 'no permission bits', 'a .env that other
   await chmod(join(cwd, '.env'), 0o644)
   const { lines, code } = await check(t, [], { env: settingsFor(idp), cwd })
   const warning = `.env (working directory): can be read by every user of this machine; "chmod o-rw ${cwd}/.env" corrects that.`
-  t.true(lines.includes(`warning settings ${warning} Next: Change it, unless it is meant.`), lines.join('\n'))
+  t.true(lines.includes(`warning settings ${warning} Next: Change it, unless it is intended.`), lines.join('\n'))
   t.is(code, 0)
 })
 
@@ -210,7 +210,7 @@ test('the settings file that was read is named', async t => {
   })
   t.regex(
     lines[0] ?? '',
-    /^ok settings The settings can be used; the file among them is \S+\.platform-auth-serverrc\.json\.$/
+    /^ok settings The settings are valid; they include the file \S+\.platform-auth-serverrc\.json\.$/
   )
 })
 

@@ -56,32 +56,32 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a page in the place of an answer',
     { prepare: idp => idp.fail('token', faults.html(200)) },
-    "failed client The token endpoint is of no use: the answer is not a JSON object. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint is unusable: the answer is not a JSON object. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
   [
     'an address where there is nothing',
     { env: idp => ({ PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/nothing?here` }) },
-    "failed client The token endpoint answers 404: there is no such endpoint at ISSUER/nothing. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
   [
     'a redirect',
     { prepare: idp => idp.fail('token', faults.redirect('https://elsewhere.example/')) },
-    "failed client The token endpoint answers 302 and leads elsewhere, where nothing is sent. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint answers 302, but the server does not follow redirects. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
   [
     'too many requests',
     { prepare: idp => idp.fail('token', faults.tooManyRequests()) },
-    'warning client The token endpoint answers 429: too many requests just now. Next: Check again in a minute.'
+    'warning client The token endpoint answers 429, so it has had too many requests. Next: Check again in a minute.'
   ],
   [
     'a provider in trouble',
     { prepare: idp => idp.fail('token', faults.status(503)) },
-    'failed client The token endpoint answers 503: it is in trouble. Next: Check again later; ask the provider if it stays so.'
+    'failed client The token endpoint answers 503, which is a fault of the provider. Next: Check again later. Ask the provider if it persists.'
   ],
   [
     'a 400 without a code',
     { prepare: idp => idp.fail('token', faults.empty(400)) },
-    "failed client The token endpoint answers 400, which is not what it should. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint answers 400, which is not an expected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ]
 ]
 

@@ -3,7 +3,7 @@ import { type ClockReading, clock } from '#src/cli/check/clock.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { checkAt } from './checked.js'
 
-const next = 'Next: Let NTP set the clock (timedatectl set-ntp true), or that of the host of this container.'
+const next = 'Next: Let NTP set the clock (timedatectl set-ntp true). In a container, do so on its host.'
 
 /** What is read when this clock is so many seconds ahead, the header having whole seconds. */
 function reading(aheadSeconds: number, endpoint: ClockReading['endpoint'] = 'token'): ClockReading {

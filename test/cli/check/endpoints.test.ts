@@ -7,7 +7,7 @@ import { createHostileIdp, faults, type HostileIdp } from '../../helpers/hostile
 import { check, checkAt, discovering, someProvider } from './checked.js'
 
 test('endpoints of the settings are taken as they are', async t => {
-  t.is((await checkAt(t)).line('endpoints'), 'ok endpoints They are those of the settings.')
+  t.is((await checkAt(t)).line('endpoints'), 'ok endpoints The endpoints are those of the settings.')
 })
 
 /** Nobody is asked while there is no issuer. */
@@ -20,7 +20,7 @@ async function configured(t: ExecutionContext, platform: DeepPartial<Config['pla
 test('the built-in endpoints are those of the platform', async t => {
   const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
   t.deepEqual(await configured(t, none), [
-    { check: 'endpoints', status: 'ok', message: 'They are those of Autodesk Platform Services.' }
+    { check: 'endpoints', status: 'ok', message: 'The endpoints are those of Autodesk Platform Services.' }
   ])
 })
 
@@ -30,7 +30,7 @@ test('endpoints of two providers together are a fault', async t => {
       check: 'endpoints',
       status: 'failed',
       message:
-        'Set in the settings: platform.authorizationEndpoint; those of Autodesk Platform Services: platform.tokenEndpoint, platform.userinfoEndpoint.',
+        'The settings contain platform.authorizationEndpoint, but Autodesk Platform Services is still used for platform.tokenEndpoint, platform.userinfoEndpoint.',
       next: 'Set all three for one provider, or platform.issuer.'
     }
   ])
@@ -49,7 +49,7 @@ async function discovered(t: ExecutionContext, { prepare = () => {}, env = () =>
 
 test('a discovery document that names all endpoints is ok, and they are used', async t => {
   const { line, idp, code } = await discovered(t, {})
-  t.is(line('endpoints'), `ok endpoints ${idp.issuer} names its endpoints.`)
+  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`)
   t.regex(line('client') ?? '', /^ok /)
   t.is(code, 0)
 })
@@ -64,8 +64,8 @@ test('an endpoint that was set and discovered otherwise is a warning', async t =
   t.deepEqual(
     lines.filter(line => line.includes(' endpoints ')),
     [
-      `ok endpoints ${idp.issuer} names its endpoints.`,
-      `warning endpoints platform.tokenEndpoint is ${idp.issuer}/token?v=2, but the discovery document names ${idp.tokenEndpoint}. Next: Take platform.tokenEndpoint out of the settings, unless it is meant.`
+      `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`,
+      `warning endpoints platform.tokenEndpoint is ${idp.issuer}/token?v=2, but the discovery document names ${idp.tokenEndpoint}. Next: Remove platform.tokenEndpoint from the settings, unless the difference is intended.`
     ]
   )
 })
@@ -77,7 +77,7 @@ test('an endpoint that was set because the document has none is ok', async t => 
     },
     env: idp => ({ PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint })
   })
-  t.is(line('endpoints'), `ok endpoints ${idp.issuer} names its endpoints.`)
+  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`)
 })
 
 const compare = "Next: Compare platform.issuer with the provider's documentation."
@@ -90,7 +90,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
         idp.discovery = document => ({ ...document, issuer: 'https://other.example' })
       }
     },
-    `failed endpoints The discovery document is of no use: it names the issuer "https://other.example", but "ISSUER" is configured. ${compare}`
+    `failed endpoints The discovery document is unusable: it names the issuer "https://other.example", but "ISSUER" is configured. ${compare}`
   ],
   [
     'a document without a token endpoint',
@@ -99,7 +99,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
         idp.discovery = document => ({ ...document, token_endpoint: undefined })
       }
     },
-    `failed endpoints The discovery document is of no use: it has no token_endpoint. ${compare}`
+    `failed endpoints The discovery document is unusable: it has no token_endpoint. ${compare}`
   ],
   [
     'no document',
@@ -108,17 +108,17 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
         idp.discovery = undefined
       }
     },
-    `failed endpoints The discovery document answers 404: there is no such endpoint at ISSUER/.well-known/openid-configuration. ${compare}`
+    `failed endpoints The discovery document answers 404, so there is no such endpoint at ISSUER/.well-known/openid-configuration. ${compare}`
   ],
   [
     'a page in its place',
     { prepare: idp => idp.fail('discovery', faults.html(200)) },
-    `failed endpoints The discovery document is of no use: the answer is not a JSON object. ${compare}`
+    `failed endpoints The discovery document is unusable: the answer is not a JSON object. ${compare}`
   ],
   [
     'a closed port',
     { env: () => ({ PLATFORM_ISSUER: 'http://127.0.0.1:1' }) },
-    'failed endpoints The discovery document cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.issuer; if they are right, nothing runs there or a firewall turns you away.'
+    'failed endpoints The discovery document cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.issuer; if they are right, nothing listens there or a firewall rejects the connection.'
   ]
 ]
 

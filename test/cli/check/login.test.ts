@@ -124,7 +124,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'an address where there is nothing',
     { env: idp => ({ PLATFORM_AUTHORIZATION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed login The authorization endpoint answers 404: there is no such endpoint at ISSUER/nothing. Next: Compare platform.authorizationEndpoint with the provider's documentation."
+    "failed login The authorization endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.authorizationEndpoint with the provider's documentation."
   ]
 ]
 

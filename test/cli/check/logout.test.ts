@@ -37,7 +37,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'an address where there is nothing',
     { env: idp => ({ PLATFORM_REVOCATION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed logout The revocation endpoint answers 404: there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
+    "failed logout The revocation endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
   ],
   ['a logout here only', { args: ['--logout', 'local'] }, 'ok logout Sessions end here; the provider is not told.'],
   [
@@ -53,12 +53,12 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'an end-session page that is not there',
     { args: ['--logout', 'idp'], env: idp => ({ PLATFORM_END_SESSION_ENDPOINT: `${idp.issuer}/nothing` }) },
-    "failed logout The end-session endpoint answers 404: there is no such endpoint at ISSUER/nothing. Next: Compare platform.endSessionEndpoint with the provider's documentation."
+    "failed logout The end-session endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.endSessionEndpoint with the provider's documentation."
   ],
   [
     'an end-session page that cannot be reached',
     { args: ['--logout', 'idp'], env: () => ({ PLATFORM_END_SESSION_ENDPOINT: 'http://127.0.0.1:1/logout' }) },
-    'failed logout The end-session endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.endSessionEndpoint; if they are right, nothing runs there or a firewall turns you away.'
+    'failed logout The end-session endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.endSessionEndpoint; if they are right, nothing listens there or a firewall rejects the connection.'
   ]
 ]
 

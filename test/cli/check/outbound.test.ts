@@ -17,10 +17,9 @@ test.serial('check says through which proxy the provider is called, and which ca
     {
       check: 'proxy',
       status: 'ok',
-      message:
-        'Calls to https://a.example go through the proxy http://***@proxy.corp:3128, which the environment names.'
+      message: 'Calls to https://a.example go through the proxy http://***@proxy.corp:3128 from the environment.'
     },
-    { check: 'proxy', status: 'ok', message: 'Calls to https://b.example go straight there (NO_PROXY).' }
+    { check: 'proxy', status: 'ok', message: 'Calls to https://b.example use no proxy (NO_PROXY).' }
   ])
   process.env = { HTTPS_PROXY: 'socks5://proxy.corp:1080' }
   const [wrong] = await outbound(provider)

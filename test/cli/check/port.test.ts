@@ -32,8 +32,8 @@ test('a free port is given back at once', async t => {
 
 test('port 0 is always free', async t => {
   t.deepEqual(await lines({ port: 0, metrics: { port: 0 } }), [
-    'ok With --port 0 any free port is taken.',
-    'ok With --metrics-port 0 any free port is taken.'
+    'ok With --port 0 the system chooses a free port.',
+    'ok With --metrics-port 0 the system chooses a free port.'
   ])
 })
 
@@ -52,7 +52,7 @@ for (const [what, listener] of Object.entries(others)) {
   test(`a port taken by another program that ${what}`, async t => {
     const port = await taken(t, listener)
     t.deepEqual(await lines({ port }), [
-      `failed Port ${port} is taken by another program. Next: Stop that one, or choose another port with --port.`
+      `failed Port ${port} is in use by another program. Next: Stop that program, or choose another port with --port.`
     ])
   })
 }
@@ -61,8 +61,8 @@ test('a port taken by this very server is a warning, and so is that of its metri
   const { server } = await startTestServer(t, { overrides: { metrics: { port: 0, host: '127.0.0.1' } } })
   const metricsPort = server.metricsPort as number
   t.deepEqual(await lines({ port: server.port, metrics: { port: metricsPort } }), [
-    `warning A platform-auth-server answers on port ${server.port} already. Next: Stop it before you start another, or choose another port with --port.`,
-    `warning Port ${metricsPort} is taken by another program. Next: Stop that one, or choose another port with --metrics-port.`
+    `warning A platform-auth-server is already running on port ${server.port}. Next: Stop it before you start another, or choose another port with --port.`,
+    `warning Port ${metricsPort} is in use by another program. Next: Stop that program, or choose another port with --metrics-port.`
   ])
 })
 
@@ -70,14 +70,14 @@ test('a metrics port taken by another program', async t => {
   const metricsPort = await taken(t, (_request, response) => response.end())
   t.deepEqual(
     (await lines({ port: 0, metrics: { port: metricsPort } }))[1],
-    `failed Port ${metricsPort} is taken by another program. Next: Stop that one, or choose another port with --metrics-port.`
+    `failed Port ${metricsPort} is in use by another program. Next: Stop that program, or choose another port with --metrics-port.`
   )
 })
 
 test('a host that is not of this machine', async t => {
   // RFC 5737: nobody has this address.
   t.deepEqual(await lines({ port: 0, host: '192.0.2.1' }), [
-    'failed 192.0.2.1 is no address of this machine. Next: Choose another with --host, or leave it out.'
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose another with --host, or leave it out.'
   ])
 })
 
@@ -85,6 +85,6 @@ test('a host for the metrics that is not of this machine', async t => {
   const [, ofMetrics] = await lines({ port: 0, metrics: { port: 0, host: '192.0.2.1' } })
   t.is(
     ofMetrics,
-    'failed 192.0.2.1 is no address of this machine. Next: Choose another with PLATFORM_AUTH_METRICS_HOST, or leave it out.'
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose another with PLATFORM_AUTH_METRICS_HOST, or leave it out.'
   )
 })

@@ -21,7 +21,7 @@ function lines(...conditions: readonly RedisCondition[]): string[] {
   return redisFindings(conditions).map(({ status, message }) => `${status} ${message}`)
 }
 
-const fine = 'ok Redis evicts nothing, has free memory, and keeps its data when it restarts.'
+const fine = 'ok Redis evicts nothing, has free memory, and keeps its data at a restart.'
 
 test('a Redis as it should be is fine', t => {
   t.deepEqual(lines(good), [fine])
@@ -44,21 +44,9 @@ const warnings: readonly (readonly [what: string, change: Partial<RedisCondition
   ['no persistence', { persistence: 'none' }, /^warning Redis keeps nothing on disk and has no replica/],
   ['snapshots only', { persistence: 'snapshots' }, /^warning Redis saves only snapshots and has no replica/],
   ['a write that failed', { hasFailedToSave: true }, /^warning Redis could not write its data to disk/],
-  [
-    'an unknown policy',
-    { evictionPolicy: undefined },
-    /^warning This check cannot tell from Redis: its eviction policy\.$/
-  ],
-  [
-    'an unknown use of memory',
-    { usedBytes: undefined },
-    /^warning This check cannot tell from Redis: how full it is\.$/
-  ],
-  [
-    'an unknown persistence',
-    { persistence: undefined },
-    /^warning This check cannot tell from Redis: whether it keeps its data\.$/
-  ]
+  ['an unknown policy', { evictionPolicy: undefined }, /^warning Redis does not report its eviction policy\.$/],
+  ['an unknown use of memory', { usedBytes: undefined }, /^warning Redis does not report how full it is\.$/],
+  ['an unknown persistence', { persistence: undefined }, /^warning Redis does not report whether it keeps its data\.$/]
 ]
 
 for (const [what, change, says] of warnings) {
@@ -119,8 +107,8 @@ for (const [what, more, unknown] of forbidden) {
     const rights = ['~platform-auth:*', '&platform-auth:*', '-@all', ...commands, ...more]
     await admin.acl('SETUSER', 'auth', 'on', '>pass', ...rights)
     t.deepEqual(
-      (await found(`redis://auth:pass@127.0.0.1:${port}`)).filter(line => line.includes('cannot tell')),
-      [`warning This check cannot tell from Redis: ${unknown}.`]
+      (await found(`redis://auth:pass@127.0.0.1:${port}`)).filter(line => line.includes('does not report')),
+      [`warning Redis does not report ${unknown}.`]
     )
   })
 }

@@ -18,19 +18,19 @@ async function line(redisUrl: string | undefined): Promise<string> {
 const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
 
 test('none is fine', async t => {
-  t.is(await line(undefined), 'ok None is set: fine for one process; several replicas need redisUrl.')
+  t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redisUrl.')
 })
 
 testWithRedis('one that works, and nothing stays in it', async t => {
   const server = await startRedis(t)
-  t.is(await line(server.url), 'ok Redis answers, and takes what replicas write there.')
+  t.is(await line(server.url), 'ok Redis answers and accepts the commands that replicas need.')
   for (const key of await server.admin.keys('*check:*')) t.not(await server.admin.pttl(key), -1)
 })
 
 test('a closed port', async t => {
   t.is(
     await line('redis://127.0.0.1:1'),
-    'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl; if they are right, nothing runs there or a firewall turns you away.'
+    'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl; if they are right, nothing listens there or a firewall rejects the connection.'
   )
 })
 
@@ -51,7 +51,7 @@ test('one that never answers is not waited for', async t => {
   })
   t.is(
     await line(`redis://127.0.0.1:${port}`),
-    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall is in between.`
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection.`
   )
 })
 
@@ -65,25 +65,25 @@ interface Trouble {
 const troubles: Readonly<Record<string, Trouble>> = {
   'a replica, which only reads': {
     options: ['--replicaof', '127.0.0.1', '1'],
-    line: 'failed This Redis only reads (READONLY): it is a replica. Next: Set redisUrl to the master, or to the sentinels.'
+    line: 'failed This Redis is a read-only replica (READONLY). Next: Set redisUrl to the master, or to the sentinels.'
   },
   'one that wants a password': {
     options: ['--requirepass', 'hunter2'],
-    line: `failed Redis wants a password (NOAUTH). ${credentials}`
+    line: `failed Redis requires a password (NOAUTH). ${credentials}`
   },
   'one that refuses the password': {
     options: ['--requirepass', 'hunter2'],
     url: ({ port }) => `redis://:hunter3@127.0.0.1:${port}`,
-    line: `failed Redis refuses user or password (WRONGPASS). ${credentials}`
+    line: `failed Redis rejects the user or the password (WRONGPASS). ${credentials}`
   },
   'a user without rights': {
     prepare: ({ admin }) => admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+ping', '+get', '+set'),
     url: ({ port }) => `redis://little:pass@127.0.0.1:${port}`,
-    line: 'failed Redis does not let this user do what replicas need (NOPERM). Next: Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
+    line: 'failed Redis does not allow this user the commands that replicas need (NOPERM). Next: Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
   },
   'one that is full': {
     options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
-    line: 'failed Redis is full (OOM). Next: Raise maxmemory; what is kept here is small and expires by itself.'
+    line: 'failed Redis is full (OOM). Next: Raise maxmemory. The data of this server is small and expires by itself.'
   }
 }
 
@@ -98,7 +98,7 @@ for (const [what, { options, url, prepare, line: expected }] of Object.entries(t
 test('a cluster of which no node answers', async t => {
   t.is(
     await line('redis://127.0.0.1:1,127.0.0.1:2'),
-    'failed Redis cannot be reached: connections to 127.0.0.1:1, 127.0.0.1:2 end at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
+    'failed Redis cannot be reached: connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
   )
 })
 
@@ -111,19 +111,19 @@ test('sentinels that do not answer', async t => {
 
 testWithRedis('a cluster is looked for where there is none', async t => {
   const { url } = await startRedis(t)
-  t.regex(await line(`${url}?cluster`), /^failed Redis does not do what it is asked \(ERR\)\. Next: Check the database/)
+  t.regex(await line(`${url}?cluster`), /^failed Redis rejects a command as invalid \(ERR\)\. Next: Check the database/)
 })
 
 testWithRedis('a whole cluster that works, and one of its nodes taken for a single server', async t => {
   const { url, nodes } = await startRedisCluster(t)
-  t.is(await line(url), 'ok Redis answers, and takes what replicas write there.')
+  t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
   const single = await Promise.all(nodes.map(node => line(node.url)))
   t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redisUrl.'))
 })
 
 testWithRedis('a master that sentinels know', async t => {
   const { url } = await startRedisWithSentinel(t)
-  t.is(await line(url), 'ok Redis answers, and takes what replicas write there.')
+  t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
 })
 
 testWithRedis('a certificate that nobody vouches for', async t => {
@@ -138,7 +138,7 @@ testWithRedis('no TLS where it is spoken', async t => {
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url.replace('rediss:', 'redis:')),
-    /^failed Redis cannot be reached: connections to localhost:\d+ end at once\. Next: Check hosts and ports in redisUrl, and whether they speak TLS/
+    /^failed Redis cannot be reached: connections to localhost:\d+ are closed at once\. Next: Check hosts and ports in redisUrl, and whether they speak TLS/
   )
 })
 
@@ -146,7 +146,7 @@ testWithRedis('TLS where none is spoken', async t => {
   const { port } = await startRedis(t)
   t.is(
     await line(`rediss://127.0.0.1:${port}`),
-    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall is in between, and that this port speaks TLS, as rediss:// says.`
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection, and whether this port speaks TLS, which rediss:// requires.`
   )
 })
 

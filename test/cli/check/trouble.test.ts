@@ -25,7 +25,7 @@ const line = async (t: ExecutionContext, tokenEndpoint: string) => {
 test('a closed port', async t => {
   t.is(
     await line(t, 'http://127.0.0.1:1/token'),
-    'failed client The token endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.tokenEndpoint; if they are right, nothing runs there or a firewall turns you away.'
+    'failed client The token endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.tokenEndpoint; if they are right, nothing listens there or a firewall rejects the connection.'
   )
 })
 
@@ -41,7 +41,7 @@ test('a certificate that nobody vouches for', async t => {
   const port = await opened(t, createHttpsServer(selfSignedCertificate()))
   t.is(
     await line(t, `https://localhost:${port}/token`),
-    `failed client The token endpoint cannot be reached: This machine does not trust the certificate of localhost:${port} (DEPTH_ZERO_SELF_SIGNED_CERT). Next: If your own authority or an inspecting proxy signed it, name its certificate in NODE_EXTRA_CA_CERTS.`
+    `failed client The token endpoint cannot be reached: This machine does not trust the certificate of localhost:${port} (DEPTH_ZERO_SELF_SIGNED_CERT). Next: If your own authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.`
   )
 })
 
@@ -49,7 +49,7 @@ test('https where plain http is spoken', async t => {
   const port = await opened(t, createHttpServer())
   t.regex(
     (await line(t, `https://localhost:${port}/token`)) ?? '',
-    /^failed client The token endpoint cannot be reached: localhost:\d+ does not speak TLS as expected \((EPROTO|ERR_SSL_\w+)\)\. Next: Check scheme and port in platform\.tokenEndpoint: TLS needs a port that speaks it\.$/
+    /^failed client The token endpoint cannot be reached: localhost:\d+ does not speak TLS as expected \((EPROTO|ERR_SSL_\w+)\)\. Next: Check scheme and port in platform\.tokenEndpoint; the port must speak TLS\.$/
   )
 })
 
@@ -57,7 +57,7 @@ test('a connection that is cut', async t => {
   const { line } = await checkAt(t, { prepare: idp => idp.fail('token', faults.reset()) })
   t.regex(
     line('client') ?? '',
-    /^failed client The token endpoint cannot be reached: 127\.0\.0\.1:\d+ cut the connection \(ECONNRESET\)\. Next: Check again; if it stays so, look for a firewall or proxy in between\.$/
+    /^failed client The token endpoint cannot be reached: 127\.0\.0\.1:\d+ closed the connection \(ECONNRESET\)\. Next: Check again\. If it persists, look for a firewall or proxy in between\.$/
   )
 })
 
@@ -78,7 +78,7 @@ test('a provider that never answers holds nothing up for longer than the time se
     hung.map(line => line.split(' ', 2).join(' ')),
     ['failed login', 'failed client', 'failed userinfo', 'failed logout']
   )
-  t.regex(hung[1] ?? '', /within 1 s\. Next: Check whether a firewall lets this machine out; the server goes straight,/)
+  t.regex(hung[1] ?? '', /within 1 s\. Next: Check whether a firewall blocks the connection,/)
   t.is(code, 1)
 })
 
@@ -88,15 +88,15 @@ const codes: readonly (readonly [code: string | undefined, message: string, next
   ['ENOTFOUND', 'DNS does not know the name of id.example (ENOTFOUND).', /^Check the name in platform\.tokenEndpoint/],
   ['EAI_AGAIN', 'DNS did not answer when asked for id.example (EAI_AGAIN).', /DNS servers/],
   ['ECONNREFUSED', 'id.example refuses connections (ECONNREFUSED).', /^Check host and port/],
-  ['EHOSTUNREACH', 'No route leads to id.example (EHOSTUNREACH).', /network and the firewall/],
-  ['ENETUNREACH', 'No route leads to id.example (ENETUNREACH).', /network and the firewall/],
-  ['ETIMEDOUT', 'id.example did not answer within 10 s.', /firewall lets this machine out/],
-  ['EPIPE', 'id.example cut the connection (EPIPE).', /in between/],
+  ['EHOSTUNREACH', 'There is no network route to id.example (EHOSTUNREACH).', /network and the firewall/],
+  ['ENETUNREACH', 'There is no network route to id.example (ENETUNREACH).', /network and the firewall/],
+  ['ETIMEDOUT', 'id.example did not answer within 10 s.', /firewall blocks the connection/],
+  ['EPIPE', 'id.example closed the connection (EPIPE).', /in between/],
   ['CERT_HAS_EXPIRED', 'The certificate of id.example has expired (CERT_HAS_EXPIRED).', /^Check the clock/],
-  ['CERT_NOT_YET_VALID', 'The certificate of id.example is not valid yet (CERT_NOT_YET_VALID).', /it is slow/],
+  ['CERT_NOT_YET_VALID', 'The certificate of id.example is not valid yet (CERT_NOT_YET_VALID).', /it is probably slow/],
   [
     'ERR_TLS_CERT_ALTNAME_INVALID',
-    'The certificate of id.example is made out to another name (ERR_TLS_CERT_ALTNAME_INVALID).',
+    'The certificate of id.example is for another name (ERR_TLS_CERT_ALTNAME_INVALID).',
     /^Check the host in platform\.tokenEndpoint/
   ],
   [
@@ -110,9 +110,9 @@ const codes: readonly (readonly [code: string | undefined, message: string, next
     /NODE_EXTRA_CA_CERTS/
   ],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'id.example does not speak TLS as expected (ERR_SSL_WRONG_VERSION_NUMBER).', /TLS/],
-  ['EWHATEVER', 'There is no connection to id.example (EWHATEVER).', /^Check the address in platform\.tokenEndpoint/],
-  ['not a code: secret', 'There is no connection to id.example (unknown reason).', /^Check the address/],
-  [undefined, 'There is no connection to id.example (unknown reason).', /^Check the address/]
+  ['EWHATEVER', 'The connection to id.example failed (EWHATEVER).', /^Check the address in platform\.tokenEndpoint/],
+  ['not a code: secret', 'The connection to id.example failed (unknown reason).', /^Check the address/],
+  [undefined, 'The connection to id.example failed (unknown reason).', /^Check the address/]
 ]
 
 for (const [code, message, next] of codes) {
@@ -125,5 +125,5 @@ for (const [code, message, next] of codes) {
 
 test('an address that was built in is not blamed on a setting', t => {
   const { next } = connectionTrouble('ENOTFOUND', { ...place, setting: undefined })
-  t.is(next, 'Check the name, and whether this machine resolves others.')
+  t.is(next, 'Check the name, and whether this machine can resolve other names.')
 })

@@ -19,12 +19,12 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a page',
     { prepare: idp => idp.fail('userinfo', faults.html()) },
-    `failed userinfo The user info endpoint is of no use: the answer is not a JSON object. ${compare}`
+    `failed userinfo The user info endpoint is unusable: the answer is not a JSON object. ${compare}`
   ],
   [
     'an address where there is nothing',
     { env: idp => ({ PLATFORM_USERINFO_ENDPOINT: `${idp.issuer}/nothing` }) },
-    `failed userinfo The user info endpoint answers 404: there is no such endpoint at ISSUER/nothing. ${compare}`
+    `failed userinfo The user info endpoint answers 404, so there is no such endpoint at ISSUER/nothing. ${compare}`
   ]
 ]
 
