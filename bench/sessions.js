@@ -1,6 +1,6 @@
 /** Sessions and logins without a login: sealed by the server's own code with the secret of the run. */
 import { randomBytes } from 'node:crypto'
-import { createLoginTransactions, newLoginCookie } from '../dist/login/transaction.js'
+import { createLoginTransactions, newBrowserId } from '../dist/login/transaction.js'
 import { createKeyring } from '../dist/sealing/keyring.js'
 import { createSessionCookie } from '../dist/session/session-cookie.js'
 
@@ -46,7 +46,7 @@ export function createSessions(secret) {
     now: Date.now
   })
   const transactions = createLoginTransactions(keyring.sealer('login state'), Date.now)
-  const loginCookie = newLoginCookie()
+  const loginCookie = newBrowserId()
   const cookieOf = record =>
     sessionCookie
       .seal(record)

@@ -1,4 +1,4 @@
-/** What a program may import from `platform-auth-server`. */
+/** The public interface of `platform-auth-server`. */
 export { createApp, requireTokens } from './app.js'
 export { ConfigError, type Problem } from './config/errors.js'
 export { type LoadedConfig, loadConfig } from './config/load.js'

@@ -1,11 +1,14 @@
-/** The process's log: one JSON line an event, or the same made readable for a person at a terminal. */
+/** The log of the process: one line of JSON for each event, or a readable form for a person at a terminal. */
 import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Config } from './config/settings.js'
 import { OAuthError, UpstreamError } from './idp/errors.js'
 import { SessionTooLargeError } from './session/session-cookie.js'
 
-/** @param output where the lines go; the standard output unless given. */
+/**
+ * Creates the log of the process.
+ * @param output destination of the lines; standard output unless given
+ */
 export async function createLog({ level, pretty }: Config['log'], output?: DestinationStream): Promise<Logger> {
   const isPretty = pretty ?? (output === undefined && process.stdout.isTTY === true)
   const options = logOptions(level)
@@ -21,29 +24,30 @@ function shortRequest(line: string): string {
   const entry = JSON.parse(line) as Record<string, unknown>
   if (entry.event !== 'request') return line
   const { level, time, method, path, status = 'no answer', duration_ms, aborted } = entry
-  const msg = `${method} ${path} ${status} in ${duration_ms} ms${aborted ? ', given up by the client' : ''}`
+  const msg = `${method} ${path} ${status} in ${duration_ms} ms${aborted ? ', aborted by the client' : ''}`
   return `${JSON.stringify({ level, time, msg })}\n`
 }
 
-// sonic-boom pauses the process for a tenth of a second before each.
-const MOST_TRIES = 10
+// sonic-boom blocks the process for a tenth of a second before each retry.
+const MAX_RETRIES = 10
 
 /**
- * The standard output, or whatever else `fd` is. Lines that it refuses, its disk being full or its terminal closed, are
- * lost: neither a login nor the end of the process may hang on them. A reader that lags behind is waited for, but not for
- * more than a second, and not again before it reads on.
+ * Writes lines to the standard output, or to another file descriptor. A line is lost if it cannot be written, for
+ * example because the disk is full or the terminal is closed. Neither a login nor shutdown may wait for such a line.
+ * For a slow reader the log blocks for up to one second, and then not again until the reader has accepted data.
  */
 export function standardOutput(fd = 1): DestinationStream {
-  let isTorn = false
-  let tries = 0
+  let mayHavePartialLine = false
+  let retries = 0
   function open() {
-    const opened = pino.destination({ fd, sync: true, retryEAGAIN: () => ++tries <= MOST_TRIES })
+    const opened = pino.destination({ fd, sync: true, retryEAGAIN: () => ++retries <= MAX_RETRIES })
     opened.on('write', written => {
-      if (written > 0) tries = 0
+      if (written > 0) retries = 0
     })
-    // It would keep the failed line, to write it before any other, and for ever when told to flush: so a new one.
+    // The failed stream would keep its line and retry it before every other line, and endlessly when flushed. A new
+    // stream replaces it.
     opened.once('error', () => {
-      isTorn = true
+      mayHavePartialLine = true
       stream = open()
     })
     return opened
@@ -51,9 +55,9 @@ export function standardOutput(fd = 1): DestinationStream {
   let stream = open()
   return {
     write(line) {
-      // Half of the failed line may be there, and would spoil the next one.
-      const start = isTorn ? '\n' : ''
-      isTorn = false
+      // Part of the failed line may have been written, so a line break separates it from the next line.
+      const start = mayHavePartialLine ? '\n' : ''
+      mayHavePartialLine = false
       stream.write(start + line)
     }
   }
@@ -68,12 +72,12 @@ function writableOf(lines: DestinationStream): Writable {
   })
 }
 
-/** What every line of ours has in common: time in UTC, and errors without what nobody needs to see. */
+/** Options that all log lines share: times are in UTC, and errors are reduced to the useful fields. */
 export function logOptions(level: Config['log']['level']): LoggerOptions {
   return { level, timestamp: pino.stdTimeFunctions.isoTime, base: null, serializers: { err: errorFields } }
 }
 
-// Where a provider's failure came from is in its fields; only what nobody foresaw needs the stack.
+// The fields of a provider's failure show where it occurred. Only unexpected errors need a stack.
 function errorFields(error: Error): object {
   if (error instanceof UpstreamError || error instanceof OAuthError) {
     const { name, message, endpoint, status } = error
@@ -81,7 +85,7 @@ function errorFields(error: Error): object {
       error instanceof OAuthError ? { error: error.error } : { problem: error.problem, duration_ms: error.durationMs }
     return { type: name, message, endpoint, status, ...own }
   }
-  // What else hangs on an error may be what it came of: an HTTP client's holds the headers, and in them the token.
+  // Other properties of an error are left out, because they may contain the request and the token in its headers.
   const { type, message, code, stack } = pino.stdSerializers.err(error)
   return { type, message, code, ...(error instanceof SessionTooLargeError && { sizes: error.sizes }), stack }
 }

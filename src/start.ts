@@ -1,4 +1,6 @@
-/** A server as the command line starts it: the listening process, and a demo identity provider where one is wanted. */
+/**
+ * Starts a server as the command line does: the listening process, and a demo identity provider if one is requested.
+ */
 import { pino } from 'pino'
 import type { Config } from './config/settings.js'
 import { logOptions, standardOutput } from './log.js'
@@ -11,8 +13,8 @@ import {
 
 export interface StartOptions extends ServeOptions {
   /**
-   * Runs a demo identity provider in this process and logs people in there, whatever the settings say of the real one.
-   * `loadConfig({ demo: true })` gives settings for it without any being set.
+   * Runs a demo identity provider in this process. Logins use it instead of the provider in the settings.
+   * `loadConfig({ demo: true })` returns suitable settings even if none are set.
    */
   readonly demo?: boolean | DemoChoices
 }
@@ -25,9 +27,9 @@ export interface RunningServer extends ListeningServer {
 }
 
 /**
- * Starts what the command line starts. Signals are left to the caller: `close()` is for SIGTERM, `replaceSecrets()` for
- * SIGHUP. Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when a port cannot be had; the error has
- * `listener: 'metrics'` or `listener: 'demo'` when it was the port of the metrics or of the demo.
+ * Starts the same server as the command line. The caller handles signals: call `close()` on SIGTERM and
+ * `replaceSecrets()` on SIGHUP. Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The
+ * error has `listener: 'metrics'` or `listener: 'demo'` if it was the port of the metrics or of the demo.
  */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
   const { demo = false, ...serving } = options
@@ -36,20 +38,22 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     return { ...server, callbackUrl: config.platform.callbackUrl, demoUrl: undefined }
   }
   const log = serving.log ?? pino(logOptions(config.log.level), standardOutput())
-  const open = await openDemo(config, demo === true ? {} : demo, log)
-  const server = await listenAndServe(open.config, { ...serving, log, isDemo: true }).catch(async (error: unknown) => {
-    await open.close()
-    throw error
-  })
-  const { clientSecret, callbackUrl } = open.config.platform
+  const demoProvider = await openDemo(config, demo === true ? {} : demo, log)
+  const server = await listenAndServe(demoProvider.config, { ...serving, log, isDemo: true }).catch(
+    async (error: unknown) => {
+      await demoProvider.close()
+      throw error
+    }
+  )
+  const { clientSecret, callbackUrl } = demoProvider.config.platform
   return {
     ...server,
     callbackUrl,
-    demoUrl: open.url,
+    demoUrl: demoProvider.url,
     replaceSecrets: fresh => server.replaceSecrets({ ...fresh, platform: { ...fresh.platform, clientSecret } }),
     async close() {
       await server.close()
-      await open.close()
+      await demoProvider.close()
     }
   }
 }

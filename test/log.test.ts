@@ -102,5 +102,5 @@ test('for people a request is one line, and other events keep their fields', asy
   await eventually(() => lines.join('').includes('setting: "port"'))
   const [first, second] = lines.join('').split('\n')
   t.regex(first ?? '', /^\[.*\] INFO: GET \/a 200 in 3 ms$/)
-  t.regex(second ?? '', /^\[.*\] INFO: GET \/a no answer in 3 ms, given up by the client$/)
+  t.regex(second ?? '', /^\[.*\] INFO: GET \/a no answer in 3 ms, aborted by the client$/)
 })

@@ -1,12 +1,12 @@
 import { parseRedisAddress, withoutSentinelPassword } from './redis-address.js'
 import { asText, type Valibot, type ValueType } from './types.js'
 
-// The addresses among the settings. They keep the spelling they were given: a callback URL is compared letter by
-// letter by the provider.
+// Types of the settings that hold an address. An address keeps its original spelling, because the provider compares the
+// callback URL character by character.
 
 export const callbackPath = '/api/auth/callback'
 
-/** Where the provider sends the browser back to. */
+/** The address to which the provider sends the browser after a login. */
 export const callbackAddress: ValueType<string> = {
   allowed: `an absolute http or https address whose path ends in ${callbackPath}`,
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
@@ -19,14 +19,15 @@ export const callbackAddress: ValueType<string> = {
       // RFC 6749 section 3.1.2.
       v.check(address => !address.includes('#'), 'it holds a fragment'),
       v.check(address => pathOf(address).endsWith(callbackPath), `its path does not end in ${callbackPath}`),
-      // What precedes the callback path is where our own redirects go; `//host` there would lead to another site.
+      // Our own redirects go to the path in front of the callback path. If it contained `//host`, they would lead to
+      // another site.
       v.check(address => !pathOf(address).includes('//'), 'its path has an empty segment')
     )
 }
 
 /**
- * An endpoint or the issuer of the identity provider: secrets travel there, so it is https, or http that stays on
- * this machine.
+ * An endpoint or the issuer of the identity provider. It must use https, because secrets are sent to it. Plain http is
+ * allowed only if the address is on this machine.
  */
 export const providerAddress: ValueType<string> = {
   allowed: 'an https address (plain http on this machine only)',
@@ -35,7 +36,7 @@ export const providerAddress: ValueType<string> = {
   schema: v => v.pipe(v.string(), isProviderAddress(v))
 }
 
-/** An endpoint that can be done without. */
+/** An optional endpoint. The word `none` says that it is not used. */
 export const optionalProviderAddress: ValueType<string> = {
   allowed: `${providerAddress.allowed}, or the word none`,
   json: { type: 'string', pattern: '^(none|https?://[^\\s#]+)$' },
@@ -63,56 +64,62 @@ export const redisAddress: ValueType<string> = {
   schema: v =>
     v.pipe(
       v.string(),
-      v.check(address => /^rediss?:\/\/\S+$/.test(address) && !!parseRedisAddress(address), 'it is no redis address')
+      v.check(address => /^rediss?:\/\/\S+$/.test(address) && !!parseRedisAddress(address), 'it is not a Redis address')
     ),
   mask: address => withoutSentinelPassword(withoutUser(address))
 }
 
-/** The public path in front of ours, which a proxy takes off: '' or '/path'. */
+/** The public path in front of our routes, either '' or '/path'. A reverse proxy removes it from each request. */
 export function basePathOf(callbackUrl: string): string {
   return pathOf(callbackUrl).slice(0, -callbackPath.length)
 }
 
-/** The start page: where people are after login and logout. */
+/** The address of the start page, to which people return after login and logout. */
 export function homeUrlOf(callbackUrl: string): string {
   return `${new URL(callbackUrl).origin}${basePathOf(callbackUrl)}/`
 }
 
-/** Where a browser on this machine reaches what listens on `port` of `host`; without a host, on all interfaces. */
+/**
+ * The address at which a browser on this machine reaches a server that listens on `port` of `host`. Without a host the
+ * server listens on all interfaces.
+ */
 export function localUrlOf({ port, host }: { readonly port: number; readonly host: string | undefined }): string {
   const url = `http://${localNameOf(host)}:${port}`
   return URL.canParse(url) ? new URL(url).origin : url
 }
 
-/** The host of that address, in a browser's spelling: cookies belong to it, and a login ends where it began. */
+/**
+ * The host of that address, in a browser's spelling. A login must end on the host where it began, because cookies
+ * belong to one host.
+ */
 export function localNameOf(host = 'localhost'): string {
   const name = host.includes(':') ? `[${host}]` : host
   const spelled = URL.canParse(`http://${name}`) ? new URL(`http://${name}`).hostname : name
   return spelled === '0.0.0.0' || spelled === '[::]' ? 'localhost' : spelled
 }
 
-/** Whether secrets may be sent there: https, or plain http that does not leave this machine. */
+/** True if secrets may be sent to the address: it uses https, or plain http that does not leave this machine. */
 export function isSafeAddress(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol } = new URL(address)
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(address))
 }
 
-/** True for a host that only this machine can answer for. */
+/** True if the host of the address is always this machine. */
 export function isLoopback(address: string): boolean {
   const { hostname } = new URL(address)
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
-/** The address without user name and password, fit to be shown. */
+/** Removes user name and password from an address, so that it can be shown. */
 export function withoutUser(address: string): string {
   return address.replace(/\/\/[^/?#]*@/, '//***@')
 }
 
 /**
- * Judges an endpoint that the discovery document of `issuer` names. Returns the reason why it must not be used, or
- * undefined if it may. Plain http on this machine is allowed only if the issuer is on this machine as well: otherwise the
- * issuer could direct requests that carry secrets to local services.
+ * Checks an endpoint from the discovery document of `issuer`. Returns the reason why it must not be used, or undefined
+ * if it may. Plain http on this machine is allowed only if the issuer is on this machine as well. Otherwise the issuer
+ * could direct requests that carry secrets to local services.
  */
 export function discoveredEndpointProblem(endpoint: string, issuer: string): string | undefined {
   const reason = brokenRule(endpoint)
@@ -123,7 +130,7 @@ export function discoveredEndpointProblem(endpoint: string, issuer: string): str
   return undefined
 }
 
-// In this order, because the later rules need an address that can be parsed.
+// The order matters, because the later rules need an address that can be parsed.
 const providerRules: readonly { readonly holds: (address: string) => boolean; readonly reason: string }[] = [
   { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
   { holds: address => !hasUser(address), reason: 'it holds a user name' },
@@ -143,7 +150,8 @@ function isProviderAddress(v: Valibot) {
   )
 }
 
-// The URL parser removes white space and replaces backslashes. An address that needs this is not what its author meant.
+// The URL parser removes white space and replaces backslashes. An address that needs such a correction is refused,
+// because the result may not be what its author meant.
 function isWebAddress(address: string): boolean {
   return /^https?:\/\/[^\s\\]+$/i.test(address) && URL.canParse(address)
 }

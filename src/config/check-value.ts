@@ -5,19 +5,20 @@ import { type Setting, type SettingKey, settingOf } from './settings.js'
 
 export type Checked = { readonly value: unknown } | { readonly refused: string }
 
-/** Holds one value against the type of its setting. */
+/** Checks one value against the type of its setting. */
 export function checkValue(key: SettingKey, value: unknown): Checked {
   const setting = settingOf(key)
-  // Early, because later checks of an address rely on the first one, that it is an address.
+  // The first failed check ends the validation, because later checks rely on the earlier ones. They parse the value as
+  // an address, for example.
   const result = v.safeParse(setting.type.schema(v), value, { abortPipeEarly: true })
   if (result.success) return { value: result.output }
   const [issue] = result.issues
   const reason = issue.type === 'check' || issue.type === 'check_items' ? issue.message : undefined
-  return { refused: `${whatIsWrong(setting, value, reason)}; allowed: ${setting.type.allowed}` }
+  return { refused: `${refusalReason(setting, value, reason)}; allowed: ${setting.type.allowed}` }
 }
 
-function whatIsWrong({ secret }: Setting, value: unknown, reason: string | undefined): string {
-  if (secret) return reason ?? `found ${kindOf(value)}`
+function refusalReason({ secret }: Setting, value: unknown, reason: string | undefined): string {
+  if (secret) return reason ?? `found ${typeName(value)}`
   return `found ${describe(value)}${reason ? `, but ${reason}` : ''}`
 }
 
@@ -25,10 +26,10 @@ function describe(value: unknown): string {
   if (typeof value === 'string') return `the text ${quote(withoutUser(value))}`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (Array.isArray(value) && value.every(item => typeof item === 'string')) return `the list ${quote(value.join(' '))}`
-  return kindOf(value)
+  return typeName(value)
 }
 
-function kindOf(value: unknown): string {
+function typeName(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a mapping'
   if (typeof value === 'string') return 'a text'

@@ -1,20 +1,26 @@
-/** Something the operator should mend, or at least know of. `message` never holds the value of a secret. */
+/** A problem that the operator should fix, or a warning. `message` never contains the value of a secret. */
 export interface Problem {
-  /** The setting, variable or flag meant. */
+  /** The setting, variable or flag that has the problem. */
   readonly key: string
   /** The source of the value: `flag --port`, `variable PORT`, `file x.yaml`, `default`, or `not given`. */
   readonly origin: string
   readonly message: string
 }
 
-/** The origin of a required setting that nobody gave. */
+/** The origin of a required setting without a value. */
 export const notGiven = 'not given'
 
-/** The settings cannot be used. Carries every problem at once, so that nobody mends them one start at a time. */
+/**
+ * The settings cannot be used. The error lists every problem, so that the operator can fix all of them before the next
+ * start.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly Problem[]
-  /** A misspelt variable is only a warning, but often the reason why something required is missing. */
+  /**
+   * A warning may explain a problem. For example, a misspelt variable is only a warning, but the setting that it was
+   * meant for is then missing.
+   */
   readonly warnings: readonly Problem[]
 
   constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
@@ -28,7 +34,7 @@ function section(title: string, problems: readonly Problem[]): string[] {
   return problems.length === 0 ? [] : [title, ...problems.map(problem => `  ${describeProblem(problem)}`)]
 }
 
-/** One problem on one line. */
+/** Formats a problem as one line. */
 export function describeProblem({ key, origin, message }: Problem): string {
   return `${key} (${origin}): ${message}`
 }

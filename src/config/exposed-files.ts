@@ -2,8 +2,8 @@ import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Problem } from './errors.js'
 
-// The permission bits of all users except the owner and the group. The group is left out on purpose: a service often gets
-// its secret files through its group, as in the systemd unit that we ship.
+// The permission bits of all users except the owner and the group. The group is left out on purpose: a service often
+// gets its secret files through its group, as in the systemd unit that we ship.
 const OTHERS_READ = 0o004
 const OTHERS_WRITE = 0o002
 const OTHERS_ENTER = 0o001
@@ -13,7 +13,7 @@ export interface SecretFile extends Pick<Problem, 'key' | 'origin'> {
   readonly path: string
 }
 
-/** A warning if users other than the owner and the group may read or change the file. */
+/** Returns a warning if users other than the owner and the group may read or change the file. */
 export async function exposedFile({ key, origin, path }: SecretFile): Promise<Problem[]> {
   const rights = await rightsOfOthers(path)
   if (rights === undefined) return []
@@ -38,7 +38,7 @@ async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read 
   }
 }
 
-/** Others can only open a file if they may enter every folder above it. */
+/** True if other users may enter every folder above the file, which they need to open it. */
 async function isReachableByOthers(path: string): Promise<boolean> {
   const folder = dirname(path)
   if (folder === path) return true

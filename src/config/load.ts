@@ -4,17 +4,18 @@ import type { Config, SettingKey, Values } from './settings.js'
 
 export interface LoadedConfig {
   readonly config: Config
-  /** Where each value came from: `flag --port`, `variable PORT`, `file x.yaml`, `default`. */
+  /** The source of each value: `flag --port`, `variable PORT`, `file x.yaml`, `default`. */
   readonly origins: Readonly<Record<SettingKey, string>>
-  /** What works, but probably not as meant. */
+  /** Settings that work but are probably not what the operator meant. */
   readonly warnings: readonly Problem[]
   /** Absolute path of the settings file, if one was read. */
   readonly file: string | undefined
 }
 
 /**
- * Collects the settings (a program's own ones, the environment, `.env` and a settings file, in this order), checks
- * them, and throws one `ConfigError` with everything that is wrong.
+ * Collects the settings and checks them. In order of precedence they come from the program that calls this function,
+ * from the environment, from `.env` and from a settings file.
+ * @throws {ConfigError} listing every problem
  */
 export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {
   const resolution = await resolveSettings(sources)

@@ -4,13 +4,13 @@ import type { Checked } from './check-value.js'
 import { quote } from './quote.js'
 import { whyUnreadable } from './read-file.js'
 
-/** Makes the path of a module absolute. Refuses a path where no file is, or none that this user may read. */
+/** Makes the path of a module absolute. Refuses a path that does not lead to a file, or that this user may not read. */
 export async function checkModuleFile(given: string, cwd: string): Promise<Checked> {
   const path = resolve(cwd, given)
   try {
     await access(path, constants.R_OK)
     if ((await stat(path)).isFile()) return { value: path }
-    return { refused: refusal(given, 'it is no file') }
+    return { refused: refusal(given, 'it is not a file') }
   } catch (error) {
     return { refused: refusal(given, whyUnreadable(error)) }
   }

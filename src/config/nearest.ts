@@ -1,7 +1,4 @@
-/**
- * The candidate that was most likely meant by a misspelt word, or undefined when none is close enough to be worth a
- * guess.
- */
+/** Returns the candidate that a misspelt word most likely stands for, or undefined when none is similar enough. */
 export function nearest(
   word: string,
   candidates: readonly string[],
@@ -19,13 +16,13 @@ export function nearest(
 
 function distanceBetween(word: string, candidate: string): number {
   if (word === candidate) return 0
-  // Somebody who left the end off, or put one on, knew the rest.
+  // One word begins with the other, so the ending was forgotten or added. This counts as a single edit.
   const [short, long] = word.length < candidate.length ? [word, candidate] : [candidate, word]
   if (short.length >= 4 && long.startsWith(short)) return 1
   return editDistance(word, candidate)
 }
 
-/** Letters to insert, drop, change or swap with their neighbour (optimal string alignment). */
+/** Counts the letters to insert, delete, change or swap with their neighbour (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)]
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY

@@ -2,14 +2,14 @@ import { getProxyForUrl } from 'proxy-from-env'
 import { isLoopback } from './addresses.js'
 
 /**
- * The proxy through which this process has to call an address, or undefined. HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and
- * NO_PROXY decide, in upper or lower case. An address of this machine never needs a proxy.
+ * Returns the proxy for calls of this process to an address, or undefined for a direct call. The variables HTTPS_PROXY,
+ * HTTP_PROXY, ALL_PROXY and NO_PROXY decide, in upper or lower case. Calls to this machine never use a proxy.
  */
 export function outboundProxy(address: string): string | undefined {
   if (isLoopback(address)) return undefined
   const proxy = getProxyForUrl(address)
   if (proxy === '') return undefined
-  // Without a scheme the package takes that of the address, but such a proxy is meant to be spoken to over plain http.
+  // proxy-from-env gives a proxy without a scheme the scheme of the address. Such a proxy expects plain http.
   const isAsGiven = Object.values(process.env).includes(proxy)
   return isAsGiven ? proxy : proxy.replace(/^https:/, 'http:')
 }

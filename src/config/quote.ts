@@ -1,6 +1,7 @@
 /**
- * A text fit for a message: in quotation marks, at a bearable length, without characters a terminal would act on, and
- * its first line only, for what follows a quotation mark that was left open may be somebody's secrets.
+ * Quotes a text for a message. It shortens the text and replaces characters that a terminal would interpret. It keeps
+ * only the first line, because an unclosed quotation mark can make a value include the following lines and their
+ * secrets.
  */
 export function quote(text: string): string {
   const firstLine = text

@@ -3,8 +3,8 @@ import { resolve } from 'node:path'
 import type { Given } from './layer.js'
 
 /**
- * Reads the file a secret is kept in. Editors and `echo` end a file with a newline that is no part of the secret: one
- * is dropped.
+ * Reads a secret from a file. It removes one newline at the end, because editors and `echo` add one that is not part of
+ * the secret.
  */
 export async function readSecretFile(path: string, cwd: string, origin: string): Promise<Given> {
   const secretFile = resolve(cwd, path)
@@ -12,24 +12,26 @@ export async function readSecretFile(path: string, cwd: string, origin: string):
     const text = await readTextFile(secretFile)
     return { origin, secretFile, value: text.replace(/\r?\n$/, '') }
   } catch (error) {
-    // What is no path of anything may be the secret itself, given where its file belongs.
-    const file = isThere(error) ? `the file ${path}` : 'the file'
+    // A path that does not exist may be the secret itself, given by mistake, so the message does not show it.
+    const file = fileExists(error) ? `the file ${path}` : 'the file'
     const allowed = 'allowed: the path of a file that holds the secret'
     return { origin, refused: `${file} cannot be read: ${whyUnreadable(error)}; ${allowed}` }
   }
 }
 
-/** Whether what could not be read is there. */
-function isThere(error: unknown): boolean {
+/** True if the error of a failed read shows that the file exists. */
+function fileExists(error: unknown): boolean {
   return ['EACCES', 'EPERM', 'EISDIR', notUtf8].includes(errorCode(error) ?? '')
 }
 
 const notUtf8 = 'NOT_UTF8'
 
-/** Without the byte order mark that Windows editors put in front. UTF-16, which they also write, is refused. */
+/**
+ * Reads a text file without the byte order mark that Windows editors put first. Refuses UTF-16, which they also write.
+ */
 export async function readTextFile(path: string): Promise<string> {
   const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
-  if (text.includes('\0')) throw Object.assign(new Error('no UTF-8'), { code: notUtf8 })
+  if (text.includes('\0')) throw Object.assign(new Error('not UTF-8'), { code: notUtf8 })
   return text
 }
 

@@ -1,8 +1,8 @@
 /**
- * What `redisUrl` may say: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`.
- * Several hosts are the nodes of a cluster, or with `?sentinel=NAME` the sentinels that watch the master NAME;
- * `?cluster` makes one host the entrance to a cluster. It is read here because URL knows one host only, and because
- * the client would take any word behind the question mark for one of its own options.
+ * The parts of a `redisUrl`: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts
+ * are the nodes of a cluster. With `?sentinel=NAME` the hosts are the sentinels that watch the master NAME. With
+ * `?cluster` a single host is one node of a cluster. The parser is our own because `URL` allows only one host, and
+ * because the Redis client would accept any parameter as one of its options.
  */
 export interface RedisAddress {
   readonly kind: 'single' | 'cluster' | 'sentinel'
@@ -20,12 +20,12 @@ export interface RedisAddress {
 const REDIS_PORT = 6379
 const SENTINEL_PORT = 26379
 
-// scheme | user and password | hosts | database | parameters.
+// The groups: scheme | user and password | hosts | database | parameters.
 const PARTS = /^(rediss?):\/\/(?:([^/?#]*)@)?([^/?#@]+)(?:\/(\d{1,5})?)?(?:\?([^#]*))?$/i
 const HOST = /^(?:\[([0-9a-f:.%]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i
 const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinelPassword'])
 
-/** The parts of the address, or undefined when it is none; the caller says so, without repeating the password. */
+/** Parses the address. Returns undefined if it is malformed; the caller reports that without the password. */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
   const parameters = new URLSearchParams(query)
@@ -53,21 +53,25 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
   }
 }
 
-/** The address fit to be shown, as far as its parameters go. Their names are read as above: `sentinel%50assword` is one too. */
+/**
+ * Hides the sentinel password. Parameter names are decoded like those above, so `sentinel%50assword` is recognised too.
+ */
 export function withoutSentinelPassword(text: string): string {
   const [before = '', ...query] = text.split('?')
   const parameters = query.join('?').split('&')
-  const shown = parameters.map(one => (new URLSearchParams(one).has('sentinelPassword') ? 'sentinelPassword=***' : one))
+  const shown = parameters.map(parameter =>
+    new URLSearchParams(parameter).has('sentinelPassword') ? 'sentinelPassword=***' : parameter
+  )
   return query.length === 0 ? before : `${before}?${shown.join('&')}`
 }
 
-function parseHost(text: string, usualPort: number): { host: string; port: number } | undefined {
-  const [, address, name, port = String(usualPort)] = HOST.exec(text) ?? []
+function parseHost(text: string, defaultPort: number): { host: string; port: number } | undefined {
+  const [, address, name, port = String(defaultPort)] = HOST.exec(text) ?? []
   const host = address ?? name
   return host !== undefined && Number(port) > 0 && Number(port) < 65_536 ? { host, port: Number(port) } : undefined
 }
 
-// A lone % is what somebody meant who never heard of percent-encoding.
+// A user name or password with a lone % was not percent-encoded, so it is used unchanged.
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)

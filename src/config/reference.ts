@@ -12,7 +12,7 @@ export function withReference(markdown: string): string {
   return `${markdown.slice(0, begin + referenceBegin.length)}\n${referenceTable()}\n${markdown.slice(end)}`
 }
 
-/** Every setting as a row of a Markdown table. */
+/** Returns a Markdown table with one row for each setting. */
 export function referenceTable(): string {
   const rows = settingKeys.map(key => {
     const { env, flag, type, secret, summary } = settingOf(key)

@@ -2,8 +2,8 @@ import { groups, required, type SettingKey, settingKeys, settingOf } from './set
 import type { JsonSchema } from './types.js'
 
 /**
- * The JSON Schema of a settings file, for editors. What it cannot express, such as rules between settings, the server
- * still checks.
+ * Returns the JSON Schema of a settings file, for editors. The server also checks rules that the schema cannot express,
+ * such as rules between settings.
  */
 export function jsonSchema(): JsonSchema {
   const topKeys = settingKeys.filter(key => !key.includes('.'))
@@ -31,7 +31,9 @@ function schemaOfGroup(group: string): JsonSchema {
 
 function schemaOf(key: SettingKey): JsonSchema {
   const { type, default: value, env, secret, summary } = settingOf(key)
-  const advice = secret ? ` Better kept out of files that others read: ${env} or ${env}_FILE.` : ` Variable ${env}.`
+  const advice = secret
+    ? ` Use ${env} or ${env}_FILE to keep it out of files that others can read.`
+    : ` Variable ${env}.`
   const known = value === undefined || value === required || secret ? {} : { default: value }
   return { description: `${summary}${advice}`, ...type.json, ...known }
 }

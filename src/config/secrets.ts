@@ -1,13 +1,16 @@
 import { asText, stringOrStrings, type ValueType } from './types.js'
 
-// The secrets among the settings, and the judgement of which are too weak to seal a session with.
+// Types of the settings that hold secrets, and the checks that refuse a weak session secret.
 
 export const shortestSecret = 32
 
 const allowed = `at least ${shortestSecret} random characters (\`npx platform-auth-server secret\` prints some)`
 const json = { type: 'string', minLength: shortestSecret }
 
-/** What sessions are sealed with. Whoever guesses it can read and forge every session, hence the strictness. */
+/**
+ * The secret that encrypts sessions. The checks are strict, because anyone who guesses it can read and forge every
+ * session.
+ */
 export const sessionSecret: ValueType<string> = {
   allowed,
   json,
@@ -16,8 +19,8 @@ export const sessionSecret: ValueType<string> = {
     v.pipe(
       v.string(),
       v.check(isLongEnough, `it ${tooShort}`),
-      v.check(isNoExample, `it ${example}`),
-      v.check(isVaried, `it ${plain}`)
+      v.check(isNoExample, `it ${unreplaced}`),
+      v.check(isVaried, `it ${repetitive}`)
     )
 }
 
@@ -29,12 +32,12 @@ export const sessionSecrets: ValueType<readonly string[]> = {
     v.pipe(
       stringOrStrings(v),
       v.checkItems(isLongEnough, `one of them ${tooShort}`),
-      v.checkItems(isNoExample, `one of them ${example}`),
-      v.checkItems(isVaried, `one of them ${plain}`)
+      v.checkItems(isNoExample, `one of them ${unreplaced}`),
+      v.checkItems(isVaried, `one of them ${repetitive}`)
     )
 }
 
-/** RFC 6749 appendix A.2; the provider made it, so its strength is not ours to judge. */
+/** RFC 6749 appendix A.2. The provider generated this secret, so its strength is not checked. */
 export const clientSecret: ValueType<string> = {
   allowed: 'the client secret as the provider shows it',
   json: { type: 'string', pattern: '^[\\x20-\\x7e]+$' },
@@ -42,21 +45,21 @@ export const clientSecret: ValueType<string> = {
   schema: v =>
     v.pipe(
       v.string(),
-      v.check(secret => /^[\x20-\x7e]+$/.test(secret), 'it holds characters that no client secret has'),
+      v.check(secret => /^[\x20-\x7e]+$/.test(secret), 'it holds characters that a client secret cannot contain'),
       v.check(isNoPlaceholder, 'it is a placeholder')
     )
 }
 
 const tooShort = `is shorter than ${shortestSecret} characters`
-const example = 'is an example, or was never replaced'
-const plain = 'repeats itself'
+const unreplaced = 'is an example or a placeholder'
+const repetitive = 'repeats itself'
 
 function isLongEnough(secret: string): boolean {
   return [...secret].length >= shortestSecret
 }
 
-// Examples give themselves away by a word that stands by itself; in random text such a word between two separators
-// practically never comes up. A client secret is not ours to choose, so there only the words of a placeholder count.
+// An example contains a typical word such as `changeme` between separators. Random text practically never does. A
+// client secret comes from the provider, so only the words of a placeholder are refused there.
 
 function isNoPlaceholder(secret: string): boolean {
   return !hasWord(secret, 'change|changeme|replace|placeholder|your')
@@ -70,12 +73,12 @@ function hasWord(text: string, words: string): boolean {
   return new RegExp(`(^|[^a-z0-9])(${words})([^a-z0-9]|$)`, 'i').test(text)
 }
 
-/** False for few different characters, repeated pieces or words, and characters that mostly count up or down. */
+/** False for a secret of few different characters, of repeated pieces or words, or of mostly consecutive characters. */
 function isVaried(secret: string): boolean {
   return new Set(secret).size >= 8 && !hasPeriod(secret) && !repeatsWords(secret) && !isSequence(secret)
 }
 
-/** True when at most half of the words of a passphrase are different ones. */
+/** True when at most half of the words of a passphrase are distinct. */
 function repeatsWords(secret: string): boolean {
   const words = secret.toLowerCase().match(/[a-z0-9]{3,}/g) ?? []
   return words.length >= 4 && new Set(words).size <= words.length / 2

@@ -7,36 +7,42 @@ import { errorCode, whyUnreadable } from './read-file.js'
 import type { Finding } from './rules.js'
 import type { Values } from './settings.js'
 
-/** The packaged starter page, which is served while the operator has no `wwwroot` of their own. */
+/** The folder of the packaged starter page, which is served when the operator has no `wwwroot`. */
 export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))
 
-/** Makes the folder of static files absolute, and refuses one that is not there or that this user may not enter. */
+/**
+ * Makes the path of the folder of static files absolute. Refuses a folder that does not exist or that this user may not
+ * enter.
+ */
 export async function checkFolder(given: string, cwd: string): Promise<Checked> {
   const folder = resolve(cwd, given)
-  const why = await whyNotUsable(folder)
+  const why = await whyUnusable(folder)
   if (why === undefined) return { value: folder }
   return { refused: `found the text ${quote(given)}, but ${why}; allowed: a folder` }
 }
 
-/** The folder that is served when none was named, if it is there. */
+/**
+ * Returns the folder `wwwroot` of the working directory, or the value undefined if there is none. It is served when no
+ * other folder is configured.
+ */
 export async function ownFolder(cwd: string): Promise<Checked> {
-  const isMissing = (await whyNotUsable(join(cwd, 'wwwroot'))) === missing
+  const isMissing = (await whyUnusable(join(cwd, 'wwwroot'))) === noSuchFolder
   return isMissing ? { value: undefined } : checkFolder('wwwroot', cwd)
 }
 
-/** Findings about the settings that name a file or folder of wwwroot. */
+/** Checks the settings that name a file or folder inside wwwroot. */
 export async function findingsInside({
   wwwroot = STARTER_PAGE,
   fallback,
   hashedAssets = []
 }: Values): Promise<Finding[]> {
   const found: Finding[] = []
-  if (fallback !== undefined && !(await isThere(join(wwwroot, fallback), 'isFile'))) {
+  if (fallback !== undefined && !(await exists(join(wwwroot, fallback), 'isFile'))) {
     const message = `found the text ${quote(fallback)}, but wwwroot has no such file; allowed: a file of wwwroot, such as index.html`
     found.push({ key: 'fallback', message })
   }
   for (const folder of hashedAssets) {
-    if (await isThere(join(wwwroot, folder), 'isDirectory')) continue
+    if (await exists(join(wwwroot, folder), 'isDirectory')) continue
     found.push({
       key: 'hashedAssets',
       isWarning: true,
@@ -46,19 +52,19 @@ export async function findingsInside({
   return found
 }
 
-async function isThere(path: string, kind: 'isFile' | 'isDirectory'): Promise<boolean> {
+async function exists(path: string, kind: 'isFile' | 'isDirectory'): Promise<boolean> {
   const stats = await stat(path).catch(() => undefined)
   return stats?.[kind]() === true
 }
 
-const missing = 'there is no such folder'
+const noSuchFolder = 'there is no such folder'
 
-async function whyNotUsable(folder: string): Promise<string | undefined> {
+async function whyUnusable(folder: string): Promise<string | undefined> {
   try {
     // stat(folder) works without permission to enter it; stat(folder/.) does not.
-    return (await stat(`${folder}/.`)).isDirectory() ? undefined : missing
+    return (await stat(`${folder}/.`)).isDirectory() ? undefined : noSuchFolder
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')
-    return isMissing ? missing : `it cannot be read: ${whyUnreadable(error)}`
+    return isMissing ? noSuchFolder : `it cannot be read: ${whyUnreadable(error)}`
   }
 }

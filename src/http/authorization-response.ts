@@ -1,16 +1,19 @@
 import { HttpError } from './errors.js'
 
-/** What the identity provider sent along with the browser (RFC 6749 sections 4.1.2 and 4.1.2.1, RFC 9207). */
+/**
+ * The parameters with which the identity provider redirects the browser to the callback (RFC 6749 sections 4.1.2 and
+ * 4.1.2.1, RFC 9207).
+ */
 export type AuthorizationResponse = { readonly state: string; readonly iss: string | undefined } & (
   | { readonly kind: 'code'; readonly code: string }
   | { readonly kind: 'error'; readonly error: string }
 )
 
 const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 'iss']
-const LONGEST = 4096
+const MAX_LENGTH = 4096
 const PRINTABLE = /^[ -~]+$/
 
-// RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6; any other word is not passed on.
+// RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. Any other code becomes `invalid_request`.
 const REGISTERED_ERRORS = new Set([
   'invalid_request',
   'unauthorized_client',
@@ -25,10 +28,13 @@ const REGISTERED_ERRORS = new Set([
   'consent_required'
 ])
 
-/** Throws HttpError 400 for what no identity provider sends. Parameters that are not the protocol's are passed over. */
+/**
+ * Parses the parameters of the callback and ignores those that the protocol does not define. Throws HttpError 400 for a
+ * malformed response.
+ */
 export function parseAuthorizationResponse(query: URLSearchParams): AuthorizationResponse {
   const repeated = PARAMETERS.find(name => query.getAll(name).length > 1)
-  if (repeated) throw malformed(`The parameter ${repeated} must occur once.`)
+  if (repeated) throw malformed(`The parameter ${repeated} must not be repeated.`)
   const state = parameter(query, 'state')
   if (state === undefined) throw malformed('The parameter state is missing.')
   const [code, error, iss] = [parameter(query, 'code'), parameter(query, 'error'), parameter(query, 'iss')]
@@ -36,13 +42,13 @@ export function parseAuthorizationResponse(query: URLSearchParams): Authorizatio
   if (error !== undefined && code === undefined) {
     return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'invalid_request' }
   }
-  throw malformed('Exactly one of the parameters code and error must be there.')
+  throw malformed('Exactly one of the parameters code and error is required.')
 }
 
 function parameter(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)
   if (value === null || value === '') return undefined
-  if (value.length > LONGEST || !PRINTABLE.test(value)) throw malformed(`The parameter ${name} is malformed.`)
+  if (value.length > MAX_LENGTH || !PRINTABLE.test(value)) throw malformed(`The parameter ${name} is malformed.`)
   return value
 }
 

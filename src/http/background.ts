@@ -1,24 +1,24 @@
-/** Work that no answer waits for, but the end of the process does. */
+/** Work that responses do not wait for but shutdown does. */
 export interface Background {
-  /** Gives the same work back, to wait for or not. */
+  /** Registers the work and returns it, so that the caller can wait for it as well. */
   add<T>(work: Promise<T>): Promise<T>
-  /** Resolves when nothing of it is under way, whatever it came to. */
+  /** Resolves when all work has ended, whether it succeeded or failed. */
   ended(): Promise<void>
 }
 
 export function createBackground(): Background {
-  const underWay = new Set<Promise<unknown>>()
+  const pending = new Set<Promise<unknown>>()
 
   return {
     add(work) {
-      underWay.add(work)
-      const remove = () => underWay.delete(work)
+      pending.add(work)
+      const remove = () => pending.delete(work)
       work.then(remove, remove)
       return work
     },
     async ended() {
-      // One may have begun another.
-      while (underWay.size > 0) await Promise.allSettled(underWay)
+      // Work may have added more work before it ended.
+      while (pending.size > 0) await Promise.allSettled(pending)
     }
   }
 }

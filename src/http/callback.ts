@@ -46,7 +46,7 @@ export function callback(parts: CallbackParts): Middleware {
       const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
       // RFC 9700 section 4.7: a code must not reach the provider before it is known whose login this is.
       const loginCookie = readLoginCookie(ctx, cookies)
-      const opened = transactions.open(response.state, loginCookie?.browser)
+      const opened = transactions.open(response.state, loginCookie?.browserId)
       if (opened.kind === 'foreign') throw badLogin('This login was not started in this browser.')
       rememberReturnTo(ctx, opened.kind === 'valid' ? opened.transaction.returnTo : opened.returnTo)
       if (opened.kind === 'unbound') {

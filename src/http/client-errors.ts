@@ -1,4 +1,4 @@
-/** Answers bytes that are no HTTP request, in the same form as every other error, and ends their connection. */
+/** Responds to bytes that are not an HTTP request, in the same form as every other error, and closes the connection. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
@@ -12,8 +12,8 @@ const BY_CODE: Readonly<Record<string, Answer>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.']
 }
 
-// Gives the client time to read the answer. Destroying the socket at once may discard the answer, and a client may never
-// close its side.
+// The client gets this time to read the response. Closing the socket at once could discard the response, and a client
+// may never close its side.
 const LINGER_MS = 1000
 
 export function answerClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
@@ -25,7 +25,7 @@ export function answerClientErrors(server: Server, pipelining: Pipelining, log: 
       socket.destroy()
       return
     }
-    // Node reports the error again for all that still arrives while the responses before it are sent.
+    // Node reports the error again when more data arrives while earlier responses are still being sent.
     if (refused.has(socket)) return
     refused.add(socket)
     const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED

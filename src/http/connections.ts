@@ -1,6 +1,6 @@
 /**
- * Tracks the connections of a server, so that they can end without cutting off a response. Node's own `server.close()`
- * waits for as long as a connection is kept alive, and for as long as an unused one stays open.
+ * Tracks the connections of a server, so that shutdown can close them without cutting off a response. Node's own
+ * `server.close()` waits for every connection that is kept alive or that has never been used.
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -12,26 +12,26 @@ export interface Connections {
   end(graceMs: number): Promise<void>
 }
 
-// Node's undocumented reference to the response in progress. Counting responses ourselves would cost something with every
-// request, and the count is needed once, at the end.
+// Node's undocumented reference to the response in progress. Counting responses ourselves would cost time on every
+// request, although the count is needed only once, at the end.
 interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
 
-export interface Patience {
+export interface ConnectionLimits {
   /**
-   * Milliseconds after which a client that reads nothing more of its response loses its connection. It may take twice as
-   * long, since Node checks for progress once in that time.
+   * Time limit in milliseconds for a client that stops reading its response. The connection is closed after one to two
+   * times this limit, because Node checks for progress once per limit.
    */
   readonly unreadTimeout: number
   /** Milliseconds between two checks of the connections. */
   readonly connectionsCheckingInterval: number
 }
 
-export function watchConnections(server: Server, patience: Patience): Connections {
+export function watchConnections(server: Server, limits: ConnectionLimits): Connections {
   const open = new Set<HttpSocket>()
   let onAllClosed = () => {}
-  endUnread(server, open, patience)
+  endUnread(server, open, limits)
 
   server.on('connection', (socket: HttpSocket) => {
     open.add(socket)
@@ -54,7 +54,7 @@ export function watchConnections(server: Server, patience: Patience): Connection
 
   return {
     drain() {
-      // The listener comes before the handler, which may send the headers at once.
+      // The listener runs before the handler, because the handler may send the headers at once.
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
       })
@@ -77,28 +77,28 @@ export function watchConnections(server: Server, patience: Patience): Connection
 }
 
 /**
- * Ends connections whose client has stopped reading. Only connections with unsent data have a time limit, since a client
- * may wait for its response, or for the next part of it, for any time. Node's own limit (`server.timeout`) would apply to
- * all of them, and every response would pay for restarting its timer.
+ * Ends connections whose client has stopped reading. Only connections with unsent data have a time limit, since a
+ * client may wait for its response, or for the next part of it, for any time. Node's own limit (`server.timeout`) would
+ * apply to all of them, and every response would pay for restarting its timer.
  */
 function endUnread(
   server: Server,
   open: ReadonlySet<Socket>,
-  { unreadTimeout, connectionsCheckingInterval }: Patience
+  { unreadTimeout, connectionsCheckingInterval }: ConnectionLimits
 ) {
-  const timed = new WeakSet<Socket>()
-  const checking = setInterval(() => {
+  const timedByUs = new WeakSet<Socket>()
+  const timer = setInterval(() => {
     for (const socket of open) {
-      // Node restarts the timer whenever data is sent, and destroys the socket when the time is over. A timeout that the
-      // program has set itself is left alone.
+      // Node restarts the timer whenever data is sent, and destroys the socket when the time is over. A timeout that
+      // the program has set itself is left alone.
       if (socket.writableLength > 0 && !socket.timeout) {
         socket.setTimeout(unreadTimeout)
-        timed.add(socket)
-      } else if (socket.writableLength === 0 && timed.delete(socket) && socket.timeout === unreadTimeout) {
+        timedByUs.add(socket)
+      } else if (socket.writableLength === 0 && timedByUs.delete(socket) && socket.timeout === unreadTimeout) {
         socket.setTimeout(0)
       }
     }
   }, connectionsCheckingInterval)
-  checking.unref()
-  server.once('close', () => clearInterval(checking))
+  timer.unref()
+  server.once('close', () => clearInterval(timer))
 }

@@ -13,7 +13,7 @@ export class HttpError extends Error {
   /** A registered OAuth error code where one fits. */
   readonly error: string
   readonly headers: Readonly<Record<string, string>>
-  /** For a cookie that did not come back: the likely reasons. */
+  /** The likely reasons why a cookie did not come back, if that is the error. */
   readonly diagnosis: LoginLoopDiagnosis | undefined
 
   constructor(
@@ -33,8 +33,8 @@ export class HttpError extends Error {
 }
 
 /**
- * 503, or 504 if somebody else is slow, with `Retry-After` (RFC 9110 section 10.2.3). It is for GET requests that may
- * succeed when they are repeated: the page that a person sees tries again by itself.
+ * An error 503, or 504 if another server is slow, with `Retry-After` (RFC 9110 section 10.2.3). It is for GET requests
+ * that may succeed when they are repeated. The page that a person sees repeats the request by itself.
  */
 export class BusyError extends HttpError {
   readonly retryAfterSeconds: number
@@ -58,16 +58,17 @@ interface BusyOptions {
 
 export interface ErrorParts {
   readonly requestLog: RequestLog
-  /** Public path of the site's start page, and of the login route. */
+  /** Public path of the start page. */
   readonly homePath: string
+  /** Public path of the login route. */
   readonly signInPath: string
   /** The absolute address of the start page, derived from the callback URL. */
   readonly homeUrl: string
 }
 
 /**
- * The outermost layer. It alone turns errors into responses and logs them once. It writes the response itself, because Koa's
- * own handler would drop the Set-Cookie of a session that was refreshed before something else failed.
+ * The outermost layer. It alone turns errors into responses and logs them once. It writes the response itself, because
+ * Koa's own handler would drop the Set-Cookie of a session that was refreshed before something else failed.
  */
 export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts): Middleware {
   return async function errors(ctx, next) {
@@ -84,13 +85,14 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
 
   function logFault(error: unknown, answer: HttpError, ctx: Context) {
     const log = requestLog(ctx)
-    // The provider's own failure names the endpoint and the status.
+    // The cause is the provider's failure, which names the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
-    // A short outage of the provider is no fault of this server. A refusal of the client is one that the operator must fix.
+    // A short outage of the provider is not a fault of this server. A rejected client is an error that the operator
+    // must fix.
     const isOurs = error instanceof HttpError || error instanceof CoordinationError
-    const isPassing = isOurs || (error instanceof UpstreamError && !error.isRefusal)
-    log[isPassing ? 'warn' : 'error'](fields, 'request failed')
+    const isTransient = isOurs || (error instanceof UpstreamError && !error.isRefusal)
+    log[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
 
   function send(ctx: Context, answer: HttpError, isUnreachable: boolean) {
@@ -100,7 +102,7 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
     ctx.status = status
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id, ...headers })
     ctx.vary('Accept')
-    for (const name of OF_THE_CONTENT) ctx.remove(name)
+    for (const name of CONTENT_HEADERS) ctx.remove(name)
     if (ctx.accepts('json', 'html') === 'html') {
       ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
       if (retry) ctx.set('Refresh', refreshHeader(retry))
@@ -118,8 +120,8 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
   }
 }
 
-// Headers that describe the content which would have been sent (RFC 9110 section 8). Koa corrects Content-Length itself.
-const OF_THE_CONTENT = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']
+// Headers that describe the content of the failed response (RFC 9110 section 8). Koa corrects Content-Length itself.
+const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']
 
 function notFound(ctx: Context): HttpError {
   return ctx.method === 'GET' || ctx.method === 'HEAD'
@@ -135,13 +137,14 @@ function answerTo(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof UpstreamError || error instanceof OAuthError) return providerFailure(error)
   if (error instanceof CoordinationError) {
-    return new BusyError('This server cannot do that just now.', error.retryAfterSeconds)
+    return new BusyError('This server cannot handle the request at the moment.', error.retryAfterSeconds)
   }
   if (error instanceof SessionTooLargeError) {
     const description = 'The tokens of this login do not fit the cookies a browser keeps.'
     return new HttpError(500, 'session_too_large', description)
   }
-  // Errors of ctx.throw() in a program's own routes, and of Koa's own parts. `expose` means that the message may be shown.
+  // ctx.throw() in a program's own routes, and Koa itself, throw such errors. `expose` means that the message may be
+  // shown.
   const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
   if (status === 404) return notFound(ctx)
   if (expose === true && typeof status === 'number' && status >= 400 && status < 500) {
@@ -152,27 +155,27 @@ function answerTo(error: unknown, ctx: Context): HttpError {
 
 const errorOfStatus: Readonly<Record<number, string | undefined>> = { 401: 'unauthorized', 403: 'access_denied' }
 
-/** The response to a failure of the provider: that of a gateway (502, 503 or 504). */
+/** Returns the response of a gateway (502, 503 or 504) to a failure of the provider. */
 export function providerFailure(error: OAuthError | UpstreamError): HttpError {
   if (error instanceof OAuthError) {
     return new HttpError(502, 'server_error', 'The identity provider refused a request of this server.')
   }
   if (error.isBusy) return providerBusy(error)
   if (error.problem === 'unusable') {
-    return new HttpError(502, 'server_error', 'The identity provider gave an answer that could not be used.')
+    return new HttpError(502, 'server_error', 'The identity provider sent a response that could not be used.')
   }
   const happened = error.problem === 'unreachable' ? 'could not be reached' : 'did not answer in time'
   return new HttpError(504, 'temporarily_unavailable', `The identity provider ${happened}.`)
 }
 
-// For a provider that names no Retry-After, and for calls that were not made because too many already wait here.
+// Delays for a provider that sends no Retry-After, and for calls that were refused because the queue is full.
 const DEFAULT_RETRY_SECONDS = 5
 const QUEUE_RETRY_SECONDS = 2
 
 /**
- * The answer while the provider is busy (`error.isBusy`), with the provider's own `Retry-After`. It is at least one second,
- * because pages would otherwise try again without a pause.
- * @param retryPath address of the page's next attempt; the same address unless given
+ * Returns the response for a busy provider (`error.isBusy`), with the provider's own `Retry-After`. The delay is at
+ * least one second, because pages would otherwise retry without a pause.
+ * @param retryPath address of the page's next attempt; the same address if undefined
  */
 export function providerBusy(error: UpstreamError, retryPath?: string): BusyError {
   if (error.problem === 'busy') {
@@ -183,7 +186,7 @@ export function providerBusy(error: UpstreamError, retryPath?: string): BusyErro
   return new BusyError('The identity provider is busy.', seconds, { retryPath, cause: error })
 }
 
-// A header, since the same thing as a `meta` element fails the accessibility check of axe-core.
+// The header `Refresh` is used because axe-core's accessibility check rejects a `meta` element with the same effect.
 function refreshHeader({ retryAfterSeconds, retryPath }: BusyError): string {
   return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`
 }

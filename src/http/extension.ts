@@ -1,4 +1,4 @@
-/** Routes of an operator's own: the module that the setting `extend` names, and the tools it is given. */
+/** Loads the operator's own routes from the module that the setting `extend` names. */
 import { pathToFileURL } from 'node:url'
 import Router from '@koa/router'
 import type Koa from 'koa'
@@ -6,9 +6,9 @@ import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { TokensState } from './require-tokens.js'
 
-/** What an extension needs beside the application, so that it works in a folder where no package is installed. */
+/** Tools that an extension receives, so that it works in a folder where no package is installed. */
 export interface ExtensionTools {
-  /** The `requireTokens` that this package exports. */
+  /** The `requireTokens` middleware that this package exports. */
   readonly requireTokens: Middleware<TokensState>
   /** The class that `@koa/router` exports. */
   readonly Router: typeof Router

@@ -1,9 +1,12 @@
-/** The setting `fallback`: the page of a single-page application, for the addresses that its own router knows. */
+/**
+ * The setting `fallback` names the page of a single-page application. It is served for the addresses that the
+ * application's own router handles.
+ */
 import type { Context, Middleware } from 'koa'
 
 /**
- * Serves `file` with 200 when a person opens an address for which no other layer has an answer. Scripts, images and `fetch`
- * do not ask for HTML, so a missing asset stays a 404 instead of becoming a page.
+ * Serves `file` with 200 when a person opens an address for which no other layer has an answer. Scripts, images and
+ * `fetch` do not ask for HTML, so a missing asset stays a 404 instead of becoming a page.
  * @param files the layer that serves static files
  * @param file path below wwwroot, for instance `index.html`; undefined switches the fallback off
  */
@@ -12,7 +15,7 @@ export function fallback(files: Middleware, file: string | undefined): Middlewar
   const filePath = `/${file.split('/').map(encodeURIComponent).join('/')}`
 
   return async function fallback(ctx, next) {
-    // Later layers come first, because a program may have added routes of its own.
+    // Later layers take precedence, because a program may have added its own routes.
     await next()
     if (!isUnanswered(ctx) || !isPageAddress(ctx)) return
     const { url } = ctx
@@ -34,7 +37,7 @@ function isUnanswered({ status, body, respond }: Context): boolean {
 
 function isPageAddress(ctx: Context): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
-  // Names that begin with a dot are never served, and programs look for them to find secrets.
+  // Names that begin with a dot are never served. Attackers request them to find secrets.
   if (/^\/api(\/|$)|\/(\.|%2e)/i.test(ctx.path)) return false
   return ctx.accepts('json', 'html') === 'html'
 }

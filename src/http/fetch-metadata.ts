@@ -1,6 +1,6 @@
 /**
- * Refuses requests by the headers of Fetch Metadata (W3C), which browsers send and pages cannot forge. A request without
- * these headers is not refused.
+ * Refuses requests by the headers of Fetch Metadata (W3C). Browsers send these headers, and pages cannot forge them. A
+ * request without them is not refused.
  */
 import type { Context, Middleware } from 'koa'
 import { HttpError } from './errors.js'
@@ -13,18 +13,21 @@ function isForeign({ req }: Context): boolean {
 /** For responses that only pages of this origin may read. Throws HttpError 403. */
 export const sameOriginOnly: Middleware = function sameOriginOnly(ctx, next) {
   if (isForeign(ctx)) {
-    throw new HttpError(403, 'access_denied', 'This address answers pages of its own origin only.')
+    throw new HttpError(403, 'access_denied', 'Only pages of the same origin may read this address.')
   }
   return next()
 }
 
-// A prefetched address has no person behind it yet. Sec-Purpose is the standard, Purpose was sent by Chromium and Safari,
-// X-Moz by Firefox.
+// A browser may prefetch an address that nobody has opened. Sec-Purpose is the standard header. Chromium and Safari
+// used to send Purpose, and Firefox sent X-Moz.
 function isPrefetch({ req: { headers } }: Context): boolean {
   return `${headers['sec-purpose'] ?? headers.purpose ?? headers['x-moz'] ?? ''}`.includes('prefetch')
 }
 
-/** For addresses a person opens: another site may not load them as an image, a frame or a script. Throws HttpError 403. */
+/**
+ * For addresses that a person opens. Another site may not load them as an image, a frame or a script. Throws HttpError
+ * 403.
+ */
 export const noForeignSubresource: Middleware = function noForeignSubresource(ctx, next) {
   const destination = ctx.get('Sec-Fetch-Dest')
   if (isForeign(ctx) && destination !== 'document' && destination !== '') {
@@ -37,7 +40,7 @@ export const noForeignSubresource: Middleware = function noForeignSubresource(ct
   return next()
 }
 
-/** For addresses that change something: a browser may not prefetch them. Throws HttpError 403. */
+/** For addresses that change something. A browser may not prefetch them. Throws HttpError 403. */
 export const noPrefetch: Middleware = function noPrefetch(ctx, next) {
   if (isPrefetch(ctx)) throw new HttpError(403, 'access_denied', 'This address must not be prefetched.')
   return next()
@@ -47,7 +50,7 @@ export const noPrefetch: Middleware = function noPrefetch(ctx, next) {
 export const navigationOnly: Middleware = function navigationOnly(ctx, next) {
   const mode = ctx.get('Sec-Fetch-Mode')
   if (mode !== '' && mode !== 'navigate') {
-    throw new HttpError(403, 'access_denied', 'Go to this address with the browser; it cannot be fetched by a script.')
+    throw new HttpError(403, 'access_denied', 'Open this address in the browser; a script cannot fetch it.')
   }
   return next()
 }

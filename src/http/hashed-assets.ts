@@ -1,10 +1,13 @@
-/** The setting `hashedAssets`: build tools put a hash of the content into the names of some files, which then never change. */
+/**
+ * The setting `hashedAssets` names folders of files that never change, because build tools put a hash of the content
+ * into their names.
+ */
 import type { Middleware } from 'koa'
 
 const A_YEAR = 'public, max-age=31536000, immutable'
 
 /**
- * The layer `files`, with a year in the browser's cache (RFC 8246) for the files of some folders.
+ * Wraps the layer `files`, so that browsers cache the files of some folders for a year (RFC 8246).
  * @param files the layer that serves static files
  * @param folders paths below wwwroot, for instance `assets`
  */
@@ -26,7 +29,8 @@ export function keepHashedAssets(files: Middleware, folders: readonly string[] =
   }
 }
 
-// Pages keep their names when their content changes. A path without an ending may be the index.html of a folder.
+// Pages keep their names when their content changes. A path without an extension may lead to the index.html of a
+// folder.
 function isNamedFile(path: string): boolean {
   return /\.[a-z][a-z0-9]*$/i.test(path) && !/\.x?html?$/i.test(path)
 }

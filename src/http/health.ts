@@ -7,8 +7,9 @@ export interface HealthParts {
 }
 
 /**
- * `/healthz`: the process lives. `/readyz`: it wants requests. Neither asks the identity provider: its bad minute must
- * not take this server out of the load balancer. Nor does a Redis that is away, but `/readyz` says which store is in use.
+ * `/healthz` answers 200 while the process runs. `/readyz` answers 200 while the server accepts requests and 503 during
+ * shutdown. Neither depends on the identity provider or on Redis, because their outage must not remove this server from
+ * the load balancer. `/readyz` names the store that is in use.
  */
 export function health({ isDraining, coordination }: HealthParts): Middleware {
   return function health(ctx, next) {

@@ -1,10 +1,10 @@
-/** Limits on what a request may contain. Nothing behind them has to expect more. */
+/** Limits on the content of a request. Later layers can rely on them. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { HttpError } from './errors.js'
 
-// negotiator, which Koa and koa-send use, takes time quadratic in the length of these headers. Browsers send some hundred
-// characters.
+// negotiator, which Koa and koa-send use, takes time quadratic in the length of these headers. Browsers send about a
+// hundred characters.
 const LONGEST_PREFERENCE = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
 
@@ -21,8 +21,9 @@ export const ignoreLongPreferences: Middleware = function ignoreLongPreferences(
 }
 
 /**
- * Refuses a request that must not be served. Throws HttpError 400 unless it names one host, 417 for an expectation other
- * than `100-continue`, and 413 for a GET or HEAD with a body. Each of them ends the connection.
+ * Refuses an invalid request. Throws HttpError 400 unless the request has exactly one Host header. Throws 417 for an
+ * expectation other than `100-continue`, and 413 for a GET or HEAD with a body. Each of these responses closes the
+ * connection.
  */
 export const refuseInvalidRequests: Middleware = function refuseInvalidRequests(ctx, next) {
   refuseHosts(ctx.req)
@@ -31,7 +32,7 @@ export const refuseInvalidRequests: Middleware = function refuseInvalidRequests(
   return next()
 }
 
-// RFC 9112 section 3.2. Node keeps the first of several Host headers, a proxy in front may have decided by another.
+// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another.
 function refuseHosts({ rawHeaders, httpVersion }: IncomingMessage): void {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -43,19 +44,19 @@ function refuseHosts({ rawHeaders, httpVersion }: IncomingMessage): void {
   }
 }
 
-// RFC 9110 section 10.1.1. Node has answered an expectation of `100-continue` by now.
+// RFC 9110 section 10.1.1. Node has already responded to `100-continue` before this runs.
 function refuseExpectation({ headers, httpVersion }: IncomingMessage): void {
   const { expect } = headers
   if (expect !== undefined && httpVersion === '1.1' && !/\b100-continue\b/i.test(expect)) {
-    throw refusal(417, 'This server meets no expectation but 100-continue.')
+    throw refusal(417, 'This server supports no expectation except 100-continue.')
   }
 }
 
-// Nothing here reads a body, so none is waited for.
+// No route reads a request body, so the server does not wait for one.
 function refuseBody({ method, headers }: IncomingMessage): void {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   if (hasBody && (method === 'GET' || method === 'HEAD')) {
-    throw refusal(413, 'Requests to this server have no body.')
+    throw refusal(413, 'Requests to this server must not have a body.')
   }
 }
 

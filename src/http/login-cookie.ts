@@ -1,6 +1,6 @@
 /**
- * The cookie that says which browser a login belongs to, one for all its tabs. It also remembers when a login last
- * succeeded, which is how a session cookie that the browser did not keep is noticed.
+ * The login cookie identifies the browser that started a login. All tabs of the browser share it. It also records when
+ * a login last succeeded. This shows whether the browser has kept the session cookie of that login.
  */
 import type { Context } from 'koa'
 import { LOGIN_MAX_AGE_SECONDS } from '../login/transaction.js'
@@ -8,21 +8,24 @@ import { readCookie } from '../session/cookie-header.js'
 import { type CookieNames, clearCookie, setCookie } from './cookies.js'
 
 export interface LoginCookie {
-  /** Random; what the login transactions are bound to. */
-  readonly browser: string
-  /** Milliseconds since the epoch, when a login has succeeded since the cookie was made. */
+  /** The random value that identifies this browser. Login transactions are bound to it. */
+  readonly browserId: string
+  /**
+   * Time of the last successful login in milliseconds since the epoch. It is undefined if there was none, or after the
+   * session cookie has come back.
+   */
   readonly succeededAt: number | undefined
 }
 
 const FORM = /^([A-Za-z0-9_-]{43})(?:\.(\d{1,15}))?$/
 
 export function readLoginCookie(ctx: Context, names: CookieNames): LoginCookie | undefined {
-  const [, browser, succeededAt] = FORM.exec(readCookie(ctx.get('Cookie'), names.login) ?? '') ?? []
-  return browser ? { browser, succeededAt: succeededAt === undefined ? undefined : Number(succeededAt) } : undefined
+  const [, browserId, succeededAt] = FORM.exec(readCookie(ctx.get('Cookie'), names.login) ?? '') ?? []
+  return browserId ? { browserId, succeededAt: succeededAt === undefined ? undefined : Number(succeededAt) } : undefined
 }
 
-export function writeLoginCookie(ctx: Context, names: CookieNames, { browser, succeededAt }: LoginCookie): void {
-  const value = succeededAt === undefined ? browser : `${browser}.${succeededAt}`
+export function writeLoginCookie(ctx: Context, names: CookieNames, { browserId, succeededAt }: LoginCookie): void {
+  const value = succeededAt === undefined ? browserId : `${browserId}.${succeededAt}`
   setCookie(ctx, names.login, value, LOGIN_MAX_AGE_SECONDS, names.secure)
 }
 

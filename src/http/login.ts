@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa'
 import type { IdentityProvider } from '../idp/client.js'
 import { safeReturnTo } from '../login/return-to.js'
-import { type LoginTransactions, newLoginCookie } from '../login/transaction.js'
+import { type LoginTransactions, newBrowserId } from '../login/transaction.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { Mode } from '../modes/mode.js'
 import type { CookieNames } from './cookies.js'
@@ -17,7 +17,7 @@ export interface LoginParts {
   readonly transactions: LoginTransactions
   readonly cookies: CookieNames
   readonly pkce: boolean
-  /** How long a session lives. */
+  /** Longest lifetime of a session. */
   readonly maxAgeSeconds: number
   readonly homeUrl: string
   readonly now: () => number
@@ -25,7 +25,10 @@ export interface LoginParts {
   readonly requestLog: RequestLog
 }
 
-/** `GET /api/auth/login`: redirects to the identity provider (contract section 5.1, step 1). The session is not touched. */
+/**
+ * `GET /api/auth/login` redirects to the identity provider (contract section 5.1, step 1). It does not change the
+ * session.
+ */
 export function login(parts: LoginParts): Middleware {
   const { mode, idp, transactions, cookies, pkce, maxAgeSeconds, homeUrl, now, metrics, requestLog } = parts
   const wantsIdToken = mode.loginScope.split(' ').includes('openid')
@@ -35,14 +38,14 @@ export function login(parts: LoginParts): Middleware {
     const returnTo = safeReturnTo(more.length === 0 ? requested : undefined)
     rememberReturnTo(ctx, returnTo)
     const startedAt = otherLoopbackName(ctx, callbackHost)
-    const sent = readLoginCookie(ctx, cookies)
-    const browser = sent?.browser ?? newLoginCookie()
-    writeLoginCookie(ctx, cookies, { browser, succeededAt: undefined })
-    if (sent && isLoginLoop(ctx, cookies, sent, { now: now(), maxAgeSeconds })) {
+    const loginCookie = readLoginCookie(ctx, cookies)
+    const browserId = loginCookie?.browserId ?? newBrowserId()
+    writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
+    if (loginCookie && isLoginLoop(ctx, cookies, loginCookie, { now: now(), maxAgeSeconds })) {
       requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie that was just set did not come back')
       throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost, startedAt })
     }
-    const { state, nonce, codeChallenge } = transactions.begin(browser, returnTo, startedAt)
+    const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, startedAt)
     const location = await idp.authorizationUrl({
       scope: mode.loginScope,
       state,

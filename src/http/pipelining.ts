@@ -1,30 +1,31 @@
 /**
- * Pipelined requests, which a client sends without waiting for the responses before them (RFC 9112 section 9.3.2). A
- * handler starts when its response is the next on its connection. Node would start all of them at once, and would never
- * tell a queued response that its client has gone, so that the files it holds would stay open.
+ * Handles pipelined requests, which a client sends without waiting for earlier responses (RFC 9112 section 9.3.2). A
+ * handler starts only when its response is the next one on its connection. Node would start all handlers at once. It
+ * would also never tell a queued response that its client has disconnected, so the files that it holds would stay open.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Requests that may wait on one connection. Browsers never pipeline. A client that has read a whole file may send its
- * next request a moment before Node notices the end of the file, so at least one has to wait.
+ * Longest queue on one connection. Browsers never pipeline. A client that has read a whole file may send its next
+ * request a moment before Node notices the end of the file, so at least one request must be able to wait.
  */
-const MOST_WAITING = 16
+const MAX_WAITING = 16
 
 export interface Pipelining {
-  /** For the `request` event, in place of the handler. */
+  /** Listener for the `request` event, in place of the handler. */
   readonly listener: RequestListener
   /**
-   * Calls `refuse` when every complete request on `socket` has been answered, for an error that belongs after them. If the
-   * error is in the body of a request whose response has begun, the connection is destroyed instead.
+   * Calls `refuse` after every complete request on `socket` has been answered, so that the error response comes in its
+   * turn. If the error is in the body of a request whose response has begun, the connection is destroyed instead.
    */
   refuseInTurn(socket: Socket, refuse: () => void): void
 }
 
 /**
- * @param handle is called once for each request, in their order on each connection
- * @param onTooMany is told of a connection on which too many requests wait, before it is destroyed
+ * Creates the listener that runs the handlers in turn.
+ * @param handle called once for each request, in the order of the requests on each connection
+ * @param onTooMany called when too many requests wait on a connection, before the connection is destroyed
  */
 export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelining {
   const newest = new WeakMap<Socket, ServerResponse>()
@@ -34,7 +35,7 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
   function wait(before: ServerResponse, request: IncomingMessage, response: ServerResponse) {
     const { socket } = request
     const count = (waiting.get(socket) ?? 0) + 1
-    if (count > MOST_WAITING) {
+    if (count > MAX_WAITING) {
       onTooMany()
       socket.destroy()
       return
@@ -42,7 +43,8 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
     waiting.set(socket, count)
     before.once('close', () => {
       waiting.set(socket, (waiting.get(socket) ?? 1) - 1)
-      // Without a socket the response is not the next: the connection has ended, or ends with the response before.
+      // A response without a socket is not the next one. Its connection has ended, or will end with the response before
+      // it.
       if (response.socket === null) return
       const refuse = refusals.get(response)
       if (refuse) refuse()
@@ -53,7 +55,7 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
   return {
     listener(request, response) {
       const { socket } = request
-      // Requests that Node parses from what was read before their connection was destroyed.
+      // Node still parses requests from data that it read before their connection was destroyed.
       if (socket.destroyed) return
       const before = newest.get(socket)
       newest.set(socket, response)

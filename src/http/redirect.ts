@@ -1,6 +1,9 @@
 import type { Context } from 'koa'
 
-/** 302 without a body: Koa's own redirect would repeat the address, and with it the `state`, in one. */
+/**
+ * Redirects with 302 and without a body. Koa's own redirect would repeat the address in the body, including the
+ * `state`.
+ */
 export function redirect(ctx: Context, location: string): void {
   ctx.set('Location', location)
   ctx.body = null

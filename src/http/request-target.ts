@@ -4,8 +4,9 @@ import type { Middleware } from 'koa'
 const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
 
 /**
- * Makes of every request target its path and query. Clients may send a whole address, and Koa then parses its host with
- * `url.parse()`, which throws at one that is malformed, wherever somebody looks at `ctx.path`. The host decides nothing here.
+ * Reduces every request target to its path and query. A client may send an absolute address. Koa would parse its host
+ * with `url.parse()` on every access to `ctx.path`, and that function throws for a malformed host. This server does not
+ * need the host.
  */
 export const originForm: Middleware = function originForm(ctx, next) {
   if (!isPlainPath(ctx.url)) ctx.url = pathAndQuery(ctx.url)
@@ -20,6 +21,6 @@ function pathAndQuery(target: string): string {
   if (target === '*') return target
   const rest = target.replace(AUTHORITY, '')
   const path = rest.startsWith('/') ? rest : `/${rest}`
-  // What follows two slashes, or what passes for them, would be taken for a host as well.
+  // The parser would also read the text after two leading slashes, or after a slash and a backslash, as a host.
   return path.replace(/^\/[/\\]/, '/%2F')
 }

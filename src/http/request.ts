@@ -2,19 +2,22 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Logger } from 'pino'
 
-/** A logger whose lines carry the request's id; made only for requests that have something to say. */
+/**
+ * Returns the logger of a request, whose lines carry the request id. It is created on first use, because most requests
+ * log nothing.
+ */
 export type RequestLog = (ctx: Context) => Logger
 
-// What proxies send: letters, digits and a few marks. Anything else could break a log line or a header.
+// Proxies send letters, digits and a few marks. Other characters could break a log line or a header.
 const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 
-// W3C Trace Context section 3.2: version, trace id, parent id, flags; ids of nothing but zeros and version ff are invalid.
+// W3C Trace Context section 3.2: version, trace id, parent id, flags. Ids of zeros only and the version ff are invalid.
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
 const ids = new WeakMap<Context, string>()
 const logs = new WeakMap<Context, Logger>()
 
-/** The id the request came with, if it is well-formed, else a new one. */
+/** Returns the id that the request brought, if it is well-formed, otherwise a new one. */
 export function requestId(ctx: Context): string {
   let id = ids.get(ctx)
   if (!id) {

@@ -1,4 +1,4 @@
-/** Error pages offer to sign in again. This file knows the page to which that login should return. */
+/** Error pages offer to sign in again. This file determines the page to which that login returns. */
 import type { Context } from 'koa'
 import { safeReturnTo } from '../login/return-to.js'
 
@@ -10,8 +10,8 @@ export function rememberReturnTo(ctx: Context, returnTo: string): void {
 }
 
 /**
- * The path and query to which the next login should return: that of the login that failed, or the address of this request
- * when it is a page of the site. `/` if there is neither.
+ * Returns the path and query to which the next login should return. This is the return path of the login that failed.
+ * Without one it is the address of this request if that is a page of the site, otherwise `/`.
  * @param homePath public path of the start page; a proxy may have removed it, without its last slash, from the request
  */
 export function returnToOf(ctx: Context, homePath: string): string {
@@ -21,7 +21,7 @@ export function returnToOf(ctx: Context, homePath: string): string {
   return isPage ? safeReturnTo(homePath.slice(0, -1) + ctx.url) : '/'
 }
 
-/** The address of the login route with its `return_to` parameter, which is left out for the start page. */
+/** Returns the address of the login route. The parameter `return_to` is left out for the start page. */
 export function signInAddress(signInPath: string, returnTo: string): string {
   return returnTo === '/' ? signInPath : `${signInPath}?return_to=${encodeURIComponent(returnTo)}`
 }

@@ -1,6 +1,6 @@
 /**
- * Two files that the packaged starter page needs and that are not in its folder: the style it shares with the error pages, and
- * what it says about this server. They exist only where the starter page is served.
+ * Serves two files that the packaged starter page needs and that are not in its folder. One is the style that it shares
+ * with the error pages, the other a description of this server. They exist only where the starter page is served.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,10 @@ export interface AboutServer {
   readonly isDemo: boolean
 }
 
-/** @param wwwroot the folder of static files; the layer does nothing if `starter.js` was not in it at the start */
+/**
+ * Serves the two files if the starter page is in use.
+ * @param wwwroot the folder of static files; the layer does nothing unless it contained `starter.js` at the start
+ */
 export function starterPage(wwwroot: string, { mode, isDemo }: AboutServer): Middleware {
   if (!existsSync(join(wwwroot, 'starter.js'))) return (_ctx, next) => next()
   const about = { product: 'platform-auth-server', mode, demo: isDemo }

@@ -1,4 +1,7 @@
-/** Files of `wwwroot` by koa-static. This adds conditional requests and keeps links from leading out of the root. */
+/**
+ * Serves the files of `wwwroot` with koa-static. This file adds conditional requests and refuses links that lead out of
+ * the root.
+ */
 import { existsSync, type ReadStream, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, sep } from 'node:path'
@@ -6,16 +9,23 @@ import type { Context, Middleware, Next } from 'koa'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
 import { HttpError } from './errors.js'
 
-/** Loaded after the server listens, or by the first request, because it takes a third of the time of a start. */
+/**
+ * Loads koa-static after the server listens, or on the first request, because loading it takes a third of the startup
+ * time.
+ */
 export function loadKoaStatic() {
   return import('koa-static')
 }
 
-/** @param wwwroot a folder that exists; the value of the setting or the starter page */
+/**
+ * Creates the layer that serves static files.
+ * @param wwwroot a folder that exists; the value of the setting or the starter page
+ */
 export function staticFiles(wwwroot: string): Middleware {
   const root = realpathSync(wwwroot)
   const inside = root.endsWith(sep) ? root : root + sep
-  // By the contract files come before routes. API requests only pay for the look-up when there are such files.
+  // The contract gives files precedence over routes. API requests look for files only if wwwroot contains files for API
+  // addresses.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   let serve: Middleware | undefined
 
@@ -46,12 +56,12 @@ export function staticFiles(wwwroot: string): Middleware {
     } catch (error) {
       const { code = '', status } = error as NodeJS.ErrnoException & { readonly status?: number }
       if (status === 400) throw new HttpError(400, 'invalid_request', 'The address of this request is malformed.')
-      // 403 means that the path leads out of the root. The client need not know what is there.
+      // 403 means that the path leads out of the root. The response does not reveal whether something exists there.
       if (!MISSING.has(code) && status !== 403) throw error
       found = false
     }
     if (!found || ctx.body == null) {
-      // koa-send has set it before it knew whether the compressed file can be sent.
+      // koa-send sets this header before it knows whether the compressed file can be sent.
       ctx.remove('Content-Encoding')
       return next()
     }
@@ -60,8 +70,8 @@ export function staticFiles(wwwroot: string): Middleware {
   }
 }
 
-// koa-send checks the names in the address, not those behind a link. Two dots are no hidden name: every file of a mounted
-// Kubernetes ConfigMap is a link into the folder `..data`.
+// koa-send checks the names in the address, but not the target of a link. A name that begins with two dots does not
+// count as hidden, because every file of a mounted Kubernetes ConfigMap is a link into the folder `..data`.
 function isHidden(pathInRoot: string): boolean {
   return pathInRoot.split(sep).some(name => name.startsWith('.') && !name.startsWith('..'))
 }
@@ -76,10 +86,13 @@ function opened(file: ReadStream): Promise<void> {
   })
 }
 
-// A circle of links, and a file that was removed after its look-up.
+// ELOOP reports a circle of links. ENOENT reports a file that was removed after koa-send had found it.
 const MISSING = new Set(['ELOOP', 'ENOENT'])
 
-/** A link to something that is not served, a folder named like a file, or a pipe. It is answered like a missing file. */
+/**
+ * The path leads to a link whose target is not served, to a folder, or to a pipe. The response is that of a missing
+ * file.
+ */
 class NotServedError extends Error {
   readonly status = 404
 }

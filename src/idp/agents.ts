@@ -1,30 +1,30 @@
 import http from 'node:http'
 import https from 'node:https'
 
-/** The proxy for an address, or undefined where the call goes straight to it. */
+/** Returns the proxy for an address, or undefined for a direct call. */
 export type ProxyFor = (address: string) => string | undefined
 
 export interface Agents {
-  /** The agents of a call, in the form that got takes. Rejects when the address of the proxy is malformed. */
+  /** Returns the agents for a call, in the form that got expects. Rejects if the address of the proxy is malformed. */
   for(url: string): Promise<{ readonly http: http.Agent; readonly https: https.Agent }>
   destroy(): void
 }
 
 /**
- * Keeps connections for further calls: straight ones, and tunnels through each proxy that is in use (RFC 9110 section
- * 9.3.6). A proxy sees the host and the port of an https call and none of its content.
- * @param idleMs how long an unused connection is kept
+ * Keeps connections open for later calls: direct connections, and tunnels through each proxy in use (RFC 9110 section
+ * 9.3.6). A proxy sees only the host and the port of an https call.
+ * @param idleMs time in milliseconds for which an unused connection is kept
  */
 export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
   const options = { keepAlive: true, timeout: idleMs }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
 
-  // Loaded by the first call that needs a proxy.
+  // The package is loaded by the first call that needs a proxy.
   async function createTunnel(proxy: string): Promise<https.Agent> {
     const { HttpsProxyAgent } = await import('https-proxy-agent')
     const agent = new HttpsProxyAgent(proxy, options)
-    // The agent would pass the proxy's refusal on as if the provider had answered.
+    // The agent would otherwise return the proxy's refusal as if it were the provider's response.
     agent.on('proxyConnect', ({ statusCode }: { statusCode: number }, request: http.ClientRequest) => {
       if (statusCode !== 200) request.destroy(new ProxyRefusedError(statusCode))
     })
@@ -52,7 +52,9 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
   }
 }
 
-/** The proxy did not open a tunnel. 407 means that it wants a login, which its address can hold. */
+/**
+ * The proxy did not open a tunnel. Status 407 means that the proxy requires a user name and password in its address.
+ */
 class ProxyRefusedError extends Error {
   readonly code: string
 

@@ -7,11 +7,14 @@ export interface AuthorizationRequest {
   readonly state: string
   readonly nonce: string | undefined
   readonly prompt: string | undefined
-  /** S256; undefined where PKCE is switched off. */
+  /** The S256 challenge, or undefined if PKCE is switched off. */
   readonly codeChallenge: string | undefined
 }
 
-/** The address that starts a login (RFC 6749 section 4.1.1), its parameters in the order of the platform's own SDK. */
+/**
+ * Returns the address that starts a login (RFC 6749 section 4.1.1). Its parameters have the same order as in the
+ * platform's own SDK.
+ */
 export function authorizationUrl(metadata: ProviderMetadata, request: AuthorizationRequest): string {
   const url = new URL(metadata.authorizationEndpoint)
   const add = (name: string, value: string | undefined) => value !== undefined && url.searchParams.append(name, value)

@@ -1,21 +1,24 @@
-/** The endpoints of an identity provider. Browsers alone go to the last two, and whoever checks that they are there. */
+/** The endpoints of an identity provider. Only browsers use the last two; the `check` command tests that they exist. */
 export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'authorization' | 'end_session'
 
 /**
- * Whether this can be an error code of the protocol: every registered one is a few plain words. Codes go into messages and
- * logs; a token that a provider quotes in the place of one does not look like this.
+ * True if `code` can be an error code of the protocol. Every registered code consists of a few plain words. Codes
+ * appear in messages and logs, so this check keeps out a token that a provider may send in place of a code.
  */
 export function isErrorCode(code: unknown): code is string {
   return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)
 }
 
-/** The provider answered with an error of the protocol (RFC 6749 section 5.2). Its own text is dropped: nobody knows what it quotes. */
+/**
+ * The provider responded with an error of the protocol (RFC 6749 section 5.2). Its description is dropped, because it
+ * may quote a secret.
+ */
 export class OAuthError extends Error {
-  /** A registered code such as `invalid_grant`; decide by this, never by the message. */
+  /** A registered code such as `invalid_grant`. Decisions use this code and never the message. */
   readonly error: string
   readonly status: number
   readonly endpoint: Endpoint
-  /** From `Retry-After`, when it was given in seconds. */
+  /** From `Retry-After`, if the provider gave it in seconds. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(parts: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'>) {
@@ -29,24 +32,28 @@ export class OAuthError extends Error {
 }
 
 /**
- * - `timeout`: no whole answer within the time allowed
- * - `unreachable`: no connection, or it broke before the answer was whole
- * - `unusable`: an answer that is not what the protocol promises, server errors included
- * - `busy`: so many calls were waiting for the provider already that this one was not made
+ * - `timeout`: no complete response within the time limit
+ * - `unreachable`: no connection, or the connection broke before the response was complete
+ * - `unusable`: a response that violates the protocol, or a server error
+ * - `busy`: this call was not made, because too many calls were already waiting for the provider
  */
 export type UpstreamProblem = 'timeout' | 'unreachable' | 'unusable' | 'busy'
 
-/** The provider could not be reached, or what it said made no sense. */
+/** The provider could not be reached, or its response could not be used. */
 export class UpstreamError extends Error {
   readonly endpoint: Endpoint
   readonly problem: UpstreamProblem
   readonly durationMs: number
   readonly status: number | undefined
   readonly retryAfterSeconds: number | undefined
-  /** Why there was no connection, in Node's words (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
+  /** Node's code for a failed connection (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
   readonly code: string | undefined
 
-  /** @param detail what was wrong, for the log; nothing of the request in it, and of the answer no more than an issuer's name. */
+  /**
+   * Creates the error of one call.
+   * @param detail the reason, for the log; it contains nothing of the request, and of the response at most the name of
+   *   an issuer
+   */
   constructor(
     endpoint: Endpoint,
     problem: UpstreamProblem,
@@ -69,16 +76,19 @@ export class UpstreamError extends Error {
   }
 
   /**
-   * The same call may succeed later: the provider asks this application to wait (429, RFC 6585 section 4, or 503 with
-   * `Retry-After`, RFC 9110 section 15.6.4), or too many calls already wait for it. The provider has not processed the
-   * call, so what it carried is unspent.
+   * True if the same call may succeed later. Either the provider asks this application to wait (429, RFC 6585 section
+   * 4, or 503 with `Retry-After`, RFC 9110 section 15.6.4), or too many calls already wait for it. The provider has not
+   * processed the call, so the code or token in it can still be used.
    */
   get isBusy(): boolean {
     const { problem, status, retryAfterSeconds } = this
     return problem === 'busy' || status === 429 || (status === 503 && retryAfterSeconds !== undefined)
   }
 
-  /** The provider turned this server down: a wrong secret, say, told in HTML. No waiting mends that, the operator must. */
+  /**
+   * True if the provider refused this server, for example because of a wrong secret, without an error of the protocol.
+   * The operator must fix this; a retry does not help.
+   */
   get isRefusal(): boolean {
     const { status = 0 } = this
     return status >= 400 && status < 500 && status !== 408 && status !== 429
@@ -86,8 +96,8 @@ export class UpstreamError extends Error {
 }
 
 /**
- * A token response that cannot be used. The refresh token in it may be the only one that still works, so it can be had
- * from this error by `rescuedRefreshToken`. It is no property of the error, so no log line can contain it.
+ * A token response that cannot be used. Its refresh token may be the only one that still works, so
+ * `rescuedRefreshToken` returns it. It is stored in a private field, so no log line can contain it.
  */
 export class UnusableTokenSetError extends UpstreamError {
   readonly #refreshToken: string | undefined
@@ -102,7 +112,7 @@ export class UnusableTokenSetError extends UpstreamError {
   }
 }
 
-/** The refresh token of the response that `error` reports, or undefined if there was none. */
+/** Returns the refresh token of the response that `error` reports, or undefined if there was none. */
 export function rescuedRefreshToken(error: unknown): string | undefined {
   return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined
 }

@@ -1,4 +1,4 @@
-/** Whether an answer is what every endpoint promises: a JSON object, no list and no bare value. */
+/** True for a JSON object, the form that every endpoint promises. Lists and bare values are refused. */
 export function isJsonObject(json: unknown): json is Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null && !Array.isArray(json)
 }

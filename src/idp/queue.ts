@@ -1,21 +1,24 @@
 /**
  * Limits how many calls run at once and how many wait for their turn. Without a limit a slow identity provider would
- * receive more and more calls, and each of them would hold memory and a socket here. The waiting list of `http.Agent`
- * cannot serve for this, because it has no length limit and no priority.
+ * receive more and more calls, and each of them would hold memory and a socket here. The queue of `http.Agent` is not
+ * sufficient, because it has neither a length limit nor priorities.
  */
 export interface Queue {
   /**
-   * Resolves with a `leave` function when it is the caller's turn. The caller must call `leave` when its work is done.
-   * Urgent callers go first; otherwise the order is that of arrival. Rejects with QueueFullError if too many callers of
-   * the same urgency are waiting, or with the signal's reason if it is aborted while the caller waits.
+   * Waits for the caller's turn and resolves with a `release` function. The caller must call `release` when its work is
+   * done. Urgent callers go first; otherwise the order is that of arrival. Rejects with QueueFullError if too many
+   * callers of the same urgency are waiting, or with the signal's reason if it is aborted while the caller waits.
    */
   enter(signal: AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<() => void>
 }
 
 export interface QueueLimits {
-  /** How many callers may be inside at the same time. */
+  /** Maximum number of callers that work at the same time. */
   readonly atOnce: number
-  /** How many callers may wait. Urgent callers have as many places of their own, so others cannot take them. */
+  /**
+   * Maximum number of callers that wait. Urgent callers have the same number of places of their own, which others
+   * cannot take.
+   */
   readonly waiting: number
 }
 
@@ -25,7 +28,7 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
   // Sets keep the order of insertion, so the first element has waited longest.
   const urgent = new Set<() => void>()
   const ordinary = new Set<() => void>()
-  let inside = 0
+  let running = 0
 
   function waitForTurn(line: Set<() => void>, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -36,8 +39,9 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
       const takeTurn = () => {
         line.delete(takeTurn)
         signal.removeEventListener('abort', giveUp)
-        // Counted before the promise resolves, so a caller that arrives in between cannot take the same place.
-        inside++
+        // The caller is counted before the promise resolves, so that a caller that arrives in between cannot take the
+        // same place.
+        running++
         resolve()
       }
       line.add(takeTurn)
@@ -45,12 +49,12 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
     })
   }
 
-  function createLeave(): () => void {
-    let hasLeft = false
-    return function leave() {
-      if (hasLeft) return
-      hasLeft = true
-      inside--
+  function createRelease(): () => void {
+    let isReleased = false
+    return function release() {
+      if (isReleased) return
+      isReleased = true
+      running--
       const [next] = urgent.size > 0 ? urgent : ordinary
       next?.()
     }
@@ -60,10 +64,10 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
     async enter(signal, { isUrgent = false } = {}) {
       signal.throwIfAborted()
       const line = isUrgent ? urgent : ordinary
-      if (inside < atOnce) inside++
+      if (running < atOnce) running++
       else if (line.size < waiting) await waitForTurn(line, signal)
       else throw new QueueFullError()
-      return createLeave()
+      return createRelease()
     }
   }
 }

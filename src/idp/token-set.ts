@@ -1,24 +1,24 @@
 import { UnusableTokenSetError } from './errors.js'
 import { isJsonObject } from './json.js'
 
-/** What the token endpoint returned (RFC 6749 section 5.1), checked. */
+/** A checked response of the token endpoint (RFC 6749 section 5.1). */
 export interface TokenSet {
   readonly accessToken: string
   readonly refreshToken: string | undefined
-  /** Seconds. */
+  /** Lifetime of the access token in seconds. */
   readonly expiresIn: number
-  /** Undefined when the provider left it out, meaning: as asked for. */
+  /** Undefined if the provider left it out, which means that it granted the requested scope. */
   readonly scope: readonly string[] | undefined
   readonly idToken: string | undefined
 }
 
-// Ten years: beyond any real lifetime, and far from where milliseconds stop being whole numbers.
+// Ten years are longer than any real lifetime. Much larger numbers would lose precision when converted to milliseconds.
 const LONGEST_LIFETIME_SECONDS = 315_360_000
 
 /**
  * Checks a token response.
- * @throws UnusableTokenSetError naming the first member that is not as RFC 6749 requires. It carries the response's refresh
- *   token, if there is one.
+ * @throws {UnusableTokenSetError} naming the first member that violates RFC 6749; it carries the refresh token of the
+ *   response, if there is one
  */
 export function parseTokenSet(json: unknown): TokenSet {
   if (!isJsonObject(json)) throw new UnusableTokenSetError('the answer is not a JSON object', undefined)

@@ -8,8 +8,8 @@ export interface MetricsListener {
 }
 
 /**
- * `GET /metrics` on a listener of its own, so that the public port never shows it. Rejects with the error of
- * `listen`, marked with `listener: 'metrics'`: whoever starts the server has two ports, and must know which to change.
+ * Serves `GET /metrics` on a separate listener, so that the public port never exposes it. Rejects with the error of
+ * `listen`. The error has `listener: 'metrics'`, because the operator must know which of the two ports to change.
  */
 export async function listenForScrapes(
   metrics: PrometheusMetrics,

@@ -1,7 +1,8 @@
-// The key of the markup is a symbol: nothing that was parsed from a request (JSON, query, form) can pass for trusted markup.
+// The key of the markup is a symbol, so that no value parsed from a request (JSON, query, form) is accepted as trusted
+// markup.
 const markup = Symbol('markup')
 
-/** Markup that is safe to write into a page. Only `html` and `trusted` make it. */
+/** Markup that is safe to write into a page. Only `html` and `trusted` create it. */
 export interface Html {
   readonly [markup]: string
 }
@@ -9,14 +10,16 @@ export interface Html {
 export type HtmlValue = string | number | Html | undefined | readonly HtmlValue[]
 
 /**
- * A tagged template for markup: what stands in the template is trusted, every value is escaped, for text and for quoted
- * attributes alike. Values that are `Html` themselves go in as they are, arrays one after the other, `undefined` as nothing.
+ * A tagged template for markup. The template itself is trusted. Every value is escaped for text and for quoted
+ * attributes. `Html` values are inserted unchanged, arrays item by item, and `undefined` as nothing.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return { [markup]: parts.map((part, index) => part + render(values[index])).join('') }
 }
 
-/** For text of our own that must stay as it is, such as a style sheet; never for anything that came from outside. */
+/**
+ * Marks our own text as markup that must stay unchanged, such as a style sheet. Never use it for input from outside.
+ */
 export function trusted(text: string): Html {
   return { [markup]: text }
 }
@@ -37,7 +40,7 @@ function render(value: HtmlValue): string {
   return value[markup]
 }
 
-// Array.isArray does not narrow a readonly array away.
+// A type guard is needed because Array.isArray does not exclude a readonly array from the other branch.
 function isList(value: Html | readonly HtmlValue[]): value is readonly HtmlValue[] {
   return Array.isArray(value)
 }

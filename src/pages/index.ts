@@ -1,6 +1,7 @@
 /**
- * The look and the texts of the pages that this server writes: the error pages, the diagnosis of a login loop, and the pages of the
- * demo identity provider. They share one style, run no script and load nothing. This is the lowest layer and imports no other.
+ * The design and the texts of the pages that this server creates: the error pages, the diagnosis of a login loop, and
+ * the pages of the demo identity provider. They share one style, run no script and load nothing. This is the lowest
+ * layer and imports no other.
  */
 export { type ErrorDetails, errorPage } from './error-page.js'
 export { escapeHtml, type Html, html, toMarkup } from './html.js'

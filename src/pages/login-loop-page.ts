@@ -1,27 +1,30 @@
 import { html } from './html.js'
 import { renderPage } from './page.js'
 
-/** A reason why a browser has kept no session cookie although it was just given one. */
+/** A reason why a browser did not keep the session cookie that it received. */
 export type LoginLoopReason = 'secure_cookie_on_http' | 'other_host' | 'cookies_blocked' | 'cookie_too_large'
 
 export interface LoginLoopDiagnosis {
   /** The most likely reason comes first. */
   readonly reasons: readonly LoginLoopReason[]
-  /** The host under which the login began, for instance `127.0.0.1:8080`, if the page should name it. */
+  /** The host on which the login began, for instance `127.0.0.1:8080`, if the page should name it. */
   readonly startedAt?: string | undefined
 }
 
 export interface LoginLoop extends LoginLoopDiagnosis {
-  /** The address under which the application has to be opened: the callback's origin and base path. */
+  /** The address at which people should open the application: the origin and base path of the callback URL. */
   readonly applicationUrl: string
   readonly requestId: string
   readonly signInPath: string
 }
 
-/** Shown once instead of the next round when a login succeeds at the provider but the browser does not keep the session. */
+/**
+ * Renders the page that ends a login loop. The login succeeded at the provider, but the browser does not keep the
+ * session.
+ */
 export function loginLoopPage(loop: LoginLoop): string {
   const { reasons, requestId, applicationUrl, signInPath } = loop
-  // Under the address of this page the login might fail again.
+  // The link is absolute, because the login might fail again on the host of this page.
   const signIn = new URL(signInPath, applicationUrl).href
   const explanations = reasons.map(reason => explain[reason](loop))
   return renderPage({
@@ -42,11 +45,11 @@ ${reasons.length > 1 ? html`<ol>${explanations.map(item => html`<li>${item}</li>
 const explain = {
   secure_cookie_on_http: ({
     applicationUrl: url
-  }) => html`This page is open over plain http, but the cookie may only travel over https.
+  }) => html`This page was opened over plain http, but browsers send the cookie over https only.
 Open <a href="${url}">${url}</a> instead.`,
   other_host: ({ applicationUrl: url, startedAt }) =>
     startedAt === undefined
-      ? html`This page is open under another host name than the one to which sign-in returns, and browsers keep separate cookies for
+      ? html`This page was opened under a different host name from the one to which sign-in returns. Browsers keep separate cookies for
 each host name. Open <a href="${url}">${url}</a> instead.`
       : html`You opened <code>${startedAt}</code>, but sign-in returns to <code>${new URL(url).host}</code>. Both names mean this
 machine, but browsers keep separate cookies for each of them. Open <a href="${url}">${url}</a> instead.`,

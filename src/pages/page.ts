@@ -2,13 +2,13 @@ import { type Html, html, toMarkup, trusted } from './html.js'
 import { pageIcon, pageStyle } from './style.js'
 
 export interface Page {
-  /** What the tab and a screen reader announce; also the heading, unless that is given on its own. */
+  /** Title of the tab, which screen readers announce. It is also the heading, unless `heading` is given. */
   readonly title: string
   readonly heading?: string
   readonly body: Html
 }
 
-/** A whole page: no script, nothing loaded from anywhere, fit for `pageSecurityPolicy`. */
+/** Renders a complete page. It runs no script and loads nothing, as `pageSecurityPolicy` requires. */
 export function renderPage({ title, heading = title, body }: Page): string {
   return toMarkup(html`<!doctype html>
 <html lang="en">
@@ -30,8 +30,9 @@ ${body}
 `)
 }
 
-// Inside the page, or the browser would ask for /favicon.ico and leave a 404 behind every error.
+// The icon is part of the page. Otherwise the browser would request /favicon.ico, and each error would cause a 404 as
+// well.
 const icon = html`<link rel="icon" href="${pageIcon}">`
 
-// As it is, without a line break more: the policy names the hash of exactly this text.
+// The style must stay unchanged to the last line break, because the policy names the hash of exactly this text.
 const style = html`<style>${trusted(pageStyle)}</style>`

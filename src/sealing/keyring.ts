@@ -1,20 +1,26 @@
 /**
- * Authenticated encryption for everything this server hands out and takes back: session cookies, the login `state`,
- * results shared between replicas. One secret gives one key per purpose, so that a value sealed for one place never
- * opens in another (RFC 5869 section 3.2); the list of secrets lets an operator rotate without logging anyone out.
+ * Authenticated encryption for all values that this server gives out and later accepts again: session cookies, the
+ * login `state`, and results shared between replicas. Each secret yields one key per purpose, so that a value encrypted
+ * for one purpose cannot be decrypted for another (RFC 5869 section 3.2). The list of secrets lets an operator rotate
+ * them without logging anyone out.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
 
 export interface Sealer {
-  /** Encrypts `plaintext` with the newest secret; `context` must be the same when it is opened. Gives base64url text. */
+  /** Encrypts `plaintext` with the newest secret. `open` needs the same `context`. Returns base64url text. */
   seal(plaintext: Buffer, context: string): string
-  /** The plaintext, or undefined for anything that this deployment did not seal for this purpose and context. */
+  /**
+   * Returns the plaintext, or undefined for any value that was not sealed with one of the secrets for this purpose and
+   * context.
+   */
   open(sealed: string, context: string): Buffer | undefined
 }
 
 export interface Keyring {
   sealer(purpose: string): Sealer
-  /** From now on `secrets[0]` seals and all of them open, in every sealer already handed out. */
+  /**
+   * From now on `secrets[0]` encrypts and all secrets decrypt. This also applies to sealers that were created earlier.
+   */
   replace(secrets: readonly string[]): void
 }
 
@@ -29,9 +35,12 @@ const KEY_ID_END = 5
 const IV_LENGTH = 12
 const IV_END = KEY_ID_END + IV_LENGTH
 const TAG_LENGTH = 16
-const SHORTEST = IV_END + TAG_LENGTH
+const MIN_LENGTH = IV_END + TAG_LENGTH
 
-/** @param secrets newest first; each long and random (the settings refuse others). */
+/**
+ * Creates a keyring.
+ * @param secrets newest first; the caller ensures that each is long and random, as the settings do
+ */
 export function createKeyring(secrets: readonly string[]): Keyring {
   requireOne(secrets)
   let current = secrets
@@ -68,9 +77,10 @@ function createSealer(purpose: string, secrets: readonly string[]) {
     },
     open(sealed, context) {
       const bytes = Buffer.from(sealed, 'base64url')
-      if (bytes.length < SHORTEST || bytes[0] !== VERSION) return undefined
+      if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
       const key = keys.byId.get(bytes.readUInt32BE(1))
-      // Node's decoder passes over foreign characters and stray bits; only the one spelling we wrote is ours.
+      // Node's decoder ignores invalid characters and unused bits. Only the exact text that `seal` returned is
+      // accepted.
       if (!key || bytes.toString('base64url') !== sealed) return undefined
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(KEY_ID_END, IV_END), {
         authTagLength: TAG_LENGTH

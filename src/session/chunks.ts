@@ -1,29 +1,31 @@
 /**
- * One value over several cookies: browsers drop, without a word, a cookie whose name and value pass 4,096 bytes
- * (RFC 6265bis section 5.6). The first chunk begins with their number, so that a missing or left-over one is noticed.
+ * Splits one value into several cookies. Browsers silently drop a cookie whose name and value exceed 4,096 bytes (RFC
+ * 6265bis section 5.6). The first chunk begins with the number of chunks, so that a missing or outdated chunk is
+ * noticed.
  */
 import { readCookie } from './cookie-header.js'
 
 const CHUNK_LENGTH = 3800
-const MOST_CHUNKS = 4
+const MAX_CHUNKS = 4
 
-/** Characters of value that fit one cookie, and all of them together. */
+/** Maximum length of a value that fits into one cookie. */
 export const SINGLE_COOKIE_LENGTH = CHUNK_LENGTH - 1
-export const LONGEST_VALUE = CHUNK_LENGTH * MOST_CHUNKS - 1
+/** Maximum length of a value in all its cookies together. */
+export const LONGEST_VALUE = CHUNK_LENGTH * MAX_CHUNKS - 1
 
-/** The cookie names a value may occupy, first chunk first. */
+/** Returns the names of all cookies that a value may occupy, in the order of the chunks. */
 export function chunkNames(name: string): readonly string[] {
-  return Array.from({ length: MOST_CHUNKS }, (_, index) => (index === 0 ? name : `${name}.${index}`))
+  return Array.from({ length: MAX_CHUNKS }, (_, index) => (index === 0 ? name : `${name}.${index}`))
 }
 
-/** The chunks of `value`, which must not be longer than LONGEST_VALUE. */
+/** Splits `value`, which must not be longer than LONGEST_VALUE. */
 export function splitIntoChunks(value: string): string[] {
   const count = Math.ceil((value.length + 1) / CHUNK_LENGTH)
   const counted = `${count}${value}`
   return Array.from({ length: count }, (_, index) => counted.slice(index * CHUNK_LENGTH, (index + 1) * CHUNK_LENGTH))
 }
 
-/** The value again, or undefined when there is none or a chunk is missing. */
+/** Joins the chunks. Returns undefined when there are none or when a chunk is missing. */
 export function joinChunks(cookieHeader: string, names: readonly string[]): string | undefined {
   const first = readCookie(cookieHeader, names[0] as string)
   if (!first) return undefined

@@ -3,7 +3,7 @@ import { createCodeExchanges } from '#src/auth/code-exchange.js'
 import { markLoggedOut } from '#src/auth/logout-marks.js'
 import { createMemoryCoordination } from '#src/coordination/memory.js'
 import { UpstreamError } from '#src/idp/errors.js'
-import { createLoginTransactions, newLoginCookie } from '#src/login/transaction.js'
+import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
 import { createSingleMode } from '#src/modes/single.js'
 import { createKeyring } from '#src/sealing/keyring.js'
 import { createClock } from '../helpers/clock.js'
@@ -20,7 +20,7 @@ function setUp({ keepSeconds = 60 } = {}) {
   const { exchange } = createCodeExchanges({ mode, coordination, now: clock.now, keepSeconds })
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')
   const { begin, open } = createLoginTransactions(sealer, clock.now)
-  const browser = newLoginCookie()
+  const browser = newBrowserId()
   /** A login that has come back from the provider; asked again it is opened again, as by a second request. */
   const login = () => {
     const { state } = begin(browser, '/')

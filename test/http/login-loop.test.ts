@@ -20,7 +20,7 @@ async function startForgetful(t: ExecutionContext) {
 function reasonsOn(page: BrowserResponse): string[] {
   const words = {
     'over plain http': 'http',
-    'another host name': 'host',
+    'different host name': 'host',
     'blocks cookies': 'blocked',
     'brings more data': 'size'
   }

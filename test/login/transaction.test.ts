@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import test from 'ava'
 import fc from 'fast-check'
-import { createLoginTransactions, newLoginCookie } from '#src/login/transaction.js'
+import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
 import { createKeyring } from '#src/sealing/keyring.js'
 import { createClock } from '../helpers/clock.js'
 
@@ -20,7 +20,7 @@ function transactionOf(opened: ReturnType<ReturnType<typeof setUp>['open']>) {
 
 test('a login that comes back in the same browser is known again, with its return path', t => {
   const { begin, open, clock } = setUp()
-  const browser = newLoginCookie()
+  const browser = newBrowserId()
   const { state } = begin(browser, '/page?a=b')
   const transaction = transactionOf(open(state, browser))
   t.is(transaction.returnTo, '/page?a=b')
@@ -29,7 +29,7 @@ test('a login that comes back in the same browser is known again, with its retur
 
 test('the verifier answers the challenge that went out, and the nonce is the same on both ways (RFC 7636 section 4)', t => {
   const { begin, open } = setUp()
-  const browser = newLoginCookie()
+  const browser = newBrowserId()
   const { state, codeChallenge, nonce } = begin(browser, '/')
   const transaction = transactionOf(open(state, browser))
   t.regex(transaction.codeVerifier, /^[A-Za-z0-9._~-]{43,128}$/)
@@ -39,14 +39,14 @@ test('the verifier answers the challenge that went out, and the nonce is the sam
 
 test('a state holds only characters that the platform lets through', t => {
   const { begin } = setUp()
-  fc.assert(fc.property(fc.string(), returnTo => /^[A-Za-z0-9._-]+$/.test(begin(newLoginCookie(), returnTo).state)))
+  fc.assert(fc.property(fc.string(), returnTo => /^[A-Za-z0-9._-]+$/.test(begin(newBrowserId(), returnTo).state)))
   t.pass()
 })
 
 test('state, challenge, nonce and id differ with every login, in one browser as in two', t => {
   const { begin, open } = setUp()
-  const browser = newLoginCookie()
-  const logins = [browser, browser, browser, newLoginCookie()].map(cookie => {
+  const browser = newBrowserId()
+  const logins = [browser, browser, browser, newBrowserId()].map(cookie => {
     const started = begin(cookie, '/')
     const { id, codeVerifier } = transactionOf(open(started.state, cookie))
     return [started.state, started.codeChallenge, started.nonce, id, codeVerifier]
@@ -57,7 +57,7 @@ test('state, challenge, nonce and id differ with every login, in one browser as 
 
 test('neither verifier, nonce, login cookie nor return path can be read in the state', t => {
   const { begin, open } = setUp()
-  const browser = newLoginCookie()
+  const browser = newBrowserId()
   const { state } = begin(browser, '/a-private-page')
   const { codeVerifier, nonce } = transactionOf(open(state, browser))
   const raw = `${state} ${Buffer.from(state, 'base64url').toString('latin1')}`
@@ -68,7 +68,7 @@ test("whoever could read the state would still lack the browser's part of verifi
   const clock = createClock()
   const sealer = createKeyring([SECRET]).sealer('login state')
   const { begin, open } = createLoginTransactions(sealer, clock.now)
-  const [own, other] = [newLoginCookie(), newLoginCookie()]
+  const [own, other] = [newBrowserId(), newBrowserId()]
   const { state } = begin(own, '/')
   const content = JSON.parse(sealer.open(state, 'state')?.toString() ?? '')
   t.false(JSON.stringify(content).includes(own))
@@ -80,22 +80,22 @@ test("whoever could read the state would still lack the browser's part of verifi
 })
 
 test('login cookies are 256 random bits, and no two are the same', t => {
-  const cookies = Array.from({ length: 100 }, newLoginCookie)
+  const cookies = Array.from({ length: 100 }, newBrowserId)
   for (const cookie of cookies) t.is(Buffer.from(cookie, 'base64url').length, 32)
   t.is(new Set(cookies).size, 100)
 })
 
 test('fifty logins begun in one browser can all be finished, in any order', t => {
   const { begin, open } = setUp()
-  const browser = newLoginCookie()
+  const browser = newBrowserId()
   const states = Array.from({ length: 50 }, (_, n) => begin(browser, `/${n}`).state)
   for (const [n, state] of [...states.entries()].reverse()) t.is(transactionOf(open(state, browser)).returnTo, `/${n}`)
 })
 
 test("another browser's state is foreign, at any age", t => {
   const { begin, open, clock } = setUp()
-  const { state } = begin(newLoginCookie(), '/')
-  const others = [newLoginCookie(), '', 'x']
+  const { state } = begin(newBrowserId(), '/')
+  const others = [newBrowserId(), '', 'x']
   for (const other of others) t.deepEqual(open(state, other), { kind: 'foreign' })
   clock.advance(TEN_MINUTES_MS + 1)
   for (const other of others) t.deepEqual(open(state, other), { kind: 'foreign' })
@@ -103,7 +103,7 @@ test("another browser's state is foreign, at any age", t => {
 
 test('a state whose browser brought no login cookie is unbound, and later expired', t => {
   const { begin, open, clock } = setUp()
-  const { state } = begin(newLoginCookie(), '/')
+  const { state } = begin(newBrowserId(), '/')
   t.deepEqual(open(state, undefined), { kind: 'unbound', returnTo: '/', startedAt: undefined })
   clock.advance(TEN_MINUTES_MS)
   t.deepEqual(open(state, undefined), { kind: 'expired', returnTo: '/' })
@@ -111,7 +111,7 @@ test('a state whose browser brought no login cookie is unbound, and later expire
 
 test('a login may take ten minutes, and not a millisecond more', t => {
   const { begin, open, clock } = setUp()
-  const browser = newLoginCookie()
+  const browser = newBrowserId()
   const { state } = begin(browser, '/')
   clock.advance(TEN_MINUTES_MS - 1)
   t.is(open(state, browser).kind, 'valid')
@@ -121,7 +121,7 @@ test('a login may take ten minutes, and not a millisecond more', t => {
 
 test('a state with any character changed, cut or added is foreign', t => {
   const { begin, open } = setUp()
-  const browser = newLoginCookie()
+  const browser = newBrowserId()
   const { state } = begin(browser, '/')
   for (let index = 0; index < state.length; index++) {
     const other = state[index] === 'A' ? 'B' : 'A'
@@ -132,7 +132,7 @@ test('a state with any character changed, cut or added is foreign', t => {
 })
 
 test('a state sealed by another deployment, or for another purpose, is foreign', t => {
-  const browser = newLoginCookie()
+  const browser = newBrowserId()
   const { state } = setUp().begin(browser, '/')
   t.is(setUp().open(state, browser).kind, 'valid')
   t.deepEqual(setUp({ secret: 'another secret of these login tests' }).open(state, browser), { kind: 'foreign' })
@@ -148,7 +148,7 @@ test('arbitrary states and login cookies are foreign, and never throw', t => {
 
 test('an arbitrary login cookie never opens the state of another', t => {
   const { begin, open } = setUp()
-  const { state } = begin(newLoginCookie(), '/')
+  const { state } = begin(newBrowserId(), '/')
   fc.assert(fc.property(fc.string({ unit: 'binary' }), sent => open(state, sent).kind === 'foreign'))
   t.pass()
 })
