@@ -1,9 +1,9 @@
 import type { LoadedConfig } from '../../config/load.js'
 import { APS } from '../../idp/metadata.js'
 import type { Mode } from '../../modes/mode.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 
-const { warning } = about('scopes')
+const { warning } = findingsFor('scopes')
 
 /** Warns when a provider of OpenID Connect is not asked who signs in. */
 export function openid({ config, origins }: LoadedConfig, { loginScope }: Mode): Finding[] {

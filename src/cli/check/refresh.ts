@@ -1,8 +1,8 @@
 import type { ProviderMetadata } from '../../idp/metadata.js'
-import { about, type Finding } from './finding.js'
+import { type Finding, findingsFor } from './finding.js'
 import type { Provider } from './provider.js'
 
-const { ok, warning } = about('refresh')
+const { ok, warning } = findingsFor('refresh')
 
 /** Tells what can be known of refreshes without a login: from the discovery document, and from what providers are known for. */
 export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
