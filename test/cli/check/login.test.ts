@@ -105,7 +105,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'redirects without an end',
     { prepare: idp => idp.failWhen('authorize', () => faults.redirect(idp.authorizationEndpoint)) },
-    "failed login The authorization endpoint is of no use: it redirects in circles. Next: Compare platform.authorizationEndpoint with the provider's documentation."
+    "failed login The authorization endpoint is unusable: it redirects in circles. Next: Compare platform.authorizationEndpoint with the provider's documentation."
   ],
   [
     'a provider that wants to see a person',
