@@ -1,4 +1,6 @@
 import type { Logger } from 'pino'
 
-/** What these parts need of a logger. Nothing secret goes in: what a line may hold is decided where it is written. */
+/**
+ * The logger methods that this folder uses. The caller must not log secrets, because the logger does not remove them.
+ */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>

@@ -5,7 +5,10 @@ export function isLoggedOut(coordination: Coordination, sessionId: string): Prom
   return coordination.isMarked(keyOf(sessionId))
 }
 
-/** The same from the memory of this process, which a logout on any connected replica reaches at once. */
+/**
+ * Looks for the mark in the memory of this process only. Each logout is broadcast to the replicas, so a connected
+ * replica knows it at once. /
+ */
 export function isLoggedOutHere(coordination: Coordination, sessionId: string): boolean {
   return coordination.isMarkedHere(keyOf(sessionId))
 }

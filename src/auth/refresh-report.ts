@@ -1,4 +1,4 @@
-/** The log line and the metric of a refresh. No token ever appears in them. */
+/** Writes the log line and the metric of a refresh. Neither contains a token. */
 import { createHash } from 'node:crypto'
 import type { CoordinationError } from '../coordination/coordination.js'
 import type { Metrics } from '../metrics/metrics.js'
@@ -8,9 +8,9 @@ export interface RefreshOutcome {
   readonly outcome: 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'rejected' | 'failed'
   readonly how: 'ran' | 'joined' | 'kept'
   readonly durationMs: number
-  /** Token requests that this process made for it. */
+  /** The number of token requests that this process sent for this refresh. */
   readonly calls: number
-  /** Milliseconds that the new access token is valid. */
+  /** The lifetime of the new access token, in milliseconds. */
   readonly lifetimeMs?: number | undefined
 }
 

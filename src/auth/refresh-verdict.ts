@@ -1,15 +1,18 @@
 import { OAuthError } from '../idp/errors.js'
 
-/** Whether an error of the identity provider means that this refresh token will never work again. */
+/** The meaning of an error from the identity provider for the refresh token that was sent. */
 export type Refusal =
-  /** It never will. */
+  /** The refresh token will never work again. */
   | { readonly kind: 'final' }
-  /** Perhaps: some providers say so of a dead token, others of a passing fault. `since` is when it was said first. */
+  /**
+   * The refresh token may be dead. Some providers return this error for a dead token, others for a temporary fault.
+   * `since` is the time of the first such error.
+   */
   | { readonly kind: 'suspected'; readonly since: number }
   /** The error says nothing about the token. */
   | { readonly kind: 'none' }
 
-// How long a provider must repeat `invalid_request` before the token counts as dead (design.md section 7).
+// A token counts as dead when the provider has answered `invalid_request` for this long.
 const SUSPICION_MS = 30_000
 
 /**
@@ -20,10 +23,10 @@ export function judgeRefusal(error: unknown, since: number | undefined, now: num
   if (!(error instanceof OAuthError)) return { kind: 'none' }
   if (error.error === 'invalid_grant') return { kind: 'final' }
   if (error.status !== 400) return { kind: 'none' }
-  // A refresh token that does not cover our scopes any more cannot get them back.
+  // A refresh token that has lost one of our scopes can never regain it.
   if (error.error === 'invalid_scope') return { kind: 'final' }
   if (error.error !== 'invalid_request') return { kind: 'none' }
-  // Dex answers this for a dead token.
+  // Dex answers `invalid_request` for a dead token.
   if (since !== undefined && now - since >= SUSPICION_MS) return { kind: 'final' }
   return { kind: 'suspected', since: since ?? now }
 }

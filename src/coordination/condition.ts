@@ -1,4 +1,4 @@
-/** What a Redis says about its memory and its persistence. Only the `check` command asks; the server never does. */
+/** Reads the memory and persistence settings of Redis. Only the `check` command uses this file. */
 import type { Cluster, Redis } from 'ioredis'
 import { parseRedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
@@ -6,37 +6,39 @@ import { within } from '../support/within.js'
 import { prefixOf } from './index.js'
 import { openRedisClient, type RedisClient } from './redis-client.js'
 
-/** One Redis server. A member is undefined when this user may use neither INFO nor CONFIG GET to read it. */
+/** The state of one Redis server. A member is undefined if our Redis user may run neither INFO nor CONFIG GET. */
 export interface RedisCondition {
   /** `maxmemory-policy`, such as `noeviction`. */
   readonly evictionPolicy: string | undefined
   readonly usedBytes: number | undefined
-  /** 0 means without a limit. */
+  /** `maxmemory`. 0 means that there is no limit. */
   readonly maxBytes: number | undefined
   readonly persistence: 'append-only file' | 'snapshots' | 'none' | undefined
-  /** Whether the last write to disk failed. */
+  /** True if the last write to disk failed. */
   readonly hasFailedToSave: boolean
-  /** Whether replicas follow this server, so that one of them can take over with its data. */
+  /** True if this server has replicas, one of which can take over with its data. */
   readonly hasReplicas: boolean
 }
 
 /**
- * The condition of the Redis of `config`; in a cluster, of every master.
- * @param timeoutMs for everything together; rejects with TimeLimitError after it, or with what the connection ran into
+ * Connects to the Redis of `config` and reads its condition. For a cluster, the list contains every master.
+ * @param timeoutMs the time limit of the whole call
+ * @throws TimeLimitError after the time limit; also the error of the connection
  */
 export async function redisConditions(config: Config, timeoutMs: number): Promise<readonly RedisCondition[]> {
   const address = parseRedisAddress(config.redisUrl ?? '')
   if (!address) throw new TypeError('redisUrl is not the address of a Redis')
   const channels = [`${prefixOf(config)}wake:check`]
   let opening: Promise<RedisClient> | undefined
-  const ready = new Promise<void>((onReady, onTrouble) => {
-    opening = openRedisClient(address, { channels, onReady, onTrouble, onLost() {}, onMessage() {} })
-    opening.catch(onTrouble)
+  const ready = new Promise<void>((onReady, onError) => {
+    opening = openRedisClient(address, { channels, onReady, onError, onLost() {}, onMessage() {} })
+    opening.catch(onError)
   })
   async function read() {
     await ready
     const client = (await opening) as RedisClient
-    // The client of a single server or of a cluster. Its type shows only the commands that the server itself needs.
+    // This is the ioredis client. The declared type has only the commands that the server itself needs, so INFO is
+    // missing.
     const commands = client.commands as Redis | Cluster
     const servers = commands.isCluster ? (commands as Cluster).nodes('master') : [commands as Redis]
     return Promise.all(servers.map(conditionOf))
@@ -50,8 +52,8 @@ export async function redisConditions(config: Config, timeoutMs: number): Promis
 
 async function conditionOf(server: Redis): Promise<RedisCondition> {
   const [info, config] = await Promise.all([
-    server.info().then(parseInfo, nothing),
-    server.config('GET', 'maxmemory', 'maxmemory-policy', 'appendonly', 'save').then(parsePairs, nothing)
+    server.info().then(parseInfo, emptyReply),
+    server.config('GET', 'maxmemory', 'maxmemory-policy', 'appendonly', 'save').then(parsePairs, emptyReply)
   ])
   return {
     evictionPolicy: info.get('maxmemory_policy') ?? config.get('maxmemory-policy'),
@@ -63,8 +65,8 @@ async function conditionOf(server: Redis): Promise<RedisCondition> {
   }
 }
 
-// A managed Redis often forbids these commands (NOPERM), or does not know them (ERR).
-function nothing(): ReadonlyMap<string, string> {
+// A managed Redis often forbids INFO and CONFIG (NOPERM) or does not support them (ERR).
+function emptyReply(): ReadonlyMap<string, string> {
   return new Map()
 }
 
@@ -73,7 +75,7 @@ function parseInfo(text: string): ReadonlyMap<string, string> {
   return new Map(lines.map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
 }
 
-/** The answer of CONFIG GET: names and values in turn. */
+/** Parses the reply to CONFIG GET, which lists names and values alternately. */
 function parsePairs(answer: unknown): ReadonlyMap<string, string> {
   const words = Array.isArray(answer) ? answer.map(String) : []
   return new Map(words.flatMap((name, index) => (index % 2 === 0 ? [[name, words[index + 1] ?? '']] : [])))
@@ -84,8 +86,8 @@ function numberOf(text: string | undefined): number | undefined {
 }
 
 /**
- * @param appendOnly `1` or `yes` when an append-only file is written
- * @param save when snapshots are made; empty for never
+ * @param appendOnly `1` or `yes` if Redis writes an append-only file
+ * @param save the schedule of snapshots; empty if Redis makes none
  */
 function persistenceOf(appendOnly: string | undefined, save: string | undefined): RedisCondition['persistence'] {
   if (appendOnly === '1' || appendOnly === 'yes') return 'append-only file'

@@ -1,4 +1,4 @@
-/** Chooses the store. Only this file reads whether a Redis is configured. */
+/** Chooses the store: Redis if `redisUrl` is set, otherwise the memory of this process. */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import { parseRedisAddress } from '../config/redis-address.js'
@@ -17,7 +17,7 @@ export interface CoordinationParts {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
-/** The store can be used at once. A Redis is connected in the background. */
+/** Creates the store. It can be used at once; the connection to Redis opens in the background. */
 export function createCoordination(config: Config, { keyring, now, log }: CoordinationParts): Coordination {
   const { redisUrl, redisAway, platform } = config
   const timing = timingOf(platform.timeoutSeconds)
@@ -35,7 +35,10 @@ export function createCoordination(config: Config, { keyring, now, log }: Coordi
   })
 }
 
-/** The beginning of all keys: the same for all replicas of a deployment, different for other applications and modes. */
+/**
+ * The prefix of all Redis keys. All replicas of a deployment share it. Other applications and modes have other
+ * prefixes, so they can use the same Redis. /
+ */
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`

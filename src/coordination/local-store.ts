@@ -1,41 +1,46 @@
 import { createExpiringMap, type ExpiringMap } from './expiring-map.js'
 
-/** The bounded memory that both stores use: kept results, marks, and a pause that the identity provider asked for. */
+/**
+ * The in-process part of both stores. It has a bounded number of kept results and marks, and the pause that the
+ * identity provider asked for. /
+ */
 export interface LocalStore<Result> {
   readonly results: ExpiringMap<Result>
   readonly marks: ExpiringMap<Mark>
-  /** Stores a result that no browser has confirmed yet. */
+  /** Stores a new result. It counts as unconfirmed until a browser sends back the session cookie made from it. */
   keep(key: string, result: Result, ttlMs: number): void
-  /** Shortens the life of a result to `keepMs`. Returns false if that has been done before. */
+  /** Shortens the lifetime of a result to `keepMs`. Returns false if the result was confirmed before. */
   confirm(key: string, keepMs: number): boolean
   pause(ms: number): void
-  /** As in Coordination. */
+  /** See `pausedMs` of Coordination. */
   pausedMs(options?: { readonly isUrgent: boolean }): number
 }
 
 export interface Mark {
-  /** When a shared store was told, on the clock of `performance.now()`; Infinity while it has not been told. */
+  /** The time at which Redis stored the mark, from `performance.now()`. Infinity until Redis has stored it. */
   storedAt: number
 }
 
-// A result is a session of some kilobytes; a mark is a short string.
+// The limits differ because a result is a session of some kilobytes and a mark is a short string.
 const RESULTS_PER_GROUP = 10_000
 const MARKS_PER_KIND = 200_000
-// A browser sends its new cookie with every request; only the first of them says something new.
-const CONFIRMATIONS = 20_000
+// A browser confirms a result with every request that carries the new cookie. Only the first confirmation has an
+// effect.
+const MAX_CONFIRMATIONS = 20_000
 const CONFIRMATION_MS = 3_600_000
-// Results of similar lifetimes form a group: failures, results that the browser has confirmed, results that it has not.
+// Results are grouped by lifetime: failures are brief, confirmed results short, unconfirmed results long. Each group
+// has its own limit, so one group never evicts another.
 const BRIEF_MS = 10_000
 const LONG_MS = 3_600_000
 const LONGEST_PAUSE_MS = 60_000
-// After a pause, half-finished refreshes are completed before others begin. The provider's quota would otherwise be spent
-// on first steps.
-const SECOND_STEPS_FIRST_MS = 1000
+// After a pause, refreshes that have completed their first of two calls continue before new refreshes begin. Otherwise
+// the first calls of new refreshes would use up the provider's quota.
+const SECOND_CALLS_FIRST_MS = 1000
 
 /** @param now milliseconds since the epoch */
 export function createLocalStore<Result>(now: () => number): LocalStore<Result> {
   const results = createExpiringMap<Result>(RESULTS_PER_GROUP, now, (_key, ttlMs) => lifetimeClass(ttlMs))
-  const confirmed = createExpiringMap<true>(CONFIRMATIONS, now)
+  const confirmed = createExpiringMap<true>(MAX_CONFIRMATIONS, now)
   let pausedUntil = Number.NEGATIVE_INFINITY
   return {
     results,
@@ -55,9 +60,9 @@ export function createLocalStore<Result>(now: () => number): LocalStore<Result> 
       pausedUntil = Math.max(pausedUntil, now() + Math.min(ms, LONGEST_PAUSE_MS))
     },
     pausedMs({ isUrgent } = { isUrgent: false }) {
-      const leftMs = pausedUntil - now() + (isUrgent ? 0 : SECOND_STEPS_FIRST_MS)
-      // More than the longest pause is left only if the clock was set back since.
-      return leftMs > LONGEST_PAUSE_MS + SECOND_STEPS_FIRST_MS ? 0 : Math.max(0, leftMs)
+      const leftMs = pausedUntil - now() + (isUrgent ? 0 : SECOND_CALLS_FIRST_MS)
+      // A longer time than the longest pause means that the clock was set back since. The pause then counts as over.
+      return leftMs > LONGEST_PAUSE_MS + SECOND_CALLS_FIRST_MS ? 0 : Math.max(0, leftMs)
     }
   }
 }

@@ -7,29 +7,30 @@ import { reasonOf } from './redis-errors.js'
 import { createRedisScripts, NO_RUN } from './redis-scripts.js'
 import { newRunId } from './result-seal.js'
 
-const KEPT_MS = 1000
+const KEY_TTL_MS = 1000
 
 /**
- * Does everything once that a refresh and a logout do in the Redis of `config`. Returns undefined if that worked, otherwise
- * one word for the reason: `timeout`, an error code of Node's, or the code of Redis's answer.
+ * Runs every Redis command of a refresh and a logout once, in the Redis of `config`. Returns undefined if all of them
+ * worked. Otherwise returns the reason as one word: `timeout`, a Node error code, or the code of a Redis error reply.
+ * @param timeoutMs the time limit of the whole call
  */
 export async function redisTrouble(config: Config, timeoutMs: number): Promise<string | undefined> {
   const address = parseRedisAddress(config.redisUrl ?? '')
-  if (!address) throw new TypeError('redisUrl is no address of a Redis')
+  if (!address) throw new TypeError('redisUrl is not the address of a Redis')
   const prefix = prefixOf(config)
   const channel = `${prefix}wake:check`
   let opening: Promise<RedisClient> | undefined
-  const ready = new Promise<void>((onReady, onTrouble) => {
-    opening = openRedisClient(address, { channels: [channel], onReady, onTrouble, onLost() {}, onMessage() {} })
-    opening.catch(onTrouble)
+  const ready = new Promise<void>((onReady, onError) => {
+    opening = openRedisClient(address, { channels: [channel], onReady, onError, onLost() {}, onMessage() {} })
+    opening.catch(onError)
   })
-  async function useIt() {
+  async function connectAndRun() {
     await ready
     const client = (await opening) as RedisClient
-    await rehearse(client.commands, prefix, channel)
+    await runEveryCommand(client.commands, prefix, channel)
   }
   try {
-    await within(timeoutMs, useIt())
+    await within(timeoutMs, connectAndRun())
     return undefined
   } catch (error) {
     return reasonOf(error)
@@ -38,17 +39,17 @@ export async function redisTrouble(config: Config, timeoutMs: number): Promise<s
   }
 }
 
-async function rehearse(commands: RedisCommands, prefix: string, channel: string): Promise<void> {
-  const scripts = createRedisScripts(prefix, channel, { leaseMs: KEPT_MS, stalledMs: KEPT_MS })
+async function runEveryCommand(commands: RedisCommands, prefix: string, channel: string): Promise<void> {
+  const scripts = createRedisScripts(prefix, channel, { leaseMs: KEY_TTL_MS, stalledMs: KEY_TTL_MS })
   const run = newRunId()
   const key = `check:${run}`
   await scripts.acquire(key, run, NO_RUN)(commands)
   await scripts.extend(key, run, NO_RUN)(commands)
-  await scripts.checkpoint(key, run, KEPT_MS)(commands)
-  await scripts.finish(key, run, NO_RUN, `${run}-`, KEPT_MS)(commands)
+  await scripts.checkpoint(key, run, KEY_TTL_MS)(commands)
+  await scripts.finish(key, run, NO_RUN, `${run}-`, KEY_TTL_MS)(commands)
   await scripts.peek(key)(commands)
-  await scripts.expire(key, KEPT_MS)(commands)
-  await commands.set(`${prefix}mark:${key}`, '1', 'PX', KEPT_MS)
+  await scripts.expire(key, KEY_TTL_MS)(commands)
+  await commands.set(`${prefix}mark:${key}`, '1', 'PX', KEY_TTL_MS)
   await commands.pttl(`${prefix}mark:${key}`)
   await commands.publish(channel, key)
 }

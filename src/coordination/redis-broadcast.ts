@@ -1,16 +1,18 @@
-/** Messages between the replicas. They only save time or bridge an outage; nothing relies on their arrival. */
+/** Messages between the replicas. They save time and help while Redis is down. Correctness does not depend on them. */
 import { randomBytes } from 'node:crypto'
 import type { RedisCommands } from './redis-client.js'
 import type { Command } from './redis-scripts.js'
 
 export interface Broadcast {
-  /** On which this process alone listens: it is told that a lock it waits for has been released. */
+  /**
+   * The channel of this process. Other processes publish to it when they release a lock that this process waits for.
+   */
   readonly wakeChannel: string
   readonly channels: readonly string[]
   receive(channel: string, message: string): void
   /** Tells every replica about a mark. */
   mark(key: string, ttlMs: number): Command<unknown>
-  /** Asks every replica to send no token request for a while. */
+  /** Asks every replica to send no token requests for `ms` milliseconds. */
   pause(ms: number): Command<unknown>
 }
 

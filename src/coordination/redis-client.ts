@@ -1,6 +1,6 @@
 /**
- * Connections to Redis: one for commands and one for messages. This is the only file that knows ioredis, which is loaded
- * when the first connection is opened. The link decides what a fault means, so nothing here queues, repeats or logs.
+ * Opens two connections to Redis, one for commands and one for messages. ioredis is loaded when the first connection
+ * opens. This file does not queue, retry or log: `redis-link.ts` decides how to handle each error. /
  */
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
@@ -9,7 +9,7 @@ export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'get' | 'p
 
 export interface RedisClient {
   readonly commands: RedisCommands
-  /** The sections `memory` and `stats` of INFO, of each master of a cluster. */
+  /** Returns the sections `memory` and `stats` of INFO: one text per master, so one text without a cluster. */
   info(): Promise<string[]>
   close(): Promise<void>
 }
@@ -18,30 +18,30 @@ export interface RedisEvents {
   readonly channels: readonly string[]
   readonly onReady: () => void
   readonly onLost: () => void
-  /** The error of a connection. A command that fails because of it rejects with an error of its own. */
-  readonly onTrouble: (error: Error) => void
+  /** Receives each connection error. A command that fails because of it also rejects with its own error. */
+  readonly onError: (error: Error) => void
   readonly onMessage: (channel: string, message: string) => void
 }
 
 const CONNECT_MS = 2000
-// A connection that brings no answer is dropped, because a firewall or a failover may have forgotten it.
-const SILENT_MS = 3000
-const LONGEST_RETRY_MS = 500
-const HEARTBEAT_MS = 10_000
+// A connection without a reply for this long is closed: a firewall or a failover may have dropped it without a notice.
+const SOCKET_TIMEOUT_MS = 3000
+const MAX_RETRY_DELAY_MS = 500
+const PING_INTERVAL_MS = 10_000
 const QUIT_MS = 500
 
 export async function openRedisClient(address: RedisAddress, events: RedisEvents): Promise<RedisClient> {
   const ioredis = await import('ioredis')
   const commands = address.kind === 'cluster' ? openCluster(ioredis, address) : openSingle(ioredis, address)
-  commands.on('error', events.onTrouble)
+  commands.on('error', events.onError)
   commands.on('ready', events.onReady)
   commands.on('close', events.onLost)
-  const stopListening = isCluster(commands) ? listenToCluster(commands, events) : listenTo(commands, events)
+  const unsubscribe = isCluster(commands) ? subscribeInCluster(commands, events) : subscribe(commands, events)
   return {
     commands,
     info: () => Promise.all(mastersOf(commands).map(infoOf)),
     async close() {
-      stopListening()
+      unsubscribe()
       const timer = setTimeout(() => commands.disconnect(), QUIT_MS)
       await commands.quit().catch(() => commands.disconnect())
       clearTimeout(timer)
@@ -66,7 +66,7 @@ async function infoOf(node: Redis): Promise<string> {
 
 function openSingle({ Redis }: IoRedis, address: RedisAddress): Redis {
   const { kind, hosts, masterName, sentinelUsername, sentinelPassword, tls } = address
-  const where: RedisOptions =
+  const target: RedisOptions =
     kind === 'sentinel'
       ? {
           sentinels: [...hosts],
@@ -76,7 +76,7 @@ function openSingle({ Redis }: IoRedis, address: RedisAddress): Redis {
           ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} })
         }
       : { ...hosts[0] }
-  return new Redis({ ...commonOptions(address), ...where, enableOfflineQueue: false, retryStrategy })
+  return new Redis({ ...commonOptions(address), ...target, enableOfflineQueue: false, retryStrategy })
 }
 
 function openCluster({ Cluster }: IoRedis, address: RedisAddress): Cluster {
@@ -100,31 +100,35 @@ function commonOptions({ username, password, database, tls }: RedisAddress) {
     ...(tls && { tls: {} }),
     connectionName: 'platform-auth-server',
     connectTimeout: CONNECT_MS,
-    socketTimeout: SILENT_MS,
-    // Every request looks up a logout mark. Those of concurrent requests are sent in one write.
+    socketTimeout: SOCKET_TIMEOUT_MS,
+    // Every request looks up a logout mark. Pipelining sends the look-ups of concurrent requests in one write.
     enableAutoPipelining: true,
-    // Commands of a lost connection fail at once. The client cannot know which of them may be sent again.
+    // When a connection is lost, its commands fail at once. The client cannot know which of them are safe to repeat.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    // The link probes with real commands instead. The check would need INFO, which is often forbidden.
+    // The ready check needs INFO, which is often forbidden. `redis-link.ts` probes with its own commands instead.
     enableReadyCheck: false,
-    // After a failover the old master is read-only. A new connection, by sentinel or host name, leads to the new master.
+    // After a failover the old master is read-only. Reconnecting through the sentinel or the host name finds the new
+    // master.
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY')
   } satisfies RedisOptions
 }
 
 function retryStrategy(times: number): number {
-  return Math.min(50 * times, LONGEST_RETRY_MS) + Math.random() * 50
+  return Math.min(50 * times, MAX_RETRY_DELAY_MS) + Math.random() * 50
 }
 
-/** Subscribing needs a connection of its own, because the older protocol allows no other commands on it. */
-function listenTo(commands: Redis, { channels, onMessage }: RedisEvents): () => void {
+/**
+ * Opens a second connection for messages, because RESP2 allows no other commands on a connection that has subscribed.
+ * Returns a function that closes it.
+ */
+function subscribe(commands: Redis, { channels, onMessage }: RedisEvents): () => void {
   const subscriber = commands.duplicate({ enableAutoPipelining: false })
   subscriber.on('error', () => {})
   subscriber.on('message', onMessage)
   subscriber.on('ready', () => subscriber.subscribe(...channels).catch(() => {}))
-  const heartbeat = setInterval(() => subscriber.ping().catch(() => {}), HEARTBEAT_MS)
+  const heartbeat = setInterval(() => subscriber.ping().catch(() => {}), PING_INTERVAL_MS)
   heartbeat.unref()
   return () => {
     clearInterval(heartbeat)
@@ -132,7 +136,7 @@ function listenTo(commands: Redis, { channels, onMessage }: RedisEvents): () => 
   }
 }
 
-function listenToCluster(cluster: Cluster, { channels, onMessage }: RedisEvents): () => void {
+function subscribeInCluster(cluster: Cluster, { channels, onMessage }: RedisEvents): () => void {
   cluster.on('message', onMessage)
   cluster.on('ready', () => cluster.subscribe(...channels).catch(() => {}))
   return () => {}

@@ -1,6 +1,6 @@
 import { TimeLimitError } from '../support/within.js'
 
-/** Redis cannot be used now: it is unreachable, slow, full, read-only, or not settled yet. */
+/** Redis cannot be used now. It is unreachable, slow, full or read-only, or it may have lost data a moment ago. */
 export class RedisUnavailableError extends Error {}
 
 /** One key holds data that this program did not write. Redis itself is fine. */
@@ -11,7 +11,7 @@ export class EvictingError extends Error {
   readonly code = 'evicting'
 }
 
-/** A connection that broke before the answer, as opposed to an answer that is an error, or one that comes too late. */
+/** True if the connection broke before a reply arrived. False for an error reply, a late reply and a full Redis. */
 export function isConnectionTrouble(error: unknown): boolean {
   return !(error instanceof TimeLimitError || error instanceof EvictingError || isReply(error))
 }
@@ -21,13 +21,14 @@ export function isWrongType(error: unknown): boolean {
 }
 
 /**
- * One word for the log: `timeout`, a code of Node's (ECONNREFUSED), or the code of Redis's answer (READONLY, OOM). The rest of
- * an answer may quote the command and with it a password.
+ * Returns the reason as one word for the log: `timeout`, a Node error code (ECONNREFUSED), or the code of an error
+ * reply (READONLY, OOM). The full text of a reply is not logged, because it may quote a command that contains a
+ * password. /
  */
 export function reasonOf(error: unknown): string {
   if (error instanceof TimeLimitError) return 'timeout'
   const { message = '', code, lastNodeError } = error as Partial<Error> & { code?: unknown; lastNodeError?: unknown }
-  // A cluster without a usable node; the error of the last node says why.
+  // ioredis found no usable node in the cluster. The error of the last node has the reason.
   if (lastNodeError instanceof Error) return reasonOf(lastNodeError)
   if (isReply(error)) return replyCode(message)
   return typeof code === 'string' ? code : 'connection lost'
@@ -37,7 +38,8 @@ function isReply(error: unknown): boolean {
   return (error as Error).name === 'ReplyError'
 }
 
-// Before version 7, Redis puts the error of a command inside a script behind a text of its own: "ERR Error running script … -OOM …".
+// When a command inside a script fails, Redis before version 7 puts its own text in front: "ERR Error running script …
+// -OOM …".
 function replyCode(message: string): string {
   const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS)\b/.exec(message)?.[1]
   return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'

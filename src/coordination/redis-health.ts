@@ -1,6 +1,6 @@
 /**
- * Finds out whether Redis still has everything that this process wrote. Locks and results must not disappear: a lock that
- * Redis lost is granted a second time, and a result that it lost makes the next request use a spent token.
+ * Detects that Redis has lost data. If a lock disappears, Redis grants it a second time. If a result disappears, the
+ * next request uses a refresh token that is already spent. Both can end a login. /
  */
 import { randomBytes } from 'node:crypto'
 import type { RedisClient } from './redis-client.js'
@@ -8,62 +8,68 @@ import { EvictingError } from './redis-errors.js'
 
 export interface RedisHealth {
   /**
-   * Writes this process's heartbeat key and looks for lost data. False: Redis lost data since the last inspection.
-   * @throws EvictingError when Redis is full and makes room by deleting keys; also the errors of the connection
+   * Writes the heartbeat key of this process and looks for lost data. Returns false if Redis has lost data since the
+   * last inspection.
+   * @throws EvictingError if Redis is full and evicts keys to make room; also the errors of the connection /
    */
   inspect(client: RedisClient): Promise<boolean>
-  /** Whether Redis may have deleted keys since the last inspection. Costs a command only where its policy allows that. */
+  /**
+   * True if Redis may have evicted keys since the last inspection. Sends INFO only if the policy of Redis allows
+   * eviction.
+   */
   mayHaveEvicted(client: RedisClient): Promise<boolean>
 }
 
 interface Memory {
   readonly mayEvict: boolean
-  /** Of the memory that Redis may use, between 0 and 1. */
+  /** The used share of `maxmemory`, usually between 0 and 1. */
   readonly used: number
+  /** The number of keys evicted since Redis started. */
   readonly evicted: number
 }
 
-// The heartbeat's value changes each time. A Redis that was restored from an older copy has an older value, or none.
-const HEARTBEAT = `
+// The heartbeat value changes with each write. A Redis that was restored from an older copy has an older value or none.
+const HEARTBEAT_SCRIPT = `
 local isKnown = redis.call('GET', KEYS[1]) == ARGV[1]
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return isKnown and 1 or 0`
-const HEARTBEAT_MS = 86_400_000
-// After it had to evict, Redis is used again when this much of its memory is free.
-const FULL = 0.9
+const HEARTBEAT_TTL_MS = 86_400_000
+// After Redis has evicted keys, it is not used until the used share of its memory is below this value.
+const FULL_SHARE = 0.9
 
 export function createRedisHealth(prefix: string): RedisHealth {
   const key = `${prefix}process:${randomBytes(16).toString('base64url')}`
-  let lastBeat: string | undefined
+  let lastHeartbeat: string | undefined
   let lastEvicted: number | undefined
   let isFull = false
   let mayEvict = false
 
-  async function beat({ commands }: RedisClient): Promise<boolean> {
+  async function writeHeartbeat({ commands }: RedisClient): Promise<boolean> {
     const next = randomBytes(16).toString('base64url')
-    const isKnown = (await commands.eval(HEARTBEAT, 1, key, lastBeat ?? '', next, HEARTBEAT_MS)) === 1
-    const isFirst = lastBeat === undefined
-    lastBeat = next
+    const isKnown = (await commands.eval(HEARTBEAT_SCRIPT, 1, key, lastHeartbeat ?? '', next, HEARTBEAT_TTL_MS)) === 1
+    const isFirst = lastHeartbeat === undefined
+    lastHeartbeat = next
     return isKnown || isFirst
   }
 
-  async function lookAtMemory(client: RedisClient): Promise<boolean> {
+  async function checkMemory(client: RedisClient): Promise<boolean> {
     const memory = await memoryOf(client)
     mayEvict = memory?.mayEvict ?? false
     if (!memory) return true
-    // A counter that has become smaller is that of another process, after a restart or a failover.
+    // A smaller counter means a restart or a failover, not an eviction. The heartbeat detects what was lost in that
+    // case.
     const hasEvicted = lastEvicted !== undefined && memory.evicted > lastEvicted
     lastEvicted = memory.evicted
-    isFull = mayEvict && memory.used > FULL && (isFull || hasEvicted)
-    if (isFull) throw new EvictingError('Redis deletes keys to make room')
+    isFull = mayEvict && memory.used > FULL_SHARE && (isFull || hasEvicted)
+    if (isFull) throw new EvictingError('Redis evicts keys to make room')
     return !hasEvicted
   }
 
   return {
     async inspect(client) {
       const wasFull = isFull
-      const hasBeat = await beat(client)
-      return (await lookAtMemory(client)) && hasBeat && !wasFull
+      const hasHeartbeat = await writeHeartbeat(client)
+      return (await checkMemory(client)) && hasHeartbeat && !wasFull
     },
     async mayHaveEvicted(client) {
       if (!mayEvict) return false
@@ -73,7 +79,7 @@ export function createRedisHealth(prefix: string): RedisHealth {
   }
 }
 
-/** Undefined where INFO is forbidden. In a cluster the fullest node counts. */
+/** Returns undefined if INFO is forbidden. In a cluster, `used` is that of the fullest node. */
 async function memoryOf(client: RedisClient): Promise<Memory | undefined> {
   try {
     const nodes = (await client.info()).map(parseInfo)

@@ -1,6 +1,6 @@
 /**
- * Decides whether Redis can be used now. A Redis in trouble must cost each request next to nothing, and no lock may be
- * granted by a Redis that may have lost the lock of somebody else.
+ * Decides if Redis can be used now. Requests must not be slowed down by a failing Redis. No lock may be granted while
+ * Redis may have lost the lock of another replica. /
  */
 import type { Logger } from 'pino'
 import { within } from '../support/within.js'
@@ -9,28 +9,32 @@ import { isConnectionTrouble, isWrongType, RedisUnavailableError, reasonOf, Stor
 import type { RedisHealth } from './redis-health.js'
 
 /**
- * - `connecting`: at the start, and for a moment after a connection broke; commands wait for the outcome
- * - `up`: commands are sent, each with a time limit
- * - `down`: commands fail at once, and Redis is probed in the background
+ * - `connecting`: the state at the start, and for a moment after the connection is lost. Commands wait for the next
+ *   state.
+ * - `up`: commands are sent, each with a time limit.
+ * - `down`: commands fail at once, and Redis is probed in the background. /
  */
 export type LinkState = 'connecting' | 'up' | 'down' | 'closed'
 
 export interface RedisLink {
-  /** @throws RedisUnavailableError; StoredDataError when only this key is at fault */
+  /**
+   * @throws RedisUnavailableError if Redis cannot be used
+   * @throws StoredDataError if only the data under this key is wrong
+   */
   send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T>
-  /** Sends a command whatever the state is, because some work although Redis is full or read-only. Best effort. */
+  /** Sends a command in every state, because some commands work even if Redis is full or read-only. Best effort. */
   attempt(command: (commands: RedisCommands) => Promise<unknown>): void
   /**
-   * Waits until Redis may grant locks: it is up, and since it came up every replica has had the time to publish what it
-   * holds. False if that does not come about by `deadline`, on the clock of `performance.now()`.
+   * Waits until Redis may grant locks. Redis must be up, and every replica must have had time to publish its locks and
+   * results again. Returns false if this takes longer than `deadline`, a time of `performance.now()`.
    */
   isLockable(deadline: number): Promise<boolean>
-  /** Changes whenever Redis becomes unusable or has lost data. */
+  /** Returns a number that increases whenever Redis becomes unusable or has lost data. */
   generation(): number
   /**
-   * To be awaited between taking a lock and using it.
-   * @param generation from before the lock was asked for
-   * @throws RedisUnavailableError when Redis may have lost somebody's lock or result by then
+   * Call this after acquiring a lock and before using it.
+   * @param generation the value of `generation()` before the lock was requested
+   * @throws RedisUnavailableError if Redis may have lost a lock or result since then
    */
   ensureNothingLost(generation: number): Promise<void>
   state(): LinkState
@@ -38,16 +42,16 @@ export interface RedisLink {
 }
 
 export interface RedisLinkParts {
-  readonly open: (events: Pick<RedisEvents, 'onReady' | 'onLost' | 'onTrouble'>) => Promise<RedisClient>
+  readonly open: (events: Pick<RedisEvents, 'onReady' | 'onLost' | 'onError'>) => Promise<RedisClient>
   readonly health: RedisHealth
-  /** Called whenever Redis comes up, and when it has lost data. Locks are granted again after it has resolved. */
+  /** Called when Redis comes up and when it has lost data. No lock is granted until the returned promise settles. */
   readonly onUp: (event: UpEvent) => Promise<void>
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly timing: LinkTiming
 }
 
 export interface UpEvent {
-  /** When Redis was last known to be up, on the clock of `performance.now()`. */
+  /** The time at which Redis was last known to be up, from `performance.now()`. */
   readonly lostAt: number
   readonly hasLostData: boolean
 }
@@ -57,11 +61,11 @@ export interface LinkTiming {
   readonly commandMs: number
   /** The time limit of the first connection, which includes loading the client. */
   readonly startMs: number
-  /** How often Redis is inspected, even if nothing else is sent to it. */
+  /** The interval of inspections. Redis is inspected even if no other commands are sent. */
   readonly checkMs: number
-  /** How long after the loss of Redis a request that needs a lock waits for it. */
+  /** A request that needs a lock waits for Redis until this long after Redis was lost. */
   readonly patienceMs: number
-  /** How long after Redis came up no lock is granted: as long as the slowest replica needs to reconnect and publish. */
+  /** No lock is granted for this long after Redis comes up, so that the slowest replica can reconnect and publish. */
   readonly settleMs: number
 }
 
@@ -72,7 +76,7 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
   const { commandMs, startMs, checkMs, patienceMs, settleMs } = timing
   let state: LinkState = 'connecting'
   let client: RedisClient | undefined
-  let trouble: Error | undefined
+  let lastError: Error | undefined
   let isInspecting = false
   let lostAt = performance.now()
   let downSince: number | undefined
@@ -83,7 +87,7 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
   let probeTimer: NodeJS.Timeout | undefined
   const listeners = new Set<() => void>()
 
-  function change(next: LinkState) {
+  function changeState(next: LinkState) {
     if (state === 'up' && next !== 'up') {
       lostAt = performance.now()
       generation++
@@ -97,7 +101,7 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
   }
 
   /** Resolves at the next change of state, or after `ms` milliseconds. */
-  function changed(ms: number): Promise<void> {
+  function nextChange(ms: number): Promise<void> {
     return new Promise(resolve => {
       const timer = setTimeout(proceed, ms)
       function proceed() {
@@ -109,10 +113,10 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
     })
   }
 
-  function beConnecting(ms: number) {
-    change('connecting')
+  function startConnecting(ms: number) {
+    changeState('connecting')
     clearTimeout(connectTimer)
-    connectTimer = setTimeout(() => goDown(trouble ? reasonOf(trouble) : 'no connection'), ms)
+    connectTimer = setTimeout(() => goDown(lastError ? reasonOf(lastError) : 'no connection'), ms)
     connectTimer.unref()
     scheduleProbe()
   }
@@ -120,28 +124,30 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
   function goDown(reason: string) {
     if (state === 'down' || state === 'closed') return
     clearTimeout(connectTimer)
-    change('down')
+    changeState('down')
     downSince ??= performance.now()
-    log.warn({ event: 'redis_away', reason }, 'Redis cannot be used: refreshes wait until it is back')
+    log.warn({ event: 'redis_away', reason }, 'Redis cannot be used now; the server reconnects by itself')
     scheduleProbe()
   }
 
-  function comeUp(isIntact: boolean) {
+  function goUp(isIntact: boolean) {
     if (state === 'up' || state === 'closed') return
     clearTimeout(connectTimer)
-    trouble = undefined
+    lastError = undefined
     if (downSince !== undefined) {
       log.info({ event: 'redis_back', away_ms: Math.round(performance.now() - downSince) }, 'Redis is back')
       downSince = undefined
     }
     settle(!isIntact)
-    change('up')
+    changeState('up')
   }
 
-  /** No lock is granted until this process and the others have published what Redis may lack. */
+  /**
+   * Stops granting locks until all replicas have had time to publish the locks and results that Redis may have lost.
+   */
   function settle(hasLostData: boolean) {
-    // A new connection is inspected at once by every replica. Data that disappears behind an open connection is noticed by
-    // each replica at its next inspection.
+    // Every replica inspects a new connection at once. If data disappears while the connection stays open, each replica
+    // notices at its next inspection, which can take `checkMs`.
     const noticedMs = hasLostData && !isReconnected ? checkMs : 0
     isReconnected = false
     const current = Promise.all([pause(noticedMs + settleMs), onUp({ lostAt, hasLostData }).catch(() => {})]).then(
@@ -154,7 +160,7 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
     settling = current
   }
 
-  function settleIfLost(isIntact: boolean) {
+  function settleIfDataWasLost(isIntact: boolean) {
     if (isIntact || state !== 'up') return
     generation++
     settle(true)
@@ -168,11 +174,11 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
   }
 
   async function probe() {
-    if (state === 'connecting' || state === 'down') await inspect(comeUp)
+    if (state === 'connecting' || state === 'down') await inspect(goUp)
     scheduleProbe()
   }
 
-  /** One inspection at a time, since a slow Redis may take longer to answer than the interval between two of them. */
+  /** Runs one inspection at a time, because a slow Redis may need longer than the interval between two inspections. */
   async function inspect(then: (isIntact: boolean) => void) {
     if (isInspecting || !client) return
     isInspecting = true
@@ -185,17 +191,17 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
     }
   }
 
-  function lost() {
+  function handleLostConnection() {
     isReconnected = true
-    if (state === 'up') beConnecting(commandMs)
+    if (state === 'up') startConnecting(commandMs)
   }
 
-  function onTrouble(error: Error) {
-    trouble = error
+  function onError(error: Error) {
+    lastError = error
   }
 
-  beConnecting(startMs)
-  const opening = open({ onReady: probe, onLost: lost, onTrouble }).then(
+  startConnecting(startMs)
+  const opening = open({ onReady: probe, onLost: handleLostConnection, onError }).then(
     opened => {
       client = opened
       void probe()
@@ -203,31 +209,31 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
     error => goDown(reasonOf(error))
   )
 
-  const checking = setInterval(() => {
+  const inspectionTimer = setInterval(() => {
     if (state !== 'up') return
-    void inspect(settleIfLost)
+    void inspect(settleIfDataWasLost)
   }, checkMs)
-  checking.unref()
+  inspectionTimer.unref()
 
   async function settledConnection(): Promise<void> {
-    while (state === 'connecting') await changed(startMs)
+    while (state === 'connecting') await nextChange(startMs)
   }
 
-  async function use<T>(operation: (client: RedisClient) => Promise<T>): Promise<T> {
+  async function withClient<T>(operation: (client: RedisClient) => Promise<T>): Promise<T> {
     await settledConnection()
     if (state !== 'up' || !client) throw new RedisUnavailableError()
     try {
       return await within(commandMs, operation(client))
     } catch (error) {
       if (isWrongType(error)) throw new StoredDataError()
-      if (isConnectionTrouble(error)) lost()
+      if (isConnectionTrouble(error)) handleLostConnection()
       else goDown(reasonOf(error))
       throw new RedisUnavailableError()
     }
   }
 
   return {
-    send: command => use(({ commands }) => command(commands)),
+    send: command => withClient(({ commands }) => command(commands)),
     attempt(command) {
       void settledConnection().then(() => client && command(client.commands).catch(() => {}))
     },
@@ -238,22 +244,22 @@ export function createRedisLink({ open, health, onUp, log, timing }: RedisLinkPa
         const until = state === 'up' ? deadline : Math.min(deadline, lostAt + patienceMs)
         const leftMs = until - performance.now()
         if (leftMs <= 0) return false
-        await changed(leftMs)
+        await nextChange(leftMs)
       }
     },
     generation: () => generation,
     async ensureNothingLost(before) {
-      const hasEvicted = await use(client => health.mayHaveEvicted(client))
-      if (hasEvicted) await inspect(settleIfLost)
+      const hasEvicted = await withClient(client => health.mayHaveEvicted(client))
+      if (hasEvicted) await inspect(settleIfDataWasLost)
       if (hasEvicted || generation !== before) throw new RedisUnavailableError()
     },
     state: () => state,
     async close() {
       if (state === 'closed') return
-      change('closed')
+      changeState('closed')
       clearTimeout(connectTimer)
       clearTimeout(probeTimer)
-      clearInterval(checking)
+      clearInterval(inspectionTimer)
       await opening
       await client?.close()
     }

@@ -3,11 +3,11 @@ import type { RedisLink } from './redis-link.js'
 import type { RedisScripts } from './redis-scripts.js'
 import type { ResultSeal } from './result-seal.js'
 
-/** The locks that this process owns. Each is extended for as long as its run lasts. */
+/** Extends the locks of this process. Each lock is extended until its run ends. */
 export interface RedisRuns {
   start<T>(lock: OwnedLock<T>): Run<T>
   end(key: string): void
-  /** Extends all locks now, and takes those again that Redis has lost. */
+  /** Extends all locks now. A lock that Redis has lost is acquired again. */
   extendAll(): Promise<void>
   close(): void
 }
@@ -15,11 +15,11 @@ export interface RedisRuns {
 export interface OwnedLock<T> {
   readonly key: string
   readonly run: string
-  /** The run whose result was not accepted. */
+  /** The id of the earlier run whose result the caller did not accept. */
   readonly refused: string
   readonly previous: T | undefined
   readonly stalledOwnerMs: number
-  /** When the lock was asked for, on the clock of `performance.now()`. Infinity: there is no lock to lose. */
+  /** The time at which the lock was requested, from `performance.now()`. Infinity if the run has no lock. */
   readonly askedAt: number
 }
 
@@ -27,7 +27,7 @@ export interface RunTiming {
   readonly leaseMs: number
   /** The time limit of a run. */
   readonly workMs: number
-  /** A lease must have this much left when a token is used: as long as the identity provider usually takes at most. */
+  /** The lease must last at least this much longer when a token is used, which is the time limit of a provider call. */
   readonly callMs: number
 }
 
@@ -43,32 +43,33 @@ export function createRedisRuns(
   seal: ResultSeal,
   { leaseMs, workMs, callMs }: RunTiming
 ): RedisRuns {
-  const owned = new Map<string, Owned>()
-  const extending = setInterval(extendAll, leaseMs / 4)
-  extending.unref()
+  const ownedLocks = new Map<string, Owned>()
+  const extendTimer = setInterval(extendAll, leaseMs / 4)
+  extendTimer.unref()
 
   async function extend(key: string, lock: Owned): Promise<void> {
     const askedAt = performance.now()
     const extendLock = scripts.extend(key, lock.run, lock.refused)
     try {
-      // The run may have ended by the time the command is sent. A late extension must not take its lock again.
-      const isOurs = await link.send(async commands => owned.get(key) !== lock || extendLock(commands))
+      // The run may end before the command is sent. An extension must not acquire the lock again after the run has
+      // ended.
+      const isOurs = await link.send(async commands => ownedLocks.get(key) !== lock || extendLock(commands))
       lock.ownedUntil = isOurs ? Math.max(lock.ownedUntil, askedAt + leaseMs) : 0
     } catch {
-      // The lease that is left still protects the run.
+      // The remaining lease still protects the run, and the next extension tries again.
     }
   }
 
   async function extendAll() {
-    await Promise.all([...owned].map(([key, lock]) => extend(key, lock)))
+    await Promise.all([...ownedLocks].map(([key, lock]) => extend(key, lock)))
   }
 
   return {
     start({ key, run, refused, previous, stalledOwnerMs, askedAt }) {
       const deadline = performance.now() + workMs
       const lock: Owned = { run, refused, ownedUntil: askedAt + leaseMs }
-      if (Number.isFinite(askedAt)) owned.set(key, lock)
-      const isSafe = () => lock.ownedUntil - performance.now() >= callMs
+      if (Number.isFinite(askedAt)) ownedLocks.set(key, lock)
+      const isLeaseLongEnough = () => lock.ownedUntil - performance.now() >= callMs
       return {
         stalledOwnerMs,
         previous,
@@ -78,14 +79,14 @@ export function createRedisRuns(
           await link.send(scripts.checkpoint(key, text, keepMs)).catch(() => {})
         },
         async ensureOwned() {
-          if (isSafe()) return
+          if (isLeaseLongEnough()) return
           await extend(key, lock)
-          if (!isSafe()) throw new CoordinationError('store')
+          if (!isLeaseLongEnough()) throw new CoordinationError('store')
         }
       }
     },
-    end: key => void owned.delete(key),
+    end: key => void ownedLocks.delete(key),
     extendAll,
-    close: () => clearInterval(extending)
+    close: () => clearInterval(extendTimer)
   }
 }

@@ -1,44 +1,44 @@
 import { CoordinationError } from './coordination.js'
 
-/** Work of which one run per key is under way in this process at a time. Callers with the same key share the run. */
+/** Runs at most one piece of work per key at a time in this process. Callers with the same key share the run. */
 export interface SingleFlight {
   /**
-   * Starts `work`, or joins the run that is under way for `key`. The run goes on when its callers have given up.
-   * @throws CoordinationError `pending` when the run has lasted longer than the time a request may wait
+   * Starts `work`, or joins the current run for `key`. The run continues even if all of its callers stop waiting.
+   * @throws CoordinationError `pending` if the run takes longer than a request may wait
    */
   run<T>(key: string, work: () => Promise<T>): Promise<{ readonly value: T; readonly how: 'ran' | 'joined' }>
   isRunning(key: string): boolean
-  /** Resolves when nothing is running, whatever came of it. */
+  /** Resolves when no run is left, even if runs have failed. */
   idle(): Promise<void>
 }
 
 interface Flight {
   readonly result: Promise<unknown>
-  /** Settles like `result`, or rejects when the time limit has passed. */
+  /** Settles like `result`, or rejects after the time limit. Requests wait for this promise. */
   readonly answer: Promise<unknown>
 }
 
-/** @param answerMs how long a request may wait for a run, in milliseconds since the run began */
+/** @param answerMs the time that a request may wait for a run, in milliseconds since the start of the run */
 export function createSingleFlight(answerMs: number): SingleFlight {
   const flights = new Map<string, Flight>()
 
   function start(key: string, work: () => Promise<unknown>): Flight {
-    const result = begin(work)
+    const result = startAsync(work)
     const answer = withTimeLimit(result, answerMs)
     const flight = { result, answer }
     flights.set(key, flight)
     const remove = () => flights.delete(key)
     result.then(remove, remove)
-    // Callers may all have gone when the run fails.
+    // All callers may have stopped waiting when the run fails. This handler prevents an unhandled rejection.
     answer.catch(() => {})
     return flight
   }
 
   return {
     async run<T>(key: string, work: () => Promise<T>) {
-      const running = flights.get(key)
-      const { answer } = running ?? start(key, work)
-      return { value: (await answer) as T, how: running ? ('joined' as const) : ('ran' as const) }
+      const current = flights.get(key)
+      const { answer } = current ?? start(key, work)
+      return { value: (await answer) as T, how: current ? ('joined' as const) : ('ran' as const) }
     },
     isRunning: key => flights.has(key),
     async idle() {
@@ -47,8 +47,8 @@ export function createSingleFlight(answerMs: number): SingleFlight {
   }
 }
 
-// An exception before the first `await` of the work is a failure of the run like any other.
-async function begin<T>(work: () => Promise<T>): Promise<T> {
+// An async function turns an exception that `work` throws synchronously into a rejection.
+async function startAsync<T>(work: () => Promise<T>): Promise<T> {
   return work()
 }
 

@@ -1,12 +1,13 @@
-/** Callers in this process that wait for a lock which another replica holds. */
+/** Wakes the callers in this process that wait for a lock of another replica. */
 export interface Wakeups {
-  /** Registers a waiter before Redis is asked, so that a message between the answer and `sleep` is not missed. */
+  /** Registers a waiter. Call it before trying to acquire the lock, so that no message is missed before `sleep`. */
   waiter(key: string): Waiter
+  /** Wakes all waiters of the key. */
   wake(key: string): void
 }
 
 export interface Waiter {
-  /** Resolves at the first message about the key, or after `ms` milliseconds; then the waiter is used up. */
+  /** Resolves at the first message about the key, or after `ms` milliseconds. A waiter can sleep only once. */
   sleep(ms: number): Promise<void>
   /** Removes a waiter that does not need to sleep. */
   cancel(): void

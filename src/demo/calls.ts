@@ -2,21 +2,21 @@ import type Koa from 'koa'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { paths } from './paths.js'
 
-/** How often each endpoint was asked, refused requests included. */
+/** The number of requests to each endpoint, including refused requests. */
 export interface DemoCalls {
   authorization: number
   /** Token requests with `grant_type=authorization_code`. */
   authorizationCode: number
   /** Token requests with `grant_type=refresh_token`. */
   refreshToken: number
-  /** Those among them whose refresh token had been spent before; each one ended its grant. */
+  /** Refresh requests with a refresh token that was already spent. Each of them ended its grant. */
   reusedRefreshToken: number
   userInfo: number
   revocation: number
   endSession: number
 }
 
-export function noCalls(): DemoCalls {
+export function createCalls(): DemoCalls {
   return {
     authorization: 0,
     authorizationCode: 0,
@@ -28,9 +28,9 @@ export function noCalls(): DemoCalls {
   }
 }
 
-/** Counts into `calls`, before the answer leaves. */
+/** Creates a middleware that counts each request in `calls` before the response is sent. */
 export function countCalls(calls: DemoCalls): Koa.Middleware {
-  const plain = new Map<string, keyof DemoCalls>([
+  const countByPath = new Map<string, keyof DemoCalls>([
     [paths.authorization, 'authorization'],
     [paths.userInfo, 'userInfo'],
     [paths.revocation, 'revocation'],
@@ -38,13 +38,14 @@ export function countCalls(calls: DemoCalls): Koa.Middleware {
   ])
 
   return async function countCalls(ctx, next) {
-    const call = plain.get(ctx.path)
+    const call = countByPath.get(ctx.path)
     if (call) calls[call]++
     await next()
     if (ctx.path === paths.token) countTokenRequest((ctx as KoaContextWithOIDC).oidc)
   }
 
-  // oidc-provider reads the body, so what was asked for is known afterwards; it is not there if the method was wrong.
+  // oidc-provider parses the body, so the grant type is known only afterwards. There is no body if the method was
+  // wrong.
   function countTokenRequest(oidc: KoaContextWithOIDC['oidc'] | undefined) {
     if (oidc?.body?.grant_type === 'authorization_code') calls.authorizationCode++
     if (oidc?.body?.grant_type !== 'refresh_token') return

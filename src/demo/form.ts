@@ -1,6 +1,6 @@
 import type Koa from 'koa'
 
-const mostBytes = 8 * 1024
+const maxBytes = 8 * 1024
 
 export async function readForm(ctx: Koa.Context): Promise<URLSearchParams> {
   if (!ctx.is('application/x-www-form-urlencoded')) return ctx.throw(415)
@@ -8,7 +8,7 @@ export async function readForm(ctx: Koa.Context): Promise<URLSearchParams> {
   let bytes = 0
   for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > mostBytes) return ctx.throw(413)
+    if (bytes > maxBytes) return ctx.throw(413)
     chunks.push(chunk)
   }
   return new URLSearchParams(Buffer.concat(chunks).toString())

@@ -12,13 +12,13 @@ import { promisify } from 'node:util'
 import type Koa from 'koa'
 import { homeUrlOf } from '../config/addresses.js'
 import { createAccessTokenReader } from './access-token.js'
-import { countCalls, type DemoCalls, noCalls } from './calls.js'
+import { countCalls, createCalls, type DemoCalls } from './calls.js'
 import { createPages } from './pages.js'
 import { createPeople } from './people.js'
 import { demoRules, platform } from './platform.js'
 import { createProvider } from './provider.js'
 import { signIn } from './sign-in.js'
-import { signOutOfNothing } from './sign-out.js'
+import { redirectIfSignedOut } from './sign-out.js'
 import { userInfo } from './user-info.js'
 
 export type { DemoCalls } from './calls.js'
@@ -69,7 +69,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   const address = server.address() as AddressInfo
   const issuer = `http://127.0.0.1:${address.port}`
 
-  const calls = noCalls()
+  const calls = createCalls()
   const people = createPeople()
   const pages = createPages({ callbackUrl, homeUrl: postLogoutUrl })
   const provider = createProvider({
@@ -86,7 +86,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   provider.use(userInfo({ tokens, people }))
   provider.use(platform({ tokens }))
   provider.use(signIn({ provider, people, pages }))
-  provider.use(signOutOfNothing())
+  provider.use(redirectIfSignedOut())
   const report = (err: unknown) => log?.error({ err }, 'the demo identity provider failed')
   provider.on('server_error', (_ctx, err) => report(err))
   const app: Koa = provider

@@ -1,6 +1,7 @@
-// The package's front door prints a warning on every Node release that is not a recent LTS one, 20 and the current one
-// included; the class behind it works there. These two modules are that class and its errors, reached directly; the
-// version is pinned exactly, so the paths cannot move unnoticed. It can go when Node 20 goes.
+// The main module of oidc-provider prints a warning on every Node release that is not a recent LTS release, although
+// the provider works there. Node 20 is one of them. The demo therefore imports the provider class and its errors from
+// their own modules. The version is pinned exactly, so these paths cannot change unnoticed. Remove this when Node 20 is
+// dropped.
 declare module 'oidc-provider/lib/provider.js' {
   export { default as Provider } from 'oidc-provider'
 }

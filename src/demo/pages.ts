@@ -6,7 +6,7 @@ import { offeredPeople } from './people.js'
 export interface SignInPage {
   action: string
   scopes: readonly string[]
-  /** Why the last attempt failed. */
+  /** The reason why the last attempt failed. */
   problem?: string
   /** The name that was typed in the last attempt. */
   typed?: string
@@ -27,10 +27,10 @@ export interface DemoPages {
 
 /** The pages of the demo identity provider. Every page works without a script and leads back to the application. */
 export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }): DemoPages {
-  // Signing in and out ends with a redirect to the application, and browsers hold redirects after a form to `form-action`.
+  // Both forms end with a redirect to the application. Browsers check such a redirect against `form-action`.
   const formPolicy = securityPolicyFor(["'self'", new URL(callbackUrl).origin])
   const plainPolicy = securityPolicyFor([])
-  const wayBack = html`<p class="actions"><a class="button" href="${homeUrl}">Back to the application</a></p>`
+  const backLink = html`<p class="actions"><a class="button" href="${homeUrl}">Back to the application</a></p>`
 
   function send(ctx: Koa.Context, status: number, policy: string, page: { title: string; body: Html }) {
     ctx.status = status
@@ -51,16 +51,16 @@ export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; hom
     signInExpired(ctx) {
       send(ctx, 400, plainPolicy, {
         title: 'This sign-in is over',
-        body: html`<p>It was finished or cancelled in another tab, it took longer than an hour, or this browser keeps no cookies for
-this address. Start again from the application.</p>
-${wayBack}`
+        body: html`<p>It was finished or cancelled in another tab, it took longer than an hour, or this browser does not store cookies
+for this address. Start again from the application.</p>
+${backLink}`
       })
     },
     signOut(ctx, { action, xsrf }) {
       send(ctx, 200, formPolicy, {
         title: 'Sign out of the demo?',
-        body: html`<p>You are also signed in here, at the demo identity provider. If you stay signed in, the next login does not ask
-who you are.</p>
+        body: html`<p>You are also signed in at the demo identity provider. If you stay signed in, your next login skips the sign-in
+page.</p>
 <form method="post" action="${action}">
 <input type="hidden" name="xsrf" value="${xsrf}">
 <p class="actions"><button class="button" name="logout" value="yes">Sign out</button><button class="button second">Stay signed in</button></p>
@@ -70,29 +70,30 @@ who you are.</p>
     signedOut(ctx) {
       send(ctx, 200, plainPolicy, {
         title: 'You are signed out',
-        body: html`<p>The demo has forgotten who you are.</p>\n${wayBack}`
+        body: html`<p>The demo identity provider has ended your session. Your next login shows the sign-in page.</p>\n${backLink}`
       })
     },
     failed(ctx, { error, error_description: description }) {
       send(ctx, ctx.status, plainPolicy, {
         title: 'The demo refuses this request',
-        body: html`<p>The application sent something that an identity provider must not accept, so nothing was done.</p>
+        body: html`<p>The application sent a request that an identity provider must not accept. Nothing was changed.</p>
 <p>Error <code>${error}</code>${description === undefined ? undefined : html`: ${description}`}</p>
 ${error === 'invalid_redirect_uri' ? registeredCallback(callbackUrl) : undefined}
-${wayBack}`
+${backLink}`
       })
     }
   }
 }
 
 function registeredCallback(callbackUrl: string): Html {
-  return html`<p>The application has to send exactly the callback URL that is registered here:</p>
+  return html`<p>The application must send exactly the callback URL that is registered here:</p>
 <p><code>${callbackUrl}</code></p>`
 }
 
-// Three forms, so that Enter in the name field sends the typed name instead of pressing the first button of the page.
+// The page has three forms, so that Enter in the name field submits the typed name. In one form, Enter would press the
+// first button of the page.
 function signInForm({ action, scopes, problem, typed }: SignInPage): Html {
-  return html`<p>This identity provider comes with the server, for trying things out. There are no passwords.</p>
+  return html`<p>This identity provider is part of the server, so that you can try the server out. It has no passwords.</p>
 <form method="post" action="${action}">
 <p class="label" id="offered">Sign in as</p>
 <div class="choices" role="group" aria-labelledby="offered">${offeredPeople.map(

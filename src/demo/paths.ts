@@ -1,4 +1,4 @@
-/** The paths the platform has; its user info lives on a host of its own. */
+/** The endpoint paths. They are those of the platform, except that the platform has user info on another host. */
 export const paths = {
   authorization: '/authentication/v2/authorize',
   token: '/authentication/v2/token',

@@ -1,49 +1,49 @@
 import { createHash } from 'node:crypto'
 
 export interface Person {
-  /** Twelve capital letters and digits, as the platform's user ids are. */
+  /** The id has twelve capital letters and digits, like a user id of the platform. */
   readonly id: string
   readonly name: string
   readonly givenName: string
-  /** A name of one word has none. */
+  /** Undefined if the name is a single word. */
   readonly familyName: string | undefined
   readonly userName: string
   readonly email: string
 }
 
-/** Offered on the sign-in page with one click; any other name works as well. */
+/** The sign-in page has a button for each of these names. It also accepts any other name. */
 export const offeredPeople = ['Ada Lovelace', 'Grace Hopper', 'Zaha Hadid', 'Antoni Gaudí', 'Kenzō Tange'] as const
 
 export interface People {
-  /** The person behind a name as it was typed; the same name in any case and spacing is the same person. */
+  /** Returns the person with this name. The case of the letters does not matter. */
   signIn(name: string): Person
   find(id: string): Person | undefined
 }
 
-/** Everybody who signed in, the longest unseen forgotten first when there are too many. */
-export function createPeople(most = 10_000): People {
-  const seen = new Map<string, Person>()
+/** Remembers the people who signed in. When there are more than `maxPeople`, the least recently used are evicted. */
+export function createPeople(maxPeople = 10_000): People {
+  const recent = new Map<string, Person>()
 
-  function see(person: Person): Person {
-    seen.delete(person.id)
-    seen.set(person.id, person)
-    for (const id of seen.keys()) {
-      if (seen.size <= most) break
-      seen.delete(id)
+  function markUsed(person: Person): Person {
+    recent.delete(person.id)
+    recent.set(person.id, person)
+    for (const id of recent.keys()) {
+      if (recent.size <= maxPeople) break
+      recent.delete(id)
     }
     return person
   }
 
   return {
-    signIn: name => see(personNamed(name)),
+    signIn: name => markUsed(personNamed(name)),
     find(id) {
-      const person = seen.get(id)
-      return person && see(person)
+      const person = recent.get(id)
+      return person && markUsed(person)
     }
   }
 }
 
-/** A typed name in one form: no control characters, single spaces, composed letters. */
+/** Normalizes a typed name: composed letters (NFC), single spaces, no control characters. */
 export function tidyName(typed: string): string {
   return typed
     .normalize('NFC')

@@ -41,9 +41,10 @@ function configurationOf({
   pages,
   now
 }: ProviderParts): Configuration {
-  // oidc-provider reads the system clock, and ours may have been moved ahead of it. What is judged by others, cookies by the
-  // browser and ID tokens by the server, then lives longer by as much, or it would be over for them from the start.
-  const seenByOthers = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
+  // oidc-provider uses the system clock, and tests may have moved our clock ahead of it. The expiry of a cookie is
+  // checked by the browser and that of an ID token by the server. Their lifetimes are extended by the difference
+  // between the clocks. Otherwise they would be expired from the start.
+  const extendForMovedClock = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
   return {
     adapter: createStore({ now }),
@@ -87,7 +88,7 @@ function configurationOf({
       }
     },
     formats: {
-      // 42 characters of six bits for a refresh token, as on the platform.
+      // A refresh token has 42 characters of six bits, as on the platform.
       bitsOfOpaqueRandomness: (_ctx, token) => (token.kind === 'RefreshToken' ? 252 : 256),
       customizers: { jwt: (_ctx, token, jwt) => platformClaims(token, jwt, now) }
     },
@@ -109,14 +110,14 @@ function configurationOf({
       AccessToken: tokenLifetimeSeconds,
       AuthorizationCode: 5 * minute,
       Grant: 15 * day,
-      IdToken: seenByOthers(60 * minute),
-      Interaction: seenByOthers(60 * minute),
+      IdToken: extendForMovedClock(60 * minute),
+      Interaction: extendForMovedClock(60 * minute),
       RefreshToken: 15 * day,
-      Session: seenByOthers(day)
+      Session: extendForMovedClock(day)
     },
 
-    // As on the platform: no `offline_access`, every code exchange brings a refresh token, each is good for one refresh,
-    // and none ends with the user's session here.
+    // These rules are those of the platform. Every code exchange returns a refresh token without `offline_access`. A
+    // refresh token works once. It stays valid when the user's session at the provider ends.
     issueRefreshToken: () => true,
     rotateRefreshToken: true,
     expiresWithSession: () => false,
@@ -129,19 +130,20 @@ function configurationOf({
   }
 }
 
-// Asked at the authorization endpoint about the scopes of the request, and at the token endpoint, where it is the code or the
-// refresh token that has them. A scope that does not exist is an error, as on the platform.
+// Returns all scopes of the platform and those of this request. oidc-provider calls this at the authorization endpoint,
+// where the request has the scopes, and at the token endpoint, where the code or the refresh token has them. An unknown
+// scope is an error, as on the platform.
 function knownScopes(ctx: KoaContextWithOIDC): string[] {
   const { params, entities } = ctx.oidc
   const sources = [params, entities.AuthorizationCode, entities.RefreshToken]
-  const asked = sources.flatMap(source => splitScope(source?.scope))
-  const unknown = asked.filter(scope => !isKnownScope(scope))
-  if (unknown.length > 0) throw new InvalidScope('unknown scope', unknown.join(' '))
-  return [...new Set([...platformScopes, ...asked])]
+  const requestedScopes = sources.flatMap(source => splitScope(source?.scope))
+  const unknownScopes = requestedScopes.filter(scope => !isKnownScope(scope))
+  if (unknownScopes.length > 0) throw new InvalidScope('unknown scope', unknownScopes.join(' '))
+  return [...new Set([...platformScopes, ...requestedScopes])]
 }
 
-// Signing in is consent enough here, so there is no second page. Each login gets a grant of its own: a refresh token
-// used twice ends the login it came from and no other of the same browser.
+// Grants all requested scopes without a consent page. Each login gets its own grant, because a refresh token that is
+// used twice must end only its own login, not other logins of the same browser.
 async function grantEverything(ctx: KoaContextWithOIDC) {
   const { account, client, provider } = ctx.oidc
   if (!account || !client) return undefined
@@ -153,7 +155,7 @@ async function grantEverything(ctx: KoaContextWithOIDC) {
   return grant
 }
 
-// What oidc-provider's ready-made form holds, for a form of our own look.
+// Returns the values that oidc-provider puts into its own sign-out form. Our page needs them too.
 function signOutForm({ oidc }: KoaContextWithOIDC) {
   return { action: oidc.urlFor('end_session_confirm'), xsrf: String(oidc.session?.state?.secret) }
 }

@@ -1,4 +1,4 @@
-/** What the platform lets an application ask for. */
+/** The scopes that an application can request from the platform. */
 export const platformScopes = [
   'openid',
   'user-profile:read',
@@ -20,13 +20,16 @@ export const platformScopes = [
   'application:service_account:write'
 ] as const
 
-const known: ReadonlySet<string> = new Set(platformScopes)
+const knownScopes: ReadonlySet<string> = new Set(platformScopes)
 
-/** `data:read:<URN>` narrows reading to one resource; a list of them is what makes the platform's tokens long. */
-const oneResource = /^data:read:[!#-[\]-~]+$/
+/**
+ * `data:read:<URN>` permits reading one resource. Tokens of the platform become long when they list many of these
+ * scopes.
+ */
+const resourceScope = /^data:read:[!#-[\]-~]+$/
 
 export function isKnownScope(scope: string): boolean {
-  return known.has(scope) || oneResource.test(scope)
+  return knownScopes.has(scope) || resourceScope.test(scope)
 }
 
 export function splitScope(scope: unknown): string[] {

@@ -13,9 +13,9 @@ export interface SignInParts {
   pages: DemoPages
 }
 
-const longestName = 100
+const maxNameLength = 100
 
-/** The page between the authorization request and the way back: who is it, and may the application have what it asks for? */
+/** Serves the sign-in page, on which a person chooses a name and grants or denies the requested scopes. */
 export function signIn({ provider, people, pages }: SignInParts): Koa.Middleware {
   return async function signIn(ctx, next) {
     if (!ctx.path.startsWith(`${paths.signIn}/`)) return next()
@@ -34,34 +34,34 @@ export function signIn({ provider, people, pages }: SignInParts): Koa.Middleware
   async function answer(ctx: Koa.Context) {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res)
     const action = `${paths.signIn}/${interaction.uid}`
-    // The cookie belongs to this path, so they differ only if somebody made this request by hand.
+    // The browser sends the interaction cookie only to its own path, so a different path means a hand-made request.
     if (ctx.path !== action) throw new SessionNotFound('the sign-in belongs to another browser')
     const page = { action, scopes: splitScope(interaction.params.scope) }
     if (ctx.method === 'GET') return pages.signIn(ctx, page)
 
     const form = await readForm(ctx)
     if (form.has('deny'))
-      return goOn(ctx, { error: 'access_denied', error_description: 'The user denied the request.' })
+      return finishSignIn(ctx, { error: 'access_denied', error_description: 'The user denied the request.' })
 
     const typed = form.get('user') ?? ''
     const name = tidyName(typed)
-    if (name === '') return pages.signIn(ctx, { ...page, problem: 'Type a name, any name.' })
-    if (name.length > longestName) {
-      return pages.signIn(ctx, { ...page, typed, problem: `Use ${longestName} characters or fewer.` })
+    if (name === '') return pages.signIn(ctx, { ...page, problem: 'Type a name. Any name works.' })
+    if (name.length > maxNameLength) {
+      return pages.signIn(ctx, { ...page, typed, problem: `Use ${maxNameLength} characters or fewer.` })
     }
     const { id } = people.signIn(name)
-    await leaveOther(ctx, interaction, id)
-    return goOn(ctx, { login: { accountId: id } })
+    await endOtherSession(ctx, interaction, id)
+    return finishSignIn(ctx, { login: { accountId: id } })
   }
 
-  async function goOn(ctx: Koa.Context, result: Parameters<Provider['interactionResult']>[2]) {
+  async function finishSignIn(ctx: Koa.Context, result: Parameters<Provider['interactionResult']>[2]) {
     ctx.status = 303
     ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result))
   }
 
-  // Left alone, oidc-provider would first send the browser through signing out whoever was signed in before, on a page
-  // that needs a script. Choosing another user is the same thing said plainly, so the old session ends here.
-  async function leaveOther(
+  // If another user is signed in, oidc-provider would first show a sign-out page that needs a script. Choosing another
+  // user already means signing out, so this function ends the old session directly.
+  async function endOtherSession(
     ctx: Koa.Context,
     interaction: Awaited<ReturnType<Provider['interactionDetails']>>,
     id: string

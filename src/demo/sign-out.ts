@@ -3,11 +3,11 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { paths } from './paths.js'
 
 /**
- * Lets a sign-out pass when there is nobody to sign out: oidc-provider would answer with a page that submits itself by
- * script. Its checks of the parameters stay, and it has already dropped a `post_logout_redirect_uri` it cannot vouch for.
+ * Redirects to the application if nobody is signed in. oidc-provider would answer with a page that a script submits.
+ * The checks of oidc-provider still apply: it has removed a `post_logout_redirect_uri` that is not registered. /
  */
-export function signOutOfNothing(): Koa.Middleware {
-  return async function signOutOfNothing(ctx, next) {
+export function redirectIfSignedOut(): Koa.Middleware {
+  return async function redirectIfSignedOut(ctx, next) {
     await next()
     if (ctx.path !== paths.endSession || ctx.method !== 'GET' || ctx.status !== 200) return
     const { oidc } = ctx as KoaContextWithOIDC

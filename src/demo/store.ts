@@ -2,37 +2,42 @@ import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
 
 export interface StoreParts {
   now: () => number
-  /** How many records of one kind live at once; the oldest go first. Spent ones are counted apart. */
-  most?: number
+  /**
+   * The limit for records of one kind. The oldest records are evicted first. Spent records are counted separately, with
+   * the same limit. /
+   */
+  maxRecords?: number
 }
 
 interface Entry {
   payload: AdapterPayload
-  until: number
+  expiresAt: number
 }
 
 /**
- * What the provider remembers, in memory: bounded tables for each kind of record (session, grant, refresh token, ...).
+ * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, ...) has its own bounded
+ * tables.
  *
- * A refresh token that was spent must be recognized when it comes back, so spent records stay; but they are what grows
- * with every refresh, hence a table of their own: a busy session cannot push out the live token of a quiet one.
+ * A spent refresh token must be recognized when it is used again, so spent records are kept. Every refresh adds one.
+ * They have a separate table, so that the spent tokens of a busy session cannot evict the valid token of a quiet
+ * session. /
  */
-export function createStore({ now, most = 10_000 }: StoreParts): AdapterFactory {
-  return () => createAdapter(now, most)
+export function createStore({ now, maxRecords = 10_000 }: StoreParts): AdapterFactory {
+  return () => createAdapter(now, maxRecords)
 }
 
-function createAdapter(now: () => number, most: number): Adapter {
+function createAdapter(now: () => number, maxRecords: number): Adapter {
   const idByUid = new Map<string, string>()
   const idsByGrant = new Map<string, Set<string>>()
-  const live = createTable(now, most, forget)
-  const spent = createTable(now, most, forget)
+  const live = createTable(now, maxRecords, removeFromIndexes)
+  const spent = createTable(now, maxRecords, removeFromIndexes)
 
-  function remember(id: string, { uid, grantId }: AdapterPayload) {
+  function addToIndexes(id: string, { uid, grantId }: AdapterPayload) {
     if (uid !== undefined) idByUid.set(uid, id)
     if (grantId !== undefined) idsByGrant.set(grantId, (idsByGrant.get(grantId) ?? new Set()).add(id))
   }
 
-  function forget(id: string, { uid, grantId }: AdapterPayload) {
+  function removeFromIndexes(id: string, { uid, grantId }: AdapterPayload) {
     if (uid !== undefined && idByUid.get(uid) === id) idByUid.delete(uid)
     if (grantId === undefined) return
     const ids = idsByGrant.get(grantId)
@@ -47,8 +52,8 @@ function createAdapter(now: () => number, most: number): Adapter {
 
   return {
     async upsert(id, payload, expiresIn) {
-      live.set(id, { payload, until: now() + (expiresIn ?? Number.POSITIVE_INFINITY) * 1000 })
-      remember(id, payload)
+      live.set(id, { payload, expiresAt: now() + (expiresIn ?? Number.POSITIVE_INFINITY) * 1000 })
+      addToIndexes(id, payload)
     },
     async find(id) {
       return (live.get(id) ?? spent.get(id))?.payload
@@ -57,7 +62,7 @@ function createAdapter(now: () => number, most: number): Adapter {
       const id = idByUid.get(uid)
       return id === undefined ? undefined : live.get(id)?.payload
     },
-    // User codes belong to the device flow, which is off.
+    // Only the device flow has user codes, and it is disabled.
     async findByUserCode() {
       return undefined
     },
@@ -66,8 +71,8 @@ function createAdapter(now: () => number, most: number): Adapter {
       if (!entry) return
       live.delete(id)
       const payload = { ...entry.payload, consumed: Math.floor(now() / 1000) }
-      spent.set(id, { payload, until: entry.until })
-      remember(id, payload)
+      spent.set(id, { payload, expiresAt: entry.expiresAt })
+      addToIndexes(id, payload)
     },
     async destroy(id) {
       destroy(id)
@@ -78,29 +83,34 @@ function createAdapter(now: () => number, most: number): Adapter {
   }
 }
 
-// Records of one kind have one lifetime, so the order of writing is the order of expiry: looking at the oldest is enough.
-function createTable(now: () => number, most: number, forget: (id: string, payload: AdapterPayload) => void) {
+// All records of one kind have the same lifetime, so they expire in the order of insertion. It is enough to check the
+// oldest.
+function createTable(
+  now: () => number,
+  maxRecords: number,
+  removeFromIndexes: (id: string, payload: AdapterPayload) => void
+) {
   const entries = new Map<string, Entry>()
 
   function remove(id: string) {
     const entry = entries.get(id)
     if (!entry) return
     entries.delete(id)
-    forget(id, entry.payload)
+    removeFromIndexes(id, entry.payload)
   }
 
   return {
     get(id: string): Entry | undefined {
       const entry = entries.get(id)
-      if (!entry || entry.until > now()) return entry
+      if (!entry || entry.expiresAt > now()) return entry
       remove(id)
       return undefined
     },
     set(id: string, entry: Entry) {
       remove(id)
       entries.set(id, entry)
-      for (const [oldest, { until }] of entries) {
-        if (until > now() && entries.size <= most) break
+      for (const [oldest, { expiresAt }] of entries) {
+        if (expiresAt > now() && entries.size <= maxRecords) break
         remove(oldest)
       }
     },

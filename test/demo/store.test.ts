@@ -4,9 +4,9 @@ import { createClock } from '../helpers/clock.js'
 
 const hour = 3600
 
-function createTokens(most?: number) {
+function createTokens(maxRecords?: number) {
   const clock = createClock()
-  const tokens = createStore({ now: clock.now, ...(most === undefined ? {} : { most }) })('RefreshToken')
+  const tokens = createStore({ now: clock.now, ...(maxRecords === undefined ? {} : { maxRecords }) })('RefreshToken')
   return { clock, tokens }
 }
 
