@@ -23,6 +23,8 @@ export interface RunningServer {
   readonly port: number
   /** Where `/metrics` is, when they are on. */
   readonly metricsPort: number | undefined
+  /** Where gateways ask, when forward-auth is on. */
+  readonly forwardAuthPort: number | undefined
   /** Where a browser on this machine reaches it. */
   readonly url: string
   /** From now on the session secrets and the client secret are those of `fresh`; its other settings are not looked at. */
@@ -51,8 +53,8 @@ const LAST_WORK_MS = 500
 
 /**
  * What the command line runs. Signals are left to the caller: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP.
- * Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had; it has `listener: 'metrics'` when that
- * was the port of the metrics.
+ * Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had; it has `listener: 'metrics'` or
+ * `listener: 'forwardAuth'` when that was the port of the metrics or of forward-auth.
  * @param limits for tests that cannot wait as long as a slow client may take
  */
 export async function startServer(
@@ -92,8 +94,10 @@ export async function startServer(
   const connections = watchConnections(server, patience)
   limitBodies(server, patience)
   answerClientErrors(server, pipelining, log)
-  const scrapes = await openListeners().catch(async (error: unknown) => {
+  const opened: { close(): Promise<void> }[] = []
+  const { scrapes, gateways } = await openListeners().catch(async (error: unknown) => {
     server.close()
+    await Promise.all(opened.map(listener => listener.close()))
     await coordination.close()
     throw error
   })
@@ -108,8 +112,19 @@ export async function startServer(
 
   async function openListeners() {
     await listen(server, config)
+    const gateways = await openForwardAuth()
+    if (gateways) opened.push({ close: () => gateways.close(0) })
     const { port, host } = config.metrics
-    return prometheus && port !== undefined ? listenForScrapes(prometheus, { port, host }) : undefined
+    const scrapes = prometheus && port !== undefined ? await listenForScrapes(prometheus, { port, host }) : undefined
+    return { scrapes, gateways }
+  }
+
+  // The module is loaded only if forward-auth is on.
+  async function openForwardAuth() {
+    const { port, host } = config.forwardAuth
+    if (port === undefined) return undefined
+    const { listenForGateways } = await import('./http/forward-auth.js')
+    return listenForGateways(services, { port, host })
   }
 
   const { port } = server.address() as AddressInfo
@@ -129,7 +144,7 @@ export async function startServer(
     ending.stop()
     const graceMs = config.shutdown.graceSeconds * 1000
     const lastMs = Math.min(LAST_WORK_MS, graceMs / 2)
-    const connectionsEnded = connections.end(graceMs - lastMs)
+    const connectionsEnded = Promise.all([connections.end(graceMs - lastMs), gateways?.close(graceMs - lastMs)])
     // What a request began in the background, revocations above all, is finished like the request itself.
     const workEnded = Promise.all([connectionsEnded, allHaveEnded()]).then(() =>
       Promise.all([background.ended(), coordination.idle()])
@@ -147,6 +162,7 @@ export async function startServer(
   return {
     port,
     metricsPort: scrapes?.port,
+    forwardAuthPort: gateways?.port,
     url: localUrlOf({ port, host: config.host }),
     replaceSecrets: services.replaceSecrets,
     close() {

@@ -1,5 +1,6 @@
 /** The parts of the server, made from the configuration in the order they need each other. */
 import { type Logger, pino } from 'pino'
+import { createAccessRule } from './auth/access.js'
 import { createCodeExchanges } from './auth/code-exchange.js'
 import { createProfiles } from './auth/profiles.js'
 import { createRefreshes } from './auth/refresh.js'
@@ -63,6 +64,9 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
   const coordination = given.coordination ?? createCoordination(config, { keyring, now, log })
 
+  const { allow } = config.access
+  const access = allow && { rule: createAccessRule(allow), idp }
+
   /** Takes over the secrets of `fresh`, and nothing else of it; sessions sealed with a secret still listed stay open. */
   function replaceSecrets(fresh: Config) {
     keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
@@ -94,7 +98,7 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     transactions,
     coordination,
     profiles: createProfiles({ mode, idp, now, keepSeconds: config.profile.keepSeconds }),
-    codeExchanges: createCodeExchanges({ mode, coordination, now, ...refresh }),
+    codeExchanges: createCodeExchanges({ mode, coordination, now, ...refresh, ...(access && { access }) }),
     refreshes: createRefreshes({ mode, idp, coordination, now, metrics, maxAgeSeconds, ...refresh })
   }
 }

@@ -1,10 +1,13 @@
 /** Exchanges the authorization code of a login, once however often the callback is requested. */
 import { randomBytes } from 'node:crypto'
 import type { Coordination, Run, Settled } from '../coordination/coordination.js'
-import { OAuthError } from '../idp/errors.js'
+import type { IdentityProvider } from '../idp/client.js'
+import { OAuthError, UpstreamError } from '../idp/errors.js'
 import type { LoginTransaction } from '../login/transaction.js'
-import type { Mode } from '../modes/mode.js'
-import type { SessionRecord } from '../session/record.js'
+import { abandon } from '../modes/grants.js'
+import { LoginInterruptedError, type Mode } from '../modes/mode.js'
+import type { SessionFields, SessionRecord } from '../session/record.js'
+import type { AccessDecision, AccessRule } from './access.js'
 import { isLoggedOut } from './logout-marks.js'
 import { pausedError, pauseIfBusy } from './pause.js'
 
@@ -14,6 +17,11 @@ export interface CodeExchangeParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly keepSeconds: number
+  /** Undefined: everybody whom the identity provider signs in may sign in. */
+  readonly access?: {
+    readonly rule: AccessRule
+    readonly idp: Pick<IdentityProvider, 'userInfo' | 'revokeRefreshToken'>
+  }
 }
 
 /**
@@ -21,11 +29,15 @@ export interface CodeExchangeParts {
  * - `repeated`: the code was exchanged before, and the answer may have been lost
  * - `used`: the code was exchanged before, and there is no result to give out any more
  * - `refused`: the identity provider refused the code
+ * - `denied`: the account may not sign in here; its grant has been revoked
  */
 export type CodeExchange =
   | { readonly kind: 'fresh' | 'repeated'; readonly record: SessionRecord }
   | { readonly kind: 'used' }
   | { readonly kind: 'refused' }
+  | { readonly kind: 'denied'; readonly reason: Denial }
+
+export type Denial = Exclude<AccessDecision, 'allowed'>
 
 export interface CodeExchanges {
   /** @throws OAuthError, UpstreamError or LoginInterruptedError from the exchange; CoordinationError */
@@ -35,9 +47,32 @@ export interface CodeExchanges {
 // 132 random bits. The key is stored in every cookie, so it should be short.
 const KEY_ID_LENGTH = 22
 
-type Kept = { readonly record: SessionRecord } | { readonly outcome: 'used' | 'refused' }
+// For a provider whose 503 names no `Retry-After`.
+const DEFAULT_RETRY_SECONDS = 5
 
-export function createCodeExchanges({ mode, coordination, now, keepSeconds }: CodeExchangeParts): CodeExchanges {
+type Kept =
+  | { readonly record: SessionRecord }
+  | { readonly outcome: 'used' | 'refused' }
+  | { readonly outcome: 'denied'; readonly reason: Denial }
+
+export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
+  const { mode, coordination, now, keepSeconds, access } = parts
+
+  /** Revokes the grant if the account may not sign in, or if that cannot be decided. Throws OAuthError or UpstreamError. */
+  async function decideAccess(fields: SessionFields): Promise<AccessDecision> {
+    if (!access) return 'allowed'
+    const { rule, idp } = access
+    try {
+      const decision = rule(await idp.userInfo(mode.tokens(fields, now()).internal.access_token))
+      if (decision !== 'allowed') abandon(idp, fields.refresh_token as string)
+      return decision
+    } catch (error) {
+      abandon(idp, fields.refresh_token as string)
+      const busy = busyErrorOf(error)
+      throw busy ? new LoginInterruptedError(busy) : error
+    }
+  }
+
   async function exchangeNow(
     key: string,
     { codeVerifier, nonce, expiresAt }: LoginTransaction,
@@ -52,6 +87,8 @@ export function createCodeExchanges({ mode, coordination, now, keepSeconds }: Co
       const login = await mode.redeem({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
       // The kept result goes when the browser has its cookie. The mark must outlive the state.
       await coordination.mark(key, leftMs)
+      const decision = await decideAccess(login.fields)
+      if (decision !== 'allowed') return { value: { outcome: 'denied', reason: decision }, keepMs: leftMs }
       const id = randomBytes(16).toString('base64url')
       const record = { id, loggedInAt: now(), issuedAt: now(), ...login, supersedes: key }
       return { value: { record }, hasTokens: true, keepMs: Math.max(keepSeconds * 1000, leftMs) }
@@ -69,9 +106,23 @@ export function createCodeExchanges({ mode, coordination, now, keepSeconds }: Co
     async exchange(transaction, code) {
       const key = `login:${transaction.id.slice(0, KEY_ID_LENGTH)}`
       const { value, how } = await coordination.once<Kept>(key, run => exchangeNow(key, transaction, code, run))
-      if (!('record' in value)) return value.outcome === 'used' ? { kind: 'used' } : { kind: 'refused' }
+      if (!('record' in value)) {
+        return value.outcome === 'denied' ? { kind: 'denied', reason: value.reason } : { kind: value.outcome }
+      }
       if (await isLoggedOut(coordination, value.record.id)) return { kind: 'used' }
       return { kind: how === 'kept' ? 'repeated' : 'fresh', record: value.record }
     }
   }
+}
+
+/** The error if a later login may succeed: the provider is busy, or answers 503 without saying for how long. */
+function busyErrorOf(error: unknown): UpstreamError | undefined {
+  if (!(error instanceof UpstreamError)) return undefined
+  if (error.isBusy) return error
+  if (error.status !== 503) return undefined
+  return new UpstreamError(error.endpoint, error.problem, 'it answered 503', {
+    status: 503,
+    durationMs: error.durationMs,
+    retryAfterSeconds: DEFAULT_RETRY_SECONDS
+  })
 }

@@ -14,6 +14,7 @@ import type { SessionRecord } from '../session/record.js'
 import type { Log } from './log.js'
 import { isLoggedOut, isLoggedOutHere } from './logout-marks.js'
 import { pauseIfBusy } from './pause.js'
+import { createRefreshChain, type KeptRefresh, type RefreshChain } from './refresh-chain.js'
 import { createRefreshReport, type RefreshOutcome } from './refresh-report.js'
 import { createRefreshSchedule } from './refresh-schedule.js'
 import { judgeRefusal } from './refresh-verdict.js'
@@ -44,19 +45,19 @@ export type CurrentSession =
   | { readonly kind: 'unavailable'; readonly record: SessionRecord; readonly retryAfterSeconds: number }
 
 export interface Refreshes {
-  /** The session with valid tokens, refreshed if necessary. If nothing changed, the record is the same object. */
-  current(record: SessionRecord, log: () => Log): Promise<CurrentSession>
+  /**
+   * The session with valid tokens, refreshed if necessary. If nothing changed, the record is the same object.
+   * @param options.reachesBrowser false: the response cannot set cookies, so the browser's old cookie must go on leading to
+   *   the newest session
+   */
+  current(
+    record: SessionRecord,
+    log: () => Log,
+    options?: { readonly reachesBrowser: boolean }
+  ): Promise<CurrentSession>
   /** The newest session that finished refreshes have made of `record`. */
   newest(record: SessionRecord): Promise<SessionRecord>
 }
-
-/** The kept result of a refresh: plain JSON. Times are milliseconds since the epoch. */
-type KeptRefresh =
-  | { readonly outcome: 'refreshed'; readonly record: SessionRecord }
-  | { readonly outcome: 'partial'; readonly record: SessionRecord; readonly retryAt: number }
-  | { readonly outcome: 'failed'; readonly retryAt: number; readonly suspectedSince?: number }
-  /** Until `finalAt`, an earlier owner of the lock may still deliver a better result. */
-  | { readonly outcome: 'rejected'; readonly finalAt: number }
 
 // A failure is kept this long, so that a thousand waiting pages do not become a thousand calls.
 const FAILURE_PAUSE_SECONDS = 1
@@ -65,6 +66,14 @@ const LONGEST_PAUSE_SECONDS = 60
 const SUSPICION_KEPT_MS = 300_000
 // A provider that issues old tokens again could otherwise make the chain of kept results a circle.
 const LONGEST_CHAIN = 100
+// A chain is followed again only if another request refreshed the session in exactly this moment.
+const MOST_ATTEMPTS = 5
+
+/** One request that asks for the current session. */
+interface Asking {
+  readonly log: () => Log
+  readonly reachesBrowser: boolean
+}
 
 export function createRefreshes(parts: RefreshParts): Refreshes {
   const { mode, idp, coordination, now, keepSeconds, maxAgeSeconds, metrics = noMetrics } = parts
@@ -88,11 +97,12 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
   }
 
   /** One run for this refresh token, or the result of another. */
-  async function refreshOnce(record: SessionRecord, log: () => Log, stalledUntil: number) {
+  async function refreshOnce(record: SessionRecord, asking: Asking, chain: RefreshChain, stalledUntil: number) {
+    const { log, reachesBrowser } = asking
     const started = performance.now()
     const once = await coordination.once<KeptRefresh>(
       keyOf(record),
-      run => refreshNow(record, run, log, stalledUntil),
+      run => refreshNow(record, run, asking, chain, stalledUntil),
       {
         accept: kept => isUsable(kept, record),
         // A valid token can be used meanwhile, so an early refresh waits for nobody.
@@ -100,7 +110,8 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
       }
     )
     const { value, how } = once
-    if (how !== 'ran') {
+    // Forward-auth uses the kept result at every request until the browser has the new cookie.
+    if (how === 'joined' || (how === 'kept' && reachesBrowser)) {
       const outcome = value.outcome === 'refreshed' ? (how === 'joined' ? 'coalesced' : 'kept') : value.outcome
       reportEnd(log, record, { outcome, how, durationMs: performance.now() - started, calls: 0 }, value)
     }
@@ -112,7 +123,14 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
     report.ended(log(), id, { ...outcome, lifetimeMs: expiresAt === undefined ? undefined : expiresAt - now() })
   }
 
-  async function refreshNow(record: SessionRecord, run: Run<KeptRefresh>, log: () => Log, stalledUntil: number) {
+  async function refreshNow(
+    record: SessionRecord,
+    run: Run<KeptRefresh>,
+    { log, reachesBrowser }: Asking,
+    chain: RefreshChain,
+    stalledUntil: number
+  ) {
+    await chain.ensureCurrent()
     const started = performance.now()
     const isSecondStep = record.internalExpiresAt !== undefined
     const pausedMs = coordination.pausedMs({ isUrgent: isSecondStep })
@@ -121,12 +139,15 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
     const refreshed = await mode.refresh(record, {
       timeoutMs: run.remainingMs,
       async betweenSteps(reached) {
-        await run.checkpoint(checkpointOf(record, reached))
+        await run.checkpoint(forDelivery(checkpointOf(record, reached), reachesBrowser))
         await run.ensureOwned()
       }
     })
     const finalAt = Math.max(now() + run.stalledOwnerMs, stalledUntil)
-    const settled = settle(record, refreshed, { key, finalAt, previous: run.previous, log })
+    const settled = forDelivery(
+      settle(record, refreshed, { key, finalAt, previous: run.previous, log }),
+      reachesBrowser
+    )
     const { outcome } = settled.value
     const durationMs = performance.now() - started
     reportEnd(log, record, { outcome, how: 'ran', durationMs, calls: refreshed.calls }, settled.value)
@@ -180,8 +201,17 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
     return { ...rest, fields, ...step, issuedAt: now(), supersedes: key }
   }
 
+  async function refresh(record: SessionRecord, asking: Asking): Promise<CurrentSession> {
+    for (let attempt = 1; ; attempt++) {
+      const chain = createRefreshChain(coordination, keepMs)
+      const session = await followChain(record, asking, chain)
+      const sendsSession = asking.reachesBrowser && 'record' in session && session.record !== record
+      if (!sendsSession || (await chain.deliver()) || attempt === MOST_ATTEMPTS) return session
+    }
+  }
+
   /** Follows the kept results from `record`, and refreshes at the end of the chain. */
-  async function refresh(record: SessionRecord, log: () => Log): Promise<CurrentSession> {
+  async function followChain(record: SessionRecord, asking: Asking, chain: RefreshChain): Promise<CurrentSession> {
     let latest = record
     let stalledUntil = 0
     const unavailable = (retryAfterSeconds: number): CurrentSession => {
@@ -192,16 +222,29 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
     }
     const secondsUntil = (time: number) => Math.max(1, Math.ceil((time - now()) / 1000))
     for (let step = 1; step <= LONGEST_CHAIN; step++) {
-      const { value, how, stalledOwnerMs = 0 } = await refreshOnce(latest, log, stalledUntil)
+      const once = await refreshOnce(latest, asking, chain, stalledUntil).catch((error: unknown) => {
+        // The refresh was early, and the tokens of the kept result are still valid.
+        if (error instanceof CoordinationError && latest !== record && !hasExpired(latest.fields)) return undefined
+        throw error
+      })
+      if (!once) return { kind: 'live', record: latest }
+      const { value, how, stalledOwnerMs = 0 } = once
       if (stalledOwnerMs > 0) stalledUntil = Math.max(stalledUntil, now() + stalledOwnerMs)
       if (value.outcome === 'rejected') {
         return value.finalAt > now() ? unavailable(secondsUntil(value.finalAt)) : { kind: 'ended' }
       }
       if (value.outcome === 'failed') return unavailable(secondsUntil(value.retryAt))
+      chain.follow(keyOf(latest), value)
       latest = asSessionOf(record, value.record)
       const isFresh = how !== 'kept'
-      if (!hasExpired(latest.fields) || (value.outcome === 'refreshed' && isFresh))
-        return { kind: 'live', record: latest }
+      // A request that joined a run needs the shorter chain only if it sends the session to a browser.
+      if (value.outcome === 'refreshed' && (how !== 'joined' || asking.reachesBrowser) && stalledUntil <= now()) {
+        const supersedes = await chain.shorten()
+        if (supersedes !== undefined) latest = { ...latest, supersedes }
+      }
+      // A browser that is sent a kept session asks for an early refresh with its next request. Forward-auth does it now.
+      const isGoodEnough = isFresh || asking.reachesBrowser ? !hasExpired(latest.fields) : !isDue(latest)
+      if (isGoodEnough || (value.outcome === 'refreshed' && isFresh)) return { kind: 'live', record: latest }
       if (value.outcome === 'partial' && (isFresh || (isPausing(value.retryAt) && !(await isContinued(latest))))) {
         return unavailable(secondsUntil(value.retryAt))
       }
@@ -216,23 +259,24 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
     return next?.outcome === 'refreshed'
   }
 
-  async function refreshOrReport(record: SessionRecord, log: () => Log): Promise<CurrentSession> {
+  async function refreshOrReport(record: SessionRecord, asking: Asking): Promise<CurrentSession> {
     try {
-      return await refresh(record, log)
+      return await refresh(record, asking)
     } catch (error) {
       if (!(error instanceof CoordinationError)) throw error
-      report.unavailable(log(), record.id, error)
+      report.unavailable(asking.log(), record.id, error)
       if (!hasExpired(record.fields)) return { kind: 'live', record }
       return { kind: 'unavailable', record, retryAfterSeconds: error.retryAfterSeconds }
     }
   }
 
   return {
-    async current(record, log) {
-      if (record.supersedes !== undefined) coordination.confirm(record.supersedes, keepMs)
+    async current(record, log, { reachesBrowser } = { reachesBrowser: true }) {
+      // Confirming shortens the life of a result, which the browser's other requests may still need.
+      if (reachesBrowser && record.supersedes !== undefined) coordination.confirm(record.supersedes, keepMs)
       if (await isLoggedOut(coordination, record.id)) return { kind: 'loggedOut' }
       if (!isDue(record)) return { kind: 'live', record }
-      const session = await refreshOrReport(record, log)
+      const session = await refreshOrReport(record, { log, reachesBrowser })
       // A logout that came meanwhile wins, whatever the identity provider answered.
       if (!(await isLoggedOut(coordination, record.id))) return session
       const { fields } = 'record' in session ? session.record : record
@@ -262,6 +306,12 @@ interface SettleParts {
   readonly finalAt: number
   readonly previous: KeptRefresh | undefined
   readonly log: () => Log
+}
+
+/** Marks a session that the response of this run does not send to a browser. */
+function forDelivery(settled: Settled<KeptRefresh>, reachesBrowser: boolean): Settled<KeptRefresh> {
+  const { value } = settled
+  return reachesBrowser || !('record' in value) ? settled : { ...settled, value: { ...value, isUndelivered: true } }
 }
 
 // 132 bits. The key is stored in every cookie, so it should be short.

@@ -6,6 +6,7 @@ import { messageOf, RunError } from './errors.js'
 export const listeners = {
   server: { portOption: '--port', hostOption: '--host' },
   metrics: { portOption: '--metrics-port', hostOption: settings['metrics.host'].env },
+  forwardAuth: { portOption: '--forward-auth-port', hostOption: settings['forwardAuth.host'].env },
   demo: { portOption: '--demo-port', hostOption: '--host' }
 } as const
 
@@ -21,7 +22,8 @@ export function listenError(error: unknown, listener: Listener = listenerOf(erro
 
 function listenerOf(error: unknown): Listener {
   if (!(error instanceof Error && 'listener' in error)) return 'server'
-  return error.listener === 'metrics' || error.listener === 'demo' ? error.listener : 'server'
+  const { listener } = error
+  return listener === 'metrics' || listener === 'forwardAuth' || listener === 'demo' ? listener : 'server'
 }
 
 interface Place {

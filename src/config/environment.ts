@@ -34,7 +34,8 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
 
   const dotEnvFile = { key: '.env', origin: 'working directory', path: join(cwd, '.env') }
   const given = new Map<SettingKey, Given>()
-  const warnings: Problem[] = [...(await exposedFile(dotEnvFile)), ...unknownVariables([...variables.values()])]
+  const unknown = unknownVariables([...variables.values()])
+  const warnings: Problem[] = [...(await exposedFile(dotEnvFile)), ...unknown.filter(({ key }) => !mustBeKnown(key))]
   for (const key of settingKeys) {
     const { env: name, tutorialEnv } = settingOf(key)
     const found = await givenByVariable(key, name, variables, cwd)
@@ -47,7 +48,7 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
       } else if (found) given.set(key, found)
     }
   }
-  return { given, problems, warnings }
+  return { given, problems: [...problems, ...unknown.filter(({ key }) => mustBeKnown(key))], warnings }
 }
 
 async function givenByVariable(
@@ -109,6 +110,11 @@ const knownVariables = settingKeys.flatMap(key => {
   const names = tutorialEnv ? [env, tutorialEnv] : [env]
   return secret ? names.flatMap(name => [name, `${name}_FILE`]) : names
 })
+
+/** A slip in the name of the access list would let everybody in. */
+function mustBeKnown(name: string): boolean {
+  return name.startsWith('PLATFORM_AUTH_ACCESS')
+}
 
 function unknownVariables(variables: readonly Variable[]): Problem[] {
   const known = new Set(knownVariables)

@@ -1,6 +1,6 @@
 import type { Problem } from './errors.js'
 import { nearest } from './nearest.js'
-import { groups, isSettingKey, type SettingKey, settingKeys } from './settings.js'
+import { groups, isSettingKey, type SettingKey, settingKeys, settingOf } from './settings.js'
 
 /** What one source (flags, a program, the environment, a file) says, before anything is checked. */
 export interface Layer {
@@ -29,7 +29,7 @@ export function layerOfObject(object: unknown, origin: string, { nullIsDefault =
 
   function take(key: string, value: unknown) {
     if (!isSettingKey(key)) refuse(key, unknownKey(key))
-    else if (value !== null) given.set(key, { origin, value })
+    else if (value !== null || (settingOf(key).refusesEmpty && !nullIsDefault)) given.set(key, { origin, value })
     else if (nullIsDefault) given.set(key, { origin, useDefault: true })
   }
 
@@ -42,6 +42,8 @@ export function layerOfObject(object: unknown, origin: string, { nullIsDefault =
     if (isSettingKey(name) && name.includes('.')) refuse(name, writtenFlat(name))
     else if (!groups.includes(name)) take(name, value)
     else if (isMapping(value)) for (const [member, inner] of Object.entries(value)) take(`${name}.${member}`, inner)
+    // `access:` with nothing below it would otherwise let everybody in.
+    else if (value === null && !nullIsDefault) for (const key of strictMembersOf(name)) take(key, null)
     // The value stays unsaid: it may be a secret that was written one level too high.
     else if (value !== null && value !== undefined) refuse(name, `is a group of settings: ${membersOf(name)}`)
   }
@@ -61,6 +63,10 @@ function unknownKey(key: string): string {
 function writtenFlat(key: string): string {
   const [group, member] = key.split('.')
   return `must be nested: ${member} under ${group}`
+}
+
+function strictMembersOf(group: string): readonly SettingKey[] {
+  return settingKeys.filter(key => key.startsWith(`${group}.`) && settingOf(key).refusesEmpty)
 }
 
 function membersOf(group: string): string {

@@ -98,7 +98,9 @@ function pick(key: SettingKey, layers: readonly Layer[]): Picked {
 
 function isEmpty(given: Given): boolean {
   if (!('value' in given)) return false
-  return given.value === undefined || (typeof given.value === 'string' && given.value.trim() === '')
+  return (
+    given.value === undefined || given.value === null || (typeof given.value === 'string' && given.value.trim() === '')
+  )
 }
 
 /** The file that a secret was read from: one of its own, or the settings file. */
@@ -118,6 +120,9 @@ const paths: { readonly [Key in SettingKey]?: (given: string, cwd: string) => Pr
 type Settled = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })
 
 async function settle(key: SettingKey, { given, emptyAt }: Picked, cwd: string): Promise<Settled> {
+  if (emptyAt !== undefined && settingOf(key).refusesEmpty) {
+    return { origin: emptyAt, refused: `is empty; allowed: ${settingOf(key).type.allowed}, or leave the setting out` }
+  }
   if (given && 'refused' in given) return given
   if (given && 'value' in given) {
     const checked = checkValue(key, given.value)

@@ -25,7 +25,8 @@ const rules: readonly Rule[] = [
   scopesOfTheOtherMode,
   callbackOverPlainHttp,
   logoutNeedsItsEndpoint,
-  metricsHaveTheirOwnPort,
+  listenersHaveTheirOwnPorts,
+  forwardAuthWithoutRedis,
   graceCoversARenewal,
   proxyRulesAreUsable,
   proxyNeedsFetchMetadata
@@ -78,11 +79,44 @@ function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | und
   return undefined
 }
 
-function metricsHaveTheirOwnPort(values: Values): Finding | undefined {
-  const { port, host, 'metrics.port': metricsPort, 'metrics.host': metricsHost } = values
-  const overlaps = host === undefined || host === metricsHost
-  if (!port || port !== metricsPort || !overlaps) return undefined
-  return { key: 'metrics.port', message: `found ${port}, which the server itself listens on; allowed: any other port` }
+function listenersHaveTheirOwnPorts(values: Values): Finding[] {
+  const server: Listening = { port: values.port, host: values.host, taker: 'the server itself' }
+  const forwardAuth: Listening = {
+    port: values['forwardAuth.port'],
+    host: values['forwardAuth.host'],
+    taker: 'forward-auth'
+  }
+  const metrics = { port: values['metrics.port'], host: values['metrics.host'] }
+  return [
+    ...collisions('forwardAuth.port', forwardAuth, [server]),
+    ...collisions('metrics.port', metrics, [server, forwardAuth])
+  ]
+}
+
+interface Listening {
+  readonly port: number | undefined
+  readonly host: string | undefined
+  /** What messages call it. */
+  readonly taker: string
+}
+
+function collisions(
+  key: SettingKey,
+  { port, host }: Omit<Listening, 'taker'>,
+  others: readonly Listening[]
+): Finding[] {
+  const taken = others.filter(other => port && other.port === port && (other.host === undefined || other.host === host))
+  return taken.map(({ taker }) => ({
+    key,
+    message: `found ${port}, which ${taker} listens on; allowed: any other port`
+  }))
+}
+
+function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): Finding | undefined {
+  if (port === undefined || redisUrl !== undefined) return undefined
+  const message =
+    'is on without redisUrl, so a restart signs out people whose session was refreshed for a gateway and whose browser has not called /api/auth since'
+  return { key: 'forwardAuth.port', isWarning: true, message }
 }
 
 // A renewal that a stop cuts has spent its refresh token, and nobody gets the new one.

@@ -12,7 +12,9 @@ export function sampleFile(chosen: Values): string {
     const [first, member] = key.split('.')
     const group = member === undefined ? undefined : first
     lines.push('')
-    if (group !== undefined && group !== openGroup) lines.push(`${group}:`)
+    // A group with nothing below it is refused where its setting refuses to be empty.
+    const mark = settingOf(key).refusesEmpty && chosen[key] === undefined ? '# ' : ''
+    if (group !== undefined && group !== openGroup) lines.push(`${mark}${group}:`)
     openGroup = group
     const indent = group === undefined ? '' : '  '
     lines.push(...entry(key, member ?? key, chosen[key]).map(line => indent + line))

@@ -1,3 +1,4 @@
+import { accessEntries } from './access-entry.js'
 import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress, redisAddress } from './addresses.js'
 import { longestTimeoutSeconds } from './proxy-rules.js'
 import { answerHeaderNames, csrfHeaderName, proxyRoutes, requestHeaderNames } from './proxy-types.js'
@@ -25,6 +26,8 @@ export interface Setting<Value = unknown> {
   readonly defaultText?: string
   /** Never shown, and accepted from a file that `<env>_FILE` names. */
   readonly secret?: true
+  /** An empty value is an error instead of counting as not given, because the default would then be less strict. */
+  readonly refusesEmpty?: true
   /** One sentence. */
   readonly summary: string
 }
@@ -279,6 +282,14 @@ export const settings = {
     default: 0,
     summary: 'How long the profile of a session is reused before the provider is asked again; 0 asks at every request.'
   },
+  'access.allow': {
+    env: 'PLATFORM_AUTH_ACCESS_ALLOW',
+    type: accessEntries,
+    default: undefined,
+    defaultText: 'everyone',
+    refusesEmpty: true,
+    summary: 'E-mail addresses and @domains that may sign in; their provider must say that the address is verified.'
+  },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',
     flag: '--logout <how>',
@@ -369,6 +380,21 @@ export const settings = {
     type: yesOrNo,
     default: false,
     summary: 'Takes the client address of the logs from X-Forwarded-For; changes nothing else.'
+  },
+  'forwardAuth.port': {
+    env: 'PLATFORM_AUTH_FORWARD_AUTH_PORT',
+    flag: '--forward-auth-port <port>',
+    type: port,
+    default: undefined,
+    defaultText: 'off',
+    summary:
+      'Port on which gateways such as nginx, Caddy and Traefik ask about each request; never reachable for browsers.'
+  },
+  'forwardAuth.host': {
+    env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',
+    type: hostName,
+    default: '127.0.0.1',
+    summary: 'Host name or address on which gateways are answered.'
   },
   'metrics.port': {
     env: 'PLATFORM_AUTH_METRICS_PORT',

@@ -15,6 +15,13 @@ export interface Coordination {
   /** The kept result for `key`, or undefined. Does not wait for a run under way. Never rejects. */
   peek<T>(key: string): Promise<T | undefined>
   /**
+   * Replaces the kept result for `key` by `change(kept)`, in one step that no other process can interrupt. The lifetime of
+   * the result stays as it is. Nothing is changed if `change` returns undefined. `change` may be called several times.
+   * Returns the result that is kept afterwards, or undefined if there is none.
+   * @throws CoordinationError when the store cannot be used now, or its data cannot be read
+   */
+  update<T>(key: string, change: (kept: T) => T | undefined): Promise<T | undefined>
+  /**
    * Says that the browser has what the result of `key` gave it. The result is then kept for `keepMs` milliseconds more,
    * for requests that the browser sent before. Returns at once and never fails.
    */

@@ -3,6 +3,8 @@ export interface ExpiringMap<T> {
   get(key: string): T | undefined
   /** @param ttlMs milliseconds until the entry expires; with 0 or less there is no entry for `key` afterwards */
   set(key: string, value: T, ttlMs: number): void
+  /** Replaces the value of an entry, if there is one. Its lifetime stays as it is. */
+  replace(key: string, value: T): void
   delete(key: string): void
   /** The entries that have not expired, each with the milliseconds it has left. The map may change meanwhile. */
   entries(): Iterable<readonly [key: string, value: T, leftMs: number]>
@@ -11,7 +13,7 @@ export interface ExpiringMap<T> {
 }
 
 interface Entry<T> {
-  readonly value: T
+  value: T
   readonly until: number
   readonly group: Map<string, Entry<T>>
 }
@@ -68,6 +70,10 @@ export function createExpiringMap<T>(
       const entry = { value, until: now() + ttlMs, group }
       group.set(key, entry)
       all.set(key, entry)
+    },
+    replace(key, value) {
+      const entry = all.get(key)
+      if (entry) entry.value = value
     },
     delete: remove,
     *entries() {

@@ -33,6 +33,12 @@ export function createMemoryCoordination(
       return flights.run(key, () => perform(key, work, kept))
     },
     peek: async <T>(key: string) => local.results.get(key) as T | undefined,
+    async update<T>(key: string, change: (kept: T) => T | undefined) {
+      const kept = local.results.get(key) as T | undefined
+      const changed = kept === undefined ? undefined : change(kept)
+      if (changed !== undefined) local.results.replace(key, changed)
+      return changed ?? kept
+    },
     confirm(key, keepMs) {
       local.confirm(key, keepMs)
     },

@@ -10,6 +10,8 @@ export interface HeldResult {
   readonly run: string
   readonly refused: string
   readonly hasTokens: boolean
+  /** As in SealedResult. */
+  readonly version?: number
   /** When Redis stored it, on the clock of `performance.now()`; Infinity while Redis has not. */
   storedAt: number
 }

@@ -28,7 +28,12 @@ export interface RedisScripts {
   release(key: string, run: string): Command<void>
   /** Starts a new lease, also if Redis lost the lock. False: another run has it, or has stored a result. */
   extend(key: string, run: string, refused: string): Command<boolean>
-  /** Stores a result again that Redis may have lost, unless there is another one of no less worth. */
+  /**
+   * Replaces the result of the run `expected`, and keeps its time to live. Returns the time to live in milliseconds; 0 if
+   * there is another result by now, or none.
+   */
+  replace(key: string, expected: string, text: string): Command<number>
+  /** Stores a result again that Redis may have lost, unless there is another one of no less worth and age. */
   restore(key: string, text: string, ttlMs: number): Command<void>
   peek(key: string): Command<string | null>
   expire(key: string, ttlMs: number): Command<void>
@@ -45,15 +50,25 @@ export interface LockTimes {
   readonly stalledMs: number
 }
 
-/** The length of a run's id. A result begins with the id of its run and a sign that says whether it holds tokens. */
+/**
+ * The length of a run's id. A result begins with the id of its run and a sign that says whether it holds tokens. The sign of
+ * a result that replaced another one is followed by its version, the number of replacements so far.
+ */
 export const RUN_LENGTH = 22
+export const VERSION_LENGTH = 6
 export const NO_RUN = '-'.repeat(RUN_LENGTH)
 export const WITH_TOKENS = '+'
 export const WITHOUT_TOKENS = '-'
+/** A result with tokens that replaced another one. */
+export const REPLACEMENT = '*'
 
 const COMMON = `
 local function runOf(text) return text and string.sub(text, 1, ${RUN_LENGTH}) end
-local function hasTokens(text) return string.sub(text, ${RUN_LENGTH + 1}, ${RUN_LENGTH + 1}) == '${WITH_TOKENS}' end
+local function signOf(text) return string.sub(text, ${RUN_LENGTH + 1}, ${RUN_LENGTH + 1}) end
+local function hasTokens(text) return signOf(text) ~= '${WITHOUT_TOKENS}' end
+local function versionOf(text)
+  return signOf(text) == '${REPLACEMENT}' and tonumber(string.sub(text, ${RUN_LENGTH + 2}, ${RUN_LENGTH + 1 + VERSION_LENGTH})) or 0
+end
 local function wakeWaiters(waiters, key)
   for _, channel in ipairs(redis.call('SMEMBERS', waiters)) do redis.call('PUBLISH', channel, key) end
   redis.call('DEL', waiters)
@@ -117,10 +132,21 @@ if result and runOf(result) ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], lock or (ARGV[1] .. '0'), 'PX', ARGV[3])
 return 1`
 
+// KEYS: result. ARGV: run of the result to replace, new result.
+const REPLACE = `
+local kept = redis.call('GET', KEYS[1])
+if not kept then return 0 end
+local leftMs = redis.call('PTTL', KEYS[1])
+if runOf(kept) == runOf(ARGV[2]) then return leftMs end
+if runOf(kept) ~= ARGV[1] or leftMs <= 0 then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', leftMs)
+return leftMs`
+
 // KEYS: result, checkpoint, waiters. ARGV: result, its milliseconds, key.
 const RESTORE = `
 local other = redis.call('GET', KEYS[1])
-if other and (hasTokens(other) or not hasTokens(ARGV[1])) then return end
+local isNewer = other and versionOf(ARGV[1]) > versionOf(other)
+if other and (hasTokens(other) or not hasTokens(ARGV[1])) and not isNewer then return end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('DEL', KEYS[2])
 wakeWaiters(KEYS[3], ARGV[3])`
@@ -134,13 +160,12 @@ export function createRedisScripts(prefix: string, channel: string, { leaseMs, s
   const result = (key: string) => `${prefix}{${key}}:result`
   const checkpoint = (key: string) => `${prefix}{${key}}:checkpoint`
   const waiters = (key: string) => `${prefix}{${key}}:waiters`
-  const [acquire, finish, release, extend, restore] = [ACQUIRE, FINISH, RELEASE, EXTEND, RESTORE].map(script) as [
-    Script,
-    Script,
-    Script,
-    Script,
-    Script
-  ]
+  const acquire = script(ACQUIRE)
+  const finish = script(FINISH)
+  const release = script(RELEASE)
+  const extend = script(EXTEND)
+  const replace = script(REPLACE)
+  const restore = script(RESTORE)
 
   return {
     acquire(key, run, refused) {
@@ -165,6 +190,9 @@ export function createRedisScripts(prefix: string, channel: string, { leaseMs, s
     extend(key, run, refused) {
       const keys = [lock(key), result(key)]
       return async commands => (await extend(commands, keys, [run, refused, leaseMs + stalledMs])) === 1
+    },
+    replace(key, expected, text) {
+      return async commands => Number(await replace(commands, [result(key)], [expected, text]))
     },
     restore(key, text, ttlMs) {
       const keys = [result(key), checkpoint(key), waiters(key)]

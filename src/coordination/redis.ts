@@ -15,7 +15,7 @@ import { createRedisLink, type LinkTiming } from './redis-link.js'
 import { createRedisPublisher, type HeldResult } from './redis-publisher.js'
 import { createRedisRuns, type OwnedLock, type RunTiming } from './redis-runs.js'
 import { createRedisScripts, type LockTimes, NO_RUN } from './redis-scripts.js'
-import { createResultSeal, newRunId, runOf } from './result-seal.js'
+import { createResultSeal, newRunId, runOf, versionOf } from './result-seal.js'
 import { createSingleFlight } from './single-flight.js'
 import { createWakeups } from './wakeups.js'
 
@@ -42,6 +42,8 @@ export interface RedisTiming extends LinkTiming, LockTimes, RunTiming {
 
 // Should the wake-up message get lost, the waiter asks again after this time.
 const LONGEST_SLEEP_MS = 1000
+// Each attempt fails only because another one succeeded meanwhile.
+const MOST_UPDATE_ATTEMPTS = 20
 // A mark without an end was not written by this program; it counts for a day.
 const ENDLESS_MARK_MS = 86_400_000
 
@@ -185,6 +187,22 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
       } catch {
         return held()
       }
+    },
+    async update<T>(key: string, change: (kept: T) => T | undefined) {
+      for (let attempt = 1; attempt <= MOST_UPDATE_ATTEMPTS; attempt++) {
+        const text = await link.send(scripts.peek(key)).catch(() => Promise.reject(new CoordinationError('store', 2)))
+        if (text === null) return undefined
+        const { value } = openResult<T>(key, text)
+        const changed = change(value)
+        if (changed === undefined) return value
+        const held = { value: changed, run: newRunId(), refused: NO_RUN, hasTokens: true, version: versionOf(text) + 1 }
+        const replacement = scripts.replace(key, runOf(text), seal.seal(key, held))
+        const leftMs = await link.send(replacement).catch(() => Promise.reject(new CoordinationError('store', 2)))
+        if (leftMs <= 0) continue
+        local.results.set(key, { ...held, storedAt: performance.now() }, leftMs)
+        return changed
+      }
+      throw new CoordinationError('pending')
     },
     confirm(key, keepMs) {
       if (local.confirm(key, keepMs)) link.send(scripts.expire(key, keepMs)).catch(() => {})

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Sealer } from '../sealing/keyring.js'
 import { StoredDataError } from './redis-errors.js'
-import { RUN_LENGTH, WITH_TOKENS, WITHOUT_TOKENS } from './redis-scripts.js'
+import { REPLACEMENT, RUN_LENGTH, VERSION_LENGTH, WITH_TOKENS, WITHOUT_TOKENS } from './redis-scripts.js'
 
 /** A result on its way to Redis. */
 export interface SealedResult {
   /** The id of the run that made it. */
   readonly run: string
   readonly hasTokens: boolean
+  /** How often the result of this key has been replaced; 0 unless given. Results with tokens alone are replaced. */
+  readonly version?: number
   readonly value: unknown
   /** An intermediate result; the run was not finished when it was stored. */
   readonly isCheckpoint?: boolean
@@ -19,18 +21,22 @@ export interface ResultSeal {
   open<T>(key: string, text: string): { readonly value: T; readonly isCheckpoint: boolean }
 }
 
-// The run's id and the sign for tokens are readable, because the scripts compare them. The seal authenticates them.
+// The run's id, the sign for tokens and the version are readable, because the scripts compare them. The seal authenticates
+// them.
 const HEAD_LENGTH = RUN_LENGTH + 1
+const REPLACEMENT_HEAD_LENGTH = HEAD_LENGTH + VERSION_LENGTH
 
 export function createResultSeal(sealer: Sealer): ResultSeal {
   const contextOf = (key: string, head: string) => `${key} ${head}`
   return {
-    seal(key, { run, hasTokens, value, isCheckpoint = false }) {
-      const head = run + (hasTokens ? WITH_TOKENS : WITHOUT_TOKENS)
+    seal(key, { run, hasTokens, version = 0, value, isCheckpoint = false }) {
+      const sign = hasTokens ? WITH_TOKENS : WITHOUT_TOKENS
+      const head = run + (version === 0 ? sign : REPLACEMENT + String(version).padStart(VERSION_LENGTH, '0'))
       return head + sealer.seal(Buffer.from(JSON.stringify({ value, isCheckpoint })), contextOf(key, head))
     },
     open(key, text) {
-      const plaintext = sealer.open(text.slice(HEAD_LENGTH), contextOf(key, text.slice(0, HEAD_LENGTH)))
+      const headLength = isReplacement(text) ? REPLACEMENT_HEAD_LENGTH : HEAD_LENGTH
+      const plaintext = sealer.open(text.slice(headLength), contextOf(key, text.slice(0, headLength)))
       if (!plaintext) throw new StoredDataError()
       return JSON.parse(plaintext.toString())
     }
@@ -45,4 +51,13 @@ export function runOf(text: string): string {
 /** 132 random bits, as long as the scripts expect an id to be. */
 export function newRunId(): string {
   return randomBytes(RUN_LENGTH).toString('base64url').slice(0, RUN_LENGTH)
+}
+
+/** How often the stored result of a key has been replaced. */
+export function versionOf(text: string): number {
+  return isReplacement(text) ? Number(text.slice(HEAD_LENGTH, REPLACEMENT_HEAD_LENGTH)) : 0
+}
+
+function isReplacement(text: string): boolean {
+  return text[RUN_LENGTH] === REPLACEMENT
 }

@@ -26,7 +26,8 @@ export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people
       given_name: person.givenName,
       family_name: person.familyName,
       preferred_username: person.userName,
-      email: person.email
+      email: person.email,
+      email_verified: true
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa'
-import type { CodeExchanges } from '../auth/code-exchange.js'
+import type { CodeExchanges, Denial } from '../auth/code-exchange.js'
 import { isLoggedOut, markLoggedOut } from '../auth/logout-marks.js'
 import { type Coordination, CoordinationError } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
@@ -61,8 +61,9 @@ export function callback(parts: CallbackParts): Middleware {
       await complete(ctx, opened.transaction, response.code, loginCookie as LoginCookie)
     } catch (error) {
       const reason = error instanceof HttpError ? error.error : (error as Error).name
+      const access = error instanceof AccessDeniedError ? { access: error.denial } : {}
       metrics.callbackEnded(reason)
-      requestLog(ctx).warn({ event: 'login_failed', reason }, 'login failed')
+      requestLog(ctx).warn({ event: 'login_failed', reason, ...access }, 'login failed')
       throw error
     }
   }
@@ -72,6 +73,7 @@ export function callback(parts: CallbackParts): Middleware {
       throw ifBusy(error, transaction)
     })
     if (exchange.kind === 'refused') throw badLogin('The identity provider did not accept this login any more.')
+    if (exchange.kind === 'denied') throw new AccessDeniedError(exchange.reason)
     const live = await liveSession(ctx)
     // Keep the current session unless it is older than the repeated one, whose refresh token may have been spent since.
     const stays =
@@ -123,6 +125,17 @@ export function callback(parts: CallbackParts): Middleware {
     if (isMissing || (iss !== undefined && issuer !== undefined && iss !== issuer)) {
       throw badLogin('This answer did not come from the configured identity provider.')
     }
+  }
+}
+
+/** The account may not sign in here. The response does not say why; the log does. */
+class AccessDeniedError extends HttpError {
+  readonly denial: Denial
+
+  constructor(denial: Denial) {
+    super(403, 'account_not_allowed', 'This account may not sign in to this application.')
+    this.name = 'AccessDeniedError'
+    this.denial = denial
   }
 }
 

@@ -21,11 +21,15 @@ const logs = new WeakMap<Context, Logger>()
 export function requestId(ctx: Context): string {
   let id = ids.get(ctx)
   if (!id) {
-    const sent = ctx.get('X-Request-Id')
-    id = WELL_FORMED_ID.test(sent) ? sent : randomUUID()
+    id = requestIdOf(ctx.get('X-Request-Id'))
     ids.set(ctx, id)
   }
   return id
+}
+
+/** @param sent the value of `X-Request-Id` */
+export function requestIdOf(sent: string | string[] | undefined): string {
+  return typeof sent === 'string' && WELL_FORMED_ID.test(sent) ? sent : randomUUID()
 }
 
 export function createRequestLog(log: Logger): RequestLog {

@@ -14,6 +14,8 @@ export interface Metrics {
   sessionRead(outcome: 'opened' | 'unreadable' | 'expired'): void
   /** A session was written, in this many bytes of cookies. */
   sessionWritten(bytes: number): void
+  /** A gateway was answered. */
+  forwardAuthEnded(status: number): void
   requestEnded(route: string, status: number, seconds: number): void
   /**
    * The head of a proxied answer came, after so many seconds, or will not come. The rule is its number in `proxy.routes`; the outcome
@@ -32,6 +34,7 @@ export const noMetrics: Metrics = {
   providerCalled() {},
   sessionRead() {},
   sessionWritten() {},
+  forwardAuthEnded() {},
   requestEnded() {},
   upstreamAnswered() {},
   proxiedAnswerBroken() {}

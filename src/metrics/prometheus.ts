@@ -33,6 +33,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   )
   const sessions = counter('sessions_read_total', 'Session cookies that came with requests.', ['outcome'])
   const cookieBytes = histogram('session_cookie_bytes', 'Bytes of cookies of a written session.', COOKIE_BYTES)
+  const forwardAuth = counter('forward_auth_total', 'Forward-auth requests by the status of their answer.', ['status'])
   const provider = histogram('provider_call_seconds', 'Calls to the identity provider.', PROVIDER_SECONDS, [
     'endpoint',
     'outcome'
@@ -70,6 +71,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     providerCalled: (endpoint, outcome, seconds) => provider.observe({ endpoint, outcome }, seconds),
     sessionRead: outcome => sessions.inc({ outcome }),
     sessionWritten: bytes => cookieBytes.observe(bytes),
+    forwardAuthEnded: status => forwardAuth.inc({ status }),
     requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds),
     upstreamAnswered: (rule, outcome, seconds) => upstreams.observe({ rule, outcome }, seconds),
     proxiedAnswerBroken: rule => brokenAnswers.inc({ rule })

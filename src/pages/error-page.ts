@@ -89,6 +89,13 @@ const unreachable: Explanation = {
 }
 
 const byError: Readonly<Record<string, Explanation | undefined>> = {
+  account_not_allowed: {
+    title: 'Your account may not sign in here',
+    happened:
+      'Signing in worked, but this application is only for people on its list, and your account is not on it, or its e-mail address has not been verified.',
+    next: 'If you have another account, sign in with that one. Otherwise ask the people who run this application for access.',
+    way: 'sign-in'
+  },
   session_too_large: {
     title: 'Your session does not fit into the browser',
     happened:

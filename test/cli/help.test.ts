@@ -155,6 +155,7 @@ test('every flag of the table reaches its setting', async t => {
     'platform.prompt': 'login',
     'proxy.routes': 'GET /api/hubs/** https://api.example/hubs/**',
     redisUrl: 'redis://localhost',
+    'forwardAuth.port': '9002',
     'metrics.port': '9001'
   }
   const textOf = (key: SettingKey) => {

@@ -200,6 +200,8 @@ test('on a terminal init asks, offers defaults, and asks again when an answer wi
     'me\n',
     'https://a.example/\n',
     'https://a.example/api/auth/callback\n',
+    'example.com\n',
+    'ada@example.com @team.example\n',
     'c1ient\n'
   ]
   const { code, output } = await person(t, cwd, answers)
@@ -213,6 +215,8 @@ test('on a terminal init asks, offers defaults, and asks again when an answer wi
   t.is(config.port, 8080)
   t.is(config.platform.clientId, 'me')
   t.is(config.platform.clientSecret, 'c1ient')
+  t.regex(output, /"example\.com" is neither an address nor a domain with @ in front/)
+  t.deepEqual(config.access.allow, ['ada@example.com', '@team.example'])
 })
 
 test('a client secret that is typed is not shown', async t => {
@@ -226,7 +230,7 @@ test('a client secret that is typed is not shown', async t => {
 test('init asks nothing that a flag has answered', async t => {
   const cwd = await tempFolder(t, { '.env': '' })
   const args = ['--mode', 'single', '--client-id', 'me', '--callback-url', 'https://a.example/api/auth/callback']
-  const { output } = await person(t, cwd, ['\n'], args)
+  const { output } = await person(t, cwd, ['\n', '\n'], args)
   t.regex(output, /Port \[8080\]/)
   t.notRegex(output, /Mode|Client id|Callback URL/)
 })

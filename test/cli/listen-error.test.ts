@@ -17,6 +17,10 @@ const faults: readonly (readonly [object, string])[] = [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1', listener: 'metrics' },
     '192.0.2.1 is not an address of this machine; choose another with PLATFORM_AUTH_METRICS_HOST, or leave it out.'
   ],
+  [
+    { code: 'EADDRINUSE', port: 4181, listener: 'forwardAuth' },
+    'Port 4181 is in use by another program; stop that program, or choose another port with --forward-auth-port.'
+  ],
   [{ code: 'ENOTFOUND' }, 'The host to listen on cannot be resolved; choose another with --host, or leave it out.'],
   [{ code: 'ENOMEM' }, 'The server could not start: out of luck']
 ]

@@ -99,6 +99,7 @@ test('the defaults are those of the contract', async t => {
     },
     refresh: { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60 },
     profile: { keepSeconds: 0 },
+    access: { allow: undefined },
     logout: 'revoke',
     proxy: {
       routes: [],
@@ -112,6 +113,7 @@ test('the defaults are those of the contract', async t => {
     redisAway: 'wait',
     log: { level: 'info', pretty: undefined, requests: false },
     trustProxy: false,
+    forwardAuth: { port: undefined, host: '127.0.0.1' },
     metrics: { port: undefined, host: '127.0.0.1' },
     shutdown: { delaySeconds: 0, graceSeconds: 25 }
   })

@@ -165,6 +165,41 @@ export function coordinationContract(
     t.deepEqual(seen, [{ n: 1 }, undefined])
   })
 
+  promises('a kept result can be replaced in every replica', async (t, { replicas }) => {
+    await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
+    t.deepEqual(await at(replicas, 1).update<{ n: number }>('key', ({ n }) => ({ n: n + 1 })), { n: 2 })
+    for (const replica of replicas) {
+      t.deepEqual(await replica.peek('key'), { n: 2 })
+      t.deepEqual(await replica.once('key', countedWork({ n: 9 }, longMs).run), { value: { n: 2 }, how: 'kept' })
+    }
+  })
+
+  promises('a replacement that is declined changes nothing, and returns what is kept', async (t, { replicas }) => {
+    await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
+    t.deepEqual(await at(replicas, 1).update('key', () => undefined), { n: 1 })
+    t.deepEqual(await replicas[0].peek('key'), { n: 1 })
+  })
+
+  promises('a result that is not there cannot be replaced', async (t, { replicas }) => {
+    t.is(await replicas[0].update('key', () => ({ n: 1 })), undefined)
+    t.is(await at(replicas, 1).peek('key'), undefined)
+  })
+
+  promises('many replacements at once all happen, one after the other', async (t, { replicas }) => {
+    await replicas[0].once('key', countedWork({ n: 0 }, longMs).run)
+    const increment = ({ n }: { n: number }) => ({ n: n + 1 })
+    await Promise.all(Array.from({ length: 8 }, (_, index) => at(replicas, index).update('key', increment)))
+    t.deepEqual(await replicas[0].peek('key'), { n: 8 })
+  })
+
+  promises('a replacement lives as long as the result before it would have', async (t, { replicas, pass }) => {
+    await replicas[0].once('key', countedWork({ n: 1 }, 4 * shortMs).run)
+    await pass(2 * shortMs)
+    await at(replicas, 1).update<{ n: number }>('key', () => ({ n: 2 }))
+    await pass(2 * shortMs + 50)
+    for (const replica of replicas) t.is(await replica.peek('key'), undefined)
+  })
+
   promises('a result lives for its time until it is confirmed, and for the given time afterwards', async (t, store) => {
     const { replicas, pass } = store
     for (const replica of replicas) await replica.isMarked('warm')

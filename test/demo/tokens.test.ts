@@ -245,7 +245,8 @@ test('user info says who it is, for any scopes', async t => {
     given_name: 'Ada',
     family_name: 'Lovelace',
     preferred_username: 'ada.lovelace',
-    email: 'ada.lovelace@example.com'
+    email: 'ada.lovelace@example.com',
+    email_verified: true
   })
   t.is(demo.calls.userInfo, 1)
 })

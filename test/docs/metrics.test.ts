@@ -20,6 +20,7 @@ async function scraped(): Promise<Metric[]> {
     providerCalled: ['token', '200', 0.1],
     sessionRead: ['opened'],
     sessionWritten: [2000],
+    forwardAuthEnded: [200],
     requestEnded: ['token', 200, 0.01],
     upstreamAnswered: [1, '200', 0.1],
     proxiedAnswerBroken: [1]

@@ -27,10 +27,24 @@ export async function startNginx(
   ports: readonly number[],
   change: (configuration: string) => string = configuration => configuration
 ): Promise<Nginx> {
+  const addresses = ports.map((port, index) => [`server-${index + 1}:8080`, port] as const)
+  return runNginx(t, 'deploy/proxy/nginx.conf', Object.fromEntries(addresses), change)
+}
+
+/**
+ * @param file a shipped configuration
+ * @param addresses the port of this machine that takes the place of each address in it
+ */
+export async function runNginx(
+  t: Pick<ExecutionContext, 'teardown'>,
+  file: string,
+  addresses: Readonly<Record<string, number>>,
+  change: (configuration: string) => string = configuration => configuration
+): Promise<Nginx> {
   const port = await freePort()
-  const shipped = ports.reduce(
-    (text, replica, index) => text.replace(`server-${index + 1}:8080`, `127.0.0.1:${replica}`),
-    readText('deploy/proxy/nginx.conf').replace('listen 8080;', `listen 127.0.0.1:${port};`)
+  const shipped = Object.entries(addresses).reduce(
+    (text, [address, port]) => text.replace(address, `127.0.0.1:${port}`),
+    readText(file).replace('listen 8080;', `listen 127.0.0.1:${port};`)
   )
   const folder = await tempFolder(t)
   const accessLog = `${folder}/access.log`

@@ -1,6 +1,7 @@
 /** Tries the settings on what they speak of. Each kind of finding is a file of its own beside this one. */
 import type { Environment } from '../../config/environment.js'
 import type { LoadedConfig } from '../../config/load.js'
+import { access } from './access.js'
 import { callback } from './callback.js'
 import { client } from './client.js'
 import { clock } from './clock.js'
@@ -32,6 +33,7 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
     callback(config),
     scopes(config, provider.mode),
     openid(loaded, provider.mode),
+    access(config),
     tls(env),
     port(config),
     wwwroot(config),

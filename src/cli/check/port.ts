@@ -12,16 +12,18 @@ const BODY_LIMIT = 1000
 
 /** Checks that the ports of the server are free, by listening on each for a moment. */
 export async function port(config: Config): Promise<Finding[]> {
-  const { metrics, port, host } = config
+  const { metrics, forwardAuth, port, host } = config
   const found = await tryToListen({ port, host, listener: 'server' })
-  if (metrics.port === undefined) return found
-  const metricsFindings = await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })
-  // If a server is already running, it probably also uses the port for metrics, so a warning is enough.
+  const others: Finding[] = []
+  if (forwardAuth.port !== undefined) {
+    others.push(...(await tryToListen({ port: forwardAuth.port, host: forwardAuth.host, listener: 'forwardAuth' })))
+  }
+  if (metrics.port !== undefined) {
+    others.push(...(await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })))
+  }
+  // If the server is running already, so are its other listeners.
   const isRunning = found.some(({ status }) => status === 'warning')
-  return [
-    ...found,
-    ...metricsFindings.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))
-  ]
+  return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
 }
 
 interface Address {

@@ -54,6 +54,7 @@ export async function askFor(
     await ask('port', 'Port', '8080')
     await ask('platform.clientId', 'Client id (empty: fill it in later)')
     await ask('platform.callbackUrl', 'Callback URL', withDefaults(values as Values)['platform.callbackUrl'])
+    await ask('access.allow', 'Who may sign in, as e-mail addresses and @domains (empty: everyone)')
   }
   if (topics.secrets) await ask('platform.clientSecret', 'Client secret, not shown (empty: fill it in later)')
   return values as Values

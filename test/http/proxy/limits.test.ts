@@ -122,6 +122,7 @@ test('what a proxied request tells the log and the metrics holds no query and no
     providerCalled() {},
     sessionRead() {},
     sessionWritten() {},
+    forwardAuthEnded() {},
     requestEnded: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
     upstreamAnswered: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
     proxiedAnswerBroken() {}

@@ -1,0 +1,56 @@
+/** The entries of `access.allow`: e-mail addresses, and domains that begin with `@`. */
+import { domainToASCII, domainToUnicode } from 'node:url'
+import { quote } from './quote.js'
+import { asText, stringOrStrings, type ValueType } from './types.js'
+
+export interface EmailAddress {
+  /** Empty in the entry for a whole domain. */
+  readonly localPart: string
+  /** In the ASCII form of internationalised domains (RFC 5890 section 2.3.2.1), in lower case. */
+  readonly domain: string
+}
+
+const DOMAIN = /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/
+// White space and control characters.
+const NOT_IN_AN_ADDRESS = /[\s\p{Cc}]/u
+
+/**
+ * Splits an e-mail address, or an entry for a whole domain, and gives it one spelling. The case of ASCII letters does not
+ * count; other letters must already be in the form that their domain is registered in, so that no look-alike is taken for
+ * an ASCII letter. Returns undefined unless the text has exactly one `@`, no white space, no control characters and a
+ * domain.
+ */
+export function parseEmailAddress(text: string): EmailAddress | undefined {
+  const parts = text.split('@')
+  const [localPart, written] = parts
+  if (parts.length !== 2 || localPart === undefined || !written || NOT_IN_AN_ADDRESS.test(text)) return undefined
+  const domain = asciiDomain(lowerCase(written))
+  return domain === undefined ? undefined : { localPart: lowerCase(localPart), domain }
+}
+
+function asciiDomain(written: string): string | undefined {
+  const ascii = domainToASCII(written)
+  // The conversion also repairs and shortens its input, and turns the Kelvin sign (U+212A) into a k.
+  const isUnchanged = ascii === written || domainToUnicode(ascii) === written
+  return isUnchanged && DOMAIN.test(ascii) ? ascii : undefined
+}
+
+// String.prototype.toLowerCase would turn the Kelvin sign (U+212A) into a k.
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]/g, letter => letter.toLowerCase())
+}
+
+export const accessEntries: ValueType<readonly string[]> = {
+  allowed: 'e-mail addresses and domains such as @example.com, separated by spaces',
+  json: { type: ['string', 'array'], items: { type: 'string', pattern: '^[^\\s@]*@[^\\s@]+$' }, minItems: 1 },
+  fromText: asText,
+  schema: v =>
+    v.pipe(
+      stringOrStrings(v),
+      v.nonEmpty(),
+      v.checkItems(
+        entry => parseEmailAddress(entry) !== undefined,
+        ({ input }) => `${quote(String(input))} is neither an address nor a domain with @ in front`
+      )
+    )
+}

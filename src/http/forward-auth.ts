@@ -1,0 +1,125 @@
+/**
+ * Forward-auth: a gateway such as nginx, Caddy or Traefik asks here about each request. The answer holds the internal token,
+ * so this is a listener of its own, which the public port never leads to.
+ */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import type { Refreshes } from '../auth/refresh.js'
+import type { Config } from '../config/settings.js'
+import type { Metrics } from '../metrics/metrics.js'
+import type { Mode } from '../modes/mode.js'
+import type { SessionCookie } from '../session/session-cookie.js'
+import { forgeryReason, isAskedByBrowser } from './forward-auth-csrf.js'
+import { requestIdOf } from './request.js'
+
+export interface ForwardAuthParts {
+  readonly config: Pick<Config, 'platform' | 'log'>
+  readonly mode: Pick<Mode, 'tokens'>
+  readonly refreshes: Pick<Refreshes, 'current'>
+  readonly sessionCookie: Pick<SessionCookie, 'open'>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly metrics: Pick<Metrics, 'forwardAuthEnded'>
+  readonly log: Logger
+}
+
+export interface ForwardAuthListener {
+  readonly port: number
+  /** Accepts no new connections and waits for the requests under way, at most `graceMs` milliseconds. */
+  close(graceMs: number): Promise<void>
+}
+
+interface Answer {
+  readonly status: 200 | 401 | 403 | 500 | 503
+  readonly accessToken?: string
+  readonly retryAfterSeconds?: number
+  /** For the log. */
+  readonly reason?: string
+}
+
+// Gateways add headers of their own to those of the browser.
+const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }
+
+/** Rejects with the error of `listen`, marked with `listener: 'forwardAuth'`. */
+export async function listenForGateways(
+  parts: ForwardAuthParts,
+  { port, host }: { readonly port: number; readonly host: string }
+): Promise<ForwardAuthListener> {
+  const answer = forwardAuth(parts)
+  const server = http.createServer(LIMITS, answer)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', error => reject(Object.assign(error, { listener: 'forwardAuth' })))
+    server.listen({ port, host, backlog: 2048 }, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: graceMs =>
+      new Promise(resolve => {
+        const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+        server.close(() => {
+          clearTimeout(cut)
+          resolve()
+        })
+        server.closeIdleConnections()
+      })
+  }
+}
+
+/**
+ * Answers any request, whatever its path and method, with an empty body: 200 and `Authorization: Bearer <internal token>`;
+ * 401 without a session; 403 for a request that another site caused; 503 with `Retry-After` if the session cannot be
+ * refreshed now. `Authorization` is set in every answer, so that a gateway always replaces the one that a client sent. No
+ * answer sets a cookie, because gateways lose some of them.
+ */
+function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
+  const { config, mode, refreshes, sessionCookie, now, metrics, log } = parts
+  const ownOrigin = new URL(config.platform.callbackUrl).origin
+
+  async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Answer> {
+    if (isAskedByBrowser(request)) return { status: 403, reason: 'open_location' }
+    const { method = '', headers } = request
+    const reason = forgeryReason({ method, headers }, ownOrigin)
+    if (reason !== undefined) return { status: 403, reason }
+    const record = sessionCookie.open(headers.cookie ?? '')
+    if (!record?.fields.refresh_token) return { status: 401 }
+    const current = await refreshes.current(record, requestLog, { reachesBrowser: false })
+    if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
+    if (current.kind !== 'live') return { status: 401 }
+    return { status: 200, accessToken: mode.tokens(current.record.fields, now()).internal.access_token }
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const started = performance.now()
+    const requestId = requestIdOf(request.headers['x-request-id'])
+    const requestLog = () => log.child({ request_id: requestId })
+    const answer = await decide(request, requestLog).catch((err: unknown): Answer => {
+      requestLog().error({ event: 'request_failed', status: 500, error: 'server_error', err }, 'request failed')
+      return { status: 500 }
+    })
+    const { status, accessToken, retryAfterSeconds, reason } = answer
+    metrics.forwardAuthEnded(status)
+    if (reason === 'open_location') {
+      const message = 'the gateway lets browsers ask for its forward-auth address; make that location internal'
+      requestLog().error({ event: 'forward_auth_open' }, message)
+    }
+    if (config.log.requests) {
+      const duration_ms = Math.round(performance.now() - started)
+      requestLog().info({ event: 'forward_auth', status, ...(reason && { reason }), duration_ms }, 'forward-auth')
+    }
+    response.writeHead(status, {
+      'Content-Length': 0,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      Authorization: accessToken === undefined ? '' : `Bearer ${accessToken}`,
+      ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
+    })
+    response.end()
+    // A gateway that sends the body of the request has to be able to finish it.
+    request.resume()
+  }
+
+  return function forwardAuth(request, response) {
+    void respond(request, response)
+  }
+}

@@ -1,0 +1,75 @@
+import test, { type ExecutionContext } from 'ava'
+import { resolveSettings } from '#src/config/resolve.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const VARIABLE = 'PLATFORM_AUTH_ACCESS_ALLOW'
+const settingsFile = 'platform-auth-server.config.yaml'
+
+async function resolveIn(t: ExecutionContext, files: Record<string, string>, env: Record<string, string>) {
+  const { values, problems } = await resolveSettings({ cwd: await tempFolder(t, files), env })
+  const about = problems.filter(({ key }) => key === 'access.allow' || key.startsWith('PLATFORM_AUTH_ACCESS'))
+  return { allow: values['access.allow'], problems: about }
+}
+
+test('without access.allow everyone may sign in', async t => {
+  t.deepEqual(await resolveIn(t, {}, {}), { allow: undefined, problems: [] })
+})
+
+test('entries of access.allow are separated by white space, or are a list in a file', async t => {
+  const expected = { allow: ['ada@example.com', '@bücher.example'], problems: [] }
+  t.deepEqual(await resolveIn(t, {}, { [VARIABLE]: '  ada@example.com\n\t@bücher.example ' }), expected)
+  const list = { [settingsFile]: 'access:\n  allow: [ada@example.com, "@bücher.example"]\n' }
+  t.deepEqual(await resolveIn(t, list, {}), expected)
+})
+
+for (const entry of [
+  'example.com',
+  '@',
+  'a@b@c',
+  '@*.example.com',
+  'a@b,c@d',
+  '@example.com.',
+  '@BÜCHER.example',
+  '*'
+]) {
+  test(`access.allow refuses the entry ${entry}`, async t => {
+    const { problems, allow } = await resolveIn(t, {}, { [VARIABLE]: `ada@example.com ${entry}` })
+    t.is(allow, undefined)
+    t.is(problems.length, 1)
+    t.true(problems[0]?.message.includes(`"${entry}" is neither an address nor a domain`), problems[0]?.message)
+  })
+}
+
+const empty: readonly (readonly [what: string, files: Record<string, string>, env: Record<string, string>])[] = [
+  ['an empty variable', {}, { [VARIABLE]: '' }],
+  ['a variable of spaces', {}, { [VARIABLE]: '  ' }],
+  ['an empty variable in .env', { '.env': `${VARIABLE}=\n` }, {}],
+  ['an empty variable beside a file', { [settingsFile]: 'access:\n  allow: "@a.example"\n' }, { [VARIABLE]: '' }],
+  ['an empty text in a file', { [settingsFile]: 'access:\n  allow: ""\n' }, {}],
+  ['an empty list in a file', { [settingsFile]: 'access:\n  allow: []\n' }, {}],
+  ['nothing behind the key in a file', { [settingsFile]: 'access:\n  allow:\n' }, {}],
+  ['nothing behind the group in a file', { [settingsFile]: 'access:\n' }, {}]
+]
+for (const [what, files, env] of empty) {
+  test(`access.allow does not let everybody in because of ${what}`, async t => {
+    const { problems } = await resolveIn(t, files, env)
+    t.is(problems.length, 1)
+    t.is(problems[0]?.key, 'access.allow')
+  })
+}
+
+test('a program that gives an undefined access.allow is told, and null is everyone', async t => {
+  const cwd = await tempFolder(t)
+  const given = await resolveSettings({ cwd, env: {}, overrides: { access: { allow: undefined } } })
+  t.true(given.problems.some(({ key }) => key === 'access.allow'))
+  const everyone = await resolveSettings({ cwd, env: {}, overrides: { access: { allow: null } } })
+  t.false(everyone.problems.some(({ key }) => key === 'access.allow'))
+})
+
+for (const name of ['PLATFORM_AUTH_ACCESS_ALLOWED', 'PLATFORM_AUTH_ACCESS', 'PLATFORM_AUTH_ACCESSALLOW']) {
+  test(`the unknown variable ${name} is an error`, async t => {
+    const { problems } = await resolveIn(t, {}, { [name]: '@example.com' })
+    t.is(problems.length, 1)
+    t.regex(problems[0]?.message ?? '', /is no setting of this server; did you mean PLATFORM_AUTH_ACCESS_ALLOW\?/)
+  })
+}

@@ -1,0 +1,68 @@
+// Forward-auth over replicas that share a Redis: the browser keeps its first cookie all day.
+import { createClock } from '../helpers/clock.js'
+import { defaultCallbackUrl } from '../helpers/config.js'
+import { askAbout } from '../helpers/gateway.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { signIn, startTestServer } from '../helpers/server.js'
+import { startReplica } from './replicas.js'
+
+for (const mode of ['single', 'dual'] as const) {
+  testWithRedis(`${mode}: 24 refreshes by two replicas and a restart lose nobody, and keep one result`, async t => {
+    const redis = await startRedis(t)
+    const clock = createClock()
+    const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+    const start = async () => {
+      const coordination = await startReplica(t, redis.url, { now: clock.now })
+      return startTestServer(t, { mode, idp, clock, overrides: { forwardAuth: { port: 0 } }, parts: { coordination } })
+    }
+    let [one, two] = [await start(), await start()]
+    await signIn(one.browser)
+    const { browser } = one
+    const before = idp.tokenRequests.length
+    for (let hour = 1; hour <= 24; hour++) {
+      clock.advance(3_599_500)
+      if (hour === 12) {
+        await one.server.close()
+        one = await start()
+      }
+      const ports = [one.server.forwardAuthPort, two.server.forwardAuthPort] as number[]
+      if (hour % 2 === 0) ports.reverse()
+      const asked = [...ports, ...ports].map(port => askAbout(port, browser))
+      const answers = await Promise.all(asked)
+      t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+      t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
+    }
+    t.is(idp.tokenRequests.length - before, 24 * (mode === 'dual' ? 2 : 1))
+    t.deepEqual(idp.reuses, [])
+
+    // The results between the first and the last one are about to expire.
+    const keys = (await redis.admin.keys('*refresh:*:result')).toSorted()
+    const lifetimes = await Promise.all(keys.map(key => redis.admin.pttl(key)))
+    t.is(lifetimes.filter(ms => ms > 60_000).length, 1)
+
+    two.connect(browser)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length - before, 24 * (mode === 'dual' ? 2 : 1), 'the browser is given the kept session')
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    const afterwards = await Promise.all(keys.map(key => redis.admin.pttl(key)))
+    t.is(afterwards.filter(ms => ms > 60_000).length, 0, 'the browser has its new cookie')
+  })
+}
+
+testWithRedis('a result that is told again after Redis was emptied does not replace a newer one', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = [await startReplica(t, redis.url), await startReplica(t, redis.url)]
+  await one.once('refresh:key', async () => ({ value: { n: 1 }, keepMs: 60_000, hasTokens: true }))
+  await two.update('refresh:key', () => ({ n: 2 }))
+  t.deepEqual(await one.peek('refresh:key'), { n: 2 })
+  await redis.admin.flushall()
+  await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  // Each replica writes what it holds as soon as it is connected again; which of them is first does not matter.
+  for (const replica of [one, two]) {
+    while (JSON.stringify(await replica.peek('refresh:key')) !== '{"n":2}') {
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+  }
+  t.deepEqual(await one.peek('refresh:key'), { n: 2 })
+})

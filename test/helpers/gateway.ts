@@ -1,0 +1,44 @@
+// A gateway's question to the forward-auth listener, sent as a gateway sends it.
+
+import type { IncomingHttpHeaders } from 'node:http'
+import { request } from 'node:http'
+import { sessionHeader } from '../http/support.js'
+import type { Browser } from './browser.js'
+
+export interface GatewayAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly authorization: string | undefined
+  readonly body: string
+}
+
+export interface Question {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string | string[]>>
+}
+
+export function askForwardAuth(port: number, { method = 'GET', path = '/', headers = {} }: Question = {}) {
+  return new Promise<GatewayAnswer>((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, response => {
+      const chunks: Buffer[] = []
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          authorization: response.headers.authorization,
+          body: Buffer.concat(chunks).toString()
+        })
+      )
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
+
+/** The question of a gateway about a request of `browser`. The answer's cookies never reach the browser. */
+export function askAbout(port: number, browser: Browser, headers: Record<string, string> = {}): Promise<GatewayAnswer> {
+  return askForwardAuth(port, { headers: { cookie: sessionHeader(browser), ...headers } })
+}

@@ -1,0 +1,103 @@
+// `access.allow` in a whole server: what the person sees, what the operator sees, and what becomes of the grant.
+import test, { type ExecutionContext } from 'ava'
+import type { Browser } from '../helpers/browser.js'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+import { eventually, modes, sessionCookies, sessionHeader } from './support.js'
+
+const address = 'ada@example.com'
+
+async function startGuarded(t: ExecutionContext, mode: 'single' | 'dual' = 'single') {
+  const server = await startTestServer(t, { mode, overrides: { access: { allow: [address, '@team.example'] } } })
+  server.idp.settings.profile = { ...server.idp.settings.profile, email: address, email_verified: true }
+  return server
+}
+
+async function tryToSignIn(browser: Browser) {
+  return openCallback(browser, await startLogin(browser))
+}
+
+/** Every refresh token that was issued is revoked in the end. */
+async function assertRevoked(t: ExecutionContext, { idp }: Pick<TestServer, 'idp'>) {
+  await eventually('the grant is revoked', () => idp.revoked.length > 0)
+  t.is(idp.requestsTo('revoke').length, 1)
+}
+
+for (const mode of modes) {
+  test(`${mode}: somebody on the access list signs in`, async t => {
+    const { browser, idp } = await startGuarded(t, mode)
+    await signIn(browser)
+    t.is((await browser.get('/api/auth/profile')).statusCode, 200)
+    t.is(idp.requestsTo('revoke').length, 0)
+  })
+
+  for (const [what, profile, access] of [
+    ['is not listed', { email: 'mallory@evil.example', email_verified: true }, 'not_listed'],
+    ['has an address that is not verified', { email: address }, 'not_verified'],
+    ['has no address', { email: undefined }, 'no_email']
+  ] as const) {
+    test(`${mode}: an account that ${what} gets a page, no session, and its grant is revoked`, async t => {
+      const server = await startGuarded(t, mode)
+      const { browser, idp, logs } = server
+      idp.settings.profile = { sub: 'user-2', name: 'Mallory', ...profile }
+      const response = await tryToSignIn(browser)
+      t.is(response.statusCode, 403)
+      t.regex(response.text(), /Your account may not sign in here/)
+      t.deepEqual(sessionCookies(browser), [])
+      await assertRevoked(t, server)
+      const lines = logs.entries.filter(({ event }) => event === 'login_failed')
+      t.is(lines.length, 1)
+      t.like(lines[0], { reason: 'account_not_allowed', access })
+      t.false(JSON.stringify(logs.entries).includes('mallory'))
+      t.false(JSON.stringify(logs.entries).includes(address))
+    })
+  }
+}
+
+test('a refused callback that is repeated gives the same page and asks the provider nothing', async t => {
+  const { browser, idp } = await startGuarded(t)
+  idp.settings.profile = { email: 'mallory@evil.example', email_verified: true }
+  const back = await startLogin(browser)
+  t.is((await openCallback(browser, back)).statusCode, 403)
+  const asked = idp.tokenRequests.length
+  t.is((await openCallback(browser, back)).statusCode, 403)
+  t.is(idp.tokenRequests.length, asked)
+  t.is(idp.requestsTo('userinfo').length, 1)
+})
+
+test('a session that was there stays when another account is refused', async t => {
+  const { browser, idp } = await startGuarded(t)
+  await signIn(browser)
+  const before = sessionHeader(browser)
+  idp.settings.profile = { email: 'mallory@evil.example', email_verified: true }
+  t.is((await tryToSignIn(browser)).statusCode, 403)
+  t.is(sessionHeader(browser), before)
+  t.is((await browser.get('/api/auth/profile')).statusCode, 200)
+})
+
+for (const [what, fault, status, retryAfter] of [
+  ['answers 429', faults.answer({ status: 429, headers: { 'Retry-After': '7' }, body: {} }), 503, '7'],
+  ['answers 503', faults.answer({ status: 503, body: {} }), 503, '5'],
+  ['answers 500', faults.answer({ status: 500, body: {} }), 502, undefined],
+  ['answers HTML', faults.html(), 502, undefined],
+  ['refuses the token', faults.answer({ status: 401, body: { error: 'invalid_token' } }), 502, undefined],
+  ['breaks the connection', faults.reset(), 504, undefined]
+] as const) {
+  test(`user info that ${what} gives no session, and the grant is revoked`, async t => {
+    const server = await startGuarded(t)
+    const { browser, idp } = server
+    idp.fail('userinfo', fault)
+    idp.fail('userinfo', fault)
+    const response = await tryToSignIn(browser)
+    t.is(response.statusCode, status)
+    t.is(response.headers['retry-after'], retryAfter)
+    t.deepEqual(sessionCookies(browser), [])
+    await assertRevoked(t, server)
+  })
+}
+
+test('without access.allow user info is not asked at sign-in', async t => {
+  const { browser, idp } = await startTestServer(t)
+  await signIn(browser)
+  t.is(idp.requestsTo('userinfo').length, 0)
+})

@@ -1,0 +1,217 @@
+// Forward-auth in a whole server: gateways ask, and no Set-Cookie ever reaches the browser.
+import test, { type ExecutionContext } from 'ava'
+import { askAbout, askForwardAuth } from '../helpers/gateway.js'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
+import { modes, openedFields, sessionCookies, sessionHeader } from './support.js'
+
+async function startGuarded(t: ExecutionContext, options: TestServerOptions = {}) {
+  const { overrides = {} } = options
+  const started = await startTestServer(t, { ...options, overrides: { forwardAuth: { port: 0 }, ...overrides } })
+  const port = started.server.forwardAuthPort as number
+  return { ...started, port }
+}
+
+for (const mode of modes) {
+  const field = mode === 'dual' ? 'internal_token' : 'token'
+  const calls = mode === 'dual' ? 2 : 1
+
+  test(`${mode}: forward-auth answers with the internal token and nothing else`, async t => {
+    const server = await startGuarded(t, { mode })
+    const { browser, port } = server
+    await signIn(browser)
+    for (const [method, path] of [
+      ['GET', '/'],
+      ['POST', '/any/path?with=query'],
+      ['PROPFIND', '/api/auth/logout']
+    ] as const) {
+      const headers = { cookie: sessionHeader(browser), 'sec-fetch-site': 'same-origin' }
+      const answer = await askForwardAuth(port, { method, path, headers })
+      t.is(answer.status, 200)
+      t.is(answer.body, '')
+      t.is(answer.authorization, `Bearer ${openedFields(browser, server)[field]}`)
+      t.is(answer.headers['cache-control'], 'no-store')
+      t.is(answer.headers['set-cookie'], undefined)
+    }
+  })
+
+  for (const [cookies, accessTokenLength] of [
+    [1, 300],
+    [2, 4500]
+  ] as const) {
+    test(`${mode}, ${cookies} cookies: 24 refreshes that no browser hears of lose nobody`, async t => {
+      const { browser, port, idp, clock } = await startGuarded(t, { mode })
+      idp.settings.accessTokenLength = mode === 'dual' ? accessTokenLength / 2 : accessTokenLength
+      await signIn(browser)
+      t.is(sessionCookies(browser).length, cookies)
+      const old = sessionHeader(browser)
+      const before = idp.tokenRequests.length
+      const tokens = new Set<string | undefined>()
+      for (let hour = 1; hour <= 24; hour++) {
+        // The tokens last for 3,599 seconds, and the cookie for a day.
+        clock.advance(3_599_500)
+        for (const _ of [1, 2]) {
+          const answer = await askAbout(port, browser)
+          t.is(answer.status, 200)
+          t.is(answer.headers['set-cookie'], undefined)
+          tokens.add(answer.authorization)
+        }
+      }
+      t.is(tokens.size, 24)
+      t.is(idp.tokenRequests.length - before, 24 * calls)
+      t.is(sessionHeader(browser), old)
+      const caughtUp = await browser.fetch('/api/auth/profile')
+      t.is(caughtUp.statusCode, 200)
+      t.not(sessionHeader(browser), old)
+      t.is(idp.tokenRequests.length - before, 24 * calls, 'the browser is given the kept session')
+      clock.advanceSeconds(3600)
+      t.is((await askAbout(port, browser)).status, 200)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.deepEqual(idp.reuses, [])
+    })
+  }
+
+  test(`${mode}: fifty questions at once about an expired session refresh it once`, async t => {
+    const { browser, port, idp, clock } = await startGuarded(t, { mode })
+    await signIn(browser)
+    clock.advanceSeconds(3600)
+    const before = idp.tokenRequests.length
+    const answers = await Promise.all(Array.from({ length: 50 }, () => askAbout(port, browser)))
+    t.true(answers.every(({ status }) => status === 200))
+    t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
+    t.is(idp.tokenRequests.length - before, calls)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: pages and gateways that refresh in turn lose nobody`, async t => {
+    const { browser, port, idp, clock } = await startGuarded(t, { mode })
+    await signIn(browser)
+    for (let hour = 1; hour <= 12; hour++) {
+      clock.advanceSeconds(3600)
+      const asked = [askAbout(port, browser), askAbout(port, browser), askAbout(port, browser)]
+      // The answer to a copy is one that never reached the browser.
+      if (hour % 4 === 1) t.is((await browser.clone().fetch('/api/auth/profile')).statusCode, 200)
+      if (hour % 4 === 3) t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      for (const { status } of await Promise.all(asked)) t.is(status, 200)
+    }
+    t.deepEqual(idp.reuses, [])
+  })
+}
+
+test('a session that a browser was sent meanwhile stays reachable, although its answer was late', async t => {
+  const { browser, port, idp, clock } = await startGuarded(t)
+  await signIn(browser)
+  const old = browser.clone()
+  clock.advanceSeconds(3600)
+  t.is((await askAbout(port, browser)).status, 200)
+  // The browser is sent the session that forward-auth made, and does not use it for a long time.
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  for (let hour = 1; hour <= 5; hour++) {
+    clock.advanceSeconds(3600)
+    t.is((await askAbout(port, old)).status, 200)
+  }
+  t.is((await askAbout(port, browser)).status, 200)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('with a margin, forward-auth refreshes a kept session early as well', async t => {
+  const overrides = { forwardAuth: { port: 0 }, refresh: { marginSeconds: 120 } }
+  const { browser, port, clock, idp } = await startGuarded(t, { overrides })
+  await signIn(browser)
+  const tokens = new Set<string | undefined>()
+  for (let time = 1; time <= 3; time++) {
+    clock.advanceSeconds(3500)
+    tokens.add((await askAbout(port, browser)).authorization)
+  }
+  t.is(tokens.size, 3)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('without a session the answer is 401, and what the client sent as Authorization is replaced', async t => {
+  const { browser, port } = await startGuarded(t)
+  for (const cookie of ['', 'platform_session=forged']) {
+    const answer = await askForwardAuth(port, { headers: { cookie, authorization: 'Bearer of-the-client' } })
+    t.is(answer.status, 401)
+    t.is(answer.authorization, '')
+    t.is(answer.body, '')
+    t.is(answer.headers['set-cookie'], undefined)
+  }
+  t.deepEqual(sessionCookies(browser), [])
+})
+
+test('a logout is seen at once, with every cookie that the session ever had', async t => {
+  const { browser, port, clock, idp } = await startGuarded(t)
+  await signIn(browser)
+  const copy = browser.clone()
+  clock.advanceSeconds(3600)
+  t.is((await askAbout(port, copy)).status, 200)
+  await browser.navigate('/api/auth/logout')
+  const answer = await askAbout(port, copy)
+  t.is(answer.status, 401)
+  t.is(answer.authorization, '')
+  t.deepEqual(idp.reuses, [])
+})
+
+test('while the provider cannot refresh the session, the answer is 503 with Retry-After', async t => {
+  const { browser, port, clock, idp } = await startGuarded(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.tooManyRequests(7))
+  const answer = await askAbout(port, browser)
+  t.is(answer.status, 503)
+  t.is(answer.headers['retry-after'], '7')
+  t.is(answer.authorization, '')
+})
+
+test('a session that the provider has ended is 401', async t => {
+  const { browser, port, clock, idp } = await startGuarded(t)
+  await signIn(browser)
+  idp.endAllGrants()
+  clock.advanceSeconds(3600)
+  t.is((await askAbout(port, browser)).status, 401)
+})
+
+test('a request that another site caused is 403, with an empty Authorization', async t => {
+  const { browser, port } = await startGuarded(t)
+  await signIn(browser)
+  const answer = await askAbout(port, browser, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' })
+  t.is(answer.status, 403)
+  t.is(answer.authorization, '')
+})
+
+test('a gateway that lets browsers ask themselves is refused, and the operator is told', async t => {
+  const { browser, port, logs } = await startGuarded(t)
+  await signIn(browser)
+  const headers = { cookie: sessionHeader(browser), 'x-original-uri': '/_forward_auth' }
+  t.is((await askForwardAuth(port, { path: '/_forward_auth', headers })).status, 403)
+  t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
+})
+
+test('the public port answers none of it, whatever the path, method or host', async t => {
+  const server = await startGuarded(t, { mode: 'dual' })
+  const { browser, port } = server
+  await signIn(browser)
+  const secret = openedFields(browser, server).internal_token as string
+  for (const path of ['/', '/_forward_auth', '/oauth2/auth', '/api/auth/forward', '/api/auth']) {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS']) {
+      for (const host of ['localhost:8080', `127.0.0.1:${port}`]) {
+        const headers = { cookie: sessionHeader(browser), host, 'x-forwarded-uri': '/page' }
+        const answer = await askForwardAuth(server.server.port, { method, path, headers })
+        t.is(answer.authorization, undefined)
+        t.false(`${JSON.stringify(answer.headers)}${answer.body}`.includes(secret))
+      }
+    }
+  }
+})
+
+test('without forwardAuth.port nothing listens', async t => {
+  const { server } = await startTestServer(t)
+  t.is(server.forwardAuthPort, undefined)
+})
+
+test('a port of forward-auth that is taken is named, and nothing stays open', async t => {
+  const { port } = await startGuarded(t)
+  const failed = startTestServer(t, { overrides: { forwardAuth: { port } } })
+  t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })
+})

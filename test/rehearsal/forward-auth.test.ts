@@ -1,0 +1,145 @@
+// The shipped nginx configuration of forward-auth, in front of a back end in Python.
+import type { ExecutionContext } from 'ava'
+import { createBrowser } from '../helpers/browser.js'
+import { publicOrigin } from '../helpers/config.js'
+import { askForwardAuth, type Question } from '../helpers/gateway.js'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { testWhere } from '../helpers/requirement.js'
+import { signIn, startTestServer } from '../helpers/server.js'
+import { openedFields, sessionCookies, sessionHeader } from '../http/support.js'
+import { hasPython, startBackEnd } from './back-end.js'
+import { hasNginx, runNginx } from './nginx.js'
+
+const canRun = hasNginx && hasPython
+const missing = 'nginx or python3 is not installed'
+
+interface Seen {
+  readonly method: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: string
+}
+
+async function startSite(t: ExecutionContext, accessTokenLength = 300) {
+  const started = await startTestServer(t, { overrides: { forwardAuth: { port: 0 } } })
+  started.idp.settings.accessTokenLength = accessTokenLength
+  const { server, clock } = started
+  const nginx = await runNginx(t, 'deploy/proxy/nginx-forward-auth.conf', {
+    'server-1:8080': server.port,
+    'server-1:4181': server.forwardAuthPort as number,
+    'back-end:8000': await startBackEnd(t)
+  })
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: nginx.url }, now: clock.now })
+  await signIn(browser)
+  const port = Number(new URL(nginx.url).port)
+  /** A request of the browser with headers that no browser would send. */
+  const send = ({ headers, ...question }: Question) =>
+    askForwardAuth(port, { ...question, headers: { cookie: sessionHeader(browser), ...headers } })
+  return { ...started, nginx, browser, send, token: () => openedFields(browser, started).token }
+}
+
+function authorizationsOf(body: string): string[] {
+  const { headers } = JSON.parse(body) as Seen
+  return headers.filter(([name]) => name.toLowerCase() === 'authorization').map(([, value]) => value)
+}
+
+for (const [cookies, accessTokenLength] of [
+  [1, 300],
+  [2, 4500]
+] as const) {
+  testWhere(canRun, missing, `nginx, ${cookies} cookies: 24 refreshes without a Set-Cookie lose nobody`, async t => {
+    const { browser, clock, idp } = await startSite(t, accessTokenLength)
+    t.is(sessionCookies(browser).length, cookies)
+    const old = sessionHeader(browser)
+    const before = idp.tokenRequests.length
+    for (let hour = 1; hour <= 24; hour++) {
+      clock.advance(3_599_500)
+      for (const status of [200, 204, 301, 404, 500]) {
+        const answer = await browser.fetch(`/app/${status}`)
+        t.is(answer.statusCode, status)
+        t.deepEqual(answer.setCookies, [])
+      }
+    }
+    t.is(idp.tokenRequests.length - before, 24)
+    t.is(sessionHeader(browser), old)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.not(sessionHeader(browser), old)
+    t.deepEqual(idp.reuses, [])
+  })
+}
+
+testWhere(canRun, missing, 'nginx gives the back end the internal token, whatever the client sends', async t => {
+  const { send, token } = await startSite(t)
+  const attempts: readonly Readonly<Record<string, string | string[]>>[] = [
+    {},
+    { authorization: 'Bearer of-the-client' },
+    { AUTHORIZATION: 'Bearer of-the-client' },
+    { _authorization: 'Bearer of-the-client', 'author.ization': 'Bearer of-the-client' },
+    { authorization: 'Bearer of-the-client', connection: 'Authorization' },
+    { 'x-forwarded-authorization': 'Bearer of-the-client' },
+    { 'proxy-authorization': 'Bearer of-the-client' }
+  ]
+  for (const headers of attempts) {
+    const { status, body } = await send({ path: '/app', headers })
+    t.is(status, 200, JSON.stringify(headers))
+    t.deepEqual(authorizationsOf(body), [`Bearer ${token()}`], JSON.stringify(headers))
+    t.false(body.includes('of-the-client') && !('x-forwarded-authorization' in headers), JSON.stringify(headers))
+  }
+  const twice = await send({ path: '/app', headers: { authorization: ['Bearer of-the-client', 'Bearer again'] } })
+  t.is(twice.status, 400)
+})
+
+testWhere(canRun, missing, 'nginx lets nobody ask for the internal token', async t => {
+  const { send, token } = await startSite(t)
+  for (const path of [
+    '/_forward_auth',
+    '/_forward_auth?a=1',
+    '//_forward_auth',
+    '/a/../_forward_auth',
+    '/%5fforward_auth'
+  ]) {
+    const { status, headers } = await send({ path })
+    t.is(status, 404, path)
+    t.false(JSON.stringify(headers).includes(token() as string), path)
+  }
+})
+
+testWhere(canRun, missing, 'without `internal` the server itself refuses, and tells the operator', async t => {
+  const started = await startTestServer(t, { overrides: { forwardAuth: { port: 0 } } })
+  const nginx = await runNginx(
+    t,
+    'deploy/proxy/nginx-forward-auth.conf',
+    { 'server-1:8080': started.server.port, 'server-1:4181': started.server.forwardAuthPort as number },
+    text =>
+      text
+        .replace('internal;', '')
+        .replace('back-end:8000', '127.0.0.1:9')
+        .replace('http://forward_auth/;', 'http://forward_auth;')
+  )
+  await signIn(started.browser)
+  const headers = { cookie: sessionHeader(started.browser) }
+  const answer = await askForwardAuth(Number(new URL(nginx.url).port), { path: '/_forward_auth', headers })
+  t.is(answer.status, 403)
+  t.truthy(started.logs.find(({ event }) => event === 'forward_auth_open'))
+})
+
+testWhere(canRun, missing, 'nginx passes on 401, 403 and 503, and leads people to the login', async t => {
+  const { send, browser, clock, idp, nginx } = await startSite(t)
+  const signedOut = await fetch(`${nginx.url}/app?a=1`, { redirect: 'manual' })
+  t.is(signedOut.status, 401)
+  const navigation = { 'sec-fetch-mode': 'navigate', cookie: '' }
+  const led = await send({ path: '/app', headers: navigation })
+  t.is(led.status, 302)
+  t.regex(led.headers.location ?? '', /\/api\/auth\/login\?return_to=\/app$/)
+  t.is((await send({ method: 'POST', path: '/app' })).status, 403)
+  t.is((await send({ method: 'POST', path: '/app', headers: { origin: publicOrigin } })).status, 200)
+  t.is(
+    (await send({ path: '/app', headers: { 'x-original-method': 'GET', origin: 'https://evil.example' } })).status,
+    403
+  )
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.tooManyRequests(7))
+  const busy = await send({ path: '/app' })
+  t.is(busy.status, 503)
+  t.is(busy.headers['retry-after'], '7')
+  t.true(sessionCookies(browser).length > 0)
+})
