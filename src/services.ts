@@ -1,4 +1,6 @@
 /** The parts of the server, made from the configuration in the order they need each other. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Logger, pino } from 'pino'
 import { createAccessRule } from './auth/access.js'
 import { createCodeExchanges } from './auth/code-exchange.js'
@@ -6,6 +8,7 @@ import { createProfiles } from './auth/profiles.js'
 import { createRefreshes } from './auth/refresh.js'
 import { basePathOf, homeUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
+import { STARTER_PAGE } from './config/wwwroot.js'
 import type { Coordination } from './coordination/coordination.js'
 import { createCoordination } from './coordination/index.js'
 import { AUTH_PATH } from './http/auth-routes.js'
@@ -84,6 +87,8 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     cookies,
     maxAgeSeconds,
     homePath: `${basePath}/`,
+    startPagePath: hasStartPage(config) ? `${basePath}/` : undefined,
+    logsRequests: config.log.requests,
     homeUrl: homeUrlOf(platform.callbackUrl),
     signInPath: `${basePath}${AUTH_PATH}/login`,
     transport,
@@ -101,4 +106,9 @@ export function createServices(config: Config, given: Partial<AppParts> = {}) {
     codeExchanges: createCodeExchanges({ mode, coordination, now, ...refresh, ...(access && { access }) }),
     refreshes: createRefreshes({ mode, idp, coordination, now, metrics, maxAgeSeconds, ...refresh })
   }
+}
+
+/** False if nothing is known to answer at the start page's address, so that error pages do not lead there. */
+function hasStartPage({ wwwroot = STARTER_PAGE, fallback, extend }: Config): boolean {
+  return fallback !== undefined || extend !== undefined || existsSync(join(wwwroot, 'index.html'))
 }

@@ -4,7 +4,7 @@ import { CoordinationError } from '../coordination/coordination.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { errorPage, type LoginLoopDiagnosis, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
 import { SessionTooLargeError } from '../session/session-cookie.js'
-import { type RequestLog, requestId } from './request.js'
+import { isLogged, type RequestLog, requestId } from './request.js'
 import { returnToOf, signInAddress } from './return-path.js'
 
 /** An error response. All its texts are shown to the client, so they hold no internals. */
@@ -62,6 +62,10 @@ export interface ErrorParts {
   readonly homePath: string
   /** Public path of the login route. */
   readonly signInPath: string
+  /** The same path if there is a start page, which the pages then offer. */
+  readonly startPagePath: string | undefined
+  /** True if every request has a log line. */
+  readonly logsRequests: boolean
   /** The absolute address of the start page, derived from the callback URL. */
   readonly homeUrl: string
 }
@@ -70,7 +74,9 @@ export interface ErrorParts {
  * The outermost layer. It alone turns errors into responses and logs them once. It writes the response itself, because
  * Koa's own handler would drop the Set-Cookie of a session that was refreshed before something else failed.
  */
-export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts): Middleware {
+export function errors(parts: ErrorParts): Middleware {
+  const { requestLog, homePath, startPagePath, signInPath, homeUrl, logsRequests } = parts
+
   return async function errors(ctx, next) {
     try {
       await next()
@@ -107,12 +113,23 @@ export function errors({ requestLog, homePath, signInPath, homeUrl }: ErrorParts
       ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
       if (retry) ctx.set('Refresh', refreshHeader(retry))
       ctx.type = 'html'
-      const shared = { requestId: id, signInPath: signInAddress(signInPath, returnToOf(ctx, homePath)) }
+      // An id that no log line has would send people and operators on a search in vain.
+      const quotedId = logsRequests || isLogged(ctx) ? id : undefined
+      const shared = { requestId: quotedId, signInPath: signInAddress(signInPath, returnToOf(ctx, homePath)) }
       const inLogin = ctx.path === callbackPath
       const retryAfterSeconds = retry?.retryAfterSeconds
       ctx.body = diagnosis
         ? loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl })
-        : errorPage({ ...shared, homePath, status, error, description, inLogin, isUnreachable, retryAfterSeconds })
+        : errorPage({
+            ...shared,
+            homePath: startPagePath,
+            status,
+            error,
+            description,
+            inLogin,
+            isUnreachable,
+            retryAfterSeconds
+          })
     } else {
       ctx.body = { error, error_description: description, request_id: id }
     }

@@ -43,3 +43,8 @@ export function createRequestLog(log: Logger): RequestLog {
     return child
   }
 }
+
+/** Whether a log line names this request, so that its id leads an operator somewhere. */
+export function isLogged(ctx: Context): boolean {
+  return logs.has(ctx)
+}

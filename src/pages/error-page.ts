@@ -6,14 +6,16 @@ export interface ErrorDetails {
   /** The code of the JSON body, such as `access_denied`. */
   readonly error: string
   readonly description: string
-  readonly requestId: string
+  /** Undefined if no log line has this id. */
+  readonly requestId: string | undefined
   /** True at the callback, where the same status has another meaning. */
   readonly inLogin: boolean
   /** True if the identity provider accepted no connection; a provider that is slow has the same status. */
   readonly isUnreachable: boolean
   /** The address that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
   readonly signInPath: string
-  readonly homePath: string
+  /** Undefined if there is no start page. */
+  readonly homePath: string | undefined
   /** When given, the response makes the browser try again by itself after so many seconds. */
   readonly retryAfterSeconds?: number | undefined
 }
@@ -23,7 +25,8 @@ export function errorPage(details: ErrorDetails): string {
   const { status, error, description, requestId, signInPath, homePath } = details
   const { title, happened, next, way } = explain(details)
   const signIn = html`<a class="button" href="${signInPath}">Sign in again</a>`
-  const home = (look: string) => html`<a class="${look}" href="${homePath}">Go to the start page</a>`
+  const home = (look: string) =>
+    homePath === undefined ? undefined : html`<a class="${look}" href="${homePath}">Go to the start page</a>`
   return renderPage({
     title,
     body: html`<p>${happened}</p>
@@ -32,7 +35,7 @@ export function errorPage(details: ErrorDetails): string {
 <div class="small">
 <p>If you ask for help, quote this:</p>
 <p>Error <code>${status} ${error}</code>: ${description}</p>
-<p>Request <code>${requestId}</code></p>
+${requestId === undefined ? undefined : html`<p>Request <code>${requestId}</code></p>`}
 </div>`
   })
 }

@@ -14,7 +14,7 @@ export interface LoginLoopDiagnosis {
 export interface LoginLoop extends LoginLoopDiagnosis {
   /** The address at which people should open the application: the origin and base path of the callback URL. */
   readonly applicationUrl: string
-  readonly requestId: string
+  readonly requestId: string | undefined
   readonly signInPath: string
 }
 
@@ -37,7 +37,7 @@ ${reasons.length > 1 ? html`<ol>${explanations.map(item => html`<li>${item}</li>
 <div class="small">
 <p>If you ask for help, quote this:</p>
 <p>Error <code>session_cookie_missing</code></p>
-<p>Request <code>${requestId}</code></p>
+${requestId === undefined ? undefined : html`<p>Request <code>${requestId}</code></p>`}
 </div>`
   })
 }

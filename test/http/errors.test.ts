@@ -4,6 +4,7 @@ import { publicOrigin } from '../helpers/config.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { sendRaw } from '../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 import { guarded, httpsCallbackUrl, openedFields, ownRoute, startWithRoute, withParameters } from './support.js'
 
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
@@ -170,12 +171,31 @@ for (const { what, status, error, cause } of errors) {
     t.is(page.statusCode, status)
     t.is(page.headers['content-type'], 'text/html; charset=utf-8')
     t.regex(page.text(), new RegExp(`<code>${status} ${error}</code>`))
-    t.regex(page.text(), new RegExp(`<code>${page.headers['x-request-id']}</code>`))
+    const id = page.headers['x-request-id']
+    const isLogged = server.logs.find(({ request_id }) => request_id === id) !== undefined
+    t.is(page.text().includes(`<code>${id}</code>`), isLogged, 'an id is quoted if a log line has it')
     t.regex(page.text(), /href="\/(api\/auth\/login)?"/, 'a way forward')
     assertSafe(t, page, 'page')
     assertSealedOff(t, page)
   })
 }
+
+test('with a line for every request each page quotes its id', async t => {
+  const { browser } = await startTestServer(t, { overrides: { log: { requests: true } } })
+  const page = await browser.get('/nothing-here', { headers: asPerson })
+  t.is(page.statusCode, 404)
+  t.true(page.text().includes(`<code>${page.headers['x-request-id']}</code>`))
+})
+
+test('a 404 page offers the start page only if there is one', async t => {
+  const offered = async (files: Record<string, string>) => {
+    const wwwroot = await tempFolder(t, files)
+    const { browser } = await startTestServer(t, { overrides: { wwwroot } })
+    return (await browser.get('/nothing-here', { headers: asPerson })).text().includes('Go to the start page')
+  }
+  t.true(await offered({ 'index.html': '' }))
+  t.false(await offered({ 'other.html': '' }))
+})
 
 /** Nothing is loaded, nothing runs, nobody frames it, and the address, with its code and state, is told to nobody. */
 function assertSealedOff(t: ExecutionContext, { headers, text }: BrowserResponse) {
