@@ -3,6 +3,8 @@ import { copyText } from './copy.js'
 
 for (const pre of document.querySelectorAll('pre')) {
   const { name } = pre.dataset
+  // Code that is wider than the page scrolls, which must be possible by keyboard as well.
+  Object.assign(pre, { tabIndex: 0, role: 'region', ariaLabel: name })
   const note = element('span', { role: 'status' })
   const button = element('button', { type: 'button', className: 'button second', ariaLabel: `Copy ${name}` }, 'Copy')
   button.addEventListener('click', async () => {

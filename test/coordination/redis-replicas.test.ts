@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { CoordinationError, type Run } from '#src/coordination/coordination.js'
+import { createRedisScripts, NO_RUN } from '#src/coordination/redis-scripts.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startReplica, startReplicas } from './replicas.js'
 import { commandsProcessed, controlledWork, KEEP_MS, never, someoneWaits, until } from './work.js'
@@ -432,6 +433,19 @@ testWithRedis('a checkpoint beats the later failure of the owner that saved it',
   work.finish('refused')
   t.is((await first).value, 'half')
   t.is((await other.once<unknown>('key', never)).value, 'half')
+})
+
+testWithRedis('a late extension does not take a lock whose work another replica has finished', async t => {
+  const { admin } = await startRedis(t)
+  const scripts = createRedisScripts('', 'channel', { leaseMs: 60_000, stalledMs: 60_000 })
+  const [stalled, other] = ['s'.repeat(22), 'o'.repeat(22)] as const
+  await scripts.acquire('key', stalled, NO_RUN)(admin)
+  await admin.del(...(await admin.keys('*:lock')))
+  t.deepEqual(await scripts.acquire('key', other, NO_RUN)(admin), { kind: 'mine', stalledOwnerMs: 0 })
+  t.false(await scripts.extend('key', stalled, NO_RUN)(admin), 'while the other replica has the lock')
+  await scripts.finish('key', other, NO_RUN, `${other}+tokens`, KEEP_MS)(admin)
+  t.false(await scripts.extend('key', stalled, NO_RUN)(admin), 'after the other replica has finished')
+  t.deepEqual(await admin.keys('*:lock'), [])
 })
 
 async function published(admin: Redis): Promise<number> {

@@ -379,3 +379,33 @@ test('the names the browser sent are told whether they can be read or not', t =>
   t.deepEqual(sentNames(''), [])
   t.deepEqual(sentNames(`${NAME}=garbage; ${NAME}.2=; ${NAME}_login=x; ${NAME}.4=y`), [NAME, `${NAME}.2`])
 })
+
+test('at most 1,000 opened cookies are remembered, and the oldest is evicted', t => {
+  const sealer = createKeyring([SECRET]).sealer(PURPOSE)
+  let opened = 0
+  const counting = {
+    ...sealer,
+    open(sealed: string, context: string) {
+      opened++
+      return sealer.open(sealed, context)
+    }
+  }
+  const cookie = createSessionCookie({
+    sealer: counting,
+    name: NAME,
+    maxAgeSeconds: 86_400,
+    absoluteMaxAgeSeconds: undefined,
+    now: Date.now
+  })
+  const headers = Array.from(
+    { length: 1001 },
+    (_, n) => `${NAME}=${cookie.seal(recordOf({ refresh_token: `r${n}` }))[0]}`
+  )
+  // A cookie is remembered when it comes a second time.
+  for (const header of headers) for (const _time of [1, 2]) cookie.open(header)
+  const before = opened
+  cookie.open(headers.at(-1) ?? '')
+  t.is(opened, before, 'the newest is remembered')
+  cookie.open(headers[0] ?? '')
+  t.is(opened, before + 1, 'the oldest was evicted')
+})

@@ -1,0 +1,26 @@
+import test from 'ava'
+import { UpstreamError } from '#src/idp/errors.js'
+import { measured } from '#src/idp/measured-transport.js'
+import type { Transport, TransportResponse } from '#src/idp/transport.js'
+
+const request = { endpoint: 'token', url: 'https://idp.example/token' } as const
+
+async function outcomeOf(call: Transport['call']): Promise<readonly unknown[]> {
+  const counted: unknown[][] = []
+  const transport = measured({ call, close() {} }, { providerCalled: (...call) => counted.push(call) })
+  await transport.call(request).catch(() => {})
+  return counted.map(([endpoint, outcome, seconds]) => [endpoint, outcome, typeof seconds])
+}
+
+for (const problem of ['timeout', 'unreachable', 'busy', 'unusable'] as const) {
+  test(`a call that ends with "${problem}" is counted as that`, async t => {
+    const failing = () => Promise.reject(new UpstreamError('token', problem, 'a test'))
+    t.deepEqual(await outcomeOf(failing), [['token', problem, 'number']])
+  })
+}
+
+test('a response is counted by its status, and any other fault as an error', async t => {
+  const answering = async () => ({ status: 429 }) as TransportResponse
+  t.deepEqual(await outcomeOf(answering), [['token', '429', 'number']])
+  t.deepEqual(await outcomeOf(() => Promise.reject(new TypeError('odd'))), [['token', 'error', 'number']])
+})
