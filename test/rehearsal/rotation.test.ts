@@ -61,10 +61,9 @@ async function assertNobodyNoticed(t: ExecutionContext, { crowd, idp, replicas }
   t.is(crowd.loggedOut, 0)
   t.deepEqual(idp.reuses, [])
   for (const replica of replicas) {
-    t.deepEqual(
-      replica.lines.filter(({ level }) => Number(level) >= 40),
-      []
-    )
+    // The start warns that the callback URL leads to another port, because the replicas stand behind nginx.
+    const warnings = replica.lines.filter(({ level, event }) => Number(level) >= 40 && event !== 'setting_warning')
+    t.deepEqual(warnings, [])
   }
   t.log(`${crowd.requests} requests, errors ${crowd.errors.length}, people logged out ${crowd.loggedOut}`)
 }
