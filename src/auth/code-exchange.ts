@@ -84,7 +84,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     const pausedMs = coordination.pausedMs({ isUrgent: true })
     if (pausedMs > 0) throw pausedError(pausedMs)
     try {
-      const login = await mode.redeem({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
+      const login = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
       // The kept result goes when the browser has its cookie. The mark must outlive the state.
       await coordination.mark(key, leftMs)
       const decision = await decideAccess(login.fields)

@@ -27,7 +27,7 @@ const rules: readonly Rule[] = [
   logoutNeedsItsEndpoint,
   listenersHaveTheirOwnPorts,
   forwardAuthWithoutRedis,
-  graceCoversARenewal,
+  graceCoversARefresh,
   proxyRulesAreUsable,
   proxyNeedsFetchMetadata
 ]
@@ -120,7 +120,7 @@ function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values)
 }
 
 // A renewal that a stop cuts has spent its refresh token, and nobody gets the new one.
-function graceCoversARenewal(values: Values): Finding | undefined {
+function graceCoversARefresh(values: Values): Finding | undefined {
   const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
   if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
   const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]

@@ -8,9 +8,9 @@ import {
   abandon,
   checkRefreshedIdentity,
   excessScopes,
+  exchangeCode,
   expiresAt,
   type ModeParts,
-  redeemCode,
   repeatOnceIfBusy,
   tokenObject
 } from './grants.js'
@@ -79,8 +79,8 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     name: 'dual',
     loginScope: internalScope,
     offersPublicToken: true,
-    async redeem(grant) {
-      const internal = await redeemCode(parts, grant, { scopes: internalScopes, displayName })
+    async exchangeCode(grant) {
+      const internal = await exchangeCode(parts, grant, { scopes: internalScopes, displayName })
       const { identity } = internal
       const expires_at = expiresAt(internal, now())
       let refresh_token = internal.refreshToken

@@ -34,7 +34,7 @@ export interface FirstTokenSet extends TokenSet {
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
 /** The code exchange of both modes: the first token set of a login. Throws OAuthError or UpstreamError. */
-export async function redeemCode(parts: ModeParts, grant: CodeGrant, request: LoginRequest): Promise<FirstTokenSet> {
+export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: LoginRequest): Promise<FirstTokenSet> {
   const { idp, pkce } = parts
   const { code, codeVerifier, nonce, timeoutMs } = grant
 

@@ -72,7 +72,7 @@ export interface Mode {
   /** Whether the browser may have the public token (`GET /api/auth/token`). */
   readonly offersPublicToken: boolean
   /** Contract section 5.1, step 2. Throws OAuthError, UpstreamError or LoginInterruptedError. */
-  redeem(grant: CodeGrant): Promise<Login>
+  exchangeCode(grant: CodeGrant): Promise<Login>
   /** Contract section 5.1, step 3.2. Never rejects. */
   refresh(state: RefreshState, options?: RefreshOptions): Promise<Refreshed>
   /** Token objects for handlers; `now` in milliseconds. */

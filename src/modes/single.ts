@@ -2,7 +2,7 @@ import type { Config } from '../config/settings.js'
 import type { UserInfo } from '../idp/client.js'
 import { rescuedRefreshToken } from '../idp/errors.js'
 import { fallbackNames, firstName, fullName } from './display-name.js'
-import { checkRefreshedIdentity, expiresAt, type ModeParts, redeemCode, tokenObject } from './grants.js'
+import { checkRefreshedIdentity, exchangeCode, expiresAt, type ModeParts, tokenObject } from './grants.js'
 import type { Mode } from './mode.js'
 
 /** One access token per session, kept on the server. */
@@ -18,8 +18,8 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
     name: 'single',
     loginScope: scope,
     offersPublicToken: false,
-    async redeem(grant) {
-      const tokenSet = await redeemCode(parts, grant, { scopes, displayName })
+    async exchangeCode(grant) {
+      const tokenSet = await exchangeCode(parts, grant, { scopes, displayName })
       const fields = {
         token: tokenSet.accessToken,
         refresh_token: tokenSet.refreshToken,

@@ -86,7 +86,7 @@ for (const mode of modeNames) {
 
   test(`${mode}: a logout ends its own session and no other`, async t => {
     const { record, clock, live, logout, mode: modeUnderTest } = await setUpRefresh(mode)
-    const { fields } = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
+    const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     await logout(record)
     clock.advanceSeconds(3601)

@@ -455,7 +455,7 @@ for (const mode of modeNames) {
 
   test(`${mode}: a 429 pauses the refreshes of all sessions for the time that the provider asks for`, async t => {
     const { record, clock, idp, mode: modeUnderTest, live, unavailable, refreshes } = await setUpRefresh(mode)
-    const { fields } = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
+    const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     const before = refreshes()
     clock.advanceSeconds(3601)
@@ -480,7 +480,7 @@ for (const mode of modeNames) {
 
 test('dual: after a pause second steps go first', async t => {
   const { record, clock, idp, mode, unavailable, live } = await setUpRefresh('dual')
-  const { fields } = await mode.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
+  const { fields } = await mode.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
   const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
   clock.advanceSeconds(3601)
   idp.next({}, busyError(429, 10))

@@ -68,7 +68,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     maxAgeSeconds: 86_400
   })
   const logs = await collectLogs()
-  const { fields } = await mode.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
+  const { fields } = await mode.exchangeCode({ code: 'c', codeVerifier: 'v', nonce: 'n' })
   const moments = { loggedInAt: clock.now(), issuedAt: clock.now() }
   const record = Object.freeze({ id: 'the-session-id', ...moments, fields: Object.freeze(fields) })
   const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)

@@ -62,7 +62,7 @@ for (const mode of modeNames) {
 
   test(`${mode}: refreshes of different sessions do not wait for each other`, async t => {
     const { record, clock, live, mode: modeUnderTest, idp } = await setUpRefresh(mode)
-    const { fields } = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
+    const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     clock.advanceSeconds(3601)
     const held = idp.holdNext()
@@ -200,7 +200,7 @@ for (const mode of modeNames) {
 
   test(`${mode}: the lines of one session carry the same mark, those of another do not`, async t => {
     const { record, clock, live, refreshLines, mode: modeUnderTest } = await setUpRefresh(mode)
-    const { fields } = await modeUnderTest.redeem({ code: 'd', codeVerifier: 'v', nonce: 'n' })
+    const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
     clock.advanceSeconds(3601)
     const refreshed = await live(record)

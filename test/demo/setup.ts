@@ -74,7 +74,7 @@ export async function requestToken(
   return { status: response.status, headers: response.headers, body: (await response.json()) as TokenAnswer['body'] }
 }
 
-export function redeem(demo: Demo, code: string, more: Record<string, string> = {}): Promise<TokenAnswer> {
+export function exchangeCode(demo: Demo, code: string, more: Record<string, string> = {}): Promise<TokenAnswer> {
   return requestToken(demo, { grant_type: 'authorization_code', code, redirect_uri: callbackUrl, ...more })
 }
 
@@ -100,7 +100,7 @@ export async function codeFor(
 }
 
 export async function logIn(t: ExecutionContext, demo: Demo, parameters: Record<string, string | undefined> = {}) {
-  const { status, body } = await redeem(demo, await codeFor(t, demo, parameters))
+  const { status, body } = await exchangeCode(demo, await codeFor(t, demo, parameters))
   if (status !== 200) throw new Error(`The code was not redeemed: ${JSON.stringify(body)}`)
   return body
 }

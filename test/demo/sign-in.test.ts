@@ -5,7 +5,7 @@ import { offeredPeople } from '#src/demo/index.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { denyAtDemo, signInAtDemo } from '../helpers/sign-in.js'
-import { authorizationUrl, callbackUrl, redeem, start, userInfo } from './setup.js'
+import { authorizationUrl, callbackUrl, exchangeCode, start, userInfo } from './setup.js'
 
 const follow = { follow: true } as const
 
@@ -54,7 +54,7 @@ test('any name signs in, and user info knows it', async t => {
   }
   for (const [typed, expected] of Object.entries(names)) {
     const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), typed)
-    const { body } = await redeem(demo, parametersOf(callback).code ?? '')
+    const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
     t.like(await (await userInfo(demo, body.access_token)).json(), expected, typed)
   }
 })
@@ -66,7 +66,7 @@ test('the people on offer sign in with one click', async t => {
   t.deepEqual(offered, [...offeredPeople])
   for (const name of offeredPeople) {
     const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), name)
-    const { body } = await redeem(demo, parametersOf(callback).code ?? '')
+    const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
     t.like(await (await userInfo(demo, body.access_token)).json(), { name })
   }
 })
@@ -76,7 +76,7 @@ test('the same name is the same person, in any case and spacing', async t => {
   const subjects = []
   for (const name of ['Grace Hopper', ' grace  HOPPER', 'Grace Hoppers']) {
     const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo), name)
-    const { body } = await redeem(demo, parametersOf(callback).code ?? '')
+    const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
     subjects.push(((await (await userInfo(demo, body.access_token)).json()) as { sub: string }).sub)
   }
   t.is(subjects[0], subjects[1])
@@ -146,10 +146,10 @@ test('with prompt=login somebody else can sign in, without a detour', async t =>
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada Lovelace')
   const callback = await signInAtDemo(browser, authorizationUrl(demo, { prompt: 'login' }), 'Grace Hopper')
-  const { body } = await redeem(demo, parametersOf(callback).code ?? '')
+  const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
   t.like(await (await userInfo(demo, body.access_token)).json(), { name: 'Grace Hopper' })
   const silent = await browser.navigate(authorizationUrl(demo))
-  const after = await redeem(demo, parametersOf(String(silent.headers.location)).code ?? '')
+  const after = await exchangeCode(demo, parametersOf(String(silent.headers.location)).code ?? '')
   t.like(await (await userInfo(demo, after.body.access_token)).json(), { name: 'Grace Hopper' })
 })
 
@@ -167,7 +167,7 @@ test('two tabs finish their logins, even as two people', async t => {
     const posted = await browser.request('POST', page.url.href, { form: { user } })
     const back = await browser.navigate(String(posted.headers.location))
     t.like(parametersOf(String(back.headers.location)), { state })
-    const { body } = await redeem(demo, parametersOf(String(back.headers.location)).code ?? '')
+    const { body } = await exchangeCode(demo, parametersOf(String(back.headers.location)).code ?? '')
     t.like(await (await userInfo(demo, body.access_token)).json(), { name: user })
   }
 })

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { createBrowser } from '../helpers/browser.js'
 import { signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
-import { authorizationUrl, endSessionUrl, redeem, refresh, start } from './setup.js'
+import { authorizationUrl, endSessionUrl, exchangeCode, refresh, start } from './setup.js'
 
 const startPage = 'http://localhost:8080/'
 
@@ -36,7 +36,7 @@ test('signing out here leaves the refresh tokens to the application', async t =>
   const demo = await start(t)
   const browser = createBrowser(t)
   const callback = new URL(await signInAtDemo(browser, authorizationUrl(demo), 'Ada'))
-  const { body } = await redeem(demo, callback.searchParams.get('code') ?? '')
+  const { body } = await exchangeCode(demo, callback.searchParams.get('code') ?? '')
   await signOutAtDemo(browser, endSessionUrl(demo))
   t.is((await refresh(demo, body.refresh_token)).status, 200)
 })

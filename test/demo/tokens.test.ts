@@ -8,8 +8,8 @@ import {
   claimsOf,
   codeFor,
   createPkce,
+  exchangeCode,
   logIn,
-  redeem,
   refresh,
   requestToken,
   revoke,
@@ -23,7 +23,7 @@ test('a code with its PKCE verifier brings the tokens the platform would give', 
   const demo = await start(t)
   const { verifier, challenge } = createPkce()
   const code = await codeFor(t, demo, { code_challenge: challenge, code_challenge_method: 'S256' })
-  const { status, headers, body } = await redeem(demo, code, { code_verifier: verifier })
+  const { status, headers, body } = await exchangeCode(demo, code, { code_verifier: verifier })
   t.is(status, 200)
   t.is(headers.get('cache-control'), 'no-store')
   t.is(body.token_type, 'Bearer')
@@ -70,9 +70,9 @@ test('a wrong or missing PKCE verifier is refused', async t => {
   const demo = await start(t)
   const { challenge } = createPkce()
   const parameters = { code_challenge: challenge, code_challenge_method: 'S256' }
-  const wrong = await redeem(demo, await codeFor(t, demo, parameters), { code_verifier: createPkce().verifier })
+  const wrong = await exchangeCode(demo, await codeFor(t, demo, parameters), { code_verifier: createPkce().verifier })
   t.like(wrong, { status: 400, body: { error: 'invalid_grant' } })
-  const missing = await redeem(demo, await codeFor(t, demo, parameters))
+  const missing = await exchangeCode(demo, await codeFor(t, demo, parameters))
   t.like(missing, { status: 400, body: { error: 'invalid_grant' } })
 })
 
@@ -84,7 +84,7 @@ test('a wrong secret is 401 invalid_client and costs nothing', async t => {
   t.is(status, 401)
   t.is(body.error, 'invalid_client')
   t.regex(headers.get('www-authenticate') ?? '', /^Basic /)
-  t.is((await redeem(demo, code)).status, 200)
+  t.is((await exchangeCode(demo, code)).status, 200)
 })
 
 test('the secret is taken from the body as well, but not from both places at once', async t => {
@@ -105,22 +105,22 @@ test('the secret is taken from the body as well, but not from both places at onc
 
 test('a wrong code is 400 invalid_grant', async t => {
   const demo = await start(t)
-  t.like(await redeem(demo, 'wrong'), { status: 400, body: { error: 'invalid_grant' } })
+  t.like(await exchangeCode(demo, 'wrong'), { status: 400, body: { error: 'invalid_grant' } })
 })
 
 test('a code works once, and using it again ends the login it brought', async t => {
   const demo = await start(t)
   const code = await codeFor(t, demo)
-  const first = await redeem(demo, code)
+  const first = await exchangeCode(demo, code)
   t.is(first.status, 200)
-  t.like(await redeem(demo, code), { status: 400, body: { error: 'invalid_grant' } })
+  t.like(await exchangeCode(demo, code), { status: 400, body: { error: 'invalid_grant' } })
   t.like(await refresh(demo, first.body.refresh_token), { status: 400, body: { error: 'invalid_grant' } })
 })
 
 test('a code goes only with the redirect_uri it was asked for', async t => {
   const demo = await start(t)
   const code = await codeFor(t, demo)
-  const answer = await redeem(demo, code, { redirect_uri: 'http://localhost:8080/elsewhere' })
+  const answer = await exchangeCode(demo, code, { redirect_uri: 'http://localhost:8080/elsewhere' })
   t.like(answer, { status: 400, body: { error: 'invalid_grant' } })
 })
 
@@ -154,8 +154,8 @@ test('of many refreshes with one token at once, one at most succeeds', async t =
 test('a reused refresh token leaves other logins alone, those of the same browser included', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
-  const one = await redeem(demo, await codeFor(t, demo, {}, browser))
-  const other = await redeem(demo, await codeFor(t, demo, {}, browser))
+  const one = await exchangeCode(demo, await codeFor(t, demo, {}, browser))
+  const other = await exchangeCode(demo, await codeFor(t, demo, {}, browser))
   await refresh(demo, one.body.refresh_token)
   t.is((await refresh(demo, one.body.refresh_token)).status, 400)
   t.is((await refresh(demo, other.body.refresh_token)).status, 200)
@@ -206,9 +206,9 @@ test('a code is good for five minutes', async t => {
   const demo = await start(t, { now: clock.now })
   const [inTime, tooLate] = [await codeFor(t, demo), await codeFor(t, demo)]
   clock.advanceSeconds(299)
-  t.is((await redeem(demo, inTime)).status, 200)
+  t.is((await exchangeCode(demo, inTime)).status, 200)
   clock.advanceSeconds(1)
-  t.like(await redeem(demo, tooLate), { status: 400, body: { error: 'invalid_grant' } })
+  t.like(await exchangeCode(demo, tooLate), { status: 400, body: { error: 'invalid_grant' } })
 })
 
 test('a refresh token is good for fifteen days, each one anew', async t => {

@@ -65,7 +65,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: the code is exchanged once, with its verifier`, async t => {
     const { mode, idp } = setUp()
-    await mode.redeem(grant)
+    await mode.exchangeCode(grant)
     t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: 'the-verifier' })
     t.is(idp.grants.length, grants)
     t.is(idp.grants.filter(({ type }) => type === 'code').length, 1)
@@ -73,13 +73,13 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: without PKCE the code goes alone`, async t => {
     const { mode, idp } = setUp({ pkce: false })
-    await mode.redeem(grant)
+    await mode.exchangeCode(grant)
     t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: undefined })
   })
 
   test(`${name}: a login gives the fields of the contract, and the newest refresh token`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
-    const { fields } = await mode.redeem(grant)
+    const { fields } = await mode.exchangeCode(grant)
     t.deepEqual(Object.keys(fields).sort(), [...tokenFields, 'expires_at', 'refresh_token'].sort())
     t.is(new Set(tokenFields.map(field => fields[field])).size, grants)
     t.is(fields.refresh_token, idp.newestRefreshToken)
@@ -88,14 +88,14 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a login keeps the refresh token it has when a later answer brings none`, async t => {
     const { mode, idp } = setUp({ rotates: false })
-    t.is((await mode.redeem(grant)).fields.refresh_token, 'refresh-token-1')
+    t.is((await mode.exchangeCode(grant)).fields.refresh_token, 'refresh-token-1')
     t.deepEqual(idp.reused, [])
   })
 
   test(`${name}: a login without any refresh token is refused`, async t => {
     const { mode, idp } = setUp()
     idp.next({ refreshToken: undefined })
-    await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /no refresh_token/ })
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /no refresh_token/ })
     t.is(idp.grants.length, 1)
   })
 
@@ -103,7 +103,7 @@ export function modeContract(under: ModeUnderTest): void {
     test(`${name}: a login that was not granted ${scope} is refused by that name`, async t => {
       const { mode, idp } = setUp()
       idp.next({ scope: scopes.filter(other => other !== scope) })
-      const error = await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError })
+      const error = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError })
       t.true(error?.message.endsWith(scope))
       t.is(idp.grants.length, 1)
       t.deepEqual(idp.revoked, ['refresh-token-1'])
@@ -114,7 +114,7 @@ export function modeContract(under: ModeUnderTest): void {
     for (const scope of [undefined, [...scopes].reverse(), [...scopes, 'more']]) {
       const { mode, idp } = setUp()
       idp.next({ scope })
-      await t.notThrowsAsync(mode.redeem(grant))
+      await t.notThrowsAsync(mode.exchangeCode(grant))
     }
   })
 
@@ -132,26 +132,26 @@ export function modeContract(under: ModeUnderTest): void {
   test(`${name}: the scopes of OpenID may be left out of the answer`, async t => {
     const { mode, idp } = setUp({ ...asking, more: ['openid', 'profile', 'email', 'offline_access'] })
     idp.next({ scope: scopes, idToken: jwt(claims) })
-    await t.notThrowsAsync(mode.redeem(grant))
+    await t.notThrowsAsync(mode.exchangeCode(grant))
   })
 
   test(`${name}: an ID token of this login is accepted where openid was asked for, and says who signed in`, async t => {
     const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
-    t.deepEqual((await mode.redeem(grant)).identity, { iss: claims.iss, sub: claims.sub })
+    t.deepEqual((await mode.exchangeCode(grant)).identity, { iss: claims.iss, sub: claims.sub })
   })
 
   test(`${name}: a login without an ID token is refused where openid was asked for, and only there`, async t => {
     const { mode, idp } = setUp(asking)
-    await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /no id_token/ })
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /no id_token/ })
     t.deepEqual(idp.revoked, ['refresh-token-1'])
-    t.is((await setUp().mode.redeem(grant)).identity, undefined)
+    t.is((await setUp().mode.exchangeCode(grant)).identity, undefined)
   })
 
   test(`${name}: where there is no user info endpoint the login keeps the name of the ID token`, async t => {
     const { mode, idp } = setUp({ ...asking, metadata: { userinfoEndpoint: undefined } })
     idp.next({ idToken: jwt(claims) })
-    t.is((await mode.redeem(grant)).identity?.name, 'Ada Lovelace')
+    t.is((await mode.exchangeCode(grant)).identity?.name, 'Ada Lovelace')
   })
 
   const keeping: readonly (readonly [what: string, options: Parameters<typeof setUpMode>[1], isKept: boolean])[] = [
@@ -166,14 +166,14 @@ export function modeContract(under: ModeUnderTest): void {
       const { mode, idp } = setUp({ ...asking, ...options })
       const idToken = jwt(claims)
       idp.next({ idToken })
-      t.is((await mode.redeem(grant)).identity?.idToken, isKept ? idToken : undefined)
+      t.is((await mode.exchangeCode(grant)).identity?.idToken, isKept ? idToken : undefined)
     })
   }
 
   test(`${name}: a refresh may bring an ID token of the same login, or none`, async t => {
     const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
-    const login = await mode.redeem(grant)
+    const login = await mode.exchangeCode(grant)
     idp.next({ idToken: jwt({ ...claims, nonce: undefined }) })
     t.is((await mode.refresh(login)).outcome, 'complete')
     t.is((await mode.refresh(login)).outcome, 'failed', 'the refresh token was spent')
@@ -184,7 +184,7 @@ export function modeContract(under: ModeUnderTest): void {
     test(`${name}: a refresh that brings an ID token of another ${claim} is refused, and its refresh token kept`, async t => {
       const { mode, idp } = setUp(asking)
       idp.next({ idToken: jwt(claims) })
-      const login = await mode.redeem(grant)
+      const login = await mode.exchangeCode(grant)
       idp.next({ idToken: jwt({ ...claims, ...wrong }) })
       const refreshed = await mode.refresh(login)
       if (refreshed.outcome !== 'partial') throw new Error(refreshed.outcome)
@@ -210,12 +210,12 @@ export function modeContract(under: ModeUnderTest): void {
     test(`${name}: an ID token with another ${claim} is refused where openid was asked for, and only there`, async t => {
       const { mode, idp } = setUp(asking)
       idp.next({ idToken: jwt({ ...claims, ...wrong }) })
-      await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /ID token/ })
+      await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /ID token/ })
       t.is(idp.grants.length, 1)
       t.deepEqual(idp.revoked, ['refresh-token-1'])
       const silent = setUp({ issuer: 'https://idp.example' })
       silent.idp.next({ idToken: jwt({ ...claims, ...wrong }) })
-      await t.notThrowsAsync(silent.mode.redeem(grant))
+      await t.notThrowsAsync(silent.mode.exchangeCode(grant))
     })
   }
 
@@ -223,7 +223,7 @@ export function modeContract(under: ModeUnderTest): void {
     test(`${name}: a code that is answered with ${error.message} is passed on as it is`, async t => {
       const { mode, idp } = setUp()
       idp.next(error)
-      t.is(await t.throwsAsync(mode.redeem(grant)), error)
+      t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
       t.is(idp.grants.length, 1)
       t.deepEqual(idp.revoked, [])
     })
@@ -233,7 +233,7 @@ export function modeContract(under: ModeUnderTest): void {
     const { mode, idp, waits } = setUp()
     const error = busyError(429, 1)
     idp.next(error)
-    t.is(await t.throwsAsync(mode.redeem(grant)), error)
+    t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
     t.is(idp.grants.length, 1)
     t.deepEqual(waits, [])
     t.deepEqual(idp.revoked, [])
@@ -241,7 +241,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a refresh renews every access token, and always says the scope`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
-    const login = Object.freeze(await mode.redeem(grant))
+    const login = Object.freeze(await mode.exchangeCode(grant))
     const before = Object.freeze(login.fields)
     clock.advanceSeconds(4000)
     const refreshed = await mode.refresh(login)
@@ -261,7 +261,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a refresh that brings no refresh token keeps the old one`, async t => {
     const { mode, idp } = setUp({ rotates: false })
-    const before = await mode.redeem(grant)
+    const before = await mode.exchangeCode(grant)
     const refreshed = await mode.refresh(before)
     t.is(refreshed.outcome, 'complete')
     t.is(refreshed.outcome === 'complete' && refreshed.fields.refresh_token, before.fields.refresh_token)
@@ -271,7 +271,7 @@ export function modeContract(under: ModeUnderTest): void {
   for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), new Error('odd')]) {
     test(`${name}: a refresh that fails at once with ${error.message} has changed nothing`, async t => {
       const { mode, idp } = setUp()
-      const before = Object.freeze(await mode.redeem(grant))
+      const before = Object.freeze(await mode.exchangeCode(grant))
       idp.next(error)
       t.deepEqual(await mode.refresh(before), { outcome: 'failed', calls: 1, error })
       t.is(idp.grants.length, grants + 1)
@@ -280,7 +280,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: whether a login or a refresh, the expiry is in whole milliseconds`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 1.00049 })
-    const login = await mode.redeem(grant)
+    const login = await mode.exchangeCode(grant)
     t.is(login.fields.expires_at, clock.now() + 1000)
     const refreshed = await mode.refresh(login)
     t.is(refreshed.outcome === 'complete' && refreshed.fields.expires_at, clock.now() + 1000)
@@ -303,7 +303,7 @@ export function modeContract(under: ModeUnderTest): void {
   for (const [leftMs, expiresIn] of remainders) {
     test(`${name}: with ${leftMs} ms left the tokens say ${expiresIn} seconds`, async t => {
       const { mode } = setUp()
-      const { fields } = await mode.redeem(grant)
+      const { fields } = await mode.exchangeCode(grant)
       const tokens = mode.tokens(fields, (fields.expires_at ?? 0) - leftMs)
       for (const token of [tokens.internal, tokens.public]) {
         t.deepEqual(Object.keys(token).sort(), ['access_token', 'expires_in'])
@@ -331,6 +331,6 @@ export function modeContract(under: ModeUnderTest): void {
   test(`${name}: errors of the provider keep their kind`, async t => {
     const { mode, idp } = setUp()
     idp.next(oauthError('invalid_grant'))
-    await t.throwsAsync(mode.redeem(grant), { instanceOf: OAuthError })
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: OAuthError })
   })
 }

@@ -23,7 +23,7 @@ const faults = [oauthError('invalid_grant'), oauthError('invalid_client'), oauth
 test('dual: a login is an internal token, then narrowed to a public one', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   t.true(mode.offersPublicToken)
-  const { fields, identity } = await mode.redeem(grant)
+  const { fields, identity } = await mode.exchangeCode(grant)
   t.is(identity, undefined)
   t.deepEqual(fields, {
     internal_token: 'access-token-1',
@@ -36,7 +36,7 @@ test('dual: a login is an internal token, then narrowed to a public one', async 
 
 test('dual: handlers find each token under its own name', async t => {
   const { mode, clock } = setUpMode(dual)
-  t.deepEqual(mode.tokens((await mode.redeem(grant)).fields, clock.now()), {
+  t.deepEqual(mode.tokens((await mode.exchangeCode(grant)).fields, clock.now()), {
     internal: { access_token: 'access-token-1', expires_in: 3600 },
     public: { access_token: 'access-token-2', expires_in: 3600 }
   })
@@ -50,7 +50,7 @@ test('dual: the expiry is that of the internal token, from the moment it was iss
   }
   const started = clock.now()
   idp.next({ expiresIn: 1000 }, slowly)
-  const login = await mode.redeem(grant)
+  const login = await mode.exchangeCode(grant)
   t.is(login.fields.expires_at, started + 1_000_000)
   const refreshing = clock.now()
   idp.next({ expiresIn: 2000 }, slowly)
@@ -62,7 +62,7 @@ for (const error of faults) {
   test(`dual: a login whose narrowing fails with "${error.message}" is no login, and its refresh token is revoked`, async t => {
     const { mode, idp } = setUpMode(dual)
     idp.next({}, error)
-    const thrown = await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError })
+    const thrown = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError })
     // The code was good: a person who signs in again would meet the same, so it is the provider's fault and not theirs.
     if (error instanceof OAuthError) t.true(thrown?.message.includes(error.error))
     else t.is(thrown, error)
@@ -76,7 +76,7 @@ for (const status of [429, 503] as const) {
       const { mode, idp, clock, waits } = setUpMode(dual)
       const started = clock.now()
       idp.next({}, busyError(status, seconds))
-      t.deepEqual((await mode.redeem(grant)).fields, {
+      t.deepEqual((await mode.exchangeCode(grant)).fields, {
         internal_token: 'access-token-1',
         public_token: 'access-token-3',
         refresh_token: 'refresh-token-3',
@@ -103,7 +103,7 @@ for (const { what, answers, waits: expected } of interruptions) {
   test(`dual: ${what} at the narrowing interrupts the login, and nothing is revoked`, async t => {
     const { mode, idp, waits } = setUpMode(dual)
     idp.next({}, ...answers)
-    const error = await t.throwsAsync(mode.redeem(grant), { instanceOf: LoginInterruptedError })
+    const error = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: LoginInterruptedError })
     t.is<UpstreamError | undefined, UpstreamError | undefined>(error?.cause, answers.at(-1))
     t.deepEqual(waits, expected)
     t.is(idp.grants.length, 1 + answers.length)
@@ -115,13 +115,13 @@ test('dual: a login whose repeated narrowing fails for another reason is revoked
   const { mode, idp } = setUpMode(dual)
   const error = upstreamError()
   idp.next({}, busyError(429, 1), error)
-  t.is(await t.throwsAsync(mode.redeem(grant)), error)
+  t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
   t.deepEqual(idp.revoked, ['refresh-token-1'])
 })
 
 test('dual: a refresh does not wait for a busy provider', async t => {
   const { mode, idp, waits } = setUpMode(dual)
-  const login = await mode.redeem(grant)
+  const login = await mode.exchangeCode(grant)
   const error = busyError(429, 1)
   idp.next({}, error)
   t.like(await mode.refresh(login), { outcome: 'partial', calls: 2, error })
@@ -133,17 +133,17 @@ test('dual: a revocation that fails after a failed login is nobody’s concern',
   idp.revokeRefreshToken = () => Promise.reject(upstreamError())
   const error = upstreamError()
   idp.next({}, error)
-  t.is(await t.throwsAsync(mode.redeem(grant)), error)
+  t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
 })
 
 for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalScopes]) {
   test(`dual: a public token with ${scope.join(' ')} is never used`, async t => {
     const { mode, idp } = setUpMode(dual)
     idp.next({}, { scope })
-    await t.throwsAsync(mode.redeem(grant), { instanceOf: UpstreamError, message: /more than/ })
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /more than/ })
     t.deepEqual(idp.revoked, ['refresh-token-2'])
 
-    const login = await mode.redeem(grant)
+    const login = await mode.exchangeCode(grant)
     idp.next({}, { scope })
     const refreshed = await mode.refresh(login)
     if (refreshed.outcome !== 'partial') throw new Error(refreshed.outcome)
@@ -156,7 +156,7 @@ test('dual: a public token with no more than the public scopes is used', async t
   for (const scope of [undefined, [], ['viewables:read'], ['viewables:read', 'viewables:read']]) {
     const { mode, idp } = setUpMode(dual)
     idp.next({}, { scope })
-    t.is((await mode.redeem(grant)).fields.public_token, 'access-token-2')
+    t.is((await mode.exchangeCode(grant)).fields.public_token, 'access-token-2')
   }
 })
 
@@ -164,7 +164,7 @@ test('dual: the scopes of OpenID Connect that Keycloak adds to a public token ar
   const { mode, idp } = setUpMode(dual)
   const scope = ['openid', 'profile', 'email', 'viewables:read']
   idp.next({}, { scope })
-  const login = await mode.redeem(grant)
+  const login = await mode.exchangeCode(grant)
   t.is(login.fields.public_token, 'access-token-2')
   idp.next({}, { scope })
   t.is((await mode.refresh(login)).outcome, 'complete')
@@ -173,26 +173,26 @@ test('dual: the scopes of OpenID Connect that Keycloak adds to a public token ar
 test('dual: an error about too many scopes names those that are internal', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.next({}, { scope: ['openid', 'viewables:read', 'data:read', 'made-up'] })
-  await t.throwsAsync(mode.redeem(grant), { message: /more than the public scopes \(data:read, 1 unknown\)$/ })
+  await t.throwsAsync(mode.exchangeCode(grant), { message: /more than the public scopes \(data:read, 1 unknown\)$/ })
 })
 
 test('dual: what a public token was granted too much is not repeated in a message', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.next({}, { scope: ['something-the-provider-made-up'] })
-  const error = await t.throwsAsync(mode.redeem(grant))
+  const error = await t.throwsAsync(mode.exchangeCode(grant))
   t.false(`${error?.stack} ${JSON.stringify(error)}`.includes('made-up'))
 })
 
 test('dual: an error about too many scopes does not carry the refresh token into a log', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.next({}, { scope: internalScopes })
-  const error = await t.throwsAsync(mode.redeem(grant))
+  const error = await t.throwsAsync(mode.exchangeCode(grant))
   t.false(JSON.stringify(error).includes('refresh-token'))
 })
 
 test('dual: a refresh renews the internal token first, and the public one with what came of it', async t => {
   const { mode, idp, clock } = setUpMode(dual)
-  const login = await mode.redeem(grant)
+  const login = await mode.exchangeCode(grant)
   t.deepEqual(await mode.refresh(login), {
     outcome: 'complete',
     calls: 2,
@@ -212,7 +212,7 @@ test('dual: a refresh renews the internal token first, and the public one with w
 for (const error of [...faults, new TypeError('odd')]) {
   test(`dual: when the second refresh fails with "${error.message}" what the first one brought is kept`, async t => {
     const { mode, idp, clock } = setUpMode(dual)
-    const login = await mode.redeem(grant)
+    const login = await mode.exchangeCode(grant)
     const fields = Object.freeze(login.fields)
     clock.advanceSeconds(4000)
     idp.next({}, error)
@@ -230,7 +230,7 @@ for (const error of [...faults, new TypeError('odd')]) {
 
 test('dual: half a refresh at a provider that does not rotate keeps the one refresh token', async t => {
   const { mode, idp } = setUpMode(dual, { rotates: false })
-  const login = await mode.redeem(grant)
+  const login = await mode.exchangeCode(grant)
   const { fields } = login
   idp.next({}, upstreamError())
   const refreshed = await mode.refresh(login)

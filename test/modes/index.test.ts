@@ -27,7 +27,7 @@ test('whether a verifier is sent is up to the settings', async t => {
   for (const pkce of [true, false]) {
     const idp = createFakeIdp()
     const created = createMode(testConfig(idpSettings, { platform: { pkce } }), idp, Date.now)
-    await created.redeem({ code: 'c', codeVerifier: 'v', nonce: 'n' })
+    await created.exchangeCode({ code: 'c', codeVerifier: 'v', nonce: 'n' })
     t.deepEqual(idp.grants, [{ type: 'code', code: 'c', codeVerifier: pkce ? 'v' : undefined }])
   }
 })

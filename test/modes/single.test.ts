@@ -17,7 +17,7 @@ modeContract(single)
 test('single: the only token is for the server, and handlers find it under both names', async t => {
   const { mode, clock } = setUpMode(single)
   t.false(mode.offersPublicToken)
-  const tokens = mode.tokens((await mode.redeem(grant)).fields, clock.now())
+  const tokens = mode.tokens((await mode.exchangeCode(grant)).fields, clock.now())
   t.deepEqual(tokens.internal, { access_token: 'access-token-1', expires_in: 3600 })
   t.is(tokens.public, tokens.internal)
 })

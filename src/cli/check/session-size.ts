@@ -54,7 +54,7 @@ async function sealedSample(config: Config, idp: IdentityProvider, now: () => nu
     refreshTokenGrant: ({ scope }) => tokensFor(scope.split(' '))
   }
   const mode = createMode(config, sampleIdp, now)
-  const login = await mode.redeem({ code: '', codeVerifier: '', nonce: SAMPLE_NONCE })
+  const login = await mode.exchangeCode({ code: '', codeVerifier: '', nonce: SAMPLE_NONCE })
 
   const sealer = createKeyring([session.secret]).sealer('sample')
   const { session: name } = cookieNames(session.cookieName, platform.callbackUrl)

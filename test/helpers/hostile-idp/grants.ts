@@ -138,12 +138,12 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
   function token(request: IdpRequest): Answer {
     const refusal = refuseClient(request, settings)
     if (refusal) return refusal
-    if (request.form.grant_type === 'authorization_code') return redeemCode(request.form)
+    if (request.form.grant_type === 'authorization_code') return exchangeCode(request.form)
     if (request.form.grant_type === 'refresh_token') return rotate(request.form)
     return oauthError('unsupported_grant_type', 'Neither a code nor a refresh token.')
   }
 
-  function redeemCode(form: IdpRequest['form']): Answer {
+  function exchangeCode(form: IdpRequest['form']): Answer {
     const code = codes.get(form.code ?? '')
     if (form.code_verifier !== undefined) issued.codeVerifiers.push(form.code_verifier)
     if (!code) return oauthError('invalid_grant', 'This code was never issued.')

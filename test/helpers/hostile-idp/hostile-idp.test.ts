@@ -13,7 +13,7 @@ interface Setup {
   readonly browser: Browser
   login(extra?: Record<string, string>): Promise<string>
   token(form: Record<string, string>, headers?: Record<string, string>): ReturnType<Browser['request']>
-  redeem(code: string): Promise<Record<string, string>>
+  exchangeCode(code: string): Promise<Record<string, string>>
 }
 
 async function setUp(t: ExecutionContext, options: HostileIdpOptions = {}): Promise<Setup> {
@@ -39,7 +39,7 @@ async function setUp(t: ExecutionContext, options: HostileIdpOptions = {}): Prom
       const { headers, statusCode } = await browser.get(`${idp.authorizationEndpoint}?${query}`)
       return headers.location ?? String(statusCode)
     },
-    redeem: async location => (await token(codeForm(location))).json()
+    exchangeCode: async location => (await token(codeForm(location))).json()
   }
 }
 
@@ -55,9 +55,9 @@ const refreshForm = (refreshToken: string | undefined, scope?: string) => ({
 })
 
 test('a code is redeemed once, and using it again ends what it began', async t => {
-  const { login, token, redeem } = await setUp(t)
+  const { login, token, exchangeCode } = await setUp(t)
   const location = await login()
-  const tokens = await redeem(location)
+  const tokens = await exchangeCode(location)
   t.is(tokens.token_type, 'Bearer')
   t.is(tokens.access_token?.length, 1000)
   t.is((await token(codeForm(location))).json().error, 'invalid_grant')
@@ -97,8 +97,8 @@ test('the client authenticates in exactly one place', async t => {
 })
 
 test('refresh tokens rotate; one used twice is counted and ends the grant, the newest token included', async t => {
-  const { idp, login, token, redeem } = await setUp(t)
-  const first = await redeem(await login())
+  const { idp, login, token, exchangeCode } = await setUp(t)
+  const first = await exchangeCode(await login())
   const second = (await token(refreshForm(first.refresh_token))).json<Record<string, string>>()
   t.true(idp.isAlive(second.refresh_token ?? ''))
   t.is((await token(refreshForm(first.refresh_token))).json().error, 'invalid_grant')
@@ -107,8 +107,8 @@ test('refresh tokens rotate; one used twice is counted and ends the grant, the n
 })
 
 test('a refresh may narrow the scope and widen it again up to the grant, never beyond', async t => {
-  const { login, token, redeem } = await setUp(t)
-  let refreshToken: string | undefined = (await redeem(await login())).refresh_token
+  const { login, token, exchangeCode } = await setUp(t)
+  let refreshToken: string | undefined = (await exchangeCode(await login())).refresh_token
   const refresh = async (scope?: string) => {
     const answer = (await token(refreshForm(refreshToken, scope))).json<Record<string, string>>()
     refreshToken = answer.refresh_token ?? refreshToken
@@ -121,8 +121,8 @@ test('a refresh may narrow the scope and widen it again up to the grant, never b
 })
 
 test('openid brings a signed ID token with the nonce', async t => {
-  const { idp, login, redeem } = await setUp(t)
-  const tokens = await redeem(await login({ scope: 'openid', nonce: 'n-1' }))
+  const { idp, login, exchangeCode } = await setUp(t)
+  const tokens = await exchangeCode(await login({ scope: 'openid', nonce: 'n-1' }))
   const claims = JSON.parse(Buffer.from(tokens.id_token?.split('.')[1] ?? '', 'base64url').toString())
   t.is(claims.nonce, 'n-1')
   t.is(claims.iss, idp.issuer)
@@ -140,8 +140,8 @@ test('a login can be denied', async t => {
 })
 
 test('user info wants a living access token, and revocation takes its life', async t => {
-  const { idp, browser, login, redeem } = await setUp(t)
-  const tokens = await redeem(await login())
+  const { idp, browser, login, exchangeCode } = await setUp(t)
+  const tokens = await exchangeCode(await login())
   const profile = () =>
     browser.get(idp.userinfoEndpoint, { headers: { authorization: `Bearer ${tokens.access_token}` } })
   t.is((await profile()).json().name, 'Ada Lovelace')
@@ -163,11 +163,11 @@ test('the discovery document can be altered or left out', async t => {
 })
 
 test('faults queue up for an endpoint, one a request, and then all is well', async t => {
-  const { idp, login, token, redeem } = await setUp(t)
+  const { idp, login, token, exchangeCode } = await setUp(t)
   idp.fail('token', faults.status(500), faults.none, faults.tooManyRequests(3), faults.gateway())
   const location = await login()
   t.is((await token(codeForm(location))).statusCode, 500)
-  const { refresh_token } = await redeem(location)
+  const { refresh_token } = await exchangeCode(location)
   const limited = await token(refreshForm(refresh_token))
   t.is(limited.statusCode, 429)
   t.is(limited.headers['retry-after'], '3')
@@ -178,8 +178,8 @@ test('faults queue up for an endpoint, one a request, and then all is well', asy
 })
 
 test('a connection cut before the work leaves the grant alone, one cut after it has spent it', async t => {
-  const { idp, login, token, redeem } = await setUp(t)
-  const { refresh_token = '' } = await redeem(await login())
+  const { idp, login, token, exchangeCode } = await setUp(t)
+  const { refresh_token = '' } = await exchangeCode(await login())
   idp.fail('token', faults.reset('before'), faults.half(), faults.reset('after'))
   await t.throwsAsync(token(refreshForm(refresh_token)))
   t.true(idp.isAlive(refresh_token))
@@ -236,12 +236,12 @@ test('a hanging provider never answers', async t => {
 })
 
 test('a provider goes offline and comes back on the same port with its memory', async t => {
-  const { idp, login, redeem } = await setUp(t)
+  const { idp, login, exchangeCode } = await setUp(t)
   const location = await login()
   await idp.offline()
   await t.throwsAsync(createBrowser(t).get(idp.userinfoEndpoint), { code: 'ECONNREFUSED' })
   await idp.online()
-  t.truthy((await redeem(location)).access_token)
+  t.truthy((await exchangeCode(location)).access_token)
 })
 
 test('chaos from one seed goes wrong in the same places every time', async t => {
@@ -258,9 +258,9 @@ test('chaos from one seed goes wrong in the same places every time', async t => 
 })
 
 test('everything secret that was issued is remembered, the token that may be shown apart', async t => {
-  const { idp, login, token, redeem } = await setUp(t)
+  const { idp, login, token, exchangeCode } = await setUp(t)
   const location = await login()
-  const wide = await redeem(location)
+  const wide = await exchangeCode(location)
   const narrow = (await token(refreshForm(wide.refresh_token, 'viewables:read'))).json<Record<string, string>>()
   const secrets = new Set(idp.secrets({ except: 'viewables:read' }))
   const code = new URL(location).searchParams.get('code') ?? ''
