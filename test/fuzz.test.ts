@@ -5,6 +5,7 @@ import { findSecrets } from './helpers/byte-recorder.js'
 import { publicOrigin, testConfig } from './helpers/config.js'
 import { createHostileIdp } from './helpers/hostile-idp/index.js'
 import { malformedRequest, type Seeds } from './helpers/malformed.js'
+import { modes } from './helpers/modes.js'
 import { createRandom } from './helpers/random.js'
 import { sendRaw } from './helpers/raw.js'
 import { signIn, startLogin } from './helpers/server.js'
@@ -18,7 +19,7 @@ const connectionsAtOnce = 40
 const warmUp = 4000
 const growth = 2_000_000
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   test(`${mode}: after 20,000 malformed requests the process lives, its memory is as before, and a login works`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: `${publicOrigin}/api/auth/callback` })
     const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html>', 'app.js.br': 'br' })

@@ -1,7 +1,7 @@
 // Listening, and an end that loses nobody's request.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -14,6 +14,8 @@ import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, faults } from './helpers/hostile-idp/index.js'
 import { collectLogs } from './helpers/logs.js'
+import { modes } from './helpers/modes.js'
+import { listen } from './helpers/ports.js'
 import { sendRaw } from './helpers/raw.js'
 import {
   openCallback,
@@ -41,7 +43,7 @@ async function time(work: Promise<unknown>): Promise<number> {
   return performance.now() - started
 }
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   test(`${mode}: a refresh under way when the server ends is finished, and its session reaches the browser`, async t => {
     const { server, browser, idp } = await startWithExpiredSession(t, { mode })
     const hold = idp.hold('token')
@@ -413,10 +415,7 @@ test('the coordination store is closed last, once no request can need it', async
 })
 
 test('a port that is taken is an error of Node’s own, and nothing stays open', async t => {
-  const taken = createServer()
-  await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => void taken.close())
-  const { port } = taken.address() as AddressInfo
+  const port = await listen(t, createServer())
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   const memory = createMemoryCoordination(Date.now)

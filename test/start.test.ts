@@ -1,6 +1,5 @@
 // Servers as a program starts them: with a demo identity provider, and with routes of its own.
 
-import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { loadConfig } from '#src/config/load.js'
@@ -9,6 +8,7 @@ import { createBrowser } from './helpers/browser.js'
 import { defaultCallbackUrl, testConfig } from './helpers/config.js'
 import { createHostileIdp } from './helpers/hostile-idp/index.js'
 import { collectLogs } from './helpers/logs.js'
+import { freePort, listen } from './helpers/ports.js'
 import { openCallback } from './helpers/server.js'
 import { signInAtDemo } from './helpers/sign-in.js'
 import { tempFolder } from './helpers/temp-folder.js'
@@ -61,13 +61,10 @@ test('a demo takes the place of the real provider in the settings of a program, 
 })
 
 test('a server that cannot listen leaves no demo behind', async t => {
-  const other = createServer().listen(0, '127.0.0.1')
-  t.teardown(() => other.close())
-  await new Promise(resolve => other.once('listening', resolve))
-  const { port } = other.address() as AddressInfo
+  const port = await listen(t, createServer())
   const { log } = await collectLogs('trace')
   const config = { ...(await demoConfig(t)), port }
-  const demoPort = await unusedPort()
+  const demoPort = await freePort()
   await t.throwsAsync(startServer(config, { log, demo: { port: demoPort } }), { code: 'EADDRINUSE' })
   await t.throwsAsync(fetch(`http://127.0.0.1:${demoPort}/`))
   const error = await t.throwsAsync(startServer({ ...config, port: 0 }, { log, demo: { port } }), {
@@ -75,12 +72,3 @@ test('a server that cannot listen leaves no demo behind', async t => {
   })
   t.is(error && 'listener' in error && error.listener, 'demo')
 })
-
-function unusedPort(): Promise<number> {
-  return new Promise(resolve => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
-}

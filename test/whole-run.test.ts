@@ -11,11 +11,11 @@ import { publicOrigin } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, type Fault, faults, type HostileIdp } from './helpers/hostile-idp/index.js'
 import { type Confidential, findLeaks, watched } from './helpers/ledger.js'
+import { modes } from './helpers/modes.js'
 import { sendRaw } from './helpers/raw.js'
 import { openCallback, startLogin, startTestServer, type TestServer, type TestServerOptions } from './helpers/server.js'
 import { denyAtDemo, signInAtDemo } from './helpers/sign-in.js'
 
-const modes = ['single', 'dual'] as const
 type Mode = (typeof modes)[number]
 
 const names = {

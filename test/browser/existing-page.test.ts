@@ -1,10 +1,11 @@
 // The pages that people already have for this platform must run unchanged: plain fetches, `location.replace`, a module script, a
 // viewer from another host that asks for its token by a callback. Another origin on loopback stands for the platform's host.
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { browserTests } from '../helpers/chromium.js'
 import { deployWithDemo } from '../helpers/deployment.js'
+import { modes } from '../helpers/modes.js'
+import { listen } from '../helpers/ports.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 const browserTest = browserTests(test)
@@ -101,7 +102,7 @@ globalThis.PlatformViewing = {
 }
 `
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   browserTest(`a page written for the platform's tutorial server runs unchanged (${mode})`, async (t, visit) => {
     const platform = await startPlatformHost(t)
     const wwwroot = await tempFolder(t, {
@@ -182,10 +183,5 @@ async function startPlatformHost(t: Pick<ExecutionContext, 'teardown'>) {
     })
     response.end(body)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, authorizations }
+  return { url: `http://127.0.0.1:${await listen(t, server)}`, authorizations }
 }

@@ -3,11 +3,12 @@ import type { Response } from 'playwright-core'
 import { offeredPeople } from '#src/demo/index.js'
 import { accessibilityProblems, browserTests } from '../helpers/chromium.js'
 import { deployWithDemo, deployWithHostileIdp } from '../helpers/deployment.js'
+import { modes } from '../helpers/modes.js'
 import { signInAs, status } from './starter-page.js'
 
 const browserTest = browserTests(test)
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   browserTest(
     `a person signs in by the demo's form and sees their name, then signs out (${mode})`,
     async (t, visit) => {

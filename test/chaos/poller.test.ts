@@ -1,7 +1,7 @@
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test from 'ava'
 import { createBrowser } from '../helpers/browser.js'
+import { listen } from '../helpers/ports.js'
 import { poll } from './poller.js'
 import { startProxy } from './proxy.js'
 
@@ -12,9 +12,7 @@ test('a page goes on asking when a connection ends without an answer, and the an
     if (asked === 1) response.socket?.destroy()
     else response.writeHead(asked === 2 ? 503 : 200, asked === 2 ? { 'retry-after': '0' } : {}).end()
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const browser = createBrowser(t, { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const browser = createBrowser(t, { origin: `http://127.0.0.1:${await listen(t, server)}` })
   const answers = await poll(browser, { path: '/', everyMs: 1, hasEnded: () => asked === 3 })
   t.deepEqual(
     answers.map(({ status, retryAfter }) => [status, retryAfter]),

@@ -1,6 +1,7 @@
 // The primary Redis dies, and a replica that lacks its last writes is promoted. The process that refreshes sessions
 // reaches it later than the other process, and so cannot repeat those writes at once.
 import { setTimeout as pause } from 'node:timers/promises'
+import { eventually } from '../helpers/eventually.js'
 import { startRedis } from '../helpers/redis-server.js'
 import { fine } from './calls.js'
 import { createGate } from './gate.js'
@@ -27,7 +28,7 @@ export function promotion(report: Report, { mode, absenceMs }: PromotionOptions)
     const replication = await startTcpProxy(scope, primary.port)
     const replica = await startRedis(scope)
     await replica.admin.replicaof('127.0.0.1', replication.port)
-    while (!/master_link_status:up/.test(await replica.admin.info('replication'))) await pause(20)
+    await eventually(async () => /master_link_status:up/.test(await replica.admin.info('replication')))
     await pause(2100)
 
     // A third is refreshed before the last writes, a third with them, and a third is still in the middle of it.

@@ -1,6 +1,6 @@
 // A load balancer as they are: each request to the next server in turn, and to another one when that one is dead.
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../helpers/ports.js'
 import type { Scope } from './scope.js'
 
 export interface LoadBalancer {
@@ -82,14 +82,10 @@ export async function startProxy(scope: Scope, { targets, random }: ProxyOptions
   const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) =>
     pass(request, response, 1)
   )
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  scope.teardown(() => {
-    agent.destroy()
-    server.close()
-    server.closeAllConnections()
-  })
+  const port = await listen(scope, server)
+  scope.teardown(() => agent.destroy())
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     get gaveUp() {
       return counts.gaveUp
     },

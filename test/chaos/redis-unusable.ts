@@ -1,6 +1,6 @@
 // Redis cannot be used by anybody, for longer than any request waits, and two processes are asked for each session.
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePort } from '../helpers/redis-server.js'
+import { freePort } from '../helpers/ports.js'
 import { createGate } from './gate.js'
 import type { Report } from './report.js'
 import type { Mode, Stage } from './stage.js'

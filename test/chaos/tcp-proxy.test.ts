@@ -1,32 +1,22 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
+import { listen } from '../helpers/ports.js'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
 /** A server that answers each chunk with its name and the chunk, behind a proxy. */
 async function setUp(t: ExecutionContext) {
   const server = await startEcho(t, 'first')
-  const proxy = await startTcpProxy({ teardown: t.teardown.bind(t), close: async () => {} }, portOf(server))
+  const proxy = await startTcpProxy({ teardown: t.teardown.bind(t), close: async () => {} }, server)
   return { proxy, client: () => open(t, proxy) }
 }
 
-async function startEcho(t: ExecutionContext, name: string): Promise<Server> {
-  const sockets = new Set<Socket>()
+/** Gives the port of the server. */
+function startEcho(t: ExecutionContext, name: string): Promise<number> {
   const server = createServer(socket => {
-    sockets.add(socket)
     socket.on('error', () => {}).on('data', chunk => socket.write(`${name} ${chunk}`))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
   })
-  return server
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port
+  return listen(t, server)
 }
 
 function open(t: ExecutionContext, { port }: TcpProxy) {
@@ -100,7 +90,7 @@ test('a connection whose answers were swallowed is broken when it is mended', as
 
 test('new connections go to another target', async t => {
   const { proxy, client } = await setUp(t)
-  proxy.connectTo(portOf(await startEcho(t, 'second')))
+  proxy.connectTo(await startEcho(t, 'second'))
   const { send, received } = client()
   send('a')
   t.is(await received(), 'second a')

@@ -1,7 +1,6 @@
 // A TCP proxy on loopback that a scenario puts between two programs in order to disturb their connections.
-
-import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
+import { listen } from '../helpers/ports.js'
 import type { Scope } from './scope.js'
 
 export interface TcpProxy {
@@ -63,14 +62,12 @@ export async function startTcpProxy(scope: Scope, targetPort: number): Promise<T
     })
   }
 
-  const server = createServer({ noDelay: true }, open).listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
+  const ownPort = await listen(scope, createServer({ noDelay: true }, open))
   scope.teardown(() => {
-    server.close()
     for (const connection of connections) destroy(connection)
   })
   return {
-    port: (server.address() as AddressInfo).port,
+    port: ownPort,
     cut() {
       state = 'cut'
       for (const connection of connections) destroy(connection)

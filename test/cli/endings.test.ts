@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { defaultCommand, environmentFor, type Program, type ProgramOptions, startProgram } from '../helpers/program.js'
 import { testWhere } from '../helpers/requirement.js'
@@ -51,7 +52,7 @@ async function untilItRefuses({ url }: Program) {
       })
       socket.on('error', () => resolve(false))
     })
-  while (await takesOne()) await new Promise(resolve => setTimeout(resolve, 10))
+  await eventually(async () => !(await takesOne()))
 }
 
 for (const stop of ['SIGTERM', 'SIGINT'] as const) {
@@ -81,9 +82,8 @@ test('while it stops, /readyz says so and requests are served', async t => {
   const { program, browser } = await start(t, { env: { PLATFORM_AUTH_SHUTDOWN_DELAY: '60' } })
   await signIn(browser)
   program.signal('SIGTERM')
-  let ready = await browser.get('/readyz')
-  while (ready.statusCode === 200) ready = await browser.get('/readyz')
-  t.deepEqual(ready.json(), { status: 'draining', store: 'memory' })
+  await eventually(async () => (await browser.get('/readyz')).statusCode !== 200)
+  t.deepEqual((await browser.get('/readyz')).json(), { status: 'draining', store: 'memory' })
   t.is((await browser.get('/healthz')).statusCode, 200)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   // Nobody has to wait for the rest of the delay.

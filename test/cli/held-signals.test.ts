@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import test from 'ava'
 import { holdSignals } from '#src/cli/held-signals.js'
-import { until } from './shell.js'
+import { eventually } from '../helpers/eventually.js'
 
 function hold() {
   const signals = new EventEmitter()
@@ -24,7 +24,7 @@ test('whoever listens hears what came before, once', async t => {
   send('SIGTERM')
   for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT'] as const) held.onSignal(signal, () => heard.push(signal))
   t.deepEqual(heard, [], 'not before those who listen are ready')
-  await until(() => heard.length === 2)
+  await eventually(() => heard.length === 2)
   t.deepEqual(heard, ['SIGHUP', 'SIGTERM'])
   send('SIGINT')
   t.deepEqual(heard, ['SIGHUP', 'SIGTERM', 'SIGINT'])

@@ -5,9 +5,10 @@ import test, { type ExecutionContext } from 'ava'
 import { writeNew } from '#src/cli/init/files.js'
 import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
+import { eventually } from '../helpers/eventually.js'
 import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { run, shell, until } from './shell.js'
+import { run, shell } from './shell.js'
 
 const settingsFile = 'platform-auth-server.config.yaml'
 
@@ -18,11 +19,11 @@ async function person(t: ExecutionContext, cwd: string, answers: readonly string
   let seen = 0
   const isAsked = () => console.output().slice(seen).includes(': ')
   for (const answer of answers) {
-    await until(isAsked)
+    await eventually(isAsked)
     // A question ends with ": "; what comes after it belongs to the next one.
     seen = console.output().length
     console.terminal.stdin.write(answer)
-    await until(() => console.output().length > seen || answer === '\u0004')
+    await eventually(() => console.output().length > seen || answer === '\u0004')
   }
   return { code: await ended, output: console.output(), errors: console.errors() }
 }

@@ -81,8 +81,3 @@ function collector() {
 export function withoutColours(text: string): string {
   return stripVTControlCharacters(text)
 }
-
-/** Waits until something is true, for things that have no promise of their own. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise(resolve => setTimeout(resolve, 5))
-}

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import test from 'ava'
 import { untilStopped } from '#src/cli/signals.js'
-import { until } from './shell.js'
+import { eventually } from '../helpers/eventually.js'
 
 /** A running server under the test's control: signals come in, and `finish` lets its close end. */
 function running() {
@@ -89,6 +89,6 @@ test('a close that fails is said, and the code is 1', async t => {
   server.finish(new Error('no luck'))
   t.is(await server.ended, 1)
   t.deepEqual(server.errors, ['The server did not stop cleanly: no luck\n'])
-  await until(() => server.exits.length > 0)
+  await eventually(() => server.exits.length > 0)
   t.deepEqual(server.exits, [1])
 })

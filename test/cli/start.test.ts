@@ -1,6 +1,5 @@
 import { chmod } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import got from 'got'
@@ -8,11 +7,13 @@ import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
 import { enough, sessionSecret } from '../config/given.js'
 import { createBrowser } from '../helpers/browser.js'
+import { eventually } from '../helpers/eventually.js'
+import { freePort, listen } from '../helpers/ports.js'
 import { testWhere } from '../helpers/requirement.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { run, type ShellOptions, shell, until, withoutColours } from './shell.js'
+import { run, type ShellOptions, shell, withoutColours } from './shell.js'
 
 // Port 1 answers nobody, so no test reaches for the real provider.
 const env = { ...enough, PORT: '0', PLATFORM_ISSUER: 'http://127.0.0.1:1' }
@@ -28,7 +29,7 @@ async function started(t: ExecutionContext, args: readonly string[], options: Sh
   })
   await Promise.race([
     ended,
-    until(() => console.output() !== '' || console.log().some(line => line.event === 'server_started'))
+    eventually(() => console.output() !== '' || console.log().some(line => line.event === 'server_started'))
   ])
   return { ...console, ended, stop }
 }
@@ -87,7 +88,7 @@ test('warnings are log lines', async t => {
 })
 
 test('a start warns of what check would find without the network', async t => {
-  const port = await unusedPort()
+  const port = await freePort()
   const { log } = await started(t, ['--port', String(port), '--wwwroot', 'pages'], {
     env: { ...enough, PLATFORM_ISSUER: 'http://127.0.0.1:1' },
     files: { 'pages/app.html': '', 'platform-auth-server.yaml': 'mode: dual' }
@@ -129,23 +130,8 @@ test('wrong settings are listed together, without a stack trace, and the code is
   t.false(errors.includes('hunter2'))
 })
 
-async function unusedPort(): Promise<number> {
-  const probe = createServer().listen(0)
-  await until(() => probe.listening)
-  const { port } = probe.address() as AddressInfo
-  await new Promise(resolve => probe.close(resolve))
-  return port
-}
-
-async function takenPort(t: ExecutionContext): Promise<number> {
-  const other = createServer().listen(0)
-  t.teardown(() => other.close())
-  await until(() => other.listening)
-  return (other.address() as AddressInfo).port
-}
-
 test('a port that is taken is said in a plain sentence, and the code is 1', async t => {
-  const port = await takenPort(t)
+  const port = await listen(t, createServer())
   const expected = `Port ${port} is in use by another program; stop that program, or choose another port with --port.\n`
   const plain = await run(t, ['--port', String(port)], { env })
   t.deepEqual([plain.code, plain.errors, plain.output], [1, expected, ''])
@@ -157,7 +143,7 @@ test('a port that is taken is said in a plain sentence, and the code is 1', asyn
 })
 
 test('of a metrics port that is taken the flag is named that chooses it', async t => {
-  const port = await takenPort(t)
+  const port = await listen(t, createServer())
   const { code, errors } = await run(t, ['--metrics-port', String(port)], { env })
   const next = 'stop that program, or choose another port with --metrics-port'
   t.deepEqual([code, errors], [1, `Port ${port} is in use by another program; ${next}.\n`])

@@ -1,13 +1,15 @@
 // Forward-auth over replicas that share a Redis: the browser keeps its first cookie all day.
 import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { askAbout } from '../helpers/gateway.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { startReplica } from './replicas.js'
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   testWithRedis(`${mode}: 24 refreshes by two replicas and a restart lose nobody, and keep one result`, async t => {
     const redis = await startRedis(t)
     const clock = createClock()
@@ -60,9 +62,7 @@ testWithRedis('a result that is told again after Redis was emptied does not repl
   await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
   // Each replica writes what it holds as soon as it is connected again; which of them is first does not matter.
   for (const replica of [one, two]) {
-    while (JSON.stringify(await replica.peek('refresh:key')) !== '{"n":2}') {
-      await new Promise(resolve => setTimeout(resolve, 20))
-    }
+    await eventually(async () => JSON.stringify(await replica.peek('refresh:key')) === '{"n":2}')
   }
   t.deepEqual(await one.peek('refresh:key'), { n: 2 })
 })

@@ -5,9 +5,9 @@ import type { Config } from '#src/config/settings.js'
 import { createCoordination } from '#src/coordination/index.js'
 import { createKeyring } from '#src/sealing/keyring.js'
 import { type DeepPartial, testConfig } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
-import { until } from './work.js'
 
 const provider = {
   clientId: 'client',
@@ -65,6 +65,6 @@ testWithRedis('replicas of a deployment see each other, applications and modes t
   ]
   t.deepEqual(one.status(), { store: 'redis' })
   await one.mark('key', 60_000)
-  await until(() => replica.isMarked('key'))
+  await eventually(() => replica.isMarked('key'))
   for (const other of others) t.false(await other.isMarked('key'))
 })

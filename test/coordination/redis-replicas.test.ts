@@ -5,9 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { CoordinationError, type Run } from '#src/coordination/coordination.js'
 import { createRedisScripts, NO_RUN } from '#src/coordination/redis-scripts.js'
+import { eventually } from '../helpers/eventually.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startReplica, startReplicas } from './replicas.js'
-import { commandsProcessed, controlledWork, KEEP_MS, never, someoneWaits, until } from './work.js'
+import { commandsProcessed, controlledWork, KEEP_MS, never, someoneWaits } from './work.js'
 
 // A short lease, which the owner extends every 250 ms.
 const shortLease = { leaseMs: 1000, callMs: 500 }
@@ -330,7 +331,7 @@ testWithRedis('nothing secret is readable in Redis, and everything in it ends by
     t.true((await redis.admin.pttl(name)) > 0, name)
     t.notRegex((await redis.admin.get(name)) ?? '', /secret-/)
   }
-  await until(() => seen.some(line => line.includes(':result')))
+  await eventually(() => seen.some(line => line.includes(':result')))
   t.notRegex(seen.join('\n'), /secret-|token/)
 })
 
@@ -406,7 +407,7 @@ testWithRedis('a lock that Redis lost is taken again by its owner', async t => {
   const first = owner.once('key', work.run)
   await work.started
   await redis.admin.flushall()
-  await until(async () => (await redis.admin.keys('*:lock')).length === 1)
+  await eventually(async () => (await redis.admin.keys('*:lock')).length === 1)
   const second = other.once('key', never)
   await someoneWaits(redis.admin)
   work.finish('value')

@@ -5,8 +5,9 @@ import { createRedisCoordination } from '#src/coordination/redis.js'
 import type { RedisCommands, RedisEvents } from '#src/coordination/redis-client.js'
 import { timingOf } from '#src/coordination/timing.js'
 import { createKeyring } from '#src/sealing/keyring.js'
+import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
-import { KEEP_MS, until } from './work.js'
+import { KEEP_MS } from './work.js'
 
 /** A store whose Redis has no data and counts what is written to it. */
 async function startStore(t: ExecutionContext) {
@@ -52,7 +53,7 @@ async function startStore(t: ExecutionContext) {
     timing: { ...timingOf(10), commandMs: 20_000, settleMs: 0 }
   })
   t.teardown(() => coordination.close())
-  await until(() => coordination.status().store === 'redis')
+  await eventually(() => coordination.status().store === 'redis')
   return {
     coordination,
     written,
@@ -77,7 +78,7 @@ test('everything is published again in batches, each sealed when the one before 
   const store = await startStore(t)
   await fill(store, 1050, 450)
   store.comeBack()
-  await until(() => store.written.marks.size === 450)
+  await eventually(() => store.written.marks.size === 450)
   t.is(store.written.results.size, 1050)
   t.true(store.written.mostSealedAhead <= 200, `${store.written.mostSealedAhead} sealed ahead`)
 })
@@ -86,7 +87,7 @@ test('publishing stops when Redis goes down again', async t => {
   const store = await startStore(t)
   await fill(store, 450, 1)
   store.comeBack(200)
-  await until(() => store.coordination.status().store === 'away')
+  await eventually(() => store.coordination.status().store === 'away')
   for (let turn = 0; turn < 10; turn++) await nextTurn()
   t.is(store.written.results.size, 200)
   t.is(store.written.marks.size, 0)

@@ -3,11 +3,12 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { eventually } from '../helpers/eventually.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../helpers/redis-topologies.js'
 import { coordinationContract } from './contract.js'
 import { IMPATIENT, startReplica, startReplicas } from './replicas.js'
-import { controlledWork, KEEP_MS, never, until } from './work.js'
+import { controlledWork, KEEP_MS, never } from './work.js'
 
 coordinationContract(
   'redis cluster',
@@ -39,13 +40,13 @@ testWithRedis('a cluster that lost a node is away, and used again when it is who
   const replica = await startReplica(t, url, { timing: IMPATIENT })
   await replica.isMarked('warm')
   await nodes[1]?.kill()
-  await until(async () => {
+  await eventually(async () => {
     const work = async () => ({ value: 1, keepMs: 1 })
     await replica.once(String(Math.random()), work, { canWait: false }).catch(() => {})
     return replica.status().store === 'away'
   })
   await nodes[1]?.restart()
-  await until(() => replica.status().store === 'redis')
+  await eventually(() => replica.status().store === 'redis')
   t.deepEqual(replica.logs.entries.map(({ event }) => event).slice(0, 2), ['redis_away', 'redis_back'])
 })
 
@@ -60,16 +61,16 @@ testWithRedis('sentinels are asked for the master, and asked again after a failo
   const { url, sentinel } = await startRedisWithSentinel(t)
   const [one, two] = await startReplicas(t, url, { timing: IMPATIENT })
   await one.mark('before', KEEP_MS)
-  await until(() => two.isMarked('before'))
+  await eventually(() => two.isMarked('before'))
   const master = async () => String(await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main'))
   const old = await master()
-  await until(async () => (await sentinel.call('SENTINEL', 'FAILOVER', 'main').catch(() => 'not yet')) === 'OK')
-  await until(async () => (await master()) !== old)
+  await eventually(async () => (await sentinel.call('SENTINEL', 'FAILOVER', 'main').catch(() => 'not yet')) === 'OK')
+  await eventually(async () => (await master()) !== old)
   const [host, port] = (await master()).split(',')
   const admin = new Redis({ host, port: Number(port) })
   t.teardown(() => admin.disconnect())
   let n = 0
-  await until(async () => {
+  await eventually(async () => {
     await one.mark(`after ${++n}`, KEEP_MS)
     return (await two.isMarked(`after ${n}`)) && (await admin.exists(`platform-auth:test:mark:after ${n}`)) === 1
   })
@@ -132,7 +133,7 @@ testWithRedis('over TLS a certificate that is not trusted is refused, and says s
   const { url } = await startRedisWithTls(t)
   const replica = await startReplica(t, url, { timing: IMPATIENT })
   await t.throwsAsync(replica.once('key', never), { message: /shared store/ })
-  await until(() => replica.status().store === 'away')
+  await eventually(() => replica.status().store === 'away')
   t.is(replica.logs.entries[0]?.reason, 'DEPTH_ZERO_SELF_SIGNED_CERT')
 })
 

@@ -4,7 +4,7 @@ import { CoordinationError } from '#src/coordination/coordination.js'
 import { eventually } from '../helpers/eventually.js'
 import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
 import { IMPATIENT, type Replica, startReplica, startReplicas } from './replicas.js'
-import { controlledWork, KEEP_MS, never, someoneWaits, until } from './work.js'
+import { controlledWork, KEEP_MS, never, someoneWaits } from './work.js'
 
 const isAway = (replica: Replica) => replica.status().store === 'away'
 const isBack = (replica: Replica) => replica.status().store === 'redis'
@@ -15,7 +15,7 @@ const isUnavailable = { instanceOf: CoordinationError, message: /shared store ca
 /** Asks again while Redis settles, as a client does that was told to come back later. */
 async function again<T>(ask: () => Promise<T>): Promise<T> {
   let answer: T | undefined
-  await until(async () => {
+  await eventually(async () => {
     answer = await ask().catch((error: unknown) => {
       if (error instanceof CoordinationError) return undefined
       throw error
@@ -76,7 +76,7 @@ for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
 
     await begin(redis)
     await t.throwsAsync(one.once('during', never), isUnavailable)
-    await until(() => isAway(one))
+    await eventually(() => isAway(one))
     const started = performance.now()
     for (let n = 0; n < 100; n++) t.false(await one.isMarked(`mark ${n}`))
     t.true(performance.now() - started < 1000)
@@ -89,9 +89,9 @@ for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
     t.is(one.logs.entries[0]?.level, 40)
 
     await end(redis)
-    await until(() => isBack(one) && isBack(two))
+    await eventually(() => isBack(one) && isBack(two))
     t.deepEqual(events(one), ['redis_away', 'redis_back'])
-    await until(() => two.isMarked('logout:during'))
+    await eventually(() => two.isMarked('logout:during'))
     t.is((await again(() => one.once('during', work))).how, 'ran')
     t.is((await two.once('during', never)).value, 'value')
     t.notRegex(one.logs.lines.join(''), /pw/)
@@ -106,8 +106,8 @@ testWithRedis('an operator can choose that a replica works alone while Redis can
   t.deepEqual((await one.once('key', work)).how, 'ran')
   t.deepEqual((await one.once('key', never)).value, 'value')
   await redis.restart()
-  await until(() => isBack(one) && isBack(two))
-  await until(async () => (await two.peek('key')) === 'value')
+  await eventually(() => isBack(one) && isBack(two))
+  await eventually(async () => (await two.peek('key')) === 'value')
   t.pass()
 })
 
@@ -128,7 +128,7 @@ testWithRedis('data that Redis lost while connections stayed open is published a
   const one = await startReplica(t, redis.url, { timing: { checkMs: 50 } })
   await one.once('key', work)
   await redis.admin.flushall()
-  await until(async () => (await redis.admin.keys('*:result')).length === 1)
+  await eventually(async () => (await redis.admin.keys('*:result')).length === 1)
   t.is((await one.once('key', never)).value, 'value')
 })
 
@@ -141,7 +141,7 @@ testWithRedis('work that is under way when Redis is restarted empty is not begun
   await other.isMarked('warm')
   await redis.restart()
   const second = other.once('key', never)
-  await until(async () => (await redis.admin.keys('*:lock')).length === 1)
+  await eventually(async () => (await redis.admin.keys('*:lock')).length === 1)
   slow.finish('value')
   await first
   t.is((await second).value, 'value')
@@ -154,7 +154,7 @@ testWithRedis('a result that could not be stored is stored when Redis is back', 
   const first = one.once('key', slow.run)
   await slow.started
   await redis.kill()
-  await until(() => isAway(one) && isAway(two))
+  await eventually(() => isAway(one) && isAway(two))
   slow.finish('tokens')
   t.deepEqual((await first).how, 'ran')
   t.is((await one.once('key', never, { canWait: false })).value, 'tokens')
@@ -187,7 +187,7 @@ testWithRedis('a lock that was granted too late for its caller is released', asy
   redis.pause()
   await t.throwsAsync(one.once('key', never), isUnavailable)
   redis.resume()
-  await until(() => isBack(one) && isBack(two))
+  await eventually(() => isBack(one) && isBack(two))
   t.is((await again(() => two.once('key', work))).how, 'ran')
 })
 
@@ -206,10 +206,10 @@ for (const policy of ['volatile-ttl', 'allkeys-lru']) {
       0
     )
     await t.throwsAsync(one.once('during', never), isUnavailable)
-    await until(() => isAway(one))
+    await eventually(() => isAway(one))
     t.is(one.logs.entries[0]?.reason, 'evicting')
     await redis.admin.config('SET', 'maxmemory', '0')
-    await until(() => isBack(one) && isBack(two))
+    await eventually(() => isBack(one) && isBack(two))
     // Redis may have deleted the result; the replica that made it publishes it again.
     t.is((await again(() => two.once('before', never))).value, 'value')
     t.is((await again(() => one.once('during', work))).how, 'ran')
@@ -221,10 +221,10 @@ testWithRedis('a server starts while its Redis is not there yet', async t => {
   await redis.kill()
   const replica = await startReplica(t, redis.url, { timing: IMPATIENT })
   await t.throwsAsync(replica.once('key', never), isUnavailable)
-  await until(() => isAway(replica))
+  await eventually(() => isAway(replica))
   t.is(replica.logs.entries[0]?.reason, 'ECONNREFUSED')
   await redis.restart()
-  await until(() => isBack(replica))
+  await eventually(() => isBack(replica))
   t.is((await again(() => replica.once('key', work))).how, 'ran')
   t.deepEqual(events(replica), ['redis_away', 'redis_back'])
 })
@@ -234,7 +234,7 @@ testWithRedis('a Redis that becomes read-only is noticed although nobody writes'
   const replica = await startReplica(t, redis.url, { timing: { ...IMPATIENT, checkMs: 50 } })
   await replica.isMarked('warm')
   await redis.admin.replicaof('127.0.0.1', 1)
-  await until(() => isAway(replica))
+  await eventually(() => isAway(replica))
   t.is(replica.logs.entries[0]?.reason, 'READONLY')
 })
 
@@ -242,7 +242,7 @@ testWithRedis('a Redis that refuses the password is named by that in the log, an
   const redis = await startRedis(t, ['--requirepass', 'right-password'])
   const replica = await startReplica(t, redis.url.replace('//', '//:wrong-password@'), { timing: IMPATIENT })
   await t.throwsAsync(replica.once('key', never), isUnavailable)
-  await until(() => isAway(replica))
+  await eventually(() => isAway(replica))
   t.is(replica.logs.entries[0]?.reason, 'WRONGPASS')
   t.notRegex(replica.logs.lines.join(''), /wrong-password/)
 })
@@ -280,7 +280,7 @@ testWithRedis('closing refuses those who wait, and does not begin their work', a
   const replica = await startReplica(t, redis.url)
   await replica.isMarked('warm')
   await redis.kill()
-  await until(() => isAway(replica))
+  await eventually(() => isAway(replica))
   const waiting = t.throwsAsync(replica.once('key', never), { message: /stopping/ })
   await replica.close()
   await waiting

@@ -1,5 +1,4 @@
 // Whole servers as replicas of one deployment: one provider, one Redis, and a browser that meets now this one, now that.
-import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
@@ -147,7 +146,7 @@ testWithRedis('readyz names the store in use, and stays 200 while Redis is away'
   const { browser, logs } = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
   await signIn(browser)
   const store = async () => (await browser.get('/readyz')).json().store
-  while ((await store()) !== 'redis') await pause(20)
+  await eventually(async () => (await store()) === 'redis')
   await redis.kill()
   while ((await store()) !== 'away') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
   const ready = await browser.get('/readyz')
@@ -198,7 +197,7 @@ testWithRedis('with a margin, valid tokens are served at once while Redis is awa
   const { browser, clock, idp } = await startTestServer(t, { mode: 'dual', overrides })
   await signIn(browser)
   await redis.kill()
-  while ((await browser.get('/readyz')).json().store !== 'away') await pause(20)
+  await eventually(async () => (await browser.get('/readyz')).json().store === 'away')
   clock.advanceSeconds(3600 - 11)
   const calls = idp.tokenRequests.length
   const started = performance.now()

@@ -1,7 +1,7 @@
 // Work for a store to do, and ways to see how far it has come.
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Settled } from '#src/coordination/coordination.js'
+import { eventually } from '../helpers/eventually.js'
 
 export const KEEP_MS = 60_000
 
@@ -41,15 +41,7 @@ export async function never(): Promise<never> {
 
 /** Resolves when a replica has found a lock taken and is registered as a waiter. */
 export async function someoneWaits(admin: Redis): Promise<void> {
-  await until(async () => (await admin.keys('*:waiters')).length > 0)
-}
-
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`This did not come about: ${holds}`)
-    await pause(10)
-  }
+  await eventually(async () => (await admin.keys('*:waiters')).length > 0)
 }
 
 export async function commandsProcessed(admin: Redis): Promise<Record<string, number>> {

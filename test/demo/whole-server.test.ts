@@ -5,6 +5,7 @@ import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { type DeepPartial, publicOrigin, testConfig } from '../helpers/config.js'
 import { collectLogs } from '../helpers/logs.js'
+import { modes } from '../helpers/modes.js'
 import { openCallback } from '../helpers/server.js'
 import { denyAtDemo, signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -48,7 +49,7 @@ function endpoints<T>(address: T) {
   }
 }
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   const callsPerRenewal = mode === 'dual' ? 2 : 1
 
   test(`${mode}: sign in, see the name, refresh after expiry, sign out`, async t => {
@@ -111,7 +112,7 @@ test('the server accepts the demo’s ID token, long after the demo was started'
   t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
 })
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   test(`${mode}: the rules of the demo lead to its platform`, async t => {
     const { browser } = await startBoth(t, mode)
     await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))

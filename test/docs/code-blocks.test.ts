@@ -1,19 +1,19 @@
 // Every block of code in the README and in docs/ is run as it is written. A block of a new kind fails the first test.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
 import { loadConfig } from '#src/config/load.js'
-import { shell, until } from '../cli/shell.js'
+import { shell } from '../cli/shell.js'
 import { load } from '../config/given.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { fencedBlocks, linesOf } from '../helpers/markdown.js'
 import { folderWithPackage } from '../helpers/packed.js'
+import { freePort } from '../helpers/ports.js'
 import { environmentFor } from '../helpers/program.js'
 import { filesBelow, readText } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
@@ -99,7 +99,7 @@ for (const line of commandLines.filter(({ text }) => own.test(text))) {
     const console = await shell(t, args, { env: environmentFor(idp, defaultCallbackUrl), files })
     const ended = main(console.terminal)
     if (args[0]?.startsWith('--')) {
-      await Promise.race([ended, until(() => console.log().some(({ event }) => event === 'server_started'))])
+      await Promise.race([ended, eventually(() => console.log().some(({ event }) => event === 'server_started'))])
       console.signals.emit('SIGTERM')
     }
     t.is(await ended, 0, console.output() + console.errors())
@@ -190,7 +190,7 @@ for (const block of blocksOf('program')) {
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
     const modules = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
     const cwd = await folderWithPackage(t, { ...modules, 'program.mjs': block.text })
-    const PORT = String(await unusedPort())
+    const PORT = String(await freePort())
     const env = { ...environmentFor(idp, defaultCallbackUrl), PORT }
     const program = spawn(process.execPath, ['program.mjs'], { cwd, env, stdio: 'inherit' })
     t.teardown(() => program.kill('SIGKILL'))
@@ -200,7 +200,7 @@ for (const block of blocksOf('program')) {
         answer => answer.status,
         () => undefined
       )
-    while ((await status('/readyz')) !== 200 && program.exitCode === null) await pause()
+    await eventually(async () => (await status('/readyz')) === 200 || program.exitCode !== null)
     t.is(await status('/api/hubs'), 401)
     t.is(await status('/nothing-here'), 404)
     program.kill('SIGTERM')
@@ -241,17 +241,4 @@ function replaceFetch(t: ExecutionContext, replacement: typeof fetch) {
   t.teardown(() => {
     globalThis.fetch = original
   })
-}
-
-function pause(): Promise<void> {
-  return new Promise(resolve => setTimeout(resolve, 20))
-}
-
-async function unusedPort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

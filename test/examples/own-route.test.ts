@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { symlink, writeFile } from 'node:fs/promises'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -13,6 +12,7 @@ import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { listen } from '../helpers/ports.js'
 import { environmentFor } from '../helpers/program.js'
 import { repository } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
@@ -26,27 +26,18 @@ const path = `${repository}examples/own-route.js`
 
 async function startExample(t: ExecutionContext) {
   const asked: (string | undefined)[] = []
-  const hubsUrl = await listen(t, (request, response) => {
+  const server = http.createServer((request, response) => {
     asked.push(request.headers.authorization)
     response.setHeader('content-type', 'application/json')
     response.end('{"data":["a hub"]}')
   })
+  const hubsUrl = `http://127.0.0.1:${await listen(t, server)}`
   const { default: addHubs } = (await import(path)) as Example
   const started = await startTestServer(t, {
     mode: 'dual',
     parts: { extend: (app, tools) => addHubs(app, tools, hubsUrl) }
   })
   return { ...started, asked }
-}
-
-async function listen(t: ExecutionContext, handle: http.RequestListener): Promise<string> {
-  const server = http.createServer(handle).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 test('the example calls the platform with the internal token, renewed when it has expired', async t => {
@@ -116,7 +107,7 @@ test('the example as a program says in a sentence why it cannot start, also when
   const cwd = await tempFolder(t)
   const link = join(cwd, 'started-by.js')
   await symlink(path, link)
-  const taken = new URL(await listen(t, () => {})).port
+  const taken = String(await listen(t, http.createServer()))
   const settings = environmentFor(
     { clientId: 'me', clientSecret: 'x', issuer: 'http://127.0.0.1:1' },
     defaultCallbackUrl

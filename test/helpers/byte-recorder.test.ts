@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test from 'ava'
 import { createBrowser } from './browser.js'
 import { findSecrets, recordBytes } from './byte-recorder.js'
+import { listen } from './ports.js'
 import { sendRaw } from './raw.js'
 
 const secret = 'jK8-s_ecret+with/odd characters=42'
@@ -38,9 +38,7 @@ test('the search finds nothing where nothing is', t => {
 
 test('the recorder passes everything on and keeps every byte, of raw requests too', async t => {
   const server = createServer((request, response) => response.end(`you asked ${request.url}`))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const recorder = await recordBytes(t, (server.address() as AddressInfo).port)
+  const recorder = await recordBytes(t, await listen(t, server))
   t.is((await createBrowser(t, { origin: recorder.url }).get('/page-one')).text(), 'you asked /page-one')
   const raw = await sendRaw(recorder.port, ['GET /page-two HTTP/1.1\r\n', 'Host: a\r\n\r\n'], { answers: 1 })
   t.is(raw.answers[0]?.body.toString(), 'you asked /page-two')
@@ -56,9 +54,7 @@ test('the recorder passes everything on and keeps every byte, of raw requests to
 test('an answer that ends with the connection arrives whole', async t => {
   const big = 'x'.repeat(3_000_000)
   const server = createServer((_request, response) => response.writeHead(200, { connection: 'close' }).end(big))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const recorder = await recordBytes(t, (server.address() as AddressInfo).port)
+  const recorder = await recordBytes(t, await listen(t, server))
   t.is((await createBrowser(t, { origin: recorder.url }).get('/')).body.length, big.length)
   t.true(recorder.byteCount > big.length)
 })

@@ -1,6 +1,7 @@
 // Every byte that the server sends, whoever asked for it: a TCP relay that stands before the server and keeps a copy.
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 import type { ExecutionContext } from 'ava'
+import { listen } from './ports.js'
 
 export interface ByteRecorder {
   /** Ask here instead of at the server. */
@@ -18,7 +19,6 @@ export interface ByteRecorder {
 export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetPort: number): Promise<ByteRecorder> {
   const connections: Buffer[][] = []
   const questions: Buffer[][] = []
-  const sockets = new Set<Socket>()
   // Half-open on both sides: a FIN goes through as a FIN, and the relay hides no cut connection from either side.
   const relay = createServer({ noDelay: true, allowHalfOpen: true }, client => {
     const copy: Buffer[] = []
@@ -31,21 +31,9 @@ export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetP
     client.pipe(server).pipe(client)
     client.on('close', () => server.destroy())
     server.on('close', hadError => (hadError ? client.resetAndDestroy() : client.destroySoon()))
-    for (const socket of [client, server]) {
-      sockets.add(socket)
-      socket.on('close', () => sockets.delete(socket))
-      socket.on('error', () => {})
-    }
+    for (const socket of [client, server]) socket.on('error', () => {})
   })
-  await new Promise<void>(resolve => relay.listen(0, '127.0.0.1', resolve))
-  t.teardown(
-    () =>
-      new Promise<void>(resolve => {
-        relay.close(() => resolve())
-        for (const socket of sockets) socket.destroy()
-      })
-  )
-  const { port } = relay.address() as AddressInfo
+  const port = await listen(t, relay)
   const sent = () => connections.map(copy => Buffer.concat(copy))
   return {
     url: `http://127.0.0.1:${port}`,

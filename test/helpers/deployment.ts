@@ -1,8 +1,7 @@
 // A whole deployment for a real browser. A front (a reverse proxy, with TLS or a base path if wanted) has its port before the
 // server starts, so the callback address is one that the browser can really open.
-import { createServer, type RequestListener, request, type Server } from 'node:http'
+import { createServer, type RequestListener, request } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { type DemoOptions, startDemo } from '#src/demo/index.js'
@@ -13,6 +12,7 @@ import { type Clock, createClock } from './clock.js'
 import { type DeepPartial, type KnownIdp, testConfig } from './config.js'
 import { createHostileIdp } from './hostile-idp/index.js'
 import { collectLogs } from './logs.js'
+import { listen } from './ports.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
 
@@ -133,11 +133,7 @@ async function startFront(
     incoming.pipe(onward)
   }
   const server = https ? createTlsServer(selfSignedCertificate(), pass) : createServer(pass)
-  const port = await listen(server)
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
+  const port = await listen(t, server)
   const url = `${https ? 'https' : 'http'}://${host}:${port}${basePath}/`
   return {
     url,
@@ -146,11 +142,4 @@ async function startFront(
       target = to
     }
   }
-}
-
-function listen(server: Server): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
-  })
 }

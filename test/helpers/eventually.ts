@@ -1,8 +1,12 @@
-/** Waits for what happens in the background and has no answer to wait for; fails after a generous while. */
-export async function eventually(holds: () => boolean, withinMs = 10_000): Promise<void> {
-  const deadline = performance.now() + withinMs
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`This did not come about within ${withinMs} ms: ${holds}`)
-    await new Promise(resolve => setTimeout(resolve, 5))
+import { setTimeout as pause } from 'node:timers/promises'
+
+const LIMIT_MS = 60_000
+
+/** Waits until `holds` returns true. For what happens in the background and sends no event. Rejects after a minute. */
+export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + LIMIT_MS
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`This was not true within ${LIMIT_MS} ms: ${holds}`)
+    await pause(5)
   }
 }

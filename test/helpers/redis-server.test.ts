@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { promisify } from 'node:util'
 import test from 'ava'
+import { freePort, listen } from './ports.js'
 import { startRedis, testWithRedis } from './redis.js'
-import { freePort } from './redis-server.js'
 
-const helper = new URL('./redis-server.js', import.meta.url)
+const helper = new URL('./ports.js', import.meta.url)
 
 test('two processes at the same time are not given the same ports', async t => {
   const program = `
@@ -24,10 +23,7 @@ test('two processes at the same time are not given the same ports', async t => {
 })
 
 testWithRedis('a Redis for which a port was taken meanwhile is started with others', async t => {
-  const other = createServer().listen(0, '127.0.0.1')
-  t.teardown(() => other.close())
-  await once(other, 'listening')
-  const ports = [(other.address() as AddressInfo).port, await freePort()]
+  const ports = [await listen(t, createServer()), await freePort()]
   const asked: number[] = []
   const redis = await startRedis(t, async () => {
     const port = ports[asked.length] as number

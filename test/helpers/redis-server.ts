@@ -1,9 +1,9 @@
 // A Redis of its own: on loopback, nothing on disk, gone with whoever started it. Valkey does as well.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { Redis } from 'ioredis'
+import { freePort } from './ports.js'
 import { tempFolder } from './temp-folder.js'
 
 export interface RedisServer {
@@ -117,45 +117,4 @@ async function end(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit')
   child.kill('SIGKILL')
   await ended
-}
-
-// Below those that systems hand out (from 32768 on), in a range for each process: whoever still tries to reach a server
-// that was killed must not find another test's in its place.
-const [lowest, perProcess, ranges] = [10_240, 200, 110]
-let range: Promise<number> | undefined
-let used = Math.floor(Math.random() * perProcess)
-
-/** A port that is free and is given to nobody else in our tests, so that it stays the same over a restart. */
-export async function freePort(): Promise<number> {
-  range ??= takeRange()
-  const first = await range
-  for (;;) {
-    // The first one of each range is listened on.
-    const port = first + 1 + (used++ % (perProcess - 1))
-    const server = await listen(port)
-    if (!server) continue
-    server.close()
-    await once(server, 'close')
-    return port
-  }
-}
-
-/** The range is this process's while it lives, since it listens on the first port of it. */
-async function takeRange(): Promise<number> {
-  for (let range = 0; range < ranges; range++) {
-    const first = lowest + range * perProcess
-    const server = await listen(first)
-    if (!server) continue
-    server.unref()
-    return first
-  }
-  throw new Error('every range of ports for tests is taken')
-}
-
-async function listen(port: number): Promise<Server | undefined> {
-  const server = createServer().listen(port, '127.0.0.1')
-  return once(server, 'listening').then(
-    () => server,
-    () => undefined
-  )
 }

@@ -1,11 +1,12 @@
 // Redis as it is run when one server is not enough, or not alone on its network.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import type { Redis } from 'ioredis'
 import { selfSignedCertificate } from './certificate.js'
-import { freePort, type RedisServer, startRedis } from './redis-server.js'
+import { eventually } from './eventually.js'
+import { freePort } from './ports.js'
+import { type RedisServer, startRedis } from './redis-server.js'
 import { tempFolder } from './temp-folder.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
@@ -20,8 +21,9 @@ export async function startRedisCluster(t: Test): Promise<{ url: string; nodes: 
   await second.admin.call('CLUSTER', 'ADDSLOTSRANGE', 8192, 16383)
   await first.admin.call('CLUSTER', 'MEET', '127.0.0.1', second.port, await portOf(second, 'cluster-port'))
   for (const { admin } of nodes) {
-    while (!/cluster_state:ok[\s\S]*cluster_known_nodes:2/.test(String(await admin.call('CLUSTER', 'INFO'))))
-      await pause(50)
+    await eventually(async () =>
+      /cluster_state:ok[\s\S]*cluster_known_nodes:2/.test(String(await admin.call('CLUSTER', 'INFO')))
+    )
   }
   return { url: `redis://127.0.0.1:${first.port},127.0.0.1:${second.port}`, nodes }
 }
@@ -34,7 +36,7 @@ export async function startRedisWithSentinel(t: Test): Promise<{ url: string; se
   const file = join(dir, 'sentinel.conf')
   await writeFile(file, `sentinel monitor main 127.0.0.1 ${master.port} 1\nsentinel failover-timeout main 5000\n`)
   const { admin: sentinel, port } = await startRedis(t, [], file)
-  while (((await sentinel.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length === 0) await pause(100)
+  await eventually(async () => ((await sentinel.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length > 0)
   return { url: `redis://127.0.0.1:${port}?sentinel=main`, sentinel }
 }
 

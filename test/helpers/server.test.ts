@@ -2,9 +2,10 @@ import test from 'ava'
 import { findSecrets } from './byte-recorder.js'
 import { discovered } from './config.js'
 import { createHostileIdp } from './hostile-idp/index.js'
+import { modes } from './modes.js'
 import { signIn, startTestServer } from './server.js'
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   test(`a browser signs in at a ${mode} server that listens on a free port`, async t => {
     const { browser, idp, recorder, logs } = await startTestServer(t, { mode })
     const callback = await signIn(browser, { returnTo: '/page' })

@@ -1,10 +1,11 @@
-// APIs behind the proxy: one made of Node's HTTP server that notes what it was sent, and one that answers with bytes of its own.
+// Servers to which our server sends requests: one that records the requests and answers by HTTP, and one that answers with raw bytes.
 import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import type { DeepPartial } from './config.js'
+import { listen } from './ports.js'
 import { sendRaw } from './raw.js'
 import { signIn, startTestServer, type TestServer, type TestServerOptions } from './server.js'
 
@@ -27,6 +28,9 @@ export interface TestUpstream {
   readonly origin: string
   readonly port: number
   readonly requests: readonly UpstreamRequest[]
+  /** The method and the target of each request: `GET /x?y`. */
+  readonly requestLines: readonly string[]
+  readonly connections: readonly Socket[]
   readonly server: http.Server
 }
 
@@ -35,7 +39,8 @@ export type Answer = (request: IncomingMessage, response: ServerResponse) => voi
 /** Answers 200 and `{}` unless told otherwise. */
 export async function startUpstream(t: Test, answer: Answer = answerJson): Promise<TestUpstream> {
   const requests: UpstreamRequest[] = []
-  const connections = new Map<Socket, number>()
+  const requestLines: string[] = []
+  const connections: Socket[] = []
   const server = http.createServer({ keepAliveTimeout: 60_000, insecureHTTPParser: false }, (request, response) => {
     const { method = '', url = '', rawHeaders, socket } = request
     const chunks: Buffer[] = []
@@ -46,27 +51,21 @@ export async function startUpstream(t: Test, answer: Answer = answerJson): Promi
       if (response.writableFinished) return new Promise<void>(() => {})
       return undefined
     })
-    const connection = connections.get(socket) ?? 0
+    requestLines.push(`${method} ${url}`)
     requests.push({
       method,
       url,
       rawHeaders,
       headers: name => valuesOf(rawHeaders, name),
       body: () => body,
-      connection,
+      connection: connections.indexOf(socket) + 1,
       aborted
     })
     answer(request, response)
   })
-  server.on('connection', socket => connections.set(socket, connections.size + 1))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  return { origin: `http://127.0.0.1:${port}`, port, requests, server }
+  server.on('connection', socket => void connections.push(socket))
+  const port = await listen(t, server)
+  return { origin: `http://127.0.0.1:${port}`, port, requests, requestLines, connections, server }
 }
 
 function answerJson(_request: IncomingMessage, response: ServerResponse): void {
@@ -103,13 +102,7 @@ export async function startRawUpstream(
       react(socket, text, connection)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return { origin: `http://127.0.0.1:${port}`, port, received, sockets }
 }
 

@@ -1,9 +1,11 @@
 // `access.allow` in a whole server: what the person sees, what the operator sees, and what becomes of the grant.
 import test, { type ExecutionContext } from 'ava'
 import type { Browser } from '../helpers/browser.js'
+import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { eventually, modes, sessionCookies, sessionHeader } from './support.js'
+import { sessionCookies, sessionHeader } from './support.js'
 
 const address = 'ada@example.com'
 
@@ -19,7 +21,7 @@ async function tryToSignIn(browser: Browser) {
 
 /** Every refresh token that was issued is revoked in the end. */
 async function assertRevoked(t: ExecutionContext, { idp }: Pick<TestServer, 'idp'>) {
-  await eventually('the grant is revoked', () => idp.revoked.length > 0)
+  await eventually(() => idp.revoked.length > 0)
   t.is(idp.requestsTo('revoke').length, 1)
 }
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { sendRaw } from '../helpers/raw.js'
@@ -16,7 +15,7 @@ test('a client that hangs up in the middle of a file is a line for debugging, no
   await once(client, 'data')
   client.destroy()
   const brokenAnswer = () => logs.find(({ event }) => event === 'answer_broken')
-  while (!brokenAnswer()) await setImmediate()
+  await eventually(() => brokenAnswer() !== undefined)
   t.like(brokenAnswer(), { level: 20 })
   t.truthy(brokenAnswer()?.request_id)
 })

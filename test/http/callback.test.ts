@@ -4,18 +4,16 @@ import { createMemoryCoordination } from '#src/coordination/memory.js'
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
 import { findSecrets } from '../helpers/byte-recorder.js'
 import { createClock } from '../helpers/clock.js'
-import { type DeepPartial, publicOrigin } from '../helpers/config.js'
+import { type DeepPartial, discovered, publicOrigin } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, type Fault, faults } from '../helpers/hostile-idp/index.js'
+import { type ModeName, modes } from '../helpers/modes.js'
 import { sendRaw } from '../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import {
-  discovered,
-  eventually,
   guarded,
   httpsCallbackUrl,
   loginCookieName,
-  type ModeName,
-  modes,
   openedFields,
   openedSession,
   parameter,
@@ -374,7 +372,7 @@ test('a session too large for four cookies is refused in plain words, logged wit
   t.is(sessionHeader(browser), session)
   t.is((await browser.fetch(guarded)).statusCode, 200)
   const unused = idp.issued.refreshTokens.at(-1)?.value as string
-  await eventually('what nobody can use is revoked', () => idp.revoked.includes(unused))
+  await eventually(() => idp.revoked.includes(unused))
   const line = logs.lines.find(line => line.includes('session_too_large') && line.includes('"level":50'))
   t.regex(line ?? '', /"token":16000/)
   t.deepEqual(findSecrets([Buffer.from(line ?? '')], idp.secrets()), [])
@@ -453,7 +451,7 @@ async function startCounting(t: ExecutionContext, mode: ModeName) {
     }
   }
   const server = await startTestServer(t, { mode, clock, parts: { coordination } })
-  const haveArrived = (count: number) => eventually(`${count} callbacks wait`, () => arrived === count)
+  const haveArrived = (count: number) => eventually(() => arrived === count)
   return { ...server, haveArrived }
 }
 
@@ -695,7 +693,7 @@ test('a dual login whose narrowing fails is no login, and what was granted is gi
     idp.fail('token', faults.none, fault)
     assertRefused(t, await browser.get(back), status, state, what)
     t.is((await browser.fetch('/api/auth/token')).statusCode, 200, what)
-    await eventually(`the refresh token is revoked after ${what}`, () => idp.revoked.length > revoked)
+    await eventually(() => idp.revoked.length > revoked)
     const { grant } = idp.issued.accessTokens.at(-1) ?? {}
     const granted = idp.issued.refreshTokens.filter(token => token.grant === grant).map(({ value }) => value)
     t.is(idp.revoked.length, revoked + 1, what)
@@ -713,7 +711,7 @@ test('a public token with more than the public scopes has its own, newest refres
   const back = await startLogin(browser)
   idp.fail('token', faults.none, faults.change({ scope: 'data:read' }))
   t.is((await openCallback(browser, back)).statusCode, 502)
-  await eventually('the refresh token is revoked', () => idp.revoked.length > 0)
+  await eventually(() => idp.revoked.length > 0)
   t.is(idp.revoked[0], idp.issued.refreshTokens.at(-1)?.value)
 })
 
@@ -723,7 +721,7 @@ test('a revocation that fails changes nothing about the answer', async t => {
   idp.fail('token', faults.none, faults.status(500))
   idp.failWhen('revoke', () => faults.reset())
   t.is((await openCallback(browser, back)).statusCode, 502)
-  await eventually('the revocation is tried', () => idp.requestsTo('revoke').length > 0)
+  await eventually(() => idp.requestsTo('revoke').length > 0)
   t.is((await signIn(browser)).statusCode, 302)
 })
 
@@ -855,7 +853,7 @@ for (const step of ['code exchange', 'narrowing'] as const) {
     t.deepEqual(response.setCookies, [])
     t.is(sessionHeader(browser), session)
     t.is(idp.tokenRequests.length, calls + (step === 'narrowing' ? 2 : 1))
-    if (step === 'narrowing') await eventually('the refresh token is revoked', () => idp.revoked.length === 1)
+    if (step === 'narrowing') await eventually(() => idp.revoked.length === 1)
   })
 }
 

@@ -6,11 +6,11 @@ import { startServer } from '#src/server.js'
 import { createBrowser } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { createHostileIdp, faults, type HostileIdp } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import {
   guarded,
-  modes,
   openedFields,
   openedSession,
   ownRoute,

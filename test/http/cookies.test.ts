@@ -2,8 +2,9 @@ import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { openCallback, startTestServer, type TestServer, type TestServerOptions } from '../helpers/server.js'
-import { guarded, httpsCallbackUrl, modes, sessionCookies } from './support.js'
+import { guarded, httpsCallbackUrl, sessionCookies } from './support.js'
 
 /** The deployments that differ in what cookies may be: one on this machine, and one behind a proxy that ends TLS. */
 const deployments = {

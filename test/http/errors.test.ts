@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { sendRaw } from '../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -382,7 +383,7 @@ test('what nobody foresaw is 500 in plain words, and the log has the rest', asyn
   }
 })
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   test(`a session that was renewed reaches the browser although the handler throws, in ${mode} mode`, async t => {
     const server = await startWithRoute(t, mode, ctx => {
       ctx.set('X-Left-Over', 'yes')

@@ -2,8 +2,9 @@
 import test, { type ExecutionContext } from 'ava'
 import { askAbout, askForwardAuth } from '../helpers/gateway.js'
 import { faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
-import { modes, openedFields, sessionCookies, sessionHeader } from './support.js'
+import { openedFields, sessionCookies, sessionHeader } from './support.js'
 
 async function startGuarded(t: ExecutionContext, options: TestServerOptions = {}) {
   const { overrides = {} } = options

@@ -3,15 +3,14 @@ import test from 'ava'
 import type { Browser } from '../helpers/browser.js'
 import { findSecrets } from '../helpers/byte-recorder.js'
 import { createClock } from '../helpers/clock.js'
-import { publicOrigin } from '../helpers/config.js'
+import { discovered, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
 import {
-  discovered,
   guarded,
   httpsCallbackUrl,
   loginCookieName,
-  modes,
   parameter,
   sessionCookies,
   sessionCookiesSet,

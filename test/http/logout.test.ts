@@ -2,9 +2,8 @@ import test, { type ExecutionContext } from 'ava'
 import { discovered } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer } from '../helpers/server.js'
-
-const modes = ['single', 'dual'] as const
 
 for (const mode of modes) {
   test(`${mode}: logout redirects to the start page and takes every cookie back`, async t => {

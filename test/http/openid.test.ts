@@ -4,9 +4,9 @@ import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { type DeepPartial, discovered } from '../helpers/config.js'
 import { createHostileIdp, type Fault, faults, type Quirks, quirksOf } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 
-const modes = ['single', 'dual'] as const
 type Mode = (typeof modes)[number]
 
 const scopes = { scopes: ['openid', 'data:read'], internalScopes: ['openid', 'data:read'], publicScopes: ['data:read'] }

@@ -1,9 +1,9 @@
 // Answers that arrive late, or never: what one request does must not undo what the person did since.
 import test from 'ava'
+import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
-
-const modes = ['single', 'dual'] as const
 
 for (const mode of modes) {
   test(`${mode}: a renewal whose browser left is still there when it comes back hours later`, async t => {
@@ -20,7 +20,7 @@ for (const mode of modes) {
     await new Promise(resolve => setTimeout(resolve, 200))
     hold.release()
     const before = idp.tokenRequests.length
-    while (idp.issued.refreshTokens.length < (mode === 'dual' ? 4 : 2)) await new Promise(setImmediate)
+    await eventually(() => idp.issued.refreshTokens.length === (mode === 'dual' ? 4 : 2))
     await new Promise(resolve => setTimeout(resolve, 200))
     clock.advanceSeconds(5 * 3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)

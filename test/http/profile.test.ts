@@ -1,8 +1,7 @@
 import test from 'ava'
 import { type Fault, faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer } from '../helpers/server.js'
-
-const modes = ['single', 'dual'] as const
 
 for (const mode of modes) {
   test(`${mode}: profile gives the display name alone, asked with the token that stays on the server`, async t => {

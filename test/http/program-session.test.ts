@@ -2,8 +2,9 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { requireTokens } from '#src/app.js'
+import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
-import { modes, openedFields, sessionCookies, sessionCookiesSet } from './support.js'
+import { openedFields, sessionCookies, sessionCookiesSet } from './support.js'
 
 type Handler = (ctx: Context) => unknown
 

@@ -1,5 +1,6 @@
 // Which request a log line belongs to, and that nothing a request or the provider says can break a line in two.
 import test, { type ExecutionContext } from 'ava'
+import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { sendRaw } from '../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
@@ -14,7 +15,7 @@ test('every line that a request causes carries its id, up to what is done after 
   clock.advanceSeconds(3600)
   await browser.fetch('/api/auth/token', headers('token-1'))
   await browser.navigate('/api/auth/logout', headers('logout-1'))
-  while (!logs.find(({ event }) => event === 'revoked')) await new Promise(setImmediate)
+  await eventually(() => logs.find(({ event }) => event === 'revoked') !== undefined)
   const events = logs.entries
     .filter(({ event }) => event !== 'request')
     .map(({ event, request_id }) => [event, request_id])
@@ -48,7 +49,7 @@ test('the trace of a traceparent is in every line; a malformed one is as if it w
   ]
   for (const [index, [traceparent, expected]] of cases.entries()) {
     await browser.get('/', { headers: { traceparent, 'x-request-id': `trace-${index}` } })
-    while (!logs.find(({ request_id }) => request_id === `trace-${index}`)) await new Promise(setImmediate)
+    await eventually(() => logs.find(({ request_id }) => request_id === `trace-${index}`) !== undefined)
     t.is(logs.find(({ request_id }) => request_id === `trace-${index}`)?.trace_id, expected, String(traceparent))
   }
 })

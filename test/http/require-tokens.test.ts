@@ -3,9 +3,9 @@ import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { type Fault, faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer, type TestServer, type TestServerOptions } from '../helpers/server.js'
 
-const modes = ['single', 'dual'] as const
 const callsPerRenewal = { single: 1, dual: 2 }
 
 async function startSignedIn(t: ExecutionContext, options: TestServerOptions): Promise<TestServer> {

@@ -5,6 +5,7 @@ import { loadConfig } from '#src/config/load.js'
 import type { Browser } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
 import { sendRaw } from '../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -12,7 +13,6 @@ import {
   guarded,
   headerOf,
   loginCookieName,
-  modes,
   openedFields,
   openedSession,
   parameter,

@@ -1,9 +1,10 @@
 import test from 'ava'
 import { pageStyle } from '#src/pages/index.js'
+import { modes } from '../helpers/modes.js'
 import { startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   test(`the starter page can find out that this is a server in ${mode} mode`, async t => {
     const { browser } = await startTestServer(t, { mode, overrides: { wwwroot: undefined }, parts: { isDemo: true } })
     const about = await browser.get('/starter-about.json')

@@ -1,7 +1,5 @@
 // What the tests of this folder share: the cookies as the browser holds them, and the seal opened with the deployment's own secret.
-import { once } from 'node:events'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { inflateSync } from 'node:zlib'
 import type { ExecutionContext } from 'ava'
 import type { Context } from 'koa'
@@ -11,13 +9,12 @@ import { createKeyring } from '#src/sealing/keyring.js'
 import { joinChunks, splitIntoChunks } from '#src/session/chunks.js'
 import { type Browser, type BrowserResponse, createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
-import { type DeepPartial, publicOrigin, testConfig } from '../helpers/config.js'
+import { publicOrigin, testConfig } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { collectLogs } from '../helpers/logs.js'
+import type { ModeName } from '../helpers/modes.js'
+import { listen } from '../helpers/ports.js'
 import type { TestServer } from '../helpers/server.js'
-
-export const modes = ['single', 'dual'] as const
-export type ModeName = (typeof modes)[number]
 
 /** A route behind the refresh step that both modes have. */
 export const guarded = '/api/auth/profile'
@@ -111,29 +108,8 @@ export function withParameters(address: string, changes: Readonly<Record<string,
   return url.href
 }
 
-/** Settings for a provider whose endpoints come from its discovery document, as does its issuer. */
-export function discovered({ issuer }: { readonly issuer: string }): DeepPartial<Config['platform']> {
-  return {
-    issuer,
-    authorizationEndpoint: undefined,
-    tokenEndpoint: undefined,
-    userinfoEndpoint: undefined,
-    revocationEndpoint: undefined,
-    endSessionEndpoint: undefined
-  }
-}
-
 /** A deployment behind a proxy that ends TLS and takes the base path away. */
 export const httpsCallbackUrl = 'https://app.example/tools/viewer/api/auth/callback'
-
-/** Waits for what happens in the background after an answer; says what it waited for when it never comes. */
-export async function eventually(what: string, happened: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000
-  while (!happened()) {
-    if (Date.now() > deadline) throw new Error(`This never happened: ${what}`)
-    await new Promise(resolve => setTimeout(resolve, 5))
-  }
-}
 
 /** Where `startWithRoute` puts its route. */
 export const ownRoute = '/own'
@@ -150,13 +126,7 @@ export async function startWithRoute(
   const config = testConfig(idp, { mode })
   const app = createApp(config, { now: clock.now, log: logs.log })
   app.use((ctx, next) => (ctx.path === ownRoute ? requireTokens(ctx, async () => handle(ctx)) : next()))
-  const server = http.createServer(app.callback()).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, http.createServer(app.callback()))
   const connectTo = { [publicOrigin]: `http://127.0.0.1:${port}` }
   return { browser: createBrowser(t, { origin: publicOrigin, connectTo, now: clock.now }), clock, config, idp, logs }
 }

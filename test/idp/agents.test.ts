@@ -1,29 +1,17 @@
 // Calls to the provider through a company's proxy.
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
 import { UpstreamError } from '#src/idp/errors.js'
 import { createTransport } from '#src/idp/transport.js'
+import { selfSignedCertificate } from '../helpers/certificate.js'
+import { listen } from '../helpers/ports.js'
 import { repository } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
-import { selfSigned } from './self-signed.js'
-
-async function listen(t: ExecutionContext, server: Server): Promise<number> {
-  const sockets = new Set<Socket>()
-  server.on('connection', socket => sockets.add(socket))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  return (server.address() as AddressInfo).port
-}
 
 interface Proxy {
   readonly url: string
@@ -54,7 +42,9 @@ async function startProxy(t: ExecutionContext, port: number, refusal?: string): 
   return { url: `http://127.0.0.1:${await listen(t, server)}`, tunnels, otherRequests }
 }
 
-/** Calls in a process of its own, because a certificate is trusted when a process starts. */
+const selfSigned = selfSignedCertificate()
+
+/** Calls in a process of its own, because Node reads NODE_EXTRA_CA_CERTS when a process starts. */
 async function callInProcess(t: ExecutionContext, address: string, proxy: string, times: number) {
   const cwd = await tempFolder(t, { 'ca.pem': selfSigned.cert })
   const script = `

@@ -1,15 +1,13 @@
 // The provider is slower than the requests arrive. The transport limits the calls at once and the length of each queue, and
 // refuses further calls early.
-import { once } from 'node:events'
-import http, { type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text as readText } from 'node:stream/consumers'
+import type { ServerResponse } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import { createIdentityProvider } from '#src/idp/client.js'
 import { type Endpoint, UpstreamError } from '#src/idp/errors.js'
 import { createTransport } from '#src/idp/transport.js'
 import { testConfig } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
+import { startUpstream } from '../helpers/upstream.js'
 
 const limits = { atOnce: 2, waiting: 3 }
 
@@ -17,19 +15,12 @@ const limits = { atOnce: 2, waiting: 3 }
 async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
   const held: ServerResponse[] = []
   const forms: URLSearchParams[] = []
-  const server = http.createServer(async (request, response) => {
-    forms.push(new URLSearchParams(await readText(request)))
+  const { origin: url, requests } = await startUpstream(t, async (_request, response) => {
+    forms.push(new URLSearchParams(String(await requests.at(-1)?.body())))
     held.push(response)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   const transport = createTransport(timeoutMs, undefined, limits)
-  t.teardown(() => {
-    transport.close()
-    server.close()
-    server.closeAllConnections()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.teardown(() => transport.close())
   const addresses = { authorizationEndpoint: url, tokenEndpoint: url, userinfoEndpoint: url, revocationEndpoint: url }
   const { platform } = testConfig({
     clientId: 'a-client',

@@ -1,45 +1,29 @@
-import { once } from 'node:events'
-import http, { type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
 import https from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 // The transport loads it with its first call; loaded here, it takes nothing of the time that a test allows.
 import 'got'
 import test, { type ExecutionContext } from 'ava'
 import { UpstreamError, type UpstreamProblem } from '#src/idp/errors.js'
 import { createTransport, type Transport, type TransportRequest } from '#src/idp/transport.js'
+import { selfSignedCertificate } from '../helpers/certificate.js'
+import { freePort, listen } from '../helpers/ports.js'
+import { startUpstream } from '../helpers/upstream.js'
 import { holdsNone } from './secrets.js'
-import { selfSigned } from './self-signed.js'
 
 // For what must not take that long: far beyond what the slowest machine needs.
 const PATIENT_MS = 60_000
 
-interface Provider {
-  readonly url: string
-  /** `METHOD /path` of every request that arrived. */
-  readonly requests: readonly string[]
-  readonly connections: readonly Socket[]
+/** A recording server in place of the provider. */
+async function startProvider(t: ExecutionContext, listener: RequestListener) {
+  const { origin, requestLines, connections, requests } = await startUpstream(t, listener)
+  /** The bodies of the requests so far, in their order. */
+  const bodies = () => Promise.all(requests.map(async ({ body }) => String(await body())))
+  return { url: origin, requests: requestLines, connections, bodies }
 }
 
-/** A server that answers as the listener says, on a port of its own; it never closes a connection for being idle. */
-async function startProvider(t: ExecutionContext, listener: RequestListener): Promise<Provider> {
-  const requests: string[] = []
-  const connections: Socket[] = []
-  const server = http.createServer({ keepAliveTimeout: 0 }, (request, response) => {
-    requests.push(`${request.method} ${request.url}`)
-    listener(request, response)
-  })
-  server.on('connection', socket => connections.push(socket))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, connections }
-}
-
-/** The provider has seen the end of its first connection, one way or the other. */
+/** Resolves when the provider's side of the first connection is closed. */
 async function closed([socket]: readonly Socket[]): Promise<void> {
   if (!socket || socket.closed) return
   await new Promise<void>(resolve => socket.once('close', () => resolve()))
@@ -126,27 +110,23 @@ test('why there is no connection stands in the error as a code', async t => {
 })
 
 test('a form is posted, anything else is asked for by GET, and no compression is wanted', async t => {
-  const seen: [string, IncomingMessage['headers'], string][] = []
-  const { url } = await startProvider(t, async (request, response) => {
-    const chunks = await request.toArray()
-    seen.push([request.method ?? '', request.headers, Buffer.concat(chunks).toString()])
+  const headers: IncomingHttpHeaders[] = []
+  const { url, requests, bodies } = await startProvider(t, (request, response) => {
+    headers.push(request.headers)
     reply(response, 200)
   })
   const transport = setUp(t)
   await transport.call({ endpoint: 'token', url, form: { a: '1 2', b: 'ü:/+&=' }, headers: { 'x-more': 'yes' } })
   await transport.call({ endpoint: 'userinfo', url })
-  const [posted, got] = seen
-  t.is(posted?.[0], 'POST')
-  t.is(posted?.[2], 'a=1+2&b=%C3%BC%3A%2F%2B%26%3D')
-  t.like(posted?.[1], {
+  t.deepEqual(requests, ['POST /', 'GET /'])
+  t.deepEqual(await bodies(), ['a=1+2&b=%C3%BC%3A%2F%2B%26%3D', ''])
+  t.like(headers[0], {
     'content-type': 'application/x-www-form-urlencoded',
     accept: 'application/json',
     'user-agent': 'platform-auth-server',
     'x-more': 'yes'
   })
-  t.is(got?.[0], 'GET')
-  t.is(got?.[2], '')
-  for (const [, headers] of seen) t.is(headers['accept-encoding'], undefined)
+  for (const { 'accept-encoding': encoding } of headers) t.is(encoding, undefined)
 })
 
 test('any whole answer is given back, whatever its status, its JSON parsed', async t => {
@@ -368,26 +348,18 @@ test('a connection that waits for its answer is not idle, however long that take
 })
 
 test('nobody listening is said with the code that an operator knows', async t => {
-  const server = http.createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  const error = await failure(t, setUp(t).call(post(`http://127.0.0.1:${port}`)), 'unreachable')
+  const error = await failure(t, setUp(t).call(post(`http://127.0.0.1:${await freePort()}`)), 'unreachable')
   t.is(error.message, "the identity provider's token endpoint: connection failed (ECONNREFUSED)")
   t.is(error.endpoint, 'token')
 })
 
 test('a certificate that nobody vouches for is refused before anything is sent', async t => {
   let requests = 0
-  const server = https.createServer(selfSigned, (_request, response) => {
+  const server = https.createServer(selfSignedCertificate(), (_request, response) => {
     requests++
     response.end('{}')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const url = `https://localhost:${(server.address() as AddressInfo).port}`
+  const url = `https://localhost:${await listen(t, server)}`
   const error = await failure(t, setUp(t).call({ ...post(url), timeoutMs: PATIENT_MS }), 'unreachable')
   t.regex(error.message, /CERT/)
   t.is(requests, 0)

@@ -1,6 +1,7 @@
 import test from 'ava'
 import { createMode } from '#src/modes/index.js'
 import { testConfig } from '../helpers/config.js'
+import { modes } from '../helpers/modes.js'
 import { createFakeIdp } from './fake-idp.js'
 
 const idpSettings = {
@@ -16,7 +17,7 @@ const idpSettings = {
 test('the mode of the settings is the one that runs, with its own scopes', t => {
   const platform = { scopes: ['a', 'b'], internalScopes: ['c', 'd'], publicScopes: ['d'] }
   const loginScopes = { single: 'a b', dual: 'c d' }
-  for (const mode of ['single', 'dual'] as const) {
+  for (const mode of modes) {
     const created = createMode(testConfig(idpSettings, { mode, platform }), createFakeIdp(), Date.now)
     t.is(created.name, mode)
     t.is(created.loginScope, loginScopes[mode])

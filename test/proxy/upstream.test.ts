@@ -1,10 +1,11 @@
 // The carrier alone: TLS, connecting, and what only bytes on a connection can show.
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
 import { createUpstreams, type UpstreamFailure, type UpstreamRequest } from '#src/proxy/upstream.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
+import { listen } from '../helpers/ports.js'
 import { startFixedUpstream } from '../helpers/upstream.js'
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
@@ -46,10 +47,8 @@ async function startTls(t: ExecutionContext, react: (socket: Socket, count: numb
       count += 1
       react(socket, count, connection)
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => void server.close())
-  const { port } = server.address() as AddressInfo
+  })
+  const port = await listen(t, server)
   return { ca: certificate.cert, byName: `https://localhost:${port}`, byAddress: `https://127.0.0.1:${port}` }
 }
 
@@ -72,7 +71,7 @@ test('over TLS too, a request is sent once more on a kept connection alone', asy
   const ask = start(t, { ca })
   t.is(await ask(request(byName)), '200 ok')
   // undici keeps a connection out of use until the event loop has gone round.
-  await new Promise(resolve => setTimeout(resolve, 100))
+  await pause(100)
   t.is(await ask(request(byName)), '200 ok')
   t.deepEqual(seen, [1, 1, 2])
 
@@ -86,16 +85,8 @@ test('over TLS too, a request is sent once more on a kept connection alone', asy
 })
 
 test('a host that does not take connections in time is a timeout', async t => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const held: Socket[] = []
-  server.on('connection', socket => void held.push(socket))
+  const port = await listen(t, createServer())
   const ask = start(t, { connectTimeoutMs: 300 })
-  t.teardown(() => {
-    server.close()
-    for (const socket of held) socket.destroy()
-  })
   // TCP connects, but the other side never speaks TLS, which is part of connecting.
   t.is(await ask(request(`https://127.0.0.1:${port}`)), 'timeout')
 })

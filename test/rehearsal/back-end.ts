@@ -2,7 +2,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { ExecutionContext } from 'ava'
-import { freePort } from '../helpers/redis-server.js'
+import { eventually } from '../helpers/eventually.js'
+import { freePort, isAnswering } from '../helpers/ports.js'
 
 export const hasPython = spawnSync('python3', ['--version']).status === 0
 
@@ -39,9 +40,9 @@ export async function startBackEnd(t: Pick<ExecutionContext, 'teardown'>): Promi
     child.kill('SIGTERM')
     await ended
   })
-  while (!(await fetch(`http://127.0.0.1:${port}`).catch(() => undefined))) {
+  await eventually(() => {
     if (child.exitCode !== null) throw new Error('the back end ended')
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
+    return isAnswering(`http://127.0.0.1:${port}`)
+  })
   return port
 }

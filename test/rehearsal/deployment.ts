@@ -2,10 +2,11 @@
 import type { ExecutionContext } from 'ava'
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, type HostileIdp, type HostileIdpOptions } from '../helpers/hostile-idp/index.js'
+import { freePort } from '../helpers/ports.js'
 import { environmentFor, type Program, startProgram } from '../helpers/program.js'
 import { startRedis } from '../helpers/redis.js'
-import { freePort } from '../helpers/redis-server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { startNginx } from './nginx.js'
 
@@ -37,7 +38,7 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
   }
   const start = async (port: number) => {
     const program = await startProgram(t, { cwd, env: { ...env, PORT: String(port) } })
-    while ((await fetch(`${program.url}/readyz`)).status !== 200) await new Promise(resolve => setTimeout(resolve, 20))
+    await eventually(async () => (await fetch(`${program.url}/readyz`)).status === 200)
     return program
   }
   const replicas = await Promise.all(ports.map(start))

@@ -3,7 +3,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { ExecutionContext } from 'ava'
-import { freePort } from '../helpers/redis-server.js'
+import { eventually } from '../helpers/eventually.js'
+import { freePort, isAnswering } from '../helpers/ports.js'
 import { readText } from '../helpers/repository.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
@@ -74,9 +75,9 @@ export async function runNginx(
     await ended
   })
   const url = `http://127.0.0.1:${port}`
-  while (!(await fetch(url).catch(() => undefined))) {
+  await eventually(() => {
     if (child.exitCode !== null) throw new Error(`nginx ended: ${said}`)
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
+    return isAnswering(url)
+  })
   return { url, accessLog: () => readFile(accessLog, 'utf8'), errorLog: () => said }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { faults } from '../helpers/hostile-idp/index.js'
-import { freePort, hasRedis } from '../helpers/redis-server.js'
+import { freePort } from '../helpers/ports.js'
+import { hasRedis } from '../helpers/redis-server.js'
 import { testWhere } from '../helpers/requirement.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
 import { sessionCookies } from '../http/support.js'

@@ -6,7 +6,8 @@ import { scopes } from '#src/cli/check/scopes.js'
 import { wwwroot } from '#src/cli/check/wwwroot.js'
 import { testConfig } from '../../helpers/config.js'
 import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
-import { freePort } from '../../helpers/redis-server.js'
+import { modes } from '../../helpers/modes.js'
+import { freePort } from '../../helpers/ports.js'
 import { testWhere } from '../../helpers/requirement.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
 import { run } from '../shell.js'
@@ -15,7 +16,7 @@ import { check, checkAt, discovering, sessionSecret, settingsFor, someProvider }
 const narrowing =
   'ok refresh Only a login shows whether this provider narrows a refresh to the public scopes and keeps the login wide, as dual mode needs.'
 
-for (const mode of ['single', 'dual'] as const) {
+for (const mode of modes) {
   test(`against the demo all is ok: ${mode} mode`, async t => {
     const { code, errors, lines } = await check(t, ['--demo', '--mode', mode, '--port', '0'], { env: {} })
     t.is(errors, '')

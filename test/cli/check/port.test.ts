@@ -1,27 +1,15 @@
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import test, { type ExecutionContext } from 'ava'
+import test from 'ava'
 import { port } from '#src/cli/check/port.js'
 import type { Config } from '#src/config/settings.js'
 import { type DeepPartial, testConfig } from '../../helpers/config.js'
-import { freePort } from '../../helpers/redis-server.js'
+import { freePort, listen } from '../../helpers/ports.js'
 import { startTestServer } from '../../helpers/server.js'
 import { someProvider } from './checked.js'
 
 async function lines(overrides: DeepPartial<Config>): Promise<string[]> {
   const found = await port(testConfig(someProvider, overrides))
   return found.map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
-}
-
-async function taken(t: ExecutionContext, listener: RequestListener): Promise<number> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return (server.address() as AddressInfo).port
 }
 
 test('a free port is given back at once', async t => {
@@ -50,7 +38,7 @@ const others: Readonly<Record<string, RequestListener>> = {
 
 for (const [what, listener] of Object.entries(others)) {
   test(`a port taken by another program that ${what}`, async t => {
-    const port = await taken(t, listener)
+    const port = await listen(t, createServer(listener))
     t.deepEqual(await lines({ port }), [
       `failed Port ${port} is in use by another program. Next: Stop that program, or choose another port with --port.`
     ])
@@ -67,7 +55,10 @@ test('a port taken by this very server is a warning, and so is that of its metri
 })
 
 test('a metrics port taken by another program', async t => {
-  const metricsPort = await taken(t, (_request, response) => response.end())
+  const metricsPort = await listen(
+    t,
+    createServer((_request, response) => response.end())
+  )
   t.deepEqual(
     (await lines({ port: 0, metrics: { port: metricsPort } }))[1],
     `failed Port ${metricsPort} is in use by another program. Next: Stop that program, or choose another port with --metrics-port.`

@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import test from 'ava'
 import { proxy } from '#src/cli/check/proxy.js'
 import type { Config } from '#src/config/settings.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type DeepPartial, testConfig } from '../../helpers/config.js'
+import { listen } from '../../helpers/ports.js'
 import { startUpstream } from '../../helpers/upstream.js'
 
 const at = (path: string) => `https://id.example/${path}`
@@ -48,10 +47,10 @@ test('a host that cannot be reached fails, with the reason', async t => {
 
 test('a certificate that this machine does not trust fails', async t => {
   const certificate = selfSignedCertificate()
-  const server = createTlsServer(certificate, socket => socket.end()).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listen(
+    t,
+    createTlsServer(certificate, socket => socket.end())
+  )
   const rules = [`GET /a https://localhost:${port}/a`]
   const [untrusted] = await proxy(config(rules))
   t.is(untrusted?.status, 'failed')

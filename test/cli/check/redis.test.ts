@@ -1,9 +1,9 @@
-import { createServer, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import test from 'ava'
 import { redis } from '#src/cli/check/redis.js'
 import { testConfig } from '../../helpers/config.js'
+import { listen } from '../../helpers/ports.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
-import { freePort } from '../../helpers/redis-server.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../helpers/redis-topologies.js'
 import { check, checkAt, someProvider } from './checked.js'
 
@@ -42,13 +42,7 @@ test('a name that cannot exist', async t => {
 })
 
 test('one that never answers is not waited for', async t => {
-  const sockets: Socket[] = []
-  const port = await freePort()
-  const silent = createServer(socket => sockets.push(socket)).listen(port, '127.0.0.1')
-  t.teardown(() => {
-    silent.close()
-    for (const socket of sockets) socket.destroy()
-  })
+  const port = await listen(t, createServer())
   t.is(
     await line(`redis://127.0.0.1:${port}`),
     `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection.`

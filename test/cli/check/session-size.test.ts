@@ -5,6 +5,7 @@ import { sampleToken } from '#src/cli/check/sample-token.js'
 import { sessionSize } from '#src/cli/check/session-size.js'
 import type { Config } from '#src/config/settings.js'
 import { type DeepPartial, testConfig } from '../../helpers/config.js'
+import { modes } from '../../helpers/modes.js'
 import { someProvider } from './checked.js'
 
 async function sizes(t: ExecutionContext, overrides: DeepPartial<Config>) {
@@ -29,7 +30,7 @@ test('the sample is as long as the tokens of the platform', t => {
 })
 
 test('the default scopes of both modes take one cookie, and every proxy lets it pass', async t => {
-  for (const mode of ['single', 'dual'] as const) {
+  for (const mode of modes) {
     const [cookie, headers] = await sizes(t, { mode })
     t.is(cookie?.status, 'ok')
     t.regex(cookie?.message ?? '', /^A session takes about \d,\d00 characters in one cookie\.$/)

@@ -1,20 +1,11 @@
-import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { connectionTrouble } from '#src/cli/check/trouble.js'
 import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
+import { listen } from '../../helpers/ports.js'
 import { checkAt } from './checked.js'
-
-/** A port of its own on loopback, until the test ends. */
-async function opened(t: ExecutionContext, server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
 
 const line = async (t: ExecutionContext, tokenEndpoint: string) => {
   const checked = await checkAt(t, { env: () => ({ PLATFORM_TOKEN_ENDPOINT: tokenEndpoint }) })
@@ -38,7 +29,7 @@ test('a name that cannot exist', async t => {
 })
 
 test('a certificate that nobody vouches for', async t => {
-  const port = await opened(t, createHttpsServer(selfSignedCertificate()))
+  const port = await listen(t, createHttpsServer(selfSignedCertificate()))
   t.is(
     await line(t, `https://localhost:${port}/token`),
     `failed client The token endpoint cannot be reached: This machine does not trust the certificate of localhost:${port} (DEPTH_ZERO_SELF_SIGNED_CERT). Next: If your own authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.`
@@ -46,7 +37,7 @@ test('a certificate that nobody vouches for', async t => {
 })
 
 test('https where plain http is spoken', async t => {
-  const port = await opened(t, createHttpServer())
+  const port = await listen(t, createHttpServer())
   t.regex(
     (await line(t, `https://localhost:${port}/token`)) ?? '',
     /^failed client The token endpoint cannot be reached: localhost:\d+ does not speak TLS as expected \((EPROTO|ERR_SSL_\w+)\)\. Next: Check scheme and port in platform\.tokenEndpoint; the port must speak TLS\.$/

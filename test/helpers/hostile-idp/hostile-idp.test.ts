@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
 import { type Browser, createBrowser } from '../browser.js'
 import { createClock } from '../clock.js'
+import { eventually } from '../eventually.js'
 import { createHostileIdp, type Fault, faults, type HostileIdp, type HostileIdpOptions } from './index.js'
 
 const callbackUrl = 'http://localhost:8080/api/auth/callback'
@@ -230,7 +231,7 @@ test('a hanging provider never answers', async t => {
   idp.fail('userinfo', faults.hang())
   const giveUp = new AbortController()
   const answer = browser.get(idp.userinfoEndpoint, { signal: giveUp.signal })
-  while (idp.requestsTo('userinfo').length === 0) await new Promise(setImmediate)
+  await eventually(() => idp.requestsTo('userinfo').length > 0)
   giveUp.abort()
   await t.throwsAsync(answer, { name: 'AbortError' })
 })

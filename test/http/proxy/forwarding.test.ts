@@ -1,8 +1,7 @@
 // A proxied request on its plain way: what reaches the upstream, and what comes back.
 import test from 'ava'
+import { modes } from '../../helpers/modes.js'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
-
-const modes = ['single', 'dual'] as const
 
 for (const mode of modes) {
   test(`a request that a rule lists reaches the upstream with the token of the session, in ${mode} mode`, async t => {
