@@ -18,7 +18,7 @@ export interface AuthLayers {
   readonly offersPublicToken: boolean
 }
 
-export function authRoutes(layers: AuthLayers): Middleware {
+export function authRouter(layers: AuthLayers): Router {
   const { session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
   const router = new Router({ prefix: AUTH_PATH, sensitive: true, strict: true })
   router.get('/login', noPrefetch, navigationOnly, login)
@@ -27,8 +27,12 @@ export function authRoutes(layers: AuthLayers): Middleware {
   router.get('/profile', sameOriginOnly, session, requireTokens, profile)
   if (offersPublicToken) router.get('/token', sameOriginOnly, session, requireTokens, token)
   else router.get('/token', noPublicToken)
+  return router
+}
+
+export function authRoutes(layers: AuthLayers): Middleware {
   // The type of the router's middleware requires fields of the context that this middleware adds itself.
-  const routes = router.routes() as unknown as Middleware
+  const routes = authRouter(layers).routes() as unknown as Middleware
 
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()

@@ -1,6 +1,8 @@
 import type { Middleware } from 'koa'
 import type { Coordination } from '../coordination/coordination.js'
 
+export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz']
+
 export interface HealthParts {
   readonly isDraining: () => boolean
   readonly coordination: Coordination
@@ -13,8 +15,8 @@ export interface HealthParts {
  */
 export function health({ isDraining, coordination }: HealthParts): Middleware {
   return function health(ctx, next) {
+    if (!HEALTH_PATHS.includes(ctx.path) || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     const isHealthz = ctx.path === '/healthz'
-    if ((!isHealthz && ctx.path !== '/readyz') || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
     const draining = !isHealthz && isDraining()
     ctx.status = draining ? 503 : 200

@@ -1,0 +1,11 @@
+import { authRouter } from '#src/http/auth-routes.js'
+import { HEALTH_PATHS } from '#src/http/health.js'
+
+const unused = async () => {}
+
+/** The paths that the server answers itself: the routes of its router, and the health checks. */
+export function serverRoutes(): string[] {
+  const handlers = { login: unused, callback: unused, logout: unused, profile: unused }
+  const router = authRouter({ ...handlers, session: unused, requireTokens: unused, offersPublicToken: true })
+  return [...router.stack.map(({ path }) => String(path)), ...HEALTH_PATHS].toSorted()
+}
