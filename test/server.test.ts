@@ -1,9 +1,11 @@
 // Listening, and an end that loses nobody's request.
+
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { requireTokens } from '#src/app.js'
 import type { Coordination } from '#src/coordination/coordination.js'
@@ -15,7 +17,7 @@ import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, faults } from './helpers/hostile-idp/index.js'
 import { collectLogs } from './helpers/logs.js'
 import { modes } from './helpers/modes.js'
-import { listen } from './helpers/ports.js'
+import { isAnswering, listen } from './helpers/ports.js'
 import { sendRaw } from './helpers/raw.js'
 import {
   openCallback,
@@ -142,7 +144,7 @@ for (const [what, isAborted] of [
     // A replica's connection to the store that all share: slow, and closed with the replica.
     let isClosed = false
     const once: Coordination['once'] = async (...parameters) => {
-      await new Promise(resolve => setTimeout(resolve, 20))
+      await pause(20)
       if (isClosed) throw new Error('closed')
       return memory.once(...parameters)
     }
@@ -211,7 +213,7 @@ for (const [what, begin] of Object.entries(revocations)) {
     const closed = server.close().then(() => {
       hasEnded = true
     })
-    await new Promise(resolve => setTimeout(resolve, 300))
+    await eventually(async () => !(await isAnswering(`${server.url}/healthz`)))
     t.false(hasEnded)
     hold.release()
     t.true((await time(closed)) < 1000)

@@ -3,11 +3,18 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
-import { type Browser, createBrowser } from '../helpers/browser.js'
+import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { defaultCommand, environmentFor, type Program, type ProgramOptions, startProgram } from '../helpers/program.js'
+import {
+  commandWithMovableClock,
+  defaultCommand,
+  environmentFor,
+  type Program,
+  type ProgramOptions,
+  startProgram
+} from '../helpers/program.js'
 import { testWhere } from '../helpers/requirement.js'
 import { signIn } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -21,8 +28,7 @@ interface Options extends ProgramOptions {
 }
 
 async function start(t: ExecutionContext, { inside, env = {}, ...options }: Options = {}) {
-  // Tokens that live a second have expired as soon as anyone looks: the process's own clock cannot be moved.
-  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl, accessTokenLifetimeSeconds: 1 })
+  const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   const config = 'platform-auth-server.config.mjs'
   const cwd = await tempFolder(t, inside === undefined ? {} : { [config]: `${inside}\nexport default {}` })
   const program = await startProgram(t, {
@@ -34,10 +40,13 @@ async function start(t: ExecutionContext, { inside, env = {}, ...options }: Opti
   return { idp, program, browser }
 }
 
-/** Signed in, with a token that has expired. */
-async function signInAndWait(browser: Browser) {
-  await signIn(browser)
-  await new Promise(resolve => setTimeout(resolve, 1100))
+/** Signed in, with tokens that have expired. */
+async function startWithExpiredSession(t: ExecutionContext) {
+  const started = await start(t, { command: commandWithMovableClock })
+  await signIn(started.browser)
+  started.program.signal('SIGUSR2')
+  await started.program.logged('clock_moved')
+  return started
 }
 
 /** Until it takes no more connections. By connecting alone: fetch waits for ever when one ends before it was used. */
@@ -57,8 +66,7 @@ async function untilItRefuses({ url }: Program) {
 
 for (const stop of ['SIGTERM', 'SIGINT'] as const) {
   test(`${stop} in the middle of a slow refresh: the answer and its cookie arrive, and the exit code is 0`, async t => {
-    const { idp, program, browser } = await start(t)
-    await signInAndWait(browser)
+    const { idp, program, browser } = await startWithExpiredSession(t)
     const hold = idp.hold('token')
     const asked = browser.fetch('/api/auth/token')
     await hold.arrived()
@@ -92,8 +100,7 @@ test('while it stops, /readyz says so and requests are served', async t => {
 })
 
 test('a second signal ends it at once', async t => {
-  const { idp, program, browser } = await start(t)
-  await signInAndWait(browser)
+  const { idp, program, browser } = await startWithExpiredSession(t)
   const hold = idp.hold('token')
   const asked = browser.fetch('/api/auth/token').catch(() => 'cut off')
   await hold.arrived()

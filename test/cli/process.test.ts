@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { readText } from '../helpers/repository.js'
@@ -49,7 +48,8 @@ test('routes of a module are served beside a demo, survive a reload, and are fin
   const routes = `export default (app, { Router }) => {
     const router = new Router()
     router.get('/slow', async ctx => {
-      await new Promise(resolve => setTimeout(resolve, 300))
+      console.log('arrived')
+      await new Promise(resolve => process.once('SIGTERM', () => setImmediate(resolve)))
       ctx.body = 'finished'
     })
     app.use(router.routes())
@@ -63,7 +63,7 @@ test('routes of a module are served beside a demo, survive a reload, and are fin
   child.kill('SIGHUP')
   await seen('secrets_reloaded')
   const answer = fetch(`${url}/slow`)
-  await setTimeout(100)
+  await seen('arrived')
   child.kill('SIGTERM')
   t.is(await (await answer).text(), 'finished')
   t.deepEqual(await ended, { code: 0, signal: null })

@@ -1,4 +1,5 @@
 // What every coordination store promises, whoever keeps it. Each store's test file calls this once with its own factory.
+import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext, type Implementation } from 'ava'
 import type { Coordination, Run, Settled } from '#src/coordination/coordination.js'
 
@@ -226,7 +227,7 @@ export function coordinationContract(
     for (const replica of replicas) {
       while (replica.pausedMs() === 0) {
         replicas[0].pauseCalls(20 * shortMs)
-        await new Promise(resolve => setTimeout(resolve, 5))
+        await pause(5)
       }
     }
     for (const replica of replicas) {

@@ -2,6 +2,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import type { HostileIdp } from './hostile-idp/index.js'
 import type { LogEntry } from './logs.js'
@@ -27,7 +28,14 @@ export interface ProgramOptions extends Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'
   readonly env?: Readonly<Record<string, string>>
 }
 
-export const defaultCommand = [process.execPath, `${repository}bin/platform-auth-server.js`]
+const script = `${repository}bin/platform-auth-server.js`
+
+export const defaultCommand = [process.execPath, script]
+
+/** A module for Node's `--import`. The program's clock goes one hour ahead at SIGUSR2, and the line `clock_moved` confirms it. */
+export const movableClock = fileURLToPath(new URL('./movable-clock.js', import.meta.url))
+
+export const commandWithMovableClock = [process.execPath, '--import', movableClock, script]
 
 /** Started, and listening. */
 export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, options: ProgramOptions): Promise<Program> {

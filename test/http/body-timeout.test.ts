@@ -1,6 +1,8 @@
 // How long a request body may take to arrive.
+
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { eventually } from '../helpers/eventually.js'
@@ -31,7 +33,7 @@ async function trickle(port: number, request: string, bytes: number, pauseMs: nu
   socket.on('error', () => {})
   socket.write(request)
   for (let sent = 0; sent < bytes && !socket.destroyed; sent++) {
-    await new Promise(resolve => setTimeout(resolve, pauseMs))
+    await pause(pauseMs)
     socket.write('x')
   }
   await Promise.race([once(socket, 'close'), eventually(() => text.includes('}'))])
@@ -67,7 +69,7 @@ test('a route that takes its time with a body that has come is not the fault of 
   const { server } = await startOwnRoute(t, async ctx => {
     const body = ctx.req[Symbol.asyncIterator]()
     await body.next()
-    await new Promise(resolve => setTimeout(resolve, 4000))
+    await pause(4000)
     let length = 1
     for (let next = await body.next(); !next.done; next = await body.next()) length += (next.value as Buffer).length
     ctx.body = { length }
@@ -75,7 +77,7 @@ test('a route that takes its time with a body that has come is not the fault of 
   const socket = connect(server.port, '127.0.0.1')
   const pieces = 40
   socket.write(`${head('/upload', 1 + pieces * 65_536)}\r\nx`)
-  await new Promise(resolve => setTimeout(resolve, 100))
+  await pause(100)
   for (let piece = 0; piece < pieces; piece++) socket.write(Buffer.alloc(65_536))
   const [answer] = await once(socket, 'data')
   t.regex(String(answer), /^HTTP\/1\.1 200/)

@@ -1,7 +1,9 @@
 // What the HTTP server accepts from clients: sizes, framing, patience. Raw sockets, since no HTTP client would send most of this.
+
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import type { Browser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
@@ -364,7 +366,7 @@ test('a client that waits longer for an answer than one may go unread is left in
   const hold = idp.hold('token')
   const asked = browser.fetch('/api/auth/profile')
   await hold.arrived()
-  await new Promise(resolve => setTimeout(resolve, tooLongMs))
+  await pause(tooLongMs)
   hold.release()
   t.is((await asked).statusCode, 200)
   t.is(idp.tokenRequests.length, 2)
@@ -373,7 +375,7 @@ test('a client that waits longer for an answer than one may go unread is left in
 test('a client that has read all there is and waits for the next piece is left in peace', async t => {
   const pieces = async function* () {
     yield Buffer.alloc(20_000_000, 'A')
-    await new Promise(resolve => setTimeout(resolve, tooLongMs))
+    await pause(tooLongMs)
     yield 'the next'
   }
   const { server } = await start(t, {
@@ -388,7 +390,7 @@ test('a client that has read all there is and waits for the next piece is left i
   })
   const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
   // Long enough to be noticed.
-  await new Promise(resolve => setTimeout(resolve, 300))
+  await pause(300)
   t.regex((await client.read()).toString('latin1').slice(-100), /the next\r\n0\r\n\r\n$/)
 })
 
@@ -398,7 +400,7 @@ test('a client that keeps its connection for the next request is left in peace',
   t.teardown(() => client.destroy())
   client.write(healthz)
   await once(client, 'data')
-  await new Promise(resolve => setTimeout(resolve, tooLongMs))
+  await pause(tooLongMs)
   t.false(client.destroyed)
 })
 
@@ -418,7 +420,7 @@ test('a time that a program has set on its connection stays as it is', async t =
   const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
   await eventually(() => (socket?.writableLength ?? 0) > 0)
   // Several looks at it, with something unsent and with nothing.
-  await new Promise(resolve => setTimeout(resolve, 300))
+  await pause(300)
   t.is(socket?.timeout, 60_000)
   await client.read()
 })
@@ -432,7 +434,7 @@ test('a malformed request is answered after the response before it, not in the m
   await once(client, 'readable')
   client.write('NONSENSE\r\n\r\n')
   // The server is in the middle of the file when the malformed request arrives, because the client does not read.
-  await new Promise(resolve => setTimeout(resolve, 50))
+  await pause(50)
   const chunks: Buffer[] = []
   client.on('data', chunk => chunks.push(chunk))
   await once(client, 'close')

@@ -1,4 +1,5 @@
 // Answers that arrive late, or never: what one request does must not undo what the person did since.
+import { setTimeout as pause } from 'node:timers/promises'
 import test from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
@@ -7,7 +8,7 @@ import { openCallback, signIn, startLogin, startTestServer } from '../helpers/se
 
 for (const mode of modes) {
   test(`${mode}: a renewal whose browser left is still there when it comes back hours later`, async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
+    const { browser, clock, idp, logs } = await startTestServer(t, { mode })
     await signIn(browser)
     clock.advanceSeconds(3600)
     const hold = idp.hold('token')
@@ -16,12 +17,11 @@ for (const mode of modes) {
     await hold.arrived()
     gone.abort()
     await t.throwsAsync(request)
-    // The server learns of it from its socket, in its own time.
-    await new Promise(resolve => setTimeout(resolve, 200))
+    await eventually(() => logs.find(({ event, aborted }) => event === 'request' && aborted === true) !== undefined)
     hold.release()
     const before = idp.tokenRequests.length
     await eventually(() => idp.issued.refreshTokens.length === (mode === 'dual' ? 4 : 2))
-    await new Promise(resolve => setTimeout(resolve, 200))
+    await pause(200)
     clock.advanceSeconds(5 * 3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     t.true(idp.tokenRequests.length > before, 'renewed from the one that never reached it')

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { hasRedis } from '../helpers/redis-server.js'
 import { testWhere } from '../helpers/requirement.js'
@@ -49,7 +50,7 @@ async function startRotating(t: ExecutionContext): Promise<Rotating> {
       for (const replica of replicas) {
         replica.signal('SIGHUP')
         await replica.logged('secrets_reloaded', rotations)
-        await new Promise(resolve => setTimeout(resolve, 200))
+        await pause(200)
       }
     }
   }

@@ -1,7 +1,9 @@
 // Bodies on their way: nothing is buffered, whoever stops stops the other side, and a cut is seen as a cut.
+
 import { once } from 'node:events'
 import http from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import test from 'ava'
 import { eventually } from '../../helpers/eventually.js'
 import { type ProxiedServer, startProxy, startRawUpstream, startUpstream } from '../../helpers/upstream.js'
@@ -75,7 +77,7 @@ test('a client that reads slowly stops the upstream, and no memory fills', async
     before = written
     return isStill && written > 0
   })
-  await new Promise(resolve => setTimeout(resolve, 200))
+  await pause(200)
   t.true(written < 30 * MIB, `${written} bytes were taken from the upstream`)
   let read = 0
   for await (const chunk of response) read += (chunk as Buffer).length
@@ -106,7 +108,7 @@ test('an upstream that reads slowly stops the client', async t => {
     before = written
     return isStill
   })
-  await new Promise(resolve => setTimeout(resolve, 200))
+  await pause(200)
   t.true(written < 30 * MIB, `${written} bytes were taken from the client`)
   request.destroy()
 })
