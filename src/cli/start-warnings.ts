@@ -1,8 +1,8 @@
 import type { LoadedConfig } from '../config/load.js'
 import type { SettingKey } from '../config/settings.js'
-import { callback } from './check/callback.js'
 import type { Finding } from './check/finding.js'
-import { wwwroot } from './check/wwwroot.js'
+import { callback } from './check/findings/callback.js'
+import { wwwroot } from './check/findings/wwwroot.js'
 
 export interface StartWarning {
   /** The setting, or a file or variable whose name resembles a setting. */

@@ -1,9 +1,9 @@
 import type { Config } from '../../config/settings.js'
 import { createIdentityProvider, type IdentityProvider } from '../../idp/client.js'
+import type { Endpoint } from '../../idp/errors.js'
 import { createTransport, type Transport } from '../../idp/transport.js'
 import { createMode } from '../../modes/index.js'
 import type { Mode } from '../../modes/mode.js'
-import type { ClockReading } from './clock.js'
 
 /** The identity provider as the server would use it, with one time limit for all requests together. */
 export interface Provider {
@@ -13,6 +13,14 @@ export interface Provider {
   readonly transport: Transport
   /** The dates of its responses, in the order of their arrival. */
   readonly clockReadings: readonly ClockReading[]
+}
+
+export interface ClockReading {
+  readonly endpoint: Endpoint
+  /** The Date header, in milliseconds since the epoch. */
+  readonly date: number
+  readonly sentAt: number
+  readonly receivedAt: number
 }
 
 export function openProvider(config: Config, now: () => number): Provider {

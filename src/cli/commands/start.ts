@@ -1,5 +1,5 @@
 import { announceInLog, announceOnTerminal } from '../announce.js'
-import { tls } from '../check/tls.js'
+import { tls } from '../check/findings/tls.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { endOnUncaughtErrors } from '../crash.js'
 import { readDemoOptions } from '../demo.js'

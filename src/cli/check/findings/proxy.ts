@@ -1,0 +1,91 @@
+import { connect as connectPlain, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { type ProxyRule, parseRules } from '../../../config/proxy-rules.js'
+import { errorCode } from '../../../config/read-file.js'
+import type { Config } from '../../../config/settings.js'
+import { explainConnectionError } from '../connection-errors.js'
+import { type Finding, findingsFor } from '../finding.js'
+
+const { ok, warning, failed } = findingsFor('proxy')
+
+const TIMEOUT_SECONDS = 10
+
+/** Connects to the host of every proxy rule, and compares rules with scopes where the needed scopes are known. */
+export async function proxy(config: Config): Promise<Finding[]> {
+  const { rules } = parseRules(config.proxy.routes)
+  const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]
+  const connections = await Promise.all(origins.map(origin => tryToConnect(origin)))
+  return [...connections, ...rules.flatMap(rule => missingScopes(rule, config))]
+}
+
+async function tryToConnect(origin: string): Promise<Finding> {
+  try {
+    await connectOnce(new URL(origin))
+    return ok(`${origin} accepts connections.`)
+  } catch (error) {
+    const place = { host: new URL(origin).host, setting: 'proxy.routes', timeoutSeconds: TIMEOUT_SECONDS }
+    const { message, next } = explainConnectionError(errorCode(error), place)
+    return failed(message, next)
+  }
+}
+
+function connectOnce({ protocol, hostname, port }: URL): Promise<void> {
+  // A URL writes an IPv6 address in brackets.
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const isTls = protocol === 'https:'
+  const address = { host, port: Number(port || (isTls ? 443 : 80)) }
+  return new Promise((resolve, reject) => {
+    const done = () => {
+      socket.destroy()
+      resolve()
+    }
+    const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
+    const socket: Socket = isTls ? connectTls({ ...address, ...servername }, done) : connectPlain(address, done)
+    socket.once('error', reject)
+    socket.setTimeout(TIMEOUT_SECONDS * 1000, () => socket.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })))
+  })
+}
+
+interface Need {
+  readonly path: RegExp
+  readonly methods: readonly string[]
+  /** One of these is enough. */
+  readonly scopes: readonly string[]
+}
+
+const READING = ['GET']
+const WRITING = ['POST', 'PUT', 'PATCH', 'DELETE']
+
+// From the scope lists in the documentation of Autodesk Platform Services. What is not listed is not judged.
+const KNOWN_HOST = 'https://developer.api.autodesk.com'
+const NEEDS: readonly Need[] = [
+  { path: /^\/(project|data)\/v1\//, methods: READING, scopes: ['data:read', 'data:search'] },
+  { path: /^\/(project|data)\/v1\/projects\//, methods: ['PATCH', 'DELETE'], scopes: ['data:write'] },
+  { path: /^\/construction\/issues\/v1\//, methods: READING, scopes: ['data:read'] },
+  { path: /^\/construction\/issues\/v1\//, methods: WRITING, scopes: ['data:write'] },
+  { path: /^\/modelderivative\/v2\//, methods: READING, scopes: ['viewables:read', 'data:read'] },
+  { path: /^\/construction\/admin\/v1\//, methods: READING, scopes: ['account:read'] },
+  { path: /^\/construction\/admin\/v1\//, methods: WRITING, scopes: ['account:write'] }
+]
+
+function missingScopes(
+  { methods, target, targetOrigin, token, text }: ProxyRule,
+  { mode, platform }: Config
+): Finding[] {
+  if (targetOrigin !== KNOWN_HOST) return []
+  const dualScopes = token === 'public' ? platform.publicScopes : platform.internalScopes
+  const scopes = mode === 'dual' ? dualScopes : platform.scopes
+  const path = `${target.segments.map(segment => `/${segment}`).join('')}/`
+  const unmet = NEEDS.filter(
+    need =>
+      need.path.test(path) &&
+      need.methods.some(method => methods.includes(method)) &&
+      !need.scopes.some(scope => scopes.some(had => had === scope || had.startsWith(`${scope}:`)))
+  )
+  return unmet.map(need => {
+    const used = need.methods.filter(method => methods.includes(method)).join(', ')
+    const setting = mode === 'single' ? 'platform.scopes' : `platform.${token}Scopes`
+    const message = `The rule ${text} cannot work for ${used}: the API wants ${need.scopes.join(' or ')}, and the token has ${scopes.join(' ')}.`
+    return warning(message, `Add the scope to ${setting}, or take the method out of the rule.`)
+  })
+}

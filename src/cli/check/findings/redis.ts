@@ -1,0 +1,75 @@
+import { parseRedisAddress } from '../../../config/redis-address.js'
+import type { Config } from '../../../config/settings.js'
+import { redisConditions } from '../../../coordination/condition.js'
+import { redisTrouble } from '../../../coordination/probe.js'
+import { explainConnectionError } from '../connection-errors.js'
+import { type Finding, findingsFor } from '../finding.js'
+import { redisFindings, unknownCondition } from './redis-condition.js'
+
+const { ok, failed } = findingsFor('redis')
+
+const TIMEOUT_SECONDS = 2
+
+/** Tries the commands that replicas use, then asks Redis for its memory and persistence. */
+export async function redis(config: Config): Promise<Finding[]> {
+  if (config.redisUrl === undefined) {
+    return [ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')]
+  }
+  const trouble = await redisTrouble(config, TIMEOUT_SECONDS * 1000)
+  if (trouble === undefined) {
+    return [ok('Redis answers and accepts the commands that replicas need.'), ...(await conditionOf(config))]
+  }
+  const [message, next] = refusals[trouble] ?? unreachable(trouble, config.redisUrl)
+  return [failed(message, next)]
+}
+
+async function conditionOf(config: Config): Promise<Finding[]> {
+  try {
+    return redisFindings(await redisConditions(config, TIMEOUT_SECONDS * 1000))
+  } catch {
+    return [unknownCondition()]
+  }
+}
+
+const commandAdvice = 'Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
+const credentialsAdvice = 'Compare user and password in redisUrl with those of Redis.'
+
+const refusals: Readonly<Record<string, readonly [message: string, next: string]>> = {
+  NOAUTH: ['Redis requires a password (NOAUTH).', credentialsAdvice],
+  WRONGPASS: ['Redis rejects the user or the password (WRONGPASS).', credentialsAdvice],
+  NOPERM: ['Redis does not allow this user the commands that replicas need (NOPERM).', commandAdvice],
+  READONLY: ['This Redis is a read-only replica (READONLY).', 'Set redisUrl to the master, or to the sentinels.'],
+  OOM: ['Redis is full (OOM).', 'Raise maxmemory. The data of this server is small and expires by itself.'],
+  MISCONF: ['Redis accepts no writes because it cannot save its data (MISCONF).', 'Look for the reason in its log.'],
+  MOVED: ['This Redis is a node of a cluster (MOVED).', 'Add ?cluster to redisUrl.'],
+  ERR: [
+    'Redis rejects a command as invalid (ERR).',
+    'Check the database number in redisUrl, whether this Redis is a cluster, and that it is version 7 or later.'
+  ],
+  LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
+}
+
+function unreachable(reason: string, redisUrl: string): readonly [message: string, next: string] {
+  const { hosts = [], tls = false, masterName } = parseRedisAddress(redisUrl) ?? {}
+  const host = hosts.map(({ host, port }) => `${host}:${port}`).join(', ')
+  if (/^[A-Z]+$/.test(reason) && !reason.startsWith('E')) {
+    return [`Redis at ${host} rejects a command (${reason}).`, 'Look for this code in the documentation of Redis.']
+  }
+  if (reason === 'connection lost' && masterName !== undefined) {
+    const message = `The sentinels at ${host} cannot be reached, or do not know a master ${masterName}.`
+    return [message, 'Check their addresses and the name behind sentinel= in redisUrl.']
+  }
+  if (reason === 'connection lost' || reason === 'ECONNRESET') {
+    const message = `Redis cannot be reached: connections to ${host} are closed at once.`
+    return [message, 'Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).']
+  }
+  const code = reason === 'timeout' ? 'ETIMEDOUT' : reason
+  const { message, next } = explainConnectionError(code, { host, setting: 'redisUrl', timeoutSeconds: TIMEOUT_SECONDS })
+  return [`Redis cannot be reached: ${message}`, code === 'ETIMEDOUT' ? timeoutAdvice(tls) : next]
+}
+
+// Redis does not answer a TLS handshake on a port without TLS, so the check times out.
+function timeoutAdvice(tls: boolean): string {
+  const firewall = 'Check whether a firewall blocks the connection'
+  return tls ? `${firewall}, and whether this port speaks TLS, which rediss:// requires.` : `${firewall}.`
+}

@@ -1,0 +1,26 @@
+import { type ConfigError, describeProblem, type Problem } from '../../../config/errors.js'
+import type { LoadedConfig } from '../../../config/load.js'
+import { type Finding, findingsFor } from '../finding.js'
+
+const { ok, warning } = findingsFor('settings')
+
+export function settings({ warnings, file }: LoadedConfig): Finding[] {
+  const source = file === undefined ? 'no settings file was found' : `they include the file ${file}`
+  return [ok(`The settings are valid; ${source}.`), ...warnings.map(warningOf)]
+}
+
+/** Reports invalid settings, without which nothing else can be checked. Each message already says what is allowed. */
+export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
+  return [
+    ...problems.map((problem): Finding => ({ check: 'settings', status: 'failed', message: sentence(problem) })),
+    ...warnings.map(warningOf)
+  ]
+}
+
+function warningOf(problem: Problem): Finding {
+  return warning(sentence(problem), 'Change it, unless it is intended.')
+}
+
+function sentence(problem: Problem): string {
+  return `${describeProblem(problem).replace(/[.?]$/, '')}.`
+}

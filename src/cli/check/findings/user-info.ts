@@ -1,0 +1,40 @@
+import { OAuthError, UpstreamError } from '../../../idp/errors.js'
+import type { Mode } from '../../../modes/mode.js'
+import { type Finding, findingsFor } from '../finding.js'
+import type { Provider } from '../provider.js'
+import { type CheckedRequest, checkAddress, findingOfError, settingOfEndpoint } from '../request-errors.js'
+
+const { ok, warning, failed } = findingsFor('userinfo')
+
+/** Sends a made-up token. Only its refusal shows that there is a user info endpoint. */
+export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
+  const { userinfoEndpoint } = await idp.metadata()
+  if (userinfoEndpoint === undefined) return [withoutEndpoint(mode)]
+  const asked: CheckedRequest = {
+    check: 'userinfo',
+    endpoint: 'The user info endpoint',
+    url: userinfoEndpoint,
+    setting: settingOfEndpoint(config, 'userinfoEndpoint'),
+    timeoutSeconds: config.platform.timeoutSeconds
+  }
+  try {
+    await idp.userInfo('made-up-by-check')
+    return [failed('It accepted a made-up token, so this is not a user info endpoint.', checkAddress(asked))]
+  } catch (error) {
+    const status = error instanceof OAuthError || error instanceof UpstreamError ? error.status : undefined
+    if (status === 400 || status === 401 || status === 403) {
+      return [ok(`The user info endpoint refuses a made-up token, as it should (${status}).`)]
+    }
+    return [findingOfError(error, asked)]
+  }
+}
+
+function withoutEndpoint({ loginScope }: Mode): Finding {
+  if (loginScope.split(' ').includes('openid')) {
+    return ok('There is no user info endpoint; names come from the ID token.')
+  }
+  return warning(
+    'There is no user info endpoint and no ID token, so that /api/auth/profile answers an empty name.',
+    'Add openid to the scopes.'
+  )
+}

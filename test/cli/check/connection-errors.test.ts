@@ -1,0 +1,120 @@
+import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import test, { type ExecutionContext } from 'ava'
+import { explainConnectionError } from '#src/cli/check/connection-errors.js'
+import { selfSignedCertificate } from '../../helpers/certificate.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { listen } from '../../helpers/ports.js'
+import { checkAt } from './checked.js'
+
+const line = async (t: ExecutionContext, tokenEndpoint: string) => {
+  const checked = await checkAt(t, { env: () => ({ PLATFORM_TOKEN_ENDPOINT: tokenEndpoint }) })
+  t.is(checked.code, 1)
+  return checked.line('client')
+}
+
+test('a closed port', async t => {
+  t.is(
+    await line(t, 'http://127.0.0.1:1/token'),
+    'failed client The token endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.tokenEndpoint; if they are right, nothing listens there or a firewall rejects the connection.'
+  )
+})
+
+test('a name that cannot exist', async t => {
+  // RFC 6761 section 6.4. Where there is no DNS at all, that is what is said.
+  t.regex(
+    (await line(t, 'https://no-such-host.invalid/token')) ?? '',
+    /^failed client The token endpoint cannot be reached: DNS (does not know the name of no-such-host\.invalid \(ENOTFOUND\)\. Next: Check the name in platform\.tokenEndpoint, and|did not answer when asked for no-such-host\.invalid \(EAI_AGAIN\)\. Next: Check the DNS servers)/
+  )
+})
+
+test('a certificate that nobody vouches for', async t => {
+  const port = await listen(t, createHttpsServer(selfSignedCertificate()))
+  t.is(
+    await line(t, `https://localhost:${port}/token`),
+    `failed client The token endpoint cannot be reached: This machine does not trust the certificate of localhost:${port} (DEPTH_ZERO_SELF_SIGNED_CERT). Next: If your own authority or an inspecting proxy signed it, set NODE_EXTRA_CA_CERTS to the file of its certificate.`
+  )
+})
+
+test('https where plain http is spoken', async t => {
+  const port = await listen(t, createHttpServer())
+  t.regex(
+    (await line(t, `https://localhost:${port}/token`)) ?? '',
+    /^failed client The token endpoint cannot be reached: localhost:\d+ does not speak TLS as expected \((EPROTO|ERR_SSL_\w+)\)\. Next: Check scheme and port in platform\.tokenEndpoint; the port must speak TLS\.$/
+  )
+})
+
+test('a connection that is cut', async t => {
+  const { line } = await checkAt(t, { prepare: idp => idp.fail('token', faults.reset()) })
+  t.regex(
+    line('client') ?? '',
+    /^failed client The token endpoint cannot be reached: 127\.0\.0\.1:\d+ closed the connection \(ECONNRESET\)\. Next: Check again\. If it persists, look for a firewall or proxy in between\.$/
+  )
+})
+
+test('a provider that never answers holds nothing up for longer than the time set', async t => {
+  const started = performance.now()
+  const { lines, code } = await checkAt(t, {
+    prepare: idp => {
+      for (const endpoint of ['authorize', 'token', 'userinfo', 'revoke'] as const) {
+        idp.failWhen(endpoint, () => faults.hang())
+      }
+    },
+    env: () => ({ PLATFORM_TIMEOUT: '1' })
+  })
+  // The usual time is ten seconds, and each of the four would wait for itself.
+  t.true(performance.now() - started < 9000)
+  const hung = lines.filter(line => line.includes('did not answer within 1 s.'))
+  t.deepEqual(
+    hung.map(line => line.split(' ', 2).join(' ')),
+    ['failed login', 'failed client', 'failed userinfo', 'failed logout']
+  )
+  t.regex(hung[1] ?? '', /within 1 s\. Next: Check whether a firewall blocks the connection,/)
+  t.is(code, 1)
+})
+
+const place = { host: 'id.example', setting: 'platform.tokenEndpoint', timeoutSeconds: 10 }
+
+const codes: readonly (readonly [code: string | undefined, message: string, next: RegExp])[] = [
+  ['ENOTFOUND', 'DNS does not know the name of id.example (ENOTFOUND).', /^Check the name in platform\.tokenEndpoint/],
+  ['EAI_AGAIN', 'DNS did not answer when asked for id.example (EAI_AGAIN).', /DNS servers/],
+  ['ECONNREFUSED', 'id.example refuses connections (ECONNREFUSED).', /^Check host and port/],
+  ['EHOSTUNREACH', 'There is no network route to id.example (EHOSTUNREACH).', /network and the firewall/],
+  ['ENETUNREACH', 'There is no network route to id.example (ENETUNREACH).', /network and the firewall/],
+  ['ETIMEDOUT', 'id.example did not answer within 10 s.', /firewall blocks the connection/],
+  ['EPIPE', 'id.example closed the connection (EPIPE).', /in between/],
+  ['CERT_HAS_EXPIRED', 'The certificate of id.example has expired (CERT_HAS_EXPIRED).', /^Check the clock/],
+  ['CERT_NOT_YET_VALID', 'The certificate of id.example is not valid yet (CERT_NOT_YET_VALID).', /it is probably slow/],
+  [
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'The certificate of id.example is for another name (ERR_TLS_CERT_ALTNAME_INVALID).',
+    /^Check the host in platform\.tokenEndpoint/
+  ],
+  [
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'This machine does not trust the certificate of id.example (UNABLE_TO_VERIFY_LEAF_SIGNATURE).',
+    /NODE_EXTRA_CA_CERTS/
+  ],
+  [
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'This machine does not trust the certificate of id.example (SELF_SIGNED_CERT_IN_CHAIN).',
+    /NODE_EXTRA_CA_CERTS/
+  ],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'id.example does not speak TLS as expected (ERR_SSL_WRONG_VERSION_NUMBER).', /TLS/],
+  ['EWHATEVER', 'The connection to id.example failed (EWHATEVER).', /^Check the address in platform\.tokenEndpoint/],
+  ['not a code: secret', 'The connection to id.example failed (unknown reason).', /^Check the address/],
+  [undefined, 'The connection to id.example failed (unknown reason).', /^Check the address/]
+]
+
+for (const [code, message, next] of codes) {
+  test(`why there is no connection: ${code}`, t => {
+    const trouble = explainConnectionError(code, place)
+    t.is(trouble.message, message)
+    t.regex(trouble.next, next)
+  })
+}
+
+test('an address that was built in is not blamed on a setting', t => {
+  const { next } = explainConnectionError('ENOTFOUND', { ...place, setting: undefined })
+  t.is(next, 'Check the name, and whether this machine can resolve other names.')
+})

@@ -1,0 +1,122 @@
+import test from 'ava'
+import { faults } from '../../../helpers/hostile-idp/index.js'
+import { checkAt, type Situation } from '../checked.js'
+
+const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
+  [
+    'a provider that refuses the code alone',
+    {},
+    'ok client Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).'
+  ],
+  [
+    'a wrong secret',
+    { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
+    "failed client Client id or secret is wrong: the token endpoint refuses the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+  ],
+  [
+    'a wrong id',
+    { env: () => ({ PLATFORM_CLIENT_ID: 'another-client' }) },
+    "failed client Client id or secret is wrong: the token endpoint refuses the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+  ],
+  [
+    'a wrong secret at Keycloak',
+    { prepare: idp => idp.fail('token', faults.error('unauthorized_client', 401)) },
+    "failed client Client id or secret is wrong: the token endpoint refuses the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+  ],
+  [
+    "the gateway's word for a wrong client",
+    { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
+    "failed client Client id or secret is wrong: the token endpoint refuses the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+  ],
+  [
+    'a gateway that says something else',
+    { prepare: idp => idp.fail('token', faults.gateway('AUTH-010', 403)) },
+    "failed client The token endpoint turns this client away (403), without saying why. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider whether it lets this machine in."
+  ],
+  [
+    'a refusal in HTML',
+    { prepare: idp => idp.fail('token', faults.html(401)) },
+    "failed client The token endpoint turns this client away (401), without saying why. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider whether it lets this machine in."
+  ],
+  [
+    'a client of another kind',
+    { prepare: idp => idp.fail('token', faults.error('unauthorized_client')) },
+    'failed client The token endpoint does not let this client exchange codes (400 unauthorized_client). Next: Register the application as a web application that may use the authorization code grant.'
+  ],
+  [
+    'another registered code',
+    { prepare: idp => idp.fail('token', faults.error('invalid_request')) },
+    "warning client The token endpoint refused a made-up code in its own way (400 invalid_request), so the secret is not proved. Next: Sign in once; look for invalid_request in the provider's documentation if that fails."
+  ],
+  [
+    'tokens for any code',
+    { prepare: idp => idp.fail('token', faults.answer({ status: 200, body: { access_token: 'a', expires_in: 1 } })) },
+    'failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider; compare its address.'
+  ],
+  [
+    'a page in the place of an answer',
+    { prepare: idp => idp.fail('token', faults.html(200)) },
+    "failed client The token endpoint is unusable: the answer is not a JSON object. Next: Compare platform.tokenEndpoint with the provider's documentation."
+  ],
+  [
+    'an address where there is nothing',
+    { env: idp => ({ PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/nothing?here` }) },
+    "failed client The token endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.tokenEndpoint with the provider's documentation."
+  ],
+  [
+    'a redirect',
+    { prepare: idp => idp.fail('token', faults.redirect('https://elsewhere.example/')) },
+    "failed client The token endpoint answers 302, but the server does not follow redirects. Next: Compare platform.tokenEndpoint with the provider's documentation."
+  ],
+  [
+    'too many requests',
+    { prepare: idp => idp.fail('token', faults.tooManyRequests()) },
+    'warning client The token endpoint answers 429, so it has had too many requests. Next: Check again in a minute.'
+  ],
+  [
+    'a provider in trouble',
+    { prepare: idp => idp.fail('token', faults.status(503)) },
+    'failed client The token endpoint answers 503, which is a fault of the provider. Next: Check again later. Ask the provider if it persists.'
+  ],
+  [
+    'a 400 without a code',
+    { prepare: idp => idp.fail('token', faults.empty(400)) },
+    "failed client The token endpoint answers 400, which is not an expected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
+  ]
+]
+
+for (const [what, situation, expected] of table) {
+  test(`what is said of the client: ${what}`, async t => {
+    const { line, idp, code } = await checkAt(t, situation)
+    t.is(line('client'), expected.replace('ISSUER', idp.issuer))
+    if (expected.startsWith('failed')) t.is(code, 1)
+    else t.is(code, 0)
+  })
+}
+
+test('the made-up code goes out once, as a real one would', async t => {
+  const { idp } = await checkAt(t)
+  t.is(idp.tokenRequests.length, 1)
+  t.like(idp.tokenRequests[0]?.form, {
+    grant_type: 'authorization_code',
+    redirect_uri: 'http://localhost:8080/api/auth/callback'
+  })
+  t.regex(idp.tokenRequests[0]?.form.code_verifier ?? '', /^[\w-]{43}$/)
+})
+
+test("neither a secret nor the provider's own text is printed", async t => {
+  const quoting = (text: string) =>
+    faults.answer({ status: 400, body: { error: text, error_description: text, userMessage: text } })
+  for (const text of ['<script>alert(1)</script>', '\u001b[31mred', 'eyJhbGciOiJSUzI1NiJ9.secret']) {
+    const { output, idp, line } = await checkAt(t, {
+      prepare: idp => {
+        for (const endpoint of ['authorize', 'token', 'userinfo', 'revoke'] as const) {
+          idp.failWhen(endpoint, () => quoting(text))
+        }
+      }
+    })
+    t.regex(line('client') ?? '', /^failed client The token endpoint answers 400, which/)
+    t.false(output.includes(text))
+    for (const secret of [idp.clientSecret, 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU']) t.false(output.includes(secret))
+  }
+})

@@ -1,0 +1,133 @@
+import test, { type ExecutionContext } from 'ava'
+import { endpoints } from '#src/cli/check/findings/endpoints.js'
+import { openProvider } from '#src/cli/check/provider.js'
+import type { Config } from '#src/config/settings.js'
+import { type DeepPartial, testConfig } from '../../../helpers/config.js'
+import { createHostileIdp, faults, type HostileIdp } from '../../../helpers/hostile-idp/index.js'
+import { check, checkAt, discovering, someProvider } from '../checked.js'
+
+test('endpoints of the settings are taken as they are', async t => {
+  t.is((await checkAt(t)).line('endpoints'), 'ok endpoints The endpoints are those of the settings.')
+})
+
+/** Nobody is asked while there is no issuer. */
+async function configured(t: ExecutionContext, platform: DeepPartial<Config['platform']>) {
+  const provider = openProvider(testConfig(someProvider, { platform }), Date.now)
+  t.teardown(() => provider.transport.close())
+  return endpoints(provider)
+}
+
+test('the built-in endpoints are those of the platform', async t => {
+  const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
+  t.deepEqual(await configured(t, none), [
+    { check: 'endpoints', status: 'ok', message: 'The endpoints are those of Autodesk Platform Services.' }
+  ])
+})
+
+test('endpoints of two providers together are a fault', async t => {
+  t.deepEqual(await configured(t, { tokenEndpoint: undefined, userinfoEndpoint: undefined }), [
+    {
+      check: 'endpoints',
+      status: 'failed',
+      message:
+        'The settings contain platform.authorizationEndpoint, but Autodesk Platform Services is still used for platform.tokenEndpoint, platform.userinfoEndpoint.',
+      next: 'Set all three for one provider, or platform.issuer.'
+    }
+  ])
+})
+
+interface Discovery {
+  readonly prepare?: (idp: HostileIdp) => void
+  readonly env?: (idp: HostileIdp) => Record<string, string>
+}
+
+async function discovered(t: ExecutionContext, { prepare = () => {}, env = () => ({}) }: Discovery) {
+  const idp = await createHostileIdp(t)
+  prepare(idp)
+  return { idp, ...(await check(t, [], { env: { ...discovering(idp), ...env(idp) } })) }
+}
+
+test('a discovery document that names all endpoints is ok, and they are used', async t => {
+  const { line, idp, code } = await discovered(t, {})
+  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`)
+  t.regex(line('client') ?? '', /^ok /)
+  t.is(code, 0)
+})
+
+test('an endpoint that was set and discovered otherwise is a warning', async t => {
+  const { lines, idp } = await discovered(t, {
+    env: idp => ({
+      PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/token?v=2`,
+      PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint
+    })
+  })
+  t.deepEqual(
+    lines.filter(line => line.includes(' endpoints ')),
+    [
+      `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`,
+      `warning endpoints platform.tokenEndpoint is ${idp.issuer}/token?v=2, but the discovery document names ${idp.tokenEndpoint}. Next: Remove platform.tokenEndpoint from the settings, unless the difference is intended.`
+    ]
+  )
+})
+
+test('an endpoint that was set because the document has none is ok', async t => {
+  const { line, idp } = await discovered(t, {
+    prepare: idp => {
+      idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
+    },
+    env: idp => ({ PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint })
+  })
+  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`)
+})
+
+const compare = "Next: Compare platform.issuer with the provider's documentation."
+
+const unusable: readonly (readonly [what: string, situation: Discovery, line: string])[] = [
+  [
+    'an issuer of another name',
+    {
+      prepare: idp => {
+        idp.discovery = document => ({ ...document, issuer: 'https://other.example' })
+      }
+    },
+    `failed endpoints The discovery document is unusable: it names the issuer "https://other.example", but "ISSUER" is configured. ${compare}`
+  ],
+  [
+    'a document without a token endpoint',
+    {
+      prepare: idp => {
+        idp.discovery = document => ({ ...document, token_endpoint: undefined })
+      }
+    },
+    `failed endpoints The discovery document is unusable: it has no token_endpoint. ${compare}`
+  ],
+  [
+    'no document',
+    {
+      prepare: idp => {
+        idp.discovery = undefined
+      }
+    },
+    `failed endpoints The discovery document answers 404, so there is no such endpoint at ISSUER/.well-known/openid-configuration. ${compare}`
+  ],
+  [
+    'a page in its place',
+    { prepare: idp => idp.fail('discovery', faults.html(200)) },
+    `failed endpoints The discovery document is unusable: the answer is not a JSON object. ${compare}`
+  ],
+  [
+    'a closed port',
+    { env: () => ({ PLATFORM_ISSUER: 'http://127.0.0.1:1' }) },
+    'failed endpoints The discovery document cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.issuer; if they are right, nothing listens there or a firewall rejects the connection.'
+  ]
+]
+
+for (const [what, situation, expected] of unusable) {
+  test(`without endpoints nothing else is asked of the provider: ${what}`, async t => {
+    const { line, idp, code } = await discovered(t, situation)
+    t.is(line('endpoints'), expected.replace('ISSUER', idp.issuer))
+    for (const other of ['login', 'client', 'userinfo', 'logout']) t.is(line(other), undefined)
+    t.is(idp.tokenRequests.length, 0)
+    t.is(code, 1)
+  })
+}

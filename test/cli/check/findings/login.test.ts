@@ -1,0 +1,156 @@
+import test from 'ava'
+import { createHostileIdp, faults } from '../../../helpers/hostile-idp/index.js'
+import { callbackUrl, check, checkAt, discovering, type Situation } from '../checked.js'
+
+const register = `Register ${callbackUrl}, to the letter, for the client test-client.`
+
+const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
+  ['a request that is let in', {}, 'ok login The authorization endpoint lets this login in (302).'],
+  [
+    'a page, good or bad',
+    { prepare: idp => idp.fail('authorize', faults.html(200)) },
+    'ok login The authorization endpoint answers with a page (200), which only a person can judge.'
+  ],
+  [
+    'a callback URL that is not registered',
+    { callbackUrl: 'http://127.0.0.1:8080/api/auth/callback' },
+    `failed login The authorization endpoint turns this login away (400). Next: ${register}`
+  ],
+  [
+    'a client that is not known',
+    { clientId: 'another-client', env: () => ({ PLATFORM_CLIENT_ID: 'test-client' }) },
+    `failed login The authorization endpoint turns this login away (400). Next: ${register}`
+  ],
+  [
+    'a scope that is refused',
+    {
+      prepare: idp => {
+        idp.settings.login = { error: 'invalid_scope', errorDescription: 'not yours' }
+      }
+    },
+    'failed login The authorization endpoint refuses this login: invalid_scope. Next: Ask only for scopes that the provider knows and the application may have.'
+  ],
+  [
+    'an error of another name',
+    {
+      prepare: idp => {
+        idp.settings.login = { error: 'access_denied' }
+      }
+    },
+    "failed login The authorization endpoint refuses this login: access_denied. Next: Look for this code in the provider's documentation."
+  ],
+  [
+    'an error that is no code',
+    {
+      prepare: idp => {
+        idp.settings.login = { error: '<b>no</b>' }
+      }
+    },
+    "failed login The authorization endpoint refuses this login: an error without a proper code. Next: Look for this code in the provider's documentation."
+  ],
+  [
+    'a provider that has a page of its own first, which wants its cookie back',
+    {
+      prepare: idp => {
+        idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
+      }
+    },
+    'ok login The authorization endpoint lets this login in (302).'
+  ],
+  [
+    'a refusal behind such a page',
+    {
+      prepare: idp => {
+        idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
+        idp.settings.login = { error: 'invalid_scope' }
+      }
+    },
+    'failed login The authorization endpoint refuses this login: invalid_scope. Next: Ask only for scopes that the provider knows and the application may have.'
+  ],
+  [
+    'a callback URL that is not registered, behind such a page',
+    {
+      callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
+      prepare: idp => {
+        idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
+      }
+    },
+    `failed login The authorization endpoint turns this login away (400). Next: ${register}`
+  ],
+  [
+    'a callback URL that is not registered, said on a page of the provider',
+    {
+      callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
+      prepare: idp => {
+        idp.settings.quirks = { errorPage: `${idp.issuer}/error` }
+      }
+    },
+    `failed login The authorization endpoint turns this login away: invalid_request. Next: ${register}`
+  ],
+  [
+    'a callback URL that is not registered, said on a page elsewhere',
+    {
+      callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
+      prepare: idp => {
+        idp.settings.quirks = { errorPage: 'https://pages.example/error' }
+      }
+    },
+    `failed login The authorization endpoint turns this login away: invalid_request. Next: ${register}`
+  ],
+  [
+    'a page to sign in at another host',
+    { prepare: idp => idp.fail('authorize', faults.redirect('https://pages.example/login?challenge=c')) },
+    'ok login The authorization endpoint lets this login in (302).'
+  ],
+  [
+    'redirects without an end',
+    { prepare: idp => idp.failWhen('authorize', () => faults.redirect(idp.authorizationEndpoint)) },
+    "failed login The authorization endpoint is unusable: it redirects in circles. Next: Compare platform.authorizationEndpoint with the provider's documentation."
+  ],
+  [
+    'a provider that wants to see a person',
+    {
+      prepare: idp => {
+        idp.settings.login = { error: 'login_required' }
+      }
+    },
+    'ok login The authorization endpoint lets this login in (302).'
+  ],
+  [
+    'a wall against programs',
+    { prepare: idp => idp.fail('authorize', faults.html(403)) },
+    'warning login The authorization endpoint turns this login away (403), or programs altogether. Next: Open the login in a browser, and check the callback URL if it fails there too.'
+  ],
+  [
+    'an address where there is nothing',
+    { env: idp => ({ PLATFORM_AUTHORIZATION_ENDPOINT: `${idp.issuer}/nothing` }) },
+    "failed login The authorization endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.authorizationEndpoint with the provider's documentation."
+  ]
+]
+
+for (const [what, situation, expected] of table) {
+  test(`what is said of the login: ${what}`, async t => {
+    const { line, idp } = await checkAt(t, situation)
+    t.is(line('login'), expected.replace('ISSUER', idp.issuer))
+  })
+}
+
+test('the login that is tried is the one browsers are sent to', async t => {
+  const { idp } = await checkAt(t, { args: ['--mode', 'dual', '--internal-scopes', 'openid viewables:read'] })
+  const { query } = idp.requestsTo('authorize')[0] ?? {}
+  t.like(query, {
+    client_id: 'test-client',
+    redirect_uri: callbackUrl,
+    scope: 'openid viewables:read',
+    code_challenge_method: 'S256'
+  })
+  t.truthy(query?.nonce)
+  t.truthy(query?.state)
+})
+
+test('a discovered endpoint that answers 404 does not know the client, as Dex puts it', async t => {
+  const idp = await createHostileIdp(t)
+  idp.fail('authorize', faults.html(404))
+  const { line } = await check(t, [], { env: discovering(idp) })
+  t.is(line('login'), `failed login The authorization endpoint turns this login away (404). Next: ${register}`)
+})

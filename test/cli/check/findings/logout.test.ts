@@ -1,0 +1,102 @@
+import test from 'ava'
+import { createHostileIdp, faults, quirksOf } from '../../../helpers/hostile-idp/index.js'
+import { check, checkAt, discovering, type Situation } from '../checked.js'
+
+const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
+  ['revocation that works', {}, 'ok logout The revocation endpoint takes refresh tokens back.'],
+  [
+    'a wrong secret at Keycloak',
+    {
+      prepare: idp => {
+        idp.settings.quirks = quirksOf.keycloak
+      },
+      env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' })
+    },
+    'failed logout The revocation endpoint refuses the client (401 unauthorized_client). Next: Fix the client finding first. If that one is ok, set logout to local.'
+  ],
+  [
+    'a wrong secret',
+    { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
+    'failed logout The revocation endpoint refuses the client (401 invalid_client). Next: Fix the client finding first. If that one is ok, set logout to local.'
+  ],
+  [
+    'a token that is looked at too closely',
+    { prepare: idp => idp.fail('revoke', faults.error('invalid_request')) },
+    'warning logout The revocation endpoint refuses a made-up token (400 invalid_request), so a real one is not proved. Next: Sign in and out once, and look for revocation_failed in the log.'
+  ],
+  [
+    'a 400 without a code',
+    { prepare: idp => idp.fail('revoke', faults.empty(400)) },
+    'warning logout The revocation endpoint refuses a made-up token (400), so a real one is not proved. Next: Sign in and out once, and look for revocation_failed in the log.'
+  ],
+  [
+    'revocation that was switched off',
+    { env: () => ({ PLATFORM_REVOCATION_ENDPOINT: 'none' }) },
+    'ok logout Revocation is switched off: refresh tokens outlive a logout.'
+  ],
+  [
+    'an address where there is nothing',
+    { env: idp => ({ PLATFORM_REVOCATION_ENDPOINT: `${idp.issuer}/nothing` }) },
+    "failed logout The revocation endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
+  ],
+  ['a logout here only', { args: ['--logout', 'local'] }, 'ok logout Sessions end here; the provider is not told.'],
+  [
+    'an end-session page',
+    { args: ['--logout', 'idp'] },
+    'ok logout The end-session endpoint answers (302); http://localhost:8080/ must be registered for it.'
+  ],
+  [
+    'an end-session page that does not know the way back',
+    { args: ['--logout', 'idp'], prepare: idp => idp.fail('endSession', faults.html(400)) },
+    'failed logout The end-session endpoint turns this server away (400). Next: Register http://localhost:8080/ at the provider as an address to return to after logout.'
+  ],
+  [
+    'an end-session page that is not there',
+    { args: ['--logout', 'idp'], env: idp => ({ PLATFORM_END_SESSION_ENDPOINT: `${idp.issuer}/nothing` }) },
+    "failed logout The end-session endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.endSessionEndpoint with the provider's documentation."
+  ],
+  [
+    'an end-session page that cannot be reached',
+    { args: ['--logout', 'idp'], env: () => ({ PLATFORM_END_SESSION_ENDPOINT: 'http://127.0.0.1:1/logout' }) },
+    'failed logout The end-session endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.endSessionEndpoint; if they are right, nothing listens there or a firewall rejects the connection.'
+  ]
+]
+
+for (const [what, situation, expected] of table) {
+  test(`what is said of logging out: ${what}`, async t => {
+    const { line, idp } = await checkAt(t, situation)
+    t.is(line('logout'), expected.replace('ISSUER', idp.issuer))
+  })
+}
+
+const missing: readonly (readonly [args: readonly string[], member: string, line: string])[] = [
+  [
+    [],
+    'revocation_endpoint',
+    'warning logout The discovery document names no revocation endpoint: refresh tokens outlive a logout. Next: Set platform.revocationEndpoint, or logout to local.'
+  ],
+  [
+    ['--logout', 'idp'],
+    'end_session_endpoint',
+    'failed logout The discovery document names no end-session endpoint: nobody is signed out at the provider. Next: Set platform.endSessionEndpoint, or logout to revoke.'
+  ]
+]
+
+for (const [args, member, expected] of missing) {
+  test(`a logout that needs what the provider does not have: ${member}`, async t => {
+    const idp = await createHostileIdp(t)
+    idp.discovery = document => ({ ...document, [member]: undefined })
+    t.is((await check(t, args, { env: discovering(idp) })).line('logout'), expected)
+  })
+}
+
+test('an end-session endpoint that refuses on a page of its own is a warning, for it may want the ID token', async t => {
+  const idp = await createHostileIdp(t)
+  idp.settings.quirks = { needsIdTokenHint: true }
+  const { line, code } = await check(t, ['--logout', 'idp'], { env: discovering(idp) })
+  t.is(
+    line('logout'),
+    'warning logout The end-session endpoint refuses a logout without an ID token: invalid_request. Next: Register http://localhost:8080/ at the provider as an address to return to after logout. If it is registered, sign in and out once: some want the ID token.'
+  )
+  t.is(code, 0)
+})

@@ -1,0 +1,81 @@
+import { createServer, type RequestListener } from 'node:http'
+import test from 'ava'
+import { port } from '#src/cli/check/findings/port.js'
+import type { Config } from '#src/config/settings.js'
+import { type DeepPartial, testConfig } from '../../../helpers/config.js'
+import { freePort, listen } from '../../../helpers/ports.js'
+import { startTestServer } from '../../../helpers/server.js'
+import { someProvider } from '../checked.js'
+
+async function lines(overrides: DeepPartial<Config>): Promise<string[]> {
+  const found = await port(testConfig(someProvider, overrides))
+  return found.map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
+}
+
+test('a free port is given back at once', async t => {
+  const free = await freePort()
+  t.deepEqual(await lines({ port: free }), [`ok Port ${free} is free.`])
+  t.deepEqual(await lines({ port: free }), [`ok Port ${free} is free.`])
+})
+
+test('port 0 is always free', async t => {
+  t.deepEqual(await lines({ port: 0, metrics: { port: 0 } }), [
+    'ok With --port 0 the system chooses a free port.',
+    'ok With --metrics-port 0 the system chooses a free port.'
+  ])
+})
+
+const others: Readonly<Record<string, RequestListener>> = {
+  'answers something else': (_request, response) => response.end('hello'),
+  'has a health check of its own': (_request, response) =>
+    response.writeHead(200, { 'content-length': 15 }).end('{"status":"up"}'),
+  'answers without end': (_request, response) => {
+    response.writeHead(200)
+    response.write('{')
+  },
+  'cuts the connection': request => request.socket.destroy()
+}
+
+for (const [what, listener] of Object.entries(others)) {
+  test(`a port taken by another program that ${what}`, async t => {
+    const port = await listen(t, createServer(listener))
+    t.deepEqual(await lines({ port }), [
+      `failed Port ${port} is in use by another program. Next: Stop that program, or choose another port with --port.`
+    ])
+  })
+}
+
+test('a port taken by this very server is a warning, and so is that of its metrics', async t => {
+  const { server } = await startTestServer(t, { overrides: { metrics: { port: 0, host: '127.0.0.1' } } })
+  const metricsPort = server.metricsPort as number
+  t.deepEqual(await lines({ port: server.port, metrics: { port: metricsPort } }), [
+    `warning A platform-auth-server is already running on port ${server.port}. Next: Stop it before you start another, or choose another port with --port.`,
+    `warning Port ${metricsPort} is in use by another program. Next: Stop that program, or choose another port with --metrics-port.`
+  ])
+})
+
+test('a metrics port taken by another program', async t => {
+  const metricsPort = await listen(
+    t,
+    createServer((_request, response) => response.end())
+  )
+  t.deepEqual(
+    (await lines({ port: 0, metrics: { port: metricsPort } }))[1],
+    `failed Port ${metricsPort} is in use by another program. Next: Stop that program, or choose another port with --metrics-port.`
+  )
+})
+
+test('a host that is not of this machine', async t => {
+  // RFC 5737: nobody has this address.
+  t.deepEqual(await lines({ port: 0, host: '192.0.2.1' }), [
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose another with --host, or leave it out.'
+  ])
+})
+
+test('a host for the metrics that is not of this machine', async t => {
+  const [, ofMetrics] = await lines({ port: 0, metrics: { port: 0, host: '192.0.2.1' } })
+  t.is(
+    ofMetrics,
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose another with PLATFORM_AUTH_METRICS_HOST, or leave it out.'
+  )
+})

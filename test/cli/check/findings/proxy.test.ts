@@ -1,0 +1,75 @@
+import { createServer as createTlsServer } from 'node:tls'
+import test from 'ava'
+import { proxy } from '#src/cli/check/findings/proxy.js'
+import type { Config } from '#src/config/settings.js'
+import { selfSignedCertificate } from '../../../helpers/certificate.js'
+import { type DeepPartial, testConfig } from '../../../helpers/config.js'
+import { listen } from '../../../helpers/ports.js'
+import { startUpstream } from '../../../helpers/upstream.js'
+
+const at = (path: string) => `https://id.example/${path}`
+const idp = {
+  clientId: 'client',
+  clientSecret: 'secret',
+  authorizationEndpoint: at('authorize'),
+  tokenEndpoint: at('token'),
+  userinfoEndpoint: at('userinfo'),
+  revocationEndpoint: at('revoke'),
+  endSessionEndpoint: at('logout')
+}
+const config = (routes: readonly string[], more: DeepPartial<Config> = {}) =>
+  testConfig(idp, { proxy: { routes }, ...more })
+
+test('without rules there is nothing to say', async t => {
+  t.deepEqual(await proxy(config([])), [])
+})
+
+test('each target host is connected to once', async t => {
+  const upstream = await startUpstream(t)
+  let connections = 0
+  upstream.server.on('connection', () => {
+    connections += 1
+  })
+  const findings = await proxy(config([`GET /a ${upstream.origin}/a`, `GET /b ${upstream.origin}/b`]))
+  t.deepEqual(findings, [{ check: 'proxy', status: 'ok', message: `${upstream.origin} accepts connections.` }])
+  t.is(connections, 1)
+})
+
+test('a host that cannot be reached fails, with the reason', async t => {
+  const gone = await startUpstream(t)
+  gone.server.close()
+  const [refused, unknown] = await proxy(config([`GET /a ${gone.origin}/a`, 'GET /b https://nowhere.invalid/b']))
+  t.is(refused?.status, 'failed')
+  t.regex(refused?.message ?? '', /refuses connections \(ECONNREFUSED\)/)
+  t.regex(unknown?.message ?? '', /nowhere\.invalid/)
+  t.regex(`${refused?.next} ${unknown?.next}`, /proxy\.routes/)
+})
+
+test('a certificate that this machine does not trust fails', async t => {
+  const certificate = selfSignedCertificate()
+  const port = await listen(
+    t,
+    createTlsServer(certificate, socket => socket.end())
+  )
+  const rules = [`GET /a https://localhost:${port}/a`]
+  const [untrusted] = await proxy(config(rules))
+  t.is(untrusted?.status, 'failed')
+  t.regex(untrusted?.message ?? '', /does not trust the certificate/)
+})
+
+const aps = 'https://developer.api.autodesk.com'
+
+test('a rule that the scopes of its token cannot serve is warned of, where that is known', async t => {
+  const warnings = async (routes: readonly string[], more: DeepPartial<Config>) =>
+    (await proxy(config(routes, more))).filter(({ status }) => status === 'warning').map(({ message }) => message)
+  const issues = `GET,POST /api/issues/* ${aps}/construction/issues/v1/projects/*`
+  const derivatives = `GET /viewer/** ${aps}/modelderivative/v2/** token=public`
+  const dual = { mode: 'dual' } as const
+  const [message = '', ...others] = await warnings([issues, derivatives], dual)
+  t.deepEqual(others, [])
+  t.regex(message, /cannot work for POST: the API wants data:write, and the token has data:read viewables:read/)
+  const platform = { internalScopes: ['data:read', 'data:write', 'viewables:read'] }
+  t.deepEqual(await warnings([issues, derivatives], { ...dual, platform }), [])
+  t.is((await warnings([`GET /hubs ${aps}/project/v1/hubs token=public`], dual)).length, 1)
+  t.deepEqual(await warnings(['POST /x https://elsewhere.example/construction/issues/v1/x'], dual), [])
+})

@@ -1,0 +1,157 @@
+import { createServer } from 'node:net'
+import test from 'ava'
+import { redis } from '#src/cli/check/findings/redis.js'
+import { testConfig } from '../../../helpers/config.js'
+import { listen } from '../../../helpers/ports.js'
+import { type RedisServer, startRedis, testWithRedis } from '../../../helpers/redis.js'
+import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../../helpers/redis-topologies.js'
+import { check, checkAt, someProvider } from '../checked.js'
+
+/** What is said of the Redis at an address, on one line. */
+async function line(redisUrl: string | undefined): Promise<string> {
+  const [{ status, message, next } = { status: '', message: '', next: '' }] = await redis(
+    testConfig(someProvider, { redisUrl })
+  )
+  return `${status} ${message}${next ? ` Next: ${next}` : ''}`
+}
+
+const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
+
+test('none is fine', async t => {
+  t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redisUrl.')
+})
+
+testWithRedis('one that works, and nothing stays in it', async t => {
+  const server = await startRedis(t)
+  t.is(await line(server.url), 'ok Redis answers and accepts the commands that replicas need.')
+  for (const key of await server.admin.keys('*check:*')) t.not(await server.admin.pttl(key), -1)
+})
+
+test('a closed port', async t => {
+  t.is(
+    await line('redis://127.0.0.1:1'),
+    'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl; if they are right, nothing listens there or a firewall rejects the connection.'
+  )
+})
+
+test('a name that cannot exist', async t => {
+  t.regex(
+    await line('redis://no-such-host.invalid'),
+    /^failed Redis cannot be reached: DNS (does not know the name of|did not answer when asked for) no-such-host\.invalid:6379 /
+  )
+})
+
+test('one that never answers is not waited for', async t => {
+  const port = await listen(t, createServer())
+  t.is(
+    await line(`redis://127.0.0.1:${port}`),
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection.`
+  )
+})
+
+interface Trouble {
+  readonly options?: readonly string[]
+  readonly url?: (server: RedisServer) => string
+  readonly prepare?: (server: RedisServer) => Promise<unknown>
+  readonly line: string
+}
+
+const troubles: Readonly<Record<string, Trouble>> = {
+  'a replica, which only reads': {
+    options: ['--replicaof', '127.0.0.1', '1'],
+    line: 'failed This Redis is a read-only replica (READONLY). Next: Set redisUrl to the master, or to the sentinels.'
+  },
+  'one that wants a password': {
+    options: ['--requirepass', 'hunter2'],
+    line: `failed Redis requires a password (NOAUTH). ${credentials}`
+  },
+  'one that refuses the password': {
+    options: ['--requirepass', 'hunter2'],
+    url: ({ port }) => `redis://:hunter3@127.0.0.1:${port}`,
+    line: `failed Redis rejects the user or the password (WRONGPASS). ${credentials}`
+  },
+  'a user without rights': {
+    prepare: ({ admin }) => admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+ping', '+get', '+set'),
+    url: ({ port }) => `redis://little:pass@127.0.0.1:${port}`,
+    line: 'failed Redis does not allow this user the commands that replicas need (NOPERM). Next: Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
+  },
+  'one that is full': {
+    options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
+    line: 'failed Redis is full (OOM). Next: Raise maxmemory. The data of this server is small and expires by itself.'
+  }
+}
+
+for (const [what, { options, url, prepare, line: expected }] of Object.entries(troubles)) {
+  testWithRedis(what, async t => {
+    const server = await startRedis(t, options)
+    await prepare?.(server)
+    t.is(await line(url?.(server) ?? server.url), expected)
+  })
+}
+
+test('a cluster of which no node answers', async t => {
+  t.is(
+    await line('redis://127.0.0.1:1,127.0.0.1:2'),
+    'failed Redis cannot be reached: connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
+  )
+})
+
+test('sentinels that do not answer', async t => {
+  t.is(
+    await line('redis://127.0.0.1:1?sentinel=main'),
+    'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master main. Next: Check their addresses and the name behind sentinel= in redisUrl.'
+  )
+})
+
+testWithRedis('a cluster is looked for where there is none', async t => {
+  const { url } = await startRedis(t)
+  t.regex(await line(`${url}?cluster`), /^failed Redis rejects a command as invalid \(ERR\)\. Next: Check the database/)
+})
+
+testWithRedis('a whole cluster that works, and one of its nodes taken for a single server', async t => {
+  const { url, nodes } = await startRedisCluster(t)
+  t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
+  const single = await Promise.all(nodes.map(node => line(node.url)))
+  t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redisUrl.'))
+})
+
+testWithRedis('a master that sentinels know', async t => {
+  const { url } = await startRedisWithSentinel(t)
+  t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
+})
+
+testWithRedis('a certificate that nobody vouches for', async t => {
+  const { url } = await startRedisWithTls(t)
+  t.regex(
+    await line(url),
+    /^failed Redis cannot be reached: This machine does not trust the certificate of localhost:\d+ \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. Next: If your own/
+  )
+})
+
+testWithRedis('no TLS where it is spoken', async t => {
+  const { url } = await startRedisWithTls(t)
+  t.regex(
+    await line(url.replace('rediss:', 'redis:')),
+    /^failed Redis cannot be reached: connections to localhost:\d+ are closed at once\. Next: Check hosts and ports in redisUrl, and whether they speak TLS/
+  )
+})
+
+testWithRedis('TLS where none is spoken', async t => {
+  const { port } = await startRedis(t)
+  t.is(
+    await line(`rediss://127.0.0.1:${port}`),
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection, and whether this port speaks TLS, which rediss:// requires.`
+  )
+})
+
+test('the password of redisUrl is not printed', async t => {
+  const { output, line } = await checkAt(t, { env: () => ({ REDIS_URL: 'redis://user:hunter2@127.0.0.1:1/0' }) })
+  t.regex(line('redis') ?? '', /^failed redis Redis cannot be reached: 127\.0\.0\.1:1 refuses/)
+  t.false(output.includes('hunter2'))
+})
+
+test('an address that is none is refused with the settings', async t => {
+  const { code, line } = await check(t, [], { env: { REDIS_URL: 'localhost' } })
+  t.is(code, 2)
+  t.is(line('redis'), undefined)
+})

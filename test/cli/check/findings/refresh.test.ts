@@ -1,0 +1,86 @@
+import test from 'ava'
+import { createHostileIdp } from '../../../helpers/hostile-idp/index.js'
+import { check, checkAt, discovering } from '../checked.js'
+
+const dual = ['--mode', 'dual']
+const offline =
+  'warning refresh The provider offers offline_access, which is not asked for. Many issue a refresh token only with it. Next: Add offline_access to the scopes, unless logins work without it (they do at Keycloak).'
+
+const offers: readonly (readonly [what: string, supported: unknown, scopes: string, line: string | undefined])[] = [
+  ['offered and not asked for', ['openid', 'offline_access'], 'openid', offline],
+  ['offered and asked for', ['openid', 'offline_access'], 'openid offline_access', undefined],
+  ['not offered', ['openid'], 'openid', undefined],
+  ['not spoken of', undefined, 'openid', undefined]
+]
+
+for (const [what, scopes_supported, scopes, expected] of offers) {
+  test(`offline_access that is ${what}`, async t => {
+    const idp = await createHostileIdp(t)
+    idp.discovery = document => ({ ...document, scopes_supported })
+    const { line, code } = await check(t, ['--scopes', scopes], { env: discovering(idp) })
+    t.is(line('refresh'), expected)
+    t.is(code, 0)
+  })
+}
+
+const single = 'Next: Use --mode single, unless a login shows that your version does otherwise.'
+const narrowing: readonly (readonly [what: string, paths: readonly [string, string], line: string])[] = [
+  [
+    'Keycloak',
+    ['/realms/r/protocol/openid-connect/auth', '/realms/r/protocol/openid-connect/token'],
+    'ok refresh Keycloak narrows a refresh to the public scopes and keeps the login wide.'
+  ],
+  [
+    'Hydra',
+    ['/oauth2/auth', '/oauth2/token'],
+    `warning refresh This looks like Ory Hydra, which gives every refresh all scopes of the login: dual mode refuses such a public token. ${single}`
+  ],
+  [
+    'Django OAuth Toolkit',
+    ['/o/authorize/', '/o/token/'],
+    `warning refresh This looks like Django OAuth Toolkit, which ends the internal token and its scopes when the public token is issued. ${single}`
+  ],
+  [
+    'any other provider',
+    ['/oauth2/authorize', '/oauth2/token'],
+    'ok refresh Only a login shows whether this provider narrows a refresh to the public scopes and keeps the login wide, as dual mode needs.'
+  ]
+]
+
+for (const [what, [authorization, token], expected] of narrowing) {
+  test(`what is known of dual mode at ${what}`, async t => {
+    const idp = await createHostileIdp(t)
+    idp.discovery = document => ({
+      ...document,
+      authorization_endpoint: idp.issuer + authorization,
+      token_endpoint: idp.issuer + token
+    })
+    t.is((await check(t, dual, { env: discovering(idp) })).line('refresh'), expected)
+    t.is((await check(t, [], { env: discovering(idp) })).line('refresh'), undefined, 'single mode narrows nothing')
+  })
+}
+
+test('an issuer without openid is a warning, and without an issuer nobody asks for it', async t => {
+  const idp = await createHostileIdp(t)
+  const warning =
+    'warning scopes platform.issuer is set, but openid is not among the scopes: no ID token proves who signs in. Next: Add openid to the scopes, unless this provider knows OAuth 2.0 alone.'
+  const about = (lines: readonly string[]) => lines.filter(line => line.split(' ')[1] === 'scopes')
+  const without = await check(t, ['--scopes', 'data:read'], { env: discovering(idp) })
+  t.deepEqual(about(without.lines), ['ok scopes The token (data:read) stays on the server.', warning])
+  const asking = await check(t, ['--scopes', 'openid data:read'], { env: discovering(idp) })
+  t.is(about(asking.lines).length, 1)
+  t.is(about((await checkAt(t)).lines).length, 1)
+})
+
+test('openid in both scopes of dual mode, and a logout at the provider, change the size of a session alone', async t => {
+  const idp = await createHostileIdp(t)
+  const sizeOf = async (...args: readonly string[]) => {
+    const { code, lines } = await check(t, args, { env: discovering(idp) })
+    t.is(code, 0, lines.join('\n'))
+    const [, size = ''] = /about ([\d,]+) characters/.exec(lines.find(line => / cookie /.test(line)) ?? '') ?? []
+    return Number(size.replace(',', ''))
+  }
+  const inSingle = ['--scopes', 'openid data:read']
+  t.true((await sizeOf(...inSingle, '--logout', 'idp')) > (await sizeOf(...inSingle)) + 500)
+  t.true((await sizeOf(...dual, '--internal-scopes', 'openid data:read', '--public-scopes', 'openid')) > 1000)
+})

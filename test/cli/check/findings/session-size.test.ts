@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import test, { type ExecutionContext } from 'ava'
+import { sessionSize } from '#src/cli/check/findings/session-size.js'
+import { openProvider } from '#src/cli/check/provider.js'
+import { sampleToken } from '#src/cli/check/sample-token.js'
+import type { Config } from '#src/config/settings.js'
+import { type DeepPartial, testConfig } from '../../../helpers/config.js'
+import { modes } from '../../../helpers/modes.js'
+import { someProvider } from '../checked.js'
+
+async function sizes(t: ExecutionContext, overrides: DeepPartial<Config>) {
+  const config = testConfig(someProvider, overrides)
+  const provider = openProvider(config, Date.now)
+  t.teardown(() => provider.transport.close())
+  return sessionSize(config, provider.idp, Date.now)
+}
+
+/** As many scopes for single designs. */
+function designs(count: number): string[] {
+  const id = (index: number) => createHash('sha256').update(String(index)).digest('base64url').slice(0, 22)
+  return Array.from({ length: count }, (_, index) => `data:read:urn:adsk.wipprod:dm.lineage:${id(index)}`)
+}
+
+test('the sample is as long as the tokens of the platform', t => {
+  for (const scope of [['viewables:read'], ['data:read', 'account:read', 'account:write']]) {
+    const { length } = sampleToken(someProvider.clientId, scope, Date.now())
+    t.true(length > 900 && length < 1100, String(length))
+  }
+  t.true(sampleToken(someProvider.clientId, designs(20), Date.now()).length > 2000)
+})
+
+test('the default scopes of both modes take one cookie, and every proxy lets it pass', async t => {
+  for (const mode of modes) {
+    const [cookie, headers] = await sizes(t, { mode })
+    t.is(cookie?.status, 'ok')
+    t.regex(cookie?.message ?? '', /^A session takes about \d,\d00 characters in one cookie\.$/)
+    t.is(headers?.status, 'ok')
+    t.regex(
+      headers?.message ?? '',
+      /^Requests carry \d\.\d kB of headers and the callback answers with \d\.\d kB, which nginx, Apache and HAProxy take as they are\.$/
+    )
+  }
+})
+
+test('scopes for many designs take several cookies, and proxies need more room', async t => {
+  const [cookie, headers] = await sizes(t, { platform: { scopes: ['data:read', ...designs(120)] } })
+  t.is(cookie?.status, 'warning')
+  t.regex(cookie?.message ?? '', /^A session takes about \d,\d00 characters in 2 cookies\.$/)
+  t.is(cookie?.next, 'Ask for fewer scopes if you can; every request carries all of it.')
+  t.is(headers?.status, 'warning')
+  t.regex(
+    headers?.message ?? '',
+    /^Requests carry \d\.\d kB of headers and the callback answers with \d\.\d kB, more than nginx takes by default\.$/
+  )
+  t.is(headers?.next, 'If it stands in front, set for nginx: proxy_buffer_size 32k and proxy_buffers 8 32k.')
+})
+
+test('the more there is, the more has to be set', async t => {
+  const platform = { internalScopes: designs(240), publicScopes: designs(120) }
+  const [cookie, headers] = await sizes(t, { mode: 'dual', platform })
+  t.regex(cookie?.message ?? '', /in [34] cookies\.$/)
+  t.is(
+    headers?.next,
+    'If it stands in front, set for nginx: proxy_buffer_size 32k and proxy_buffers 8 32k, large_client_header_buffers 8 32k; Apache: LimitRequestFieldSize 32768, ProxyIOBufferSize 32768.'
+  )
+})
+
+test('more than four cookies hold is a fault', async t => {
+  const platform = { internalScopes: designs(600), publicScopes: designs(599) }
+  const [cookie, ...others] = await sizes(t, { mode: 'dual', platform })
+  t.is(cookie?.status, 'failed')
+  t.regex(
+    cookie?.message ?? '',
+    /^A session would take about \d\d,\d00 characters, more than four cookies hold: nobody could sign in\.$/
+  )
+  t.is(cookie?.next, 'Ask for fewer scopes.')
+  t.deepEqual(others, [])
+})
