@@ -17,9 +17,9 @@ export function announceOnTerminal(
   const facts: readonly (readonly [name: string, text: string])[] = [
     ['Open', cyan(`${url}/`)],
     ['Mode', mode],
-    ['Pages', wwwroot ?? 'the starter page; put your own into ./wwwroot'],
+    ['Pages', wwwroot ?? 'the starter page (put your own pages into ./wwwroot)'],
     ['Callback', `${callbackUrl}${demoUrl === undefined ? dim(' (to be registered)') : ''}`],
-    ...(demoUrl === undefined ? [] : [['Demo', `sign in as anyone; the provider is ${demoUrl}`] as const])
+    ...(demoUrl === undefined ? [] : [['Demo', `sign in as anyone at the built-in provider ${demoUrl}`] as const])
   ]
   const lines = facts.map(([name, text]) => `  ${green('➜')}  ${bold(`${name}:`.padEnd(10))} ${text}\n`)
   terminal.stdout.write(`\n  ${bold(`platform-auth-server ${version()}`)}\n\n${lines.join('')}\n`)

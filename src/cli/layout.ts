@@ -9,7 +9,7 @@ export function columnsOf({ isTTY, columns }: Output): number | undefined {
 
 /**
  * Breaks a text between words. A word that is longer than a line, such as an address, stays whole.
- * @param indent columns in front of every line except the first, which the caller has already begun
+ * @param indent the number of spaces before each line except the first, which the caller has already started
  */
 export function wrap(text: string, columns: number | undefined, indent = 0): string {
   if (columns === undefined) return text

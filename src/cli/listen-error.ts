@@ -2,7 +2,7 @@ import { errorCode } from '../config/read-file.js'
 import { settings } from '../config/settings.js'
 import { messageOf, RunError } from './errors.js'
 
-/** The flags and variables that set the port and the host of each listener. */
+/** The flags or variables for the port and the host of each listener. */
 export const listeners = {
   server: { portOption: '--port', hostOption: '--host' },
   metrics: { portOption: '--metrics-port', hostOption: settings['metrics.host'].env },
@@ -12,7 +12,7 @@ export const listeners = {
 
 export type Listener = keyof typeof listeners
 
-/** Explains why a listener could not listen. An error of `startServer` names the listener in a property. */
+/** Explains why the server could not listen on a port. Errors of `startServer` have a property `listener`. */
 export function listenError(error: unknown, listener: Listener = listenerOf(error)): RunError {
   const { address, port } = error as { address?: string; port?: number }
   const explain = explanations[errorCode(error) ?? '']
@@ -35,11 +35,11 @@ interface Place {
 
 const explanations: Readonly<Record<string, (place: Place) => string>> = {
   EADDRINUSE: ({ port, portOption }) =>
-    `Port ${port} is in use by another program; stop that program, or choose another port with ${portOption}.`,
+    `Port ${port} is in use by another program. Stop that program, or choose another port with ${portOption}.`,
   EACCES: ({ port, portOption }) =>
-    `This user may not listen on port ${port}; choose one above 1023 with ${portOption}.`,
+    `This user may not listen on port ${port}. Choose a port above 1023 with ${portOption}.`,
   EADDRNOTAVAIL: ({ address, hostOption }) =>
-    `${address} is not an address of this machine; choose another with ${hostOption}, or leave it out.`,
+    `${address} is not an address of this machine. Choose another host with ${hostOption}, or omit this setting.`,
   ENOTFOUND: ({ hostOption }) =>
-    `The host to listen on cannot be resolved; choose another with ${hostOption}, or leave it out.`
+    `The host to listen on cannot be resolved. Choose another host with ${hostOption}, or omit this setting.`
 }

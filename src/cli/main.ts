@@ -45,7 +45,7 @@ function report(error: unknown, { stderr }: Terminal): number {
 }
 
 const firstSteps = [
-  'No settings were found. Begin with one of these commands:',
+  'No settings were found. Start with one of these commands:',
   '  npx platform-auth-server --demo   needs no settings and no account',
   '  npx platform-auth-server init     writes the settings files to fill in'
 ].join('\n')
@@ -62,7 +62,7 @@ function usageErrorOf(error: CommanderError): UsageError {
   if (error.code === 'commander.optionMissingArgument') return missingValue(error)
   const word = error.code === 'commander.unknownOption' && /'(.+)'/s.exec(error.message)?.[1]
   if (!word) return new UsageError(error.message.replace(/^error: /, ''))
-  if (word === '-v') return new UsageError('There is no flag -v; did you mean -V, which prints the version?')
+  if (word === '-v') return new UsageError('There is no flag -v. Did you mean -V, which prints the version?')
   const options = [...settingOptions(), ...ownOptions, ...commands.flatMap(command => command.options ?? [])]
   const flags = [...options.map(option => flagName(option.flags)), '--help', '--version']
   const owners = commands.filter(({ options = [] }) => options.some(option => flagName(option.flags) === word))

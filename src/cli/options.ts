@@ -1,52 +1,58 @@
 import { namesFile } from '../config/flags.js'
 import { defaultText, required, type SettingKey, settingKeys, settingOf } from '../config/settings.js'
 
-// The flags of the command line: one for every row of the settings table that has one, and the few that are no
-// settings.
+// The flags of the command line. Most of them come from the settings table. The others are listed in this file.
 
 export interface CommandLineOption {
-  /** As commander writes it: `--port <port>`. */
+  /** The declaration in the syntax of commander, such as `--port <port>`. */
   readonly flags: string
-  /** The heading in `--help`. */
+  /** The heading above the flag in `--help`. */
   readonly group: string
   readonly summary: string
-  /** What else to know in `--help`: the variable, the default. */
+  /** A remark in `--help`, such as the variable and the default. */
   readonly note?: string
-  /** May be given more than once. */
+  /** True if the flag may be given more than once. */
   readonly isRepeatable?: boolean
-  /** The setting it gives. */
+  /** The setting that the flag sets. */
   readonly key?: SettingKey
-  /** Left out of `--help`. */
+  /** True if `--help` does not list the flag. */
   readonly hidden?: boolean
 }
 
+/** The flags that are not settings. */
 export const ownOptions: readonly CommandLineOption[] = [
   {
     flags: '--config <file>',
     group: 'Settings file:',
-    summary: 'Read exactly this file.',
-    note: 'default: looked for, see below'
+    summary: 'Read this settings file.',
+    note: 'default: the first file found, see below'
   },
   {
     flags: '--demo',
     group: 'Trying it out:',
-    summary: 'Run with a built-in identity provider; nothing else is needed.'
+    summary: 'Run with a built-in identity provider. No other settings are needed.'
   },
-  { flags: '--demo-port <port>', group: 'Trying it out:', summary: 'Its port.', note: 'default any free one' },
+  {
+    flags: '--demo-port <port>',
+    group: 'Trying it out:',
+    summary: 'Port of the built-in provider.',
+    note: 'default: any free port'
+  },
   {
     flags: '--demo-token-lifetime <seconds>',
     group: 'Trying it out:',
-    summary: 'How long its access tokens live; a short life lets a refresh be watched.',
-    note: 'default 3599'
+    summary: 'Lifetime of the access tokens of the built-in provider. A short lifetime shows refreshes soon.',
+    note: 'default: 3599'
   }
 ]
 
+/** Returns the flags of the settings table. */
 export function settingOptions(): CommandLineOption[] {
   return settingKeys.flatMap(key => {
     const { env, flag, type, default: value } = settingOf(key)
     if (flag === undefined) return []
     const summary = summaryOf(flag, settingOf(key).summary)
-    const note = `${env}, ${value === required ? 'required' : `default ${defaultText(key)}`}`
+    const note = `${env}, ${value === required ? 'required' : `default: ${defaultText(key)}`}`
     const { isRepeatable = false } = type
     const option = { flags: flag, group: groupOf(key), summary, note, isRepeatable, key }
     const opposite = oppositeOf(flag)
@@ -59,7 +65,7 @@ function summaryOf(flag: string, summary: string): string {
   return flag.startsWith('--no-') ? `Switch off: ${summary.charAt(0).toLowerCase()}${summary.slice(1)}` : summary
 }
 
-/** A flag without a value says yes or no; the other answer is there to outrank a variable or a file. */
+/** Returns the opposite of a flag without a value. It can override a variable or a file, for example `--no-trust-proxy`. */
 function oppositeOf(flag: string): string | undefined {
   if (flag.includes('<')) return undefined
   return flag.startsWith('--no-') ? flag.replace('--no-', '--') : flag.replace('--', '--no-')
@@ -77,7 +83,7 @@ function groupOf(key: SettingKey): string {
   return headings[key.split('.', 1).join('')] ?? 'Server:'
 }
 
-/** Settings that only a variable or a file gives. */
+/** Returns the settings without a flag. */
 export function settingsWithoutFlag(): SettingKey[] {
   return settingKeys.filter(key => settingOf(key).flag === undefined)
 }

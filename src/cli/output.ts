@@ -6,7 +6,7 @@ import type { Output } from './terminal.js'
 export function watchOutput(output: Output): { flush(): Promise<void> } {
   let failure: Error | undefined
   output.on('error', error => {
-    // A reader such as `head` may close the pipe early, which is not a failure.
+    // A reader such as `head` may close the pipe early. That is not a failure.
     if (errorCode(error) !== 'EPIPE') failure ??= error
   })
   return {

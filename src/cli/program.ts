@@ -10,7 +10,7 @@ import type { Terminal } from './terminal.js'
 import { unknownWord } from './unknown-word.js'
 import { version } from './version.js'
 
-/** The command line for commander. `run` is called with the command that was given. */
+/** Declares the command line for commander. `run` is called with the command that the person typed. */
 export function createProgram(
   terminal: Terminal,
   run: (command: CommandEntry, invocation: Invocation) => Promise<void>
@@ -24,7 +24,7 @@ export function createProgram(
     .exitOverride()
     .configureOutput({
       writeOut: text => void terminal.stdout.write(text),
-      // Errors are thrown and said once, in main.
+      // Errors are thrown, and `main` reports them.
       writeErr: () => {},
       getOutHelpWidth: () => helpColumns(terminal)
     })
@@ -42,7 +42,7 @@ export function createProgram(
   }
   const names = [...commands.map(command => command.name), 'help']
   program.action(async (_options, { args: [word] }: Commander) => {
-    if (word !== undefined) throw isPath(word) ? pathWithoutFlag(word) : unknownWord('command', word, names)
+    if (word !== undefined) throw isPath(word) ? missingFlag(word) : unknownWord('command', word, names)
     await invoke(defaultCommand, {})
   })
   for (const entry of commands) {
@@ -50,7 +50,7 @@ export function createProgram(
     if (entry.takesSettings) command.configureHelp({ showGlobalOptions: true })
     for (const option of entry.options ?? []) command.option(option.flags, option.summary)
     command.action(() => {
-      refuseExcess(entry, command.args)
+      refuseArguments(entry, command.args)
       return invoke(entry, command.opts())
     })
   }
@@ -63,21 +63,21 @@ export function createProgram(
   return program
 }
 
-/** @throws {UsageError} if words follow the command, because no command takes any */
-function refuseExcess({ name }: CommandEntry, [excess]: readonly string[]): void {
+/** @throws {UsageError} if the command has arguments, because all commands accept only flags */
+function refuseArguments({ name }: CommandEntry, [excess]: readonly string[]): void {
   if (excess === undefined) return
-  if (name === defaultCommand.name && isPath(excess)) throw pathWithoutFlag(excess)
-  // Whatever follows an equals sign may be a secret.
+  if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
+  // The part after an equals sign may be a secret.
   const [shown = ''] = excess.split('=', 1)
-  throw new UsageError(`${name} takes only flags; ${shown} is too much.`)
+  throw new UsageError(`${name} accepts only flags. Remove ${shown}.`)
 }
 
 function isPath(word: string): boolean {
   return /^[\w.~/-]*\/[\w.~/-]*$|^\.{1,2}$/.test(word)
 }
 
-function pathWithoutFlag(path: string): UsageError {
-  return new UsageError(`A folder of pages is named by a flag: --wwwroot ${path}`)
+function missingFlag(path: string): UsageError {
+  return new UsageError(`To serve a folder of pages, use the flag --wwwroot: --wwwroot ${path}`)
 }
 
 function toCommander({ flags, summary, note, group, hidden, isRepeatable }: CommandLineOption): Option {
@@ -86,7 +86,7 @@ function toCommander({ flags, summary, note, group, hidden, isRepeatable }: Comm
   return hidden ? option.hideHelp() : option
 }
 
-/** The options of the command line, without the defaults that commander invents for `--no-` flags. */
+/** Returns the options that were given, without the defaults that commander adds for `--no-` flags. */
 function givenOptions(program: Commander): Record<string, unknown> {
   const all = Object.entries(program.opts())
   return Object.fromEntries(all.filter(([name]) => program.getOptionValueSource(name) === 'cli'))
@@ -101,9 +101,9 @@ function settingsAmong(given: Record<string, unknown>, options: readonly Command
 }
 
 const examples: readonly (readonly [command: string, purpose: string])[] = [
-  ['npx platform-auth-server --demo --mode dual', 'try it, without an account'],
+  ['npx platform-auth-server --demo --mode dual', 'try it without an account'],
   ['npx platform-auth-server init', 'write the settings files'],
-  ['npx platform-auth-server check', 'try the settings at the provider']
+  ['npx platform-auth-server check', 'test the settings with the provider']
 ]
 
 function helpColumns({ stdout }: Terminal): number {
@@ -112,17 +112,18 @@ function helpColumns({ stdout }: Terminal): number {
 
 function epilogue(columns: number): string {
   const variables = settingsWithoutFlag().map(
-    key => [settingOf(key).env, `${settingOf(key).summary} (default ${defaultText(key)})`] as const
+    key => [settingOf(key).env, `${settingOf(key).summary} (default: ${defaultText(key)})`] as const
   )
   const paragraphs = [
-    'Every setting can also stand in a file in the working directory, such as platform-auth-server.config.yaml or ' +
-      '.platform-auth-serverrc.json. Variables can stand in .env, and a secret in a file that <variable>_FILE names. ' +
-      'A flag outranks a variable, a variable a file, and a file the default.',
-    'Exit codes: 0 fine, 1 it failed while running, 2 the settings or the command line are wrong.'
+    'Every setting can also be written in a settings file in the working directory, such as ' +
+      'platform-auth-server.config.yaml or .platform-auth-serverrc.json. Variables can be written in .env. ' +
+      'A secret can be read from a file whose path is in <variable>_FILE. ' +
+      'Flags override variables, variables override the settings file, and the file overrides the defaults.',
+    'Exit codes: 0 means success, 1 a failure while running, 2 invalid settings or an invalid command line.'
   ]
   return [
     '',
-    'Settings without a flag, by variable:',
+    'Settings without a flag, by their variables:',
     ...list(variables, columns),
     '',
     ...paragraphs.flatMap(paragraph => [wrap(paragraph, columns), '']),
@@ -131,7 +132,7 @@ function epilogue(columns: number): string {
   ].join('\n')
 }
 
-/** Two columns, the second one wrapped. */
+/** Formats rows in two columns. The second column is wrapped. */
 function list(rows: readonly (readonly [name: string, text: string])[], columns: number): string[] {
   const width = Math.max(...rows.map(([name]) => name.length))
   return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${wrap(text, columns, width + 4)}`)

@@ -51,7 +51,7 @@ export function createQuestions({ stdin, stdout }: Terminal): Questions {
     async ask(question) {
       for (;;) {
         const answer = await askOnce(question).catch((cause: unknown) => {
-          throw new RunError('\nStopped; nothing was written.', { cause })
+          throw new RunError('\nCancelled. No file was written.', { cause })
         })
         const checked = question.check(answer)
         if ('value' in checked) return checked.value

@@ -3,7 +3,7 @@ import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/environment.js'
 import { RunError } from './errors.js'
 
-/** Everything that the command line uses of the process. It is an argument, so that a test can replace it. */
+/** The parts of the process that the command line uses. They are an argument, so that tests can replace them. */
 export interface Terminal {
   readonly args: readonly string[]
   readonly env: Environment
@@ -56,6 +56,6 @@ function workingDirectory(): string {
   try {
     return process.cwd()
   } catch (cause) {
-    throw new RunError('The working directory no longer exists; change to another one.', { cause })
+    throw new RunError('The working directory no longer exists. Change to another one.', { cause })
   }
 }

@@ -6,5 +6,7 @@ export function unknownWord(kind: string, word: string, known: readonly string[]
   // The part after an equals sign may be a secret.
   const [name = ''] = word.split('=', 1)
   const guess = nearest(name, known)
-  return new UsageError(`There is no ${kind} ${name}${guess ? `; did you mean ${guess}?` : '. --help lists them all.'}`)
+  return new UsageError(
+    `There is no ${kind} ${name}.${guess ? ` Did you mean ${guess}?` : ' --help lists all of them.'}`
+  )
 }

@@ -67,7 +67,7 @@ test('config shows what it found also when the server would not start with it', 
   const { code, output, errors } = await run(t, ['config'], { env: { PORT: '9000', PLATFORM_CALLBACK_URI: 'x' } })
   t.is(code, 2)
   t.regex(output, /^port +9000 +variable PORT$/m)
-  t.regex(output, /^platform\.callbackUrl +\(not usable\) +not given$/m)
+  t.regex(output, /^platform\.callbackUrl +\(invalid\) +not given$/m)
   t.regex(errors, /platform\.callbackUrl \(not given\): is required/)
   t.regex(errors, /Also noticed:\n {2}PLATFORM_CALLBACK_URI .*did you mean PLATFORM_CALLBACK_URL\?/)
 })

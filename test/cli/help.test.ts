@@ -14,7 +14,7 @@ test('--help names every setting with its variable and its default', async t => 
     const { env, flag, default: value } = settingOf(key)
     if (flag) t.true(text.includes(`${flag} `), key)
     t.true(text.includes(env), key)
-    t.true(text.includes(value === required ? `(${env}, required)` : `default ${defaultText(key)})`), key)
+    t.true(text.includes(value === required ? `(${env}, required)` : `default: ${defaultText(key)})`), key)
   }
 })
 
@@ -97,34 +97,34 @@ test('every command stands in a file of its own name', t => {
 })
 
 const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
-  [['--prot', '1'], /^There is no flag --prot; did you mean --port\?\n$/],
+  [['--prot', '1'], /^There is no flag --prot\. Did you mean --port\?\n$/],
   [['start', '--mod', 'dual'], /--mode\?/],
   [['--session-secret', 'x'], /--session-secret-file\?/],
   [['--client-secret', 'x'], /--client-secret-file\?/],
-  [['--client-secret=TopSecret'], /^There is no flag --client-secret; did you mean --client-secret-file\?\n$/],
-  [['--qqqqqqqq=TopSecret=='], /^There is no flag --qqqqqqqq\. --help lists them all\.\n$/],
+  [['--client-secret=TopSecret'], /^There is no flag --client-secret\. Did you mean --client-secret-file\?\n$/],
+  [['--qqqqqqqq=TopSecret=='], /^There is no flag --qqqqqqqq\. --help lists all of them\.\n$/],
   [['--log-pretty=TopSecret'], /^--log-pretty takes no value\.\n$/],
   [['config', '--json=TopSecret'], /^--json takes no value\.\n$/],
   [['--yes'], /^--yes is an option of init only\.\n$/],
   [['secret', '--json'], /^--json is an option of (\w+ or )*\w+ only\.\n$/],
   [['config', '--jsn'], /--json\?/],
   [['--hepl'], /--help\?/],
-  [['--qqqqqqqq'], /^There is no flag --qqqqqqqq\. --help lists them all\.\n$/],
-  [['strat'], /^There is no command strat; did you mean start\?\n$/],
-  [['CLIENT_SECRET=TopSecret'], /^There is no command CLIENT_SECRET\. --help lists them all\.\n$/],
-  [['hlep'], /^There is no command hlep; did you mean help\?\n$/],
-  [['help', 'chek'], /^There is no command chek; did you mean check\?\n$/],
-  [['help', 'qqqqqqqq'], /^There is no command qqqqqqqq\. --help lists them all\.\n$/],
+  [['--qqqqqqqq'], /^There is no flag --qqqqqqqq\. --help lists all of them\.\n$/],
+  [['strat'], /^There is no command strat\. Did you mean start\?\n$/],
+  [['CLIENT_SECRET=TopSecret'], /^There is no command CLIENT_SECRET\. --help lists all of them\.\n$/],
+  [['hlep'], /^There is no command hlep\. Did you mean help\?\n$/],
+  [['help', 'chek'], /^There is no command chek\. Did you mean check\?\n$/],
+  [['help', 'qqqqqqqq'], /^There is no command qqqqqqqq\. --help lists all of them\.\n$/],
   [['help', 'check', 'config'], /^too many arguments/],
-  [['secret', 'extra'], /^secret takes only flags; extra is too much\.\n$/],
-  [['secret', 'PASSWORD=TopSecret'], /^secret takes only flags; PASSWORD is too much\.\n$/],
-  [['start', './wwwroot'], /^A folder of pages is named by a flag: --wwwroot \.\/wwwroot\n$/],
-  [['./wwwroot'], /^A folder of pages is named by a flag: --wwwroot \.\/wwwroot\n$/],
+  [['secret', 'extra'], /^secret accepts only flags. Remove extra\.\n$/],
+  [['secret', 'PASSWORD=TopSecret'], /^secret accepts only flags. Remove PASSWORD\.\n$/],
+  [['start', './wwwroot'], /^To serve a folder of pages, use the flag --wwwroot: --wwwroot \.\/wwwroot\n$/],
+  [['./wwwroot'], /^To serve a folder of pages, use the flag --wwwroot: --wwwroot \.\/wwwroot\n$/],
   [['--port'], /^--port needs a value: a port number from 0 to 65535\.\n$/],
   [['--mode'], /^--mode needs a value: single or dual\.\n$/],
   [['--config'], /^--config needs a value: --config <file>\n$/],
   [['--client-secret-file'], /^--client-secret-file needs a value: --client-secret-file <file>\n$/],
-  [['-v'], /^There is no flag -v; did you mean -V, which prints the version\?\n$/],
+  [['-v'], /^There is no flag -v\. Did you mean -V, which prints the version\?\n$/],
   [['--demo-port', '5'], /--demo-port needs --demo/],
   [['--demo-token-lifetime', '5'], /--demo-token-lifetime needs --demo/],
   [['--demo', '--demo-port', 'many'], /--demo-port must be a whole number from 0 to 65535/],

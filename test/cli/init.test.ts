@@ -127,7 +127,7 @@ test('init never writes over a file', async t => {
   t.is(output, '')
   t.is(
     errors,
-    `${settingsFile} exists already and was not changed.\n.env exists already and was not changed; it does not set PLATFORM_CLIENT_SECRET.\n`
+    `${settingsFile} exists already and was not changed.\n.env exists already and was not changed. It does not set PLATFORM_CLIENT_SECRET.\n`
   )
   for (const [name, text] of Object.entries(files)) t.is(await readFile(join(cwd, name), 'utf8'), text)
 })
@@ -138,7 +138,7 @@ test('where .env is a folder init writes the settings, and says what is left to 
   t.is(code, 0)
   t.is(
     errors,
-    '.env is a folder, so no secrets were written; set SERVER_SESSION_SECRET and PLATFORM_CLIENT_SECRET in the environment.\n'
+    '.env is a folder, so no secrets were written. Set SERVER_SESSION_SECRET and PLATFORM_CLIENT_SECRET in the environment.\n'
   )
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', settingsFile])
 })
@@ -165,7 +165,7 @@ test('without a terminal init asks nothing, but says what is left to do', async 
     `1. Put the client id into ${settingsFile}.`,
     '2. Put the client secret into .env.',
     '3. Register http://localhost:8080/api/auth/callback as a callback URL at the provider.',
-    '4. Try the settings: npx platform-auth-server check',
+    '4. Test the settings: npx platform-auth-server check',
     '5. Start: npx platform-auth-server'
   ])
 })
@@ -244,7 +244,7 @@ for (const [name, key] of [
     const cwd = await tempFolder(t)
     const { code, errors } = await person(t, cwd, ['dual\n', key])
     t.is(code, 1)
-    t.regex(errors, /nothing was written/)
+    t.regex(errors, /No file was written/)
     t.deepEqual(await readdir(cwd), [])
   })
 }

@@ -6,22 +6,25 @@ import { run } from './shell.js'
 const faults: readonly (readonly [object, string])[] = [
   [
     { code: 'EADDRINUSE', port: 80 },
-    'Port 80 is in use by another program; stop that program, or choose another port with --port.'
+    'Port 80 is in use by another program. Stop that program, or choose another port with --port.'
   ],
-  [{ code: 'EACCES', port: 80 }, 'This user may not listen on port 80; choose one above 1023 with --port.'],
+  [{ code: 'EACCES', port: 80 }, 'This user may not listen on port 80. Choose a port above 1023 with --port.'],
   [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1' },
-    '192.0.2.1 is not an address of this machine; choose another with --host, or leave it out.'
+    '192.0.2.1 is not an address of this machine. Choose another host with --host, or omit this setting.'
   ],
   [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1', listener: 'metrics' },
-    '192.0.2.1 is not an address of this machine; choose another with PLATFORM_AUTH_METRICS_HOST, or leave it out.'
+    '192.0.2.1 is not an address of this machine. Choose another host with PLATFORM_AUTH_METRICS_HOST, or omit this setting.'
   ],
   [
     { code: 'EADDRINUSE', port: 4181, listener: 'forwardAuth' },
-    'Port 4181 is in use by another program; stop that program, or choose another port with --forward-auth-port.'
+    'Port 4181 is in use by another program. Stop that program, or choose another port with --forward-auth-port.'
   ],
-  [{ code: 'ENOTFOUND' }, 'The host to listen on cannot be resolved; choose another with --host, or leave it out.'],
+  [
+    { code: 'ENOTFOUND' },
+    'The host to listen on cannot be resolved. Choose another host with --host, or omit this setting.'
+  ],
   [{ code: 'ENOMEM' }, 'The server could not start: out of luck']
 ]
 

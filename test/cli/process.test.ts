@@ -146,6 +146,6 @@ test('a working directory that is gone is missed only by who needs it, and told 
   t.deepEqual([secret.status, secret.stderr], [0, ''])
   for (const args of [['config'], []]) {
     const { status, stderr } = await inGoneFolder(...args)
-    t.deepEqual([status, stderr], [1, 'The working directory no longer exists; change to another one.\n'])
+    t.deepEqual([status, stderr], [1, 'The working directory no longer exists. Change to another one.\n'])
   }
 })

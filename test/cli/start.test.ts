@@ -60,7 +60,7 @@ test('with nothing set the first words are the commands to begin with', async t 
   const { code, errors } = await run(t, [])
   t.is(code, 2)
   const [first, demo, init] = errors.split('\n')
-  t.is(first, 'No settings were found. Begin with one of these commands:')
+  t.is(first, 'No settings were found. Start with one of these commands:')
   t.regex(demo ?? '', /^ {2}npx platform-auth-server --demo /)
   t.regex(init ?? '', /^ {2}npx platform-auth-server init /)
   t.notRegex((await run(t, [], { env: { PORT: 'x' } })).errors, /No settings were found/)
@@ -132,7 +132,7 @@ test('wrong settings are listed together, without a stack trace, and the code is
 
 test('a port that is taken is said in a plain sentence, and the code is 1', async t => {
   const port = await listen(t, createServer())
-  const expected = `Port ${port} is in use by another program; stop that program, or choose another port with --port.\n`
+  const expected = `Port ${port} is in use by another program. Stop that program, or choose another port with --port.\n`
   const plain = await run(t, ['--port', String(port)], { env })
   t.deepEqual([plain.code, plain.errors, plain.output], [1, expected, ''])
   const demo = await run(t, ['--demo', '--port', String(port)])
@@ -145,8 +145,8 @@ test('a port that is taken is said in a plain sentence, and the code is 1', asyn
 test('of a metrics port that is taken the flag is named that chooses it', async t => {
   const port = await listen(t, createServer())
   const { code, errors } = await run(t, ['--metrics-port', String(port)], { env })
-  const next = 'stop that program, or choose another port with --metrics-port'
-  t.deepEqual([code, errors], [1, `Port ${port} is in use by another program; ${next}.\n`])
+  const next = 'Stop that program, or choose another port with --metrics-port'
+  t.deepEqual([code, errors], [1, `Port ${port} is in use by another program. ${next}.\n`])
 })
 
 test('a host that is not of this machine is said in a plain sentence', async t => {
@@ -154,7 +154,7 @@ test('a host that is not of this machine is said in a plain sentence', async t =
   const { code, errors } = await run(t, ['--host', '192.0.2.1'], { env })
   t.deepEqual(
     [code, errors],
-    [1, '192.0.2.1 is not an address of this machine; choose another with --host, or leave it out.\n']
+    [1, '192.0.2.1 is not an address of this machine. Choose another host with --host, or omit this setting.\n']
   )
 })
 
@@ -220,7 +220,7 @@ test('nothing of the real provider is left in the settings of a demo', async t =
 
 test('a demo on a terminal says where its provider is', async t => {
   const { output } = await started(t, ['--demo', '--port', '0', '--demo-port', '0'], { isTTY: true, env: {} })
-  t.regex(withoutColours(output()), /Demo: +sign in as anyone; the provider is http:\/\/127\.0\.0\.1:\d+\n/)
+  t.regex(withoutColours(output()), /Demo: +sign in as anyone at the built-in provider http:\/\/127\.0\.0\.1:\d+\n/)
 })
 
 test('wrong settings are found before a demo starts', async t => {
@@ -256,5 +256,5 @@ testWhere(process.platform !== 'win32', 'no permission bits', 'a .env that other
   const { log } = await started(t, [], { cwd })
   const [warning] = log()
   t.like(warning, { event: 'setting_warning', level: 40, setting: '.env' })
-  t.is(warning?.msg, `.env can be read by every user of this machine; "chmod o-rw ${cwd}/.env" corrects that`)
+  t.is(warning?.msg, `.env can be read by every user of this machine; run "chmod o-rw ${cwd}/.env"`)
 })

@@ -1,4 +1,4 @@
-/** Explains why a connection failed, by Node's error code, and gives advice. */
+/** Explains from Node's error code why a connection failed, and gives advice. */
 
 export interface Place {
   readonly host: string
@@ -43,7 +43,7 @@ const kinds: readonly Kind[] = [
     codes: /^ECONNREFUSED$/,
     explain: (place, code) => ({
       message: `${place.host} refuses connections (${code}).`,
-      next: `Check host and port${inSetting(place)}; if they are right, nothing listens there or a firewall rejects the connection.`
+      next: `Check host and port${inSetting(place)}. If they are right, no server listens there or a firewall rejects the connection.`
     })
   },
   {
@@ -64,28 +64,28 @@ const kinds: readonly Kind[] = [
     codes: /^(ECONNRESET|ECONNABORTED|EPIPE)$/,
     explain: ({ host }, code) => ({
       message: `${host} closed the connection (${code}).`,
-      next: 'Check again. If it persists, look for a firewall or proxy in between.'
+      next: 'Check again. If it persists, look for a firewall or proxy between this machine and that host.'
     })
   },
   {
     codes: /^CERT_HAS_EXPIRED$/,
     explain: ({ host }, code) => ({
       message: `The certificate of ${host} has expired (${code}).`,
-      next: 'Check the clock of this machine; if it is right, the operator of that host must renew the certificate.'
+      next: 'Check the clock of this machine. If it is right, the operator of that host must renew the certificate.'
     })
   },
   {
     codes: /^CERT_NOT_YET_VALID$/,
     explain: ({ host }, code) => ({
       message: `The certificate of ${host} is not valid yet (${code}).`,
-      next: 'Check the clock of this machine; it is probably slow.'
+      next: 'Check the clock of this machine, which is probably slow.'
     })
   },
   {
     codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     explain: (place, code) => ({
       message: `The certificate of ${place.host} is for another name (${code}).`,
-      next: `Check the host${inSetting(place)}; if it is right, another server answers in its place.`
+      next: `Check the host${inSetting(place)}. If it is right, another server answers in its place.`
     })
   },
   {
@@ -99,7 +99,7 @@ const kinds: readonly Kind[] = [
     codes: /^EPROTO$|^ERR_SSL_/,
     explain: (place, code) => ({
       message: `${place.host} does not speak TLS as expected (${code}).`,
-      next: `Check scheme and port${inSetting(place)}; the port must speak TLS.`
+      next: `Check scheme and port${inSetting(place)}. The port must speak TLS.`
     })
   }
 ]

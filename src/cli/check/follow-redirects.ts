@@ -2,21 +2,22 @@ import { type Endpoint, isErrorCode, UpstreamError } from '../../idp/errors.js'
 import type { Transport } from '../../idp/transport.js'
 
 export interface Destination {
-  /** Of the first answer. */
+  /** The status of the first response. */
   readonly firstStatus: number
-  /** Of the last answer that was fetched; a redirect when it leads to another origin. */
+  /** The status of the last response. It is a redirect if that response leads to another origin. */
   readonly status: number
-  /** The code in `error=`, if a redirect on the way carried one. */
+  /** The error code, if a redirect had the query parameter `error`. */
   readonly error: string | undefined
-  /** The address that carried the error, or the last one of the provider. */
+  /** The address with the error code, or the last address of the provider. */
   readonly url: string
 }
 
 const MOST_REDIRECTS = 10
 
 /**
- * Opens a page of the provider as a browser would that has never been there. Redirects are followed while they stay on the same
- * origin and name no error; the address of another origin is read, but not opened. Throws UpstreamError.
+ * Opens a page of the provider like a browser without cookies. Follows redirects within one origin until one of them has
+ * an error code. A redirect to another origin is not followed.
+ * @throws UpstreamError if the provider cannot be reached or redirects too often
  */
 export async function followRedirects(
   transport: Transport,

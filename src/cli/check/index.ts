@@ -1,4 +1,7 @@
-/** Tries the settings on what they speak of. Each kind of finding is a file of its own beside this one. */
+/**
+ * Tests the settings against the provider, Redis and this machine. The files in `findings/` contain the checks. The files
+ * beside this one are their helpers.
+ */
 import type { Environment } from '../../config/environment.js'
 import type { LoadedConfig } from '../../config/load.js'
 import type { Finding } from './finding.js'
@@ -24,7 +27,7 @@ import { userInfo } from './findings/user-info.js'
 import { wwwroot } from './findings/wwwroot.js'
 import { openProvider, type Provider } from './provider.js'
 
-/** The findings in a fixed order, each as soon as it and those before it are there; all are looked for at once. */
+/** Runs all checks at the same time. Yields their findings in a fixed order, each as soon as possible. */
 export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGenerator<Finding> {
   const { config } = loaded
   const provider = openProvider(config, Date.now)
@@ -41,9 +44,9 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
     sessionSize(config, provider.idp, Date.now),
     redis(config),
     proxy(config),
-    ...tryProvider(provider)
+    ...checkProvider(provider)
   ]
-  // One that throws is told when its turn comes, not the moment it does.
+  // The loop below reports the error of a failed check. Until then, this handler prevents an unhandled rejection.
   Promise.all(pending).catch(() => {})
   try {
     for (const found of pending) yield* await found
@@ -52,10 +55,10 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
   }
 }
 
-function tryProvider(provider: Provider): readonly Promise<Finding[]>[] {
+function checkProvider(provider: Provider): readonly Promise<Finding[]>[] {
   const found = endpoints(provider)
   const answers = [outbound, login, client, userInfo, refresh, logout].map(async check =>
-    // Without the metadata, of which `endpoints` speaks, there is nothing to ask.
+    // These checks need the metadata. If it cannot be loaded, only `endpoints` reports that.
     provider.idp.metadata().then(
       () => check(provider),
       () => []

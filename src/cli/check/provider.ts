@@ -5,16 +5,17 @@ import { createTransport, type Transport } from '../../idp/transport.js'
 import { createMode } from '../../modes/index.js'
 import type { Mode } from '../../modes/mode.js'
 
-/** The identity provider as the server would use it, with one time limit for all requests together. */
+/** The identity provider, used in the same way as by the server. All requests share one time limit. */
 export interface Provider {
   readonly config: Config
   readonly idp: IdentityProvider
   readonly mode: Mode
   readonly transport: Transport
-  /** The dates of its responses, in the order of their arrival. */
+  /** The dates of the provider's responses, in the order of their arrival. */
   readonly clockReadings: readonly ClockReading[]
 }
 
+/** The time of the provider at one response, and the time of this machine before and after it. */
 export interface ClockReading {
   readonly endpoint: Endpoint
   /** The Date header, in milliseconds since the epoch. */

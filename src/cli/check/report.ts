@@ -12,7 +12,7 @@ export interface Report {
 const statusWidth = 'warning'.length + 2
 const checkWidth = 'endpoints'.length + 2
 
-/** Writes each finding at once and a summary at the end. With `isJson` it writes one JSON object at the end instead. */
+/** Writes each finding at once and a summary at the end. If `isJson` is set, writes one JSON object at the end instead. */
 export function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean): Report {
   const { stdout } = terminal
   const findings: Finding[] = []
@@ -30,9 +30,9 @@ export function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson:
   function summary(): string {
     const counts = `${count('ok')} ok, ${plural(count('warning'), 'warning')}, ${count('failed')} failed.`
     const [colour, advice] = hasFailed()
-      ? [red, 'Correct what failed, then run check again.']
+      ? [red, 'Fix the failed findings, then run check again.']
       : count('warning') > 0
-        ? [yellow, 'The server can run; look at the warnings first.']
+        ? [yellow, 'The server can run, but read the warnings first.']
         : [green, 'The server can run with these settings.']
     return wrap(`${counts} ${advice}`, columnsOf(stdout)).replace(counts, bold(colour(counts)))
   }

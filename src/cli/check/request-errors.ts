@@ -43,12 +43,15 @@ export function findingOfError(error: unknown, request: CheckedRequest): Finding
   return failed(`${endpoint} cannot be reached: ${message}`, next)
 }
 
-/** @param error the registered error code, if the response had one */
+/**
+ * Returns the finding for an unexpected status.
+ * @param error the registered error code, if the response had one
+ */
 export function findingOfStatus(status: number, request: CheckedRequest, error?: string): Finding {
   const { check, endpoint, url } = request
   const { warning, failed } = findingsFor(check)
   const answer = `${endpoint} answers ${status}${error === undefined ? '' : ` ${error}`}`
-  if (status === 429) return warning(`${answer}, so it has had too many requests.`, 'Check again in a minute.')
+  if (status === 429) return warning(`${answer}, so it has received too many requests.`, 'Check again in a minute.')
   if (status >= 500)
     return failed(`${answer}, which is a fault of the provider.`, 'Check again later. Ask the provider if it persists.')
   if (status === 404 || status === 405 || status === 410) {
@@ -57,9 +60,10 @@ export function findingOfStatus(status: number, request: CheckedRequest, error?:
   if (status >= 300 && status < 400) {
     return failed(`${answer}, but the server does not follow redirects.`, checkAddress(request))
   }
-  return failed(`${answer}, which is not an expected status.`, checkAddress(request))
+  return failed(`${answer}, which is an unexpected status.`, checkAddress(request))
 }
 
+/** Returns the advice to check the address of the request. */
 export function checkAddress({ setting, url }: CheckedRequest): string {
   return setting === undefined
     ? `Look for a proxy or firewall between this machine and ${new URL(url).host}.`

@@ -2,10 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { APS, type ProviderMetadata } from '../../idp/metadata.js'
 
 const LIFETIME_SECONDS = 3599
-// About 1,000 characters with the default scopes, as the platform's are.
+// With the default scopes a token then has about 1,000 characters, like the tokens of Autodesk Platform Services.
 const RANDOM_CHARACTERS = 128
 
-/** Returns an access token as long, and as hard to compress, as the platform's for these scopes. Its signature is random. */
+/**
+ * Returns an access token with a random signature. Its length and entropy are similar to those of a real token of Autodesk
+ * Platform Services for these scopes.
+ */
 export function sampleToken(clientId: string, scope: readonly string[], now: number): string {
   const random = (characters: number) => randomBytes(characters).toString('base64url').slice(0, characters)
   const header = { alg: 'RS256', kid: random(43), 'pi.atm': 'assc', typ: 'JWT' }
@@ -24,7 +27,7 @@ export function sampleToken(clientId: string, scope: readonly string[], now: num
 export const SAMPLE_NONCE = randomBytes(32).toString('base64url')
 const SAMPLE_SUBJECT = randomBytes(27).toString('base64url')
 
-/** A provider that has every endpoint, whatever the real one has. */
+/** The metadata of a provider that has every endpoint. */
 export const sampleMetadata: Omit<ProviderMetadata, 'isAps'> = {
   ...APS,
   issParameterSupported: false,

@@ -8,7 +8,7 @@ import { type Command, sourcesOf } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
 import { columnsOf, wrap, wrapLines } from '../layout.js'
 
-/** Shows all settings also when the server would not start with them, because that is when people look. */
+/** Shows all settings, even if the server cannot start with them, because the person may be looking for the reason. */
 export const config: Command = async function config(invocation) {
   const { terminal, options } = invocation
   const { stdout, stderr } = terminal
@@ -31,14 +31,17 @@ interface Row {
   readonly origin: string
 }
 
-/** A table where it fits, and otherwise `key = value`, with a second line for an origin other than the default. */
+/**
+ * Formats the settings as a table if it fits into the terminal. Otherwise writes `key = value`, and on a second line the
+ * origin unless it is the default.
+ */
 function asText({ values, origins, problems }: Resolution, columns: number | undefined, colours: Colours): string {
   const refused = new Set(problems.map(problem => problem.key))
   const rows = settingKeys.map((key): Row => {
     const isRefused = values[key] === undefined && refused.has(key)
-    return { key, text: isRefused ? '(not usable)' : textInEffect(key, values), origin: origins[key] }
+    return { key, text: isRefused ? '(invalid)' : textInEffect(key, values), origin: origins[key] }
   })
-  // A list of proxy rules has a line for each rule.
+  // The text of several proxy rules has one line for each rule.
   const width = (column: keyof Row) =>
     Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]
@@ -58,7 +61,7 @@ function asText({ values, origins, problems }: Resolution, columns: number | und
   return rows.map(isTable ? asTableRow : asLines).join('')
 }
 
-/** Without an endpoint of its own, a setting shows the built-in endpoint, or says where it will be discovered. */
+/** Returns the value as text. For an endpoint that is not set, returns the built-in endpoint or the issuer. */
 function textInEffect(key: SettingKey, values: Values): string {
   const { 'platform.issuer': issuer } = values
   const isEndpoint = defaultEndpoint(key) !== undefined && values[key] === undefined

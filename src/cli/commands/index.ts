@@ -14,22 +14,22 @@ export const commands: readonly CommandEntry[] = [
   defaultCommand,
   {
     name: 'check',
-    summary: 'Try the settings with the real provider and report what does not work.',
+    summary: 'Test the settings with the real provider and report problems.',
     options: [{ flags: '--json', summary: 'Print JSON.' }],
     takesSettings: true,
     load: async () => (await import('./check.js')).check
   },
   {
     name: 'config',
-    summary: 'Show the settings in effect and where each comes from; secrets stay hidden.',
+    summary: 'Show the effective settings and the source of each. Secrets stay hidden.',
     options: [{ flags: '--json', summary: 'Print JSON.' }],
     takesSettings: true,
     load: async () => (await import('./config.js')).config
   },
   {
     name: 'init',
-    summary: 'Write a settings file and a .env with a new secret. Asks on a terminal and never overwrites a file.',
-    options: [{ flags: '--yes', summary: 'Ask no questions and print nothing; take the answers from the flags.' }],
+    summary: 'Write a settings file and a .env with a new secret. Never overwrites a file.',
+    options: [{ flags: '--yes', summary: 'Ask no questions and print nothing. The answers come from the flags.' }],
     takesSettings: true,
     load: async () => (await import('./init.js')).init
   },

@@ -70,7 +70,7 @@ function nextSteps(written: Files, values: Values): string {
     ...(written.settings && !hasClientId ? [`Put the client id into ${settingsFile}.`] : []),
     ...(written.secrets && !hasClientSecret ? [`Put the client secret into ${secretsFile}.`] : []),
     ...(written.settings ? [`Register ${values['platform.callbackUrl']} as a callback URL at the provider.`] : []),
-    'Try the settings: npx platform-auth-server check',
+    'Test the settings: npx platform-auth-server check',
     'Start: npx platform-auth-server'
   ]
   const wroteFiles = `Wrote ${files.join(' and ')}.${written.ignored ? ` Added ${secretsFile} to .gitignore.` : ''}`

@@ -8,7 +8,10 @@ import type { Questions } from '../questions.js'
 
 export const clientIdPlaceholder = 'replace-with-your-client-id'
 
-/** Flags are answers given beforehand. */
+/**
+ * Reads the settings that the flags contain. `init` does not ask for these.
+ * @throws ConfigError listing the invalid flags
+ */
 export async function answersOfFlags({ flags, terminal }: Invocation): Promise<Values> {
   const { given } = await layerOfFlags(flags, terminal.cwd)
   const values: Partial<Record<SettingKey, unknown>> = {}
@@ -22,7 +25,7 @@ export async function answersOfFlags({ flags, terminal }: Invocation): Promise<V
   return values as Values
 }
 
-/** What a newcomer most likely wants, as far as nothing else was said. */
+/** Adds defaults that suit a new deployment. */
 export function withDefaults(given: Values): Values {
   const { mode = 'single', port = 8080 } = given
   return {
@@ -30,23 +33,23 @@ export function withDefaults(given: Values): Values {
     port,
     'platform.clientId': clientIdPlaceholder,
     'platform.callbackUrl': `http://localhost:${port}${callbackPath}`,
-    // Without a margin a viewer can get a token with one second left, and then asks for another again and again. The
-    // spread keeps people who sign in at the same time within the provider's quota one hour later.
+    // Without a margin, a viewer can get a token that expires within a second and requests new ones again and again. The
+    // spread distributes the refreshes of people who sign in at the same time, because the provider has a quota.
     'refresh.marginSeconds': 120,
     'refresh.spreadSeconds': 1500,
     ...given
   }
 }
 
-/** Asks for what was not said beforehand; an empty answer takes the default, or leaves the matter for later. */
+/** Asks for the settings that the flags do not contain. An empty answer selects the default, or leaves the setting out. */
 export async function askFor(
   topics: { settings: boolean; secrets: boolean },
   given: Values,
   questions: Questions
 ): Promise<Values> {
   const values: Partial<Record<SettingKey, unknown>> = { ...given }
-  const ask = async (key: SettingKey, text: string, otherwise = '') => {
-    const answer = values[key] ?? (await answerTo(questions, key, text, otherwise))
+  const ask = async (key: SettingKey, text: string, defaultAnswer = '') => {
+    const answer = values[key] ?? (await answerTo(questions, key, text, defaultAnswer))
     if (answer !== undefined) values[key] = answer
   }
   if (topics.settings) {
@@ -60,9 +63,9 @@ export async function askFor(
   return values as Values
 }
 
-async function answerTo(questions: Questions, key: SettingKey, text: string, otherwise: string): Promise<unknown> {
+async function answerTo(questions: Questions, key: SettingKey, text: string, defaultAnswer: string): Promise<unknown> {
   const { type, secret = false } = settingOf(key)
   const check = (answer: string): Checked =>
     answer === '' ? { value: undefined } : checkValue(key, type.fromText(answer))
-  return questions.ask({ text, defaultAnswer: otherwise, isSecret: secret, check })
+  return questions.ask({ text, defaultAnswer, isSecret: secret, check })
 }

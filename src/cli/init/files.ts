@@ -25,9 +25,9 @@ export function secretsText({
   redisUrl
 }: Values): string {
   return [
-    '# Secrets of platform-auth-server. Keep this file private and out of version control.',
+    '# Secrets of platform-auth-server. Do not share this file, and do not put it under version control.',
     '',
-    '# Encrypts the sessions. A new secret logs everybody out, unless SERVER_SESSION_PREVIOUS_SECRETS has the old one.',
+    '# Encrypts the sessions. A new secret logs everyone out, unless SERVER_SESSION_PREVIOUS_SECRETS contains the old secret.',
     line('SERVER_SESSION_SECRET', sessionSecret ?? newSecret()),
     '',
     "# The client secret is on the application's page at the provider.",
@@ -46,12 +46,12 @@ export async function existingSecretsMessage(path: string): Promise<string | und
   try {
     const variables = parseEnv(await readTextFile(path))
     const missing = needed.filter(name => !variables[name]).join(' and ')
-    return `${keptMessage(secretsFile)}${missing && `; it does not set ${missing}`}`
+    return `${keptMessage(secretsFile)}${missing && `. It does not set ${missing}`}`
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
     // A folder of this name is often a Python environment. The server ignores it as well.
     if (errorCode(error) !== 'EISDIR') throw error
-    return `${secretsFile} is a folder, so no secrets were written; set ${needed.join(' and ')} in the environment`
+    return `${secretsFile} is a folder, so no secrets were written. Set ${needed.join(' and ')} in the environment`
   }
 }
 
@@ -90,7 +90,7 @@ function line(name: string, value: string): string {
   const found = spellings.map(spelling => `${name}=${spelling}`).find(text => parseEnv(text)[name] === value)
   if (found === undefined)
     throw new UsageError(
-      `${secretsFile} cannot hold this value of ${name}; set ${name}_FILE to a file with the value instead.`
+      `${secretsFile} cannot contain this value of ${name}. Set ${name}_FILE to the path of a file with the value instead.`
     )
   return found
 }

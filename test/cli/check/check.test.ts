@@ -14,7 +14,7 @@ import { run } from '../shell.js'
 import { check, checkAt, discovering, sessionSecret, settingsFor, someProvider } from './checked.js'
 
 const narrowing =
-  'ok refresh Only a login shows whether this provider narrows a refresh to the public scopes and keeps the login wide, as dual mode needs.'
+  'ok refresh Dual mode needs a provider where a refresh can request only the public scopes, and the next one all scopes. Only a login can test that.'
 
 for (const mode of modes) {
   test(`against the demo all is ok: ${mode} mode`, async t => {
@@ -29,23 +29,23 @@ for (const mode of modes) {
         .replace(/\S+index\.html/, 'PAGE')
     )
     t.deepEqual(said, [
-      'ok settings The settings are valid; no settings file was found.',
-      'ok callback Register exactly http://localhost:PORT/api/auth/callback at the provider; people open http://localhost:PORT/.',
+      'ok settings The settings are valid (without a settings file).',
+      'ok callback Register exactly http://localhost:PORT/api/auth/callback at the provider. People open http://localhost:PORT/.',
       mode === 'dual'
-        ? 'ok scopes Pages get viewables:read, less than the server (data:read viewables:read).'
+        ? 'ok scopes Pages get viewables:read, which is less than the server has (data:read viewables:read).'
         : 'ok scopes The token (data:read account:read account:write) stays on the server.',
       'ok port Port N is free.',
       'ok wwwroot PAGE is the start page.',
       'ok cookie A session takes about N characters in one cookie.',
-      'ok headers Requests carry N kB of headers and the callback answers with N kB, which nginx, Apache and HAProxy take as they are.',
+      'ok headers Requests carry N kB of headers and the callback answers with N kB, which nginx, Apache and HAProxy accept by default.',
       'ok redis No Redis is configured. One process needs none, but several replicas need redisUrl.',
       'ok proxy http://127.0.0.1:PORT accepts connections.',
       'ok endpoints The discovery document of http://127.0.0.1:PORT names the endpoints.',
-      'ok login The authorization endpoint lets this login in (303).',
-      'ok client Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).',
-      'ok userinfo The user info endpoint refuses a made-up token, as it should (401).',
+      'ok login The authorization endpoint accepts this login (303).',
+      'ok client The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).',
+      'ok userinfo The user info endpoint rejects a made-up token, as it should (401).',
       ...(mode === 'dual' ? [narrowing] : []),
-      'ok logout The revocation endpoint takes refresh tokens back.',
+      'ok logout The revocation endpoint accepts requests.',
       "ok clock This machine's clock agrees with the provider's."
     ])
     t.is(code, 0)
@@ -58,7 +58,7 @@ for (const [host, home] of [
 ]) {
   test(`a demo on ${host} is checked at the address it will announce`, async t => {
     const { code, lines, line } = await check(t, ['--demo', '--port', '0', '--host', String(host)], { env: {} })
-    t.true(line('callback')?.includes(`people open ${home}:`), line('callback'))
+    t.true(line('callback')?.includes(`People open ${home}:`), line('callback'))
     t.deepEqual(
       lines.filter(found => !found.startsWith('ok ')),
       []
@@ -69,17 +69,17 @@ for (const [host, home] of [
 
 test('the demo has an end-session page too', async t => {
   const { code, line } = await check(t, ['--demo', '--port', '0', '--logout', 'idp'], { env: {} })
-  t.regex(line('logout') ?? '', /^ok logout The end-session endpoint answers \(\d+\); http:\/\/localhost:\d+\/ must/)
+  t.regex(line('logout') ?? '', /^ok logout The end-session endpoint answers \(\d+\)\. http:\/\/localhost:\d+\/ must/)
   t.is(code, 0)
 })
 
 test('one failed finding makes the exit code 1, a warning does not', async t => {
   const right = await checkAt(t)
   t.is(right.code, 0)
-  t.regex(right.summary, /^\d+ ok, [1-9]\d* warnings?, 0 failed\. The server can run; look at the warnings first\.$/)
+  t.regex(right.summary, /^\d+ ok, [1-9]\d* warnings?, 0 failed\. The server can run, but read the warnings first\.$/)
   const wrong = await checkAt(t, { env: () => ({ PLATFORM_CLIENT_SECRET: 'wrong' }) })
   t.is(wrong.code, 1)
-  t.regex(wrong.summary, /, [1-9] failed\. Correct what failed, then run check again\.$/)
+  t.regex(wrong.summary, /, [1-9] failed\. Fix the failed findings, then run check again\.$/)
 })
 
 test('--json tells a script the same', async t => {
@@ -111,7 +111,7 @@ test('wrong settings are findings too, nothing is tried, and the code is 2', asy
   t.regex(lines[1] ?? '', /^failed settings session\.secret \(variable SERVER_SESSION_SECRET\): /)
   t.regex(
     lines[2] ?? '',
-    /^warning settings PLATFORM_AUTH_MOD .*PLATFORM_AUTH_MODE\. Next: Change it, unless it is intended\.$/
+    /^warning settings PLATFORM_AUTH_MOD .*PLATFORM_AUTH_MODE\. Next: Change this setting, unless its value is intended\.$/
   )
   t.false(output.includes('hunter2'))
   t.is(idp.requests.length, 0)
@@ -129,7 +129,7 @@ test('a demo that cannot listen is said in a plain sentence', async t => {
   const idp = await createHostileIdp(t)
   const { code, errors } = await run(t, ['check', '--demo', '--port', '0', '--demo-port', String(idp.port)])
   t.is(code, 1)
-  t.regex(errors, /^Port \d+ is in use by another program; .* --demo-port\.\n$/)
+  t.regex(errors, /^Port \d+ is in use by another program\. .* --demo-port\.\n$/)
 })
 
 test('warnings of the settings are findings: public scopes that are not narrower, plain http off this machine', async t => {
@@ -139,8 +139,8 @@ test('warnings of the settings are findings: public scopes that are not narrower
   })
   const warnings = lines.filter(line => line.startsWith('warning settings'))
   t.deepEqual(warnings, [
-    'warning settings platform.publicScopes (flag --public-scopes): are the same as the internal ones, so pages can do all that the server can. Next: Change it, unless it is intended.',
-    'warning settings platform.callbackUrl (variable PLATFORM_CALLBACK_URL): is plain http on another machine: codes and cookies can be read on the way, and browsers keep no __Host- cookie. Next: Change it, unless it is intended.'
+    'warning settings platform.publicScopes (flag --public-scopes): are the same as platform.internalScopes, so pages have the same access as the server. Next: Change this setting, unless its value is intended.',
+    'warning settings platform.callbackUrl (variable PLATFORM_CALLBACK_URL): is plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies. Next: Change this setting, unless its value is intended.'
   ])
   t.false(lines.some(line => line.startsWith('ok scopes')))
 })
@@ -159,8 +159,8 @@ test('public scopes that change things are a warning', t => {
     {
       check: 'scopes',
       status: 'warning',
-      message: 'Every script in your pages has the public token, and it may change things (data:write).',
-      next: 'Keep such scopes in platform.internalScopes alone.'
+      message: 'Every script in your pages has the public token, which allows changes (data:write).',
+      next: 'Put such scopes only into platform.internalScopes.'
     }
   ])
 })
@@ -198,8 +198,11 @@ testWhere(process.platform !== 'win32', 'no permission bits', 'a .env that other
   await chmod(cwd, 0o755)
   await chmod(join(cwd, '.env'), 0o644)
   const { lines, code } = await check(t, [], { env: settingsFor(idp), cwd })
-  const warning = `.env (working directory): can be read by every user of this machine; "chmod o-rw ${cwd}/.env" corrects that.`
-  t.true(lines.includes(`warning settings ${warning} Next: Change it, unless it is intended.`), lines.join('\n'))
+  const warning = `.env (working directory): can be read by every user of this machine; run "chmod o-rw ${cwd}/.env".`
+  t.true(
+    lines.includes(`warning settings ${warning} Next: Change this setting, unless its value is intended.`),
+    lines.join('\n')
+  )
   t.is(code, 0)
 })
 
@@ -209,10 +212,7 @@ test('the settings file that was read is named', async t => {
     env: settingsFor(idp),
     files: { '.platform-auth-serverrc.json': '{"logout":"local"}', 'wwwroot/index.html': '' }
   })
-  t.regex(
-    lines[0] ?? '',
-    /^ok settings The settings are valid; they include the file \S+\.platform-auth-serverrc\.json\.$/
-  )
+  t.regex(lines[0] ?? '', /^ok settings The settings are valid \(with the file \S+\.platform-auth-serverrc\.json\)\.$/)
 })
 
 test('neither secret is printed by any finding', async t => {

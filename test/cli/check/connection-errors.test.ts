@@ -16,7 +16,7 @@ const line = async (t: ExecutionContext, tokenEndpoint: string) => {
 test('a closed port', async t => {
   t.is(
     await line(t, 'http://127.0.0.1:1/token'),
-    'failed client The token endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.tokenEndpoint; if they are right, nothing listens there or a firewall rejects the connection.'
+    'failed client The token endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.tokenEndpoint. If they are right, no server listens there or a firewall rejects the connection.'
   )
 })
 
@@ -40,7 +40,7 @@ test('https where plain http is spoken', async t => {
   const port = await listen(t, createHttpServer())
   t.regex(
     (await line(t, `https://localhost:${port}/token`)) ?? '',
-    /^failed client The token endpoint cannot be reached: localhost:\d+ does not speak TLS as expected \((EPROTO|ERR_SSL_\w+)\)\. Next: Check scheme and port in platform\.tokenEndpoint; the port must speak TLS\.$/
+    /^failed client The token endpoint cannot be reached: localhost:\d+ does not speak TLS as expected \((EPROTO|ERR_SSL_\w+)\)\. Next: Check scheme and port in platform\.tokenEndpoint\. The port must speak TLS\.$/
   )
 })
 
@@ -48,7 +48,7 @@ test('a connection that is cut', async t => {
   const { line } = await checkAt(t, { prepare: idp => idp.fail('token', faults.reset()) })
   t.regex(
     line('client') ?? '',
-    /^failed client The token endpoint cannot be reached: 127\.0\.0\.1:\d+ closed the connection \(ECONNRESET\)\. Next: Check again\. If it persists, look for a firewall or proxy in between\.$/
+    /^failed client The token endpoint cannot be reached: 127\.0\.0\.1:\d+ closed the connection \(ECONNRESET\)\. Next: Check again\. If it persists, look for a firewall or proxy between this machine and that host\.$/
   )
 })
 
@@ -82,9 +82,13 @@ const codes: readonly (readonly [code: string | undefined, message: string, next
   ['EHOSTUNREACH', 'There is no network route to id.example (EHOSTUNREACH).', /network and the firewall/],
   ['ENETUNREACH', 'There is no network route to id.example (ENETUNREACH).', /network and the firewall/],
   ['ETIMEDOUT', 'id.example did not answer within 10 s.', /firewall blocks the connection/],
-  ['EPIPE', 'id.example closed the connection (EPIPE).', /in between/],
+  ['EPIPE', 'id.example closed the connection (EPIPE).', /between this machine and that host/],
   ['CERT_HAS_EXPIRED', 'The certificate of id.example has expired (CERT_HAS_EXPIRED).', /^Check the clock/],
-  ['CERT_NOT_YET_VALID', 'The certificate of id.example is not valid yet (CERT_NOT_YET_VALID).', /it is probably slow/],
+  [
+    'CERT_NOT_YET_VALID',
+    'The certificate of id.example is not valid yet (CERT_NOT_YET_VALID).',
+    /which is probably slow/
+  ],
   [
     'ERR_TLS_CERT_ALTNAME_INVALID',
     'The certificate of id.example is for another name (ERR_TLS_CERT_ALTNAME_INVALID).',

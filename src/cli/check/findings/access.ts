@@ -3,13 +3,13 @@ import { type Finding, findingsFor } from '../finding.js'
 
 const { warning } = findingsFor('access')
 
-/** Only a login shows what the user info holds, so this warns about what the access list needs. */
+/** Warns about the claims that the access list needs, because only a real login shows if the provider sends them. */
 export function access({ access: { allow } }: Config): Finding[] {
   if (!allow) return []
   return [
     warning(
-      'access.allow lets in only accounts whose user info has an e-mail address with "email_verified": true, so a provider that sends no email_verified lets nobody in.',
-      'Sign in once to see that it works. Providers other than APS may need the scopes openid and email.'
+      'access.allow admits only accounts whose user info has an e-mail address with "email_verified": true. If the provider does not send email_verified, nobody can sign in.',
+      'Sign in once to test this. Providers other than APS may need the scopes openid and email.'
     )
   ]
 }

@@ -4,12 +4,12 @@ import { type Finding, findingsFor } from '../finding.js'
 
 const { ok, warning, failed } = findingsFor('callback')
 
-/** Names the callback URL to register, and reports where it does not match the address of the server. */
+/** Reports the callback URL to register, and every difference between this URL and the address of the server. */
 export function callback(config: Config): Finding[] {
   const { callbackUrl } = config.platform
   const place = placeOf(config)
   return [
-    ok(`Register exactly ${callbackUrl} at the provider; people open ${homeUrlOf(callbackUrl)}.`),
+    ok(`Register exactly ${callbackUrl} at the provider. People open ${homeUrlOf(callbackUrl)}.`),
     ...rules.flatMap(rule => rule(place) ?? [])
   ]
 }
@@ -47,13 +47,13 @@ const rules: readonly Rule[] = [spelling, schemeOfThisServer, schemeOnLocalhost,
 
 function spelling({ url, callbackUrl }: Place): Finding | undefined {
   if (url.href === callbackUrl) return undefined
-  const message = `Browsers write the callback URL as ${url.href}, and the provider compares letter by letter.`
+  const message = `Browsers write the callback URL as ${url.href}, and the provider compares it character by character.`
   return warning(message, 'Set and register the URL in that spelling.')
 }
 
 function schemeOfThisServer({ isHttps, isLocal, port, listeningPort, url }: Place): Finding | undefined {
   if (!isHttps || port !== listeningPort) return undefined
-  const message = `The callback URL says https for port ${port}, where this server itself speaks plain http.`
+  const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
   if (!isLocal) return warning(message, 'Leave out the port, unless a proxy on another machine uses the same port.')
   return failed(message, `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on another port.`)
 }

@@ -7,12 +7,12 @@ import { type CheckedRequest, findingOfError, settingOfEndpoint } from '../reque
 const { ok, warning, failed } = findingsFor('client')
 
 /**
- * Sends a code that nobody issued. A provider that knows this client refuses the code (`invalid_grant`); one that does
- * not refuses the client, before it looks at the code (RFC 6749 section 5.2).
+ * Sends a made-up code. If the client id and secret are right, the provider rejects the code (`invalid_grant`). Otherwise it
+ * rejects the client before it looks at the code (RFC 6749 section 5.2).
  */
 export async function client({ config, idp }: Provider): Promise<Finding[]> {
   const { tokenEndpoint } = await idp.metadata()
-  const asked: CheckedRequest = {
+  const request: CheckedRequest = {
     check: 'client',
     endpoint: 'The token endpoint',
     url: tokenEndpoint,
@@ -23,38 +23,41 @@ export async function client({ config, idp }: Provider): Promise<Finding[]> {
     const random = () => randomBytes(32).toString('base64url')
     await idp.authorizationCodeGrant({ code: random(), codeVerifier: config.platform.pkce ? random() : undefined })
     return [
-      failed('The token endpoint gave tokens for a made-up code.', 'Do not use this provider; compare its address.')
+      failed(
+        'The token endpoint gave tokens for a made-up code.',
+        'Do not use this provider. Compare its address with its documentation.'
+      )
     ]
   } catch (error) {
-    return [findingOfRefusal(error, asked)]
+    return [findingOfClientError(error, request)]
   }
 }
 
-function findingOfRefusal(error: unknown, asked: CheckedRequest): Finding {
-  // RFC 6749 section 5.2 keeps 401 for a client that failed to authenticate. Keycloak says unauthorized_client with it.
+function findingOfClientError(error: unknown, request: CheckedRequest): Finding {
+  // RFC 6749 section 5.2 reserves 401 for failed client authentication. Keycloak sends it with unauthorized_client.
   if (error instanceof OAuthError) return error.status === 401 ? wrongCredentials(error) : findingOfCode(error)
   if (error instanceof UpstreamError && (error.status === 401 || error.status === 403)) {
     return failed(
-      `The token endpoint turns this client away (${error.status}), without saying why.`,
-      `${renewCredentials} If they are right, ask the provider whether it lets this machine in.`
+      `The token endpoint rejects this client (${error.status}) and gives no reason.`,
+      `${compareCredentials} If they are right, ask the provider if it blocks this machine.`
     )
   }
-  return findingOfError(error, asked)
+  return findingOfError(error, request)
 }
 
-const renewCredentials = "Compare platform.clientId and platform.clientSecret with the application's page."
+const compareCredentials = "Compare platform.clientId and platform.clientSecret with the application's page."
 
 function wrongCredentials({ error, status }: Pick<OAuthError, 'error' | 'status'>): Finding {
   return failed(
-    `Client id or secret is wrong: the token endpoint refuses the client (${status} ${error}).`,
-    `${renewCredentials} If they are right, set platform.clientAuthentication to the other way.`
+    `The client id or secret is wrong. The token endpoint rejects the client (${status} ${error}).`,
+    `${compareCredentials} If they are right, set platform.clientAuthentication to its other value.`
   )
 }
 
 function findingOfCode({ error, status }: OAuthError): Finding {
   switch (error) {
     case 'invalid_grant':
-      return ok('Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).')
+      return ok('The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).')
     case 'invalid_client':
       return wrongCredentials({ error, status })
     case 'unauthorized_client':
@@ -65,8 +68,8 @@ function findingOfCode({ error, status }: OAuthError): Finding {
       )
     default:
       return warning(
-        `The token endpoint refused a made-up code in its own way (${status} ${error}), so the secret is not proved.`,
-        `Sign in once; look for ${error} in the provider's documentation if that fails.`
+        `The token endpoint rejected a made-up code with an unusual error (${status} ${error}), so the secret may be wrong.`,
+        `Sign in once. If that fails, look for ${error} in the provider's documentation.`
       )
   }
 }

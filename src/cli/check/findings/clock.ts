@@ -4,7 +4,7 @@ import type { ClockReading } from '../provider.js'
 const { ok, warning, failed } = findingsFor('clock')
 
 const WARNING_SECONDS = 60
-// With a larger difference ID tokens are refused, and replicas disagree about the expiry of a token.
+// With a larger difference, ID tokens are rejected and replicas disagree about the expiry of a token.
 const FAILURE_SECONDS = 300
 // The Date header is truncated to whole seconds, which removes half a second on average.
 const TRUNCATED_MS = 500
@@ -20,7 +20,7 @@ export function clock(readings: readonly ClockReading[]): Finding[] {
   if (seconds <= 1) return [ok("This machine's clock agrees with the provider's.")]
   const message = `This machine's clock is ${durationText(seconds)} ${ahead > 0 ? 'ahead of' : 'behind'} the provider's.`
   if (seconds <= WARNING_SECONDS) return [ok(message)]
-  const next = 'Let NTP set the clock (timedatectl set-ntp true). In a container, do so on its host.'
+  const next = 'Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.'
   return [seconds <= FAILURE_SECONDS ? warning(message, next) : failed(message, next)]
 }
 

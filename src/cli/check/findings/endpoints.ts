@@ -7,10 +7,10 @@ import { type CheckedRequest, findingOfError } from '../request-errors.js'
 
 const { ok, warning, failed } = findingsFor('endpoints')
 
-/** Checks that the addresses of the endpoints are known. Every other check of the provider needs them. */
+/** Checks that the addresses of the endpoints are known. All other checks of the provider need them. */
 export async function endpoints({ config, idp, transport }: Provider): Promise<Finding[]> {
   const { issuer } = config.platform
-  if (issuer === undefined) return configured(config)
+  if (issuer === undefined) return withoutIssuer(config)
   const request: CheckedRequest = {
     check: 'endpoints',
     endpoint: 'The discovery document',
@@ -33,11 +33,11 @@ export async function endpoints({ config, idp, transport }: Provider): Promise<F
 const needed = ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint'] as const
 const keys = [...needed, 'revocationEndpoint', 'endSessionEndpoint'] as const
 
-function configured({ platform }: Config): Finding[] {
+function withoutIssuer({ platform }: Config): Finding[] {
   const own = needed.filter(key => platform[key] !== undefined)
   const builtIn = needed.filter(key => platform[key] === undefined)
   if (own.length === 0) return [ok('The endpoints are those of Autodesk Platform Services.')]
-  if (builtIn.length === 0) return [ok('The endpoints are those of the settings.')]
+  if (builtIn.length === 0) return [ok('The endpoints come from the settings.')]
   return [
     failed(
       `The settings contain ${listed(own)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`,
@@ -50,14 +50,14 @@ function listed(names: readonly string[]): string {
   return names.map(name => `platform.${name}`).join(', ')
 }
 
-/** Warns where the discovery document and the settings name different addresses. */
+/** Warns about each endpoint with different addresses in the discovery document and in the settings. */
 async function disagreements(config: Config, metadata: ProviderMetadata, transport: Transport): Promise<Finding[]> {
   const { platform } = config
   const set = keys.filter(key => platform[key] !== undefined && platform[key] !== 'none')
   const findings = set.map(async key => {
     const discovered = await createMetadata({ ...platform, [key]: undefined }, transport)().then(
       found => found[key],
-      // The document does not name this endpoint, which may be the reason for the setting.
+      // The document does not contain this endpoint, so there is nothing to compare.
       () => undefined
     )
     if (discovered === undefined || discovered === metadata[key]) return []

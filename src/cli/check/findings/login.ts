@@ -7,17 +7,17 @@ import { type CheckedRequest, findingOfError, findingOfStatus, settingOfEndpoint
 
 const { ok, warning, failed } = findingsFor('login')
 
-// The provider answers so to `prompt=none`. The request itself is then fine.
-const WANTS_A_PERSON = /^(login|interaction|consent|account_selection)_required$/
+// These errors say that the person must sign in or consent, so the request itself is valid.
+const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
 
 const remedies: Readonly<Record<string, string>> = {
-  invalid_scope: 'Ask only for scopes that the provider knows and the application may have.',
+  invalid_scope: 'Request only scopes that the provider knows and the application may use.',
   unauthorized_client: 'Register the application as a web application that may use the authorization code grant.',
   unsupported_response_type: 'Register the application as a web application that may use the authorization code grant.',
-  invalid_request: 'Try platform.pkce: false, if the provider does not know PKCE.'
+  invalid_request: 'If the provider does not support PKCE, set platform.pkce to false.'
 }
 
-/** Opens the login as a browser would that has never been there. The finding says whether the provider lets it in. */
+/** Opens the login page like a browser without cookies, and reports if the provider accepts the request. */
 export async function login({ config, idp, mode, transport }: Provider): Promise<Finding[]> {
   const { clientId, callbackUrl, pkce, timeoutSeconds } = config.platform
   const random = () => randomBytes(32).toString('base64url')
@@ -28,7 +28,7 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
     nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
     codeChallenge: pkce ? codeChallengeOf(random()) : undefined
   })
-  const asked: CheckedRequest = {
+  const request: CheckedRequest = {
     check: 'login',
     endpoint: 'The authorization endpoint',
     url: authorizationEndpoint,
@@ -42,30 +42,36 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
       error,
       url: end
     } = await followRedirects(transport, { endpoint: 'authorization', url })
-    const register = `Register ${callbackUrl}, to the letter, for the client ${clientId}.`
-    if (error !== undefined && !WANTS_A_PERSON.test(error)) {
-      // RFC 6749 section 4.1.2.1: only when client and callback URL are right, the error comes back to the callback.
+    const register = `Register exactly ${callbackUrl} for the client ${clientId}.`
+    if (error !== undefined && !NEEDS_INTERACTION.test(error)) {
+      // RFC 6749 section 4.1.2.1: the error is sent to the callback URL only if the client and this URL are valid.
       if (!isCallback(end, callbackUrl)) {
-        return [failed(`The authorization endpoint turns this login away: ${error}.`, register)]
+        return [failed(`The authorization endpoint rejects the client or the callback URL: ${error}.`, register)]
       }
       const next = remedies[error] ?? "Look for this code in the provider's documentation."
-      return [failed(`The authorization endpoint refuses this login: ${error}.`, next)]
+      return [failed(`The authorization endpoint rejects this login: ${error}.`, next)]
     }
     if (firstStatus < 300)
-      return [ok(`The authorization endpoint answers with a page (${status}), which only a person can judge.`)]
-    if (status < 400) return [ok(`The authorization endpoint lets this login in (${firstStatus}).`)]
-    // Dex answers 404 to a client that it does not know. An endpoint that is discovered exists.
-    const isDiscovered = asked.setting === 'platform.issuer'
+      return [
+        ok(
+          `The authorization endpoint answers with a page (${status}). Open it in a browser to see if it is the login page.`
+        )
+      ]
+    if (status < 400) return [ok(`The authorization endpoint accepts this login (${firstStatus}).`)]
+    // Dex answers 404 to an unknown client. A discovered endpoint exists, so its 404 cannot mean a wrong address.
+    const isDiscovered = request.setting === 'platform.issuer'
     if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
-      return [failed(`The authorization endpoint turns this login away (${status}).`, register)]
+      return [failed(`The authorization endpoint rejects the client or the callback URL (${status}).`, register)]
     }
     if (status === 403) {
       const next = 'Open the login in a browser, and check the callback URL if it fails there too.'
-      return [warning('The authorization endpoint turns this login away (403), or programs altogether.', next)]
+      return [
+        warning('The authorization endpoint rejects this login, or every request that no browser sends (403).', next)
+      ]
     }
-    return [findingOfStatus(status, asked)]
+    return [findingOfStatus(status, request)]
   } catch (error) {
-    return [findingOfError(error, asked)]
+    return [findingOfError(error, request)]
   }
 }
 

@@ -5,12 +5,12 @@ import { type Finding, findingsFor } from '../finding.js'
 
 const { warning } = findingsFor('scopes')
 
-/** Warns when a provider of OpenID Connect is not asked who signs in. */
+/** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
 export function openid({ config, origins }: LoadedConfig, { loginScope }: Mode): Finding[] {
   const { issuer } = config.platform
   if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
-  // APS, and the demo in its place, give tokens for their own scopes and are asked by user info who signed in.
+  // With APS, and with the demo that simulates it, the user info endpoint identifies the person without `openid`.
   if (issuer === APS.issuer || origins['platform.issuer'] === 'demo') return []
-  const message = 'platform.issuer is set, but openid is not among the scopes: no ID token proves who signs in.'
-  return [warning(message, 'Add openid to the scopes, unless this provider knows OAuth 2.0 alone.')]
+  const message = 'platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in.'
+  return [warning(message, 'Add openid to the scopes, unless this provider supports only OAuth 2.0.')]
 }

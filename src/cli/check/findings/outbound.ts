@@ -5,7 +5,7 @@ import type { Provider } from '../provider.js'
 
 const { ok, failed } = findingsFor('proxy')
 
-/** Names the proxy for the calls to each host of the provider, if the environment configures one. */
+/** Reports the proxy for calls to each origin of the provider, if the environment configures one. */
 export async function outbound({ idp }: Provider): Promise<Finding[]> {
   const { tokenEndpoint, userinfoEndpoint, revocationEndpoint } = await idp.metadata()
   const addresses = [tokenEndpoint, userinfoEndpoint, revocationEndpoint].filter(address => address !== undefined)
@@ -21,6 +21,11 @@ export async function outbound({ idp }: Provider): Promise<Finding[]> {
     if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol)) {
       return [ok(`Calls to ${origin} go through the proxy ${shown} from the environment.`)]
     }
-    return [failed(`The proxy ${shown} is not an http or https address.`, 'Set HTTPS_PROXY to http://host:port.')]
+    return [
+      failed(
+        `The proxy ${shown} is not an http or https address.`,
+        'Set HTTPS_PROXY to an address such as http://host:port.'
+      )
+    ]
   })
 }

@@ -21,7 +21,7 @@ export async function port(config: Config): Promise<Finding[]> {
   if (metrics.port !== undefined) {
     others.push(...(await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })))
   }
-  // If the server is running already, so are its other listeners.
+  // If this server is already running, its other listeners use their ports too. That is no failure.
   const isRunning = found.some(({ status }) => status === 'warning')
   return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
 }
@@ -36,21 +36,16 @@ async function tryToListen({ port, host, listener }: Address): Promise<Finding[]
   const { portOption, hostOption } = listeners[listener]
   try {
     await listenOnce(port, host)
-    return [ok(port === 0 ? `With ${portOption} 0 the system chooses a free port.` : `Port ${port} is free.`)]
+    return [ok(port === 0 ? `With ${portOption} 0, the system chooses a free port.` : `Port ${port} is free.`)]
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
       const message = `A platform-auth-server is already running on port ${port}.`
       return [warning(message, `Stop it before you start another, or choose another port with ${portOption}.`)]
     }
-    const [message = '', next = ''] = listenError(error, listener).message.split('; ')
-    const advice =
-      next === '' ? `Choose another port with ${portOption}, or another host with ${hostOption}.` : capitalised(next)
+    const [message = '', next = ''] = listenError(error, listener).message.split('. ')
+    const advice = next === '' ? `Choose another port with ${portOption}, or another host with ${hostOption}.` : next
     return [failed(`${message}.`, advice)]
   }
-}
-
-function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 function listenOnce(port: number, host: string | undefined): Promise<void> {

@@ -10,7 +10,7 @@ const { ok, warning, failed } = findingsFor('proxy')
 
 const TIMEOUT_SECONDS = 10
 
-/** Connects to the host of every proxy rule, and compares rules with scopes where the needed scopes are known. */
+/** Connects to the target of every proxy rule. Warns about rules for a known API whose scopes the token lacks. */
 export async function proxy(config: Config): Promise<Finding[]> {
   const { rules } = parseRules(config.proxy.routes)
   const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]
@@ -46,19 +46,19 @@ function connectOnce({ protocol, hostname, port }: URL): Promise<void> {
   })
 }
 
-interface Need {
+interface ScopeRequirement {
   readonly path: RegExp
   readonly methods: readonly string[]
-  /** One of these is enough. */
+  /** The token needs one of these. */
   readonly scopes: readonly string[]
 }
 
 const READING = ['GET']
 const WRITING = ['POST', 'PUT', 'PATCH', 'DELETE']
 
-// From the scope lists in the documentation of Autodesk Platform Services. What is not listed is not judged.
+// The scope lists in the documentation of Autodesk Platform Services. Paths without an entry are not checked.
 const KNOWN_HOST = 'https://developer.api.autodesk.com'
-const NEEDS: readonly Need[] = [
+const REQUIREMENTS: readonly ScopeRequirement[] = [
   { path: /^\/(project|data)\/v1\//, methods: READING, scopes: ['data:read', 'data:search'] },
   { path: /^\/(project|data)\/v1\/projects\//, methods: ['PATCH', 'DELETE'], scopes: ['data:write'] },
   { path: /^\/construction\/issues\/v1\//, methods: READING, scopes: ['data:read'] },
@@ -76,16 +76,17 @@ function missingScopes(
   const dualScopes = token === 'public' ? platform.publicScopes : platform.internalScopes
   const scopes = mode === 'dual' ? dualScopes : platform.scopes
   const path = `${target.segments.map(segment => `/${segment}`).join('')}/`
-  const unmet = NEEDS.filter(
-    need =>
-      need.path.test(path) &&
-      need.methods.some(method => methods.includes(method)) &&
-      !need.scopes.some(scope => scopes.some(had => had === scope || had.startsWith(`${scope}:`)))
+  const hasScope = (needed: string) => scopes.some(scope => scope === needed || scope.startsWith(`${needed}:`))
+  const unmet = REQUIREMENTS.filter(
+    requirement =>
+      requirement.path.test(path) &&
+      requirement.methods.some(method => methods.includes(method)) &&
+      !requirement.scopes.some(hasScope)
   )
-  return unmet.map(need => {
-    const used = need.methods.filter(method => methods.includes(method)).join(', ')
+  return unmet.map(requirement => {
+    const used = requirement.methods.filter(method => methods.includes(method)).join(', ')
     const setting = mode === 'single' ? 'platform.scopes' : `platform.${token}Scopes`
-    const message = `The rule ${text} cannot work for ${used}: the API wants ${need.scopes.join(' or ')}, and the token has ${scopes.join(' ')}.`
-    return warning(message, `Add the scope to ${setting}, or take the method out of the rule.`)
+    const message = `The rule ${text} cannot work for ${used}. The API requires ${requirement.scopes.join(' or ')}, but the token has ${scopes.join(' ')}.`
+    return warning(message, `Add the scope to ${setting}, or remove the method from the rule.`)
   })
 }

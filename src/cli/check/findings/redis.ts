@@ -10,7 +10,7 @@ const { ok, failed } = findingsFor('redis')
 
 const TIMEOUT_SECONDS = 2
 
-/** Tries the commands that replicas use, then asks Redis for its memory and persistence. */
+/** Runs the commands that replicas use, then reads the memory and persistence settings of Redis. */
 export async function redis(config: Config): Promise<Finding[]> {
   if (config.redisUrl === undefined) {
     return [ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')]
@@ -44,7 +44,7 @@ const refusals: Readonly<Record<string, readonly [message: string, next: string]
   MOVED: ['This Redis is a node of a cluster (MOVED).', 'Add ?cluster to redisUrl.'],
   ERR: [
     'Redis rejects a command as invalid (ERR).',
-    'Check the database number in redisUrl, whether this Redis is a cluster, and that it is version 7 or later.'
+    'Check the database number in redisUrl. Check also if this Redis is a cluster, and that its version is 7 or later.'
   ],
   LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
 }
@@ -57,10 +57,10 @@ function unreachable(reason: string, redisUrl: string): readonly [message: strin
   }
   if (reason === 'connection lost' && masterName !== undefined) {
     const message = `The sentinels at ${host} cannot be reached, or do not know a master ${masterName}.`
-    return [message, 'Check their addresses and the name behind sentinel= in redisUrl.']
+    return [message, 'Check their addresses and the name after sentinel= in redisUrl.']
   }
   if (reason === 'connection lost' || reason === 'ECONNRESET') {
-    const message = `Redis cannot be reached: connections to ${host} are closed at once.`
+    const message = `Redis cannot be reached, because connections to ${host} are closed at once.`
     return [message, 'Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).']
   }
   const code = reason === 'timeout' ? 'ETIMEDOUT' : reason

@@ -4,7 +4,9 @@ import type { Provider } from '../provider.js'
 
 const { ok, warning } = findingsFor('refresh')
 
-/** Tells what can be known of refreshes without a login: from the discovery document, and from what providers are known for. */
+/**
+ * Reports what the discovery document and the endpoint addresses tell about refreshes. Only a login could test a refresh.
+ */
 export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
   const metadata = await idp.metadata()
   const findings = mode.offersPublicToken ? [narrowing(metadata)] : []
@@ -13,33 +15,35 @@ export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
   return [
     ...findings,
     warning(
-      'The provider offers offline_access, which is not asked for. Many issue a refresh token only with it.',
-      'Add offline_access to the scopes, unless logins work without it (they do at Keycloak).'
+      'The provider offers offline_access, but the scopes do not contain it. Many providers issue a refresh token only with this scope.',
+      'Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
     )
   ]
 }
 
 interface KnownProvider {
-  /** Endings of the two endpoints, at which this provider is known whatever its address. */
+  /** The two endpoint paths end in these texts on every host of this provider. */
   readonly authorization: RegExp
   readonly token: RegExp
   readonly finding: Finding
 }
 
-const SINGLE_MODE = 'Use --mode single, unless a login shows that your version does otherwise.'
+const SINGLE_MODE = 'Use --mode single, unless a login in dual mode works with your version.'
 
-// As seen in the versions of docs/providers/.
+// This was tested with the versions listed in docs/providers/.
 const knownProviders: readonly KnownProvider[] = [
   {
     authorization: /\/protocol\/openid-connect\/auth$/,
     token: /\/protocol\/openid-connect\/token$/,
-    finding: ok('Keycloak narrows a refresh to the public scopes and keeps the login wide.')
+    finding: ok(
+      'This looks like Keycloak, which supports dual mode: a refresh can request only the public scopes, and the next one all scopes.'
+    )
   },
   {
     authorization: /\/oauth2\/auth$/,
     token: /\/oauth2\/token$/,
     finding: warning(
-      'This looks like Ory Hydra, which gives every refresh all scopes of the login: dual mode refuses such a public token.',
+      'This looks like Ory Hydra, which returns all scopes of the login at every refresh. Dual mode rejects such a public token.',
       SINGLE_MODE
     )
   },
@@ -47,20 +51,23 @@ const knownProviders: readonly KnownProvider[] = [
     authorization: /\/authorize\/$/,
     token: /\/token\/$/,
     finding: warning(
-      'This looks like Django OAuth Toolkit, which ends the internal token and its scopes when the public token is issued.',
+      'This looks like Django OAuth Toolkit, which invalidates the internal token and its scopes when it issues the public token.',
       SINGLE_MODE
     )
   }
 ]
 
-/** Dual mode needs a refresh that asks for fewer scopes to give fewer, and the next one to give all of them again. */
+/** Dual mode needs a provider where a refresh can request fewer scopes, and the next refresh all scopes again. */
 function narrowing({ isAps, authorizationEndpoint, tokenEndpoint }: ProviderMetadata): Finding {
-  if (isAps) return ok('Autodesk Platform Services narrows a refresh to the public scopes and keeps the login wide.')
+  if (isAps)
+    return ok(
+      'Autodesk Platform Services supports dual mode: a refresh can request only the public scopes, and the next one all scopes.'
+    )
   const known = knownProviders.find(
     ({ authorization, token }) => authorization.test(authorizationEndpoint) && token.test(tokenEndpoint)
   )
   if (known) return known.finding
   return ok(
-    'Only a login shows whether this provider narrows a refresh to the public scopes and keeps the login wide, as dual mode needs.'
+    'Dual mode needs a provider where a refresh can request only the public scopes, and the next one all scopes. Only a login can test that.'
   )
 }

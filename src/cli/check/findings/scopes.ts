@@ -4,19 +4,19 @@ import { type Finding, findingsFor } from '../finding.js'
 
 const { ok, warning } = findingsFor('scopes')
 
-const CHANGES_THINGS = /:(write|create|update|delete|all)\b/
+const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
 
 /**
- * Tells what pages may do with the token they are given. The settings themselves warn when the public scopes are no
- * narrower than the internal ones.
+ * Reports the access that pages get with the public token. If the public scopes are no narrower than the internal scopes,
+ * the validation of the settings already warns.
  */
 export function scopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
   if (!mode.offersPublicToken) return [ok(`The token (${mode.loginScope}) stays on the server.`)]
-  const writing = publicScopes.filter(scope => CHANGES_THINGS.test(scope))
+  const writing = publicScopes.filter(scope => WRITE_SCOPE.test(scope))
   if (writing.length > 0) {
-    const message = `Every script in your pages has the public token, and it may change things (${writing.join(' ')}).`
-    return [warning(message, 'Keep such scopes in platform.internalScopes alone.')]
+    const message = `Every script in your pages has the public token, which allows changes (${writing.join(' ')}).`
+    return [warning(message, 'Put such scopes only into platform.internalScopes.')]
   }
   if (internalScopes.every(scope => publicScopes.includes(scope))) return []
-  return [ok(`Pages get ${publicScopes.join(' ')}, less than the server (${internalScopes.join(' ')}).`)]
+  return [ok(`Pages get ${publicScopes.join(' ')}, which is less than the server has (${internalScopes.join(' ')}).`)]
 }

@@ -12,15 +12,15 @@ import { SAMPLE_NONCE, sampleIdToken, sampleMetadata, sampleToken } from '../sam
 const cookie = findingsFor('cookie')
 const headers = findingsFor('headers')
 
-/** Seals a session as a login with these settings would, and measures it. */
+/** Seals a sample session in the same way as a login with these settings, and measures its cookies. */
 export async function sessionSize(config: Config, idp: IdentityProvider, now: () => number): Promise<Finding[]> {
   let cookies: readonly string[]
   try {
     cookies = await sealedSample(config, idp, now)
   } catch (error) {
     if (!(error instanceof SessionTooLargeError)) throw error
-    const message = `A session would take about ${thousands(error.sizes.sealed ?? 0)} characters, more than four cookies hold: nobody could sign in.`
-    return [cookie.failed(message, 'Ask for fewer scopes.')]
+    const message = `A session would take about ${thousands(error.sizes.sealed ?? 0)} characters, which does not fit into four cookies, so nobody could sign in.`
+    return [cookie.failed(message, 'Request fewer scopes.')]
   }
   const characters = cookies.join('').length
   const count = cookies.length
@@ -28,8 +28,8 @@ export async function sessionSize(config: Config, idp: IdentityProvider, now: ()
   return [
     count === 1
       ? cookie.ok(message)
-      : cookie.warning(message, 'Ask for fewer scopes if you can; every request carries all of it.'),
-    roomInProxies(cookies)
+      : cookie.warning(message, 'Request fewer scopes if you can, because every request carries all these cookies.'),
+    proxyLimits(cookies)
   ]
 }
 
@@ -45,7 +45,7 @@ async function sealedSample(config: Config, idp: IdentityProvider, now: () => nu
   })
   const sampleIdp: IdentityProvider = {
     ...idp,
-    // An endpoint is known, so that a logout that leads there keeps the ID token as it would after discovery.
+    // The session then also has the ID token that a logout at the provider needs.
     metadata: async () => ({
       ...sampleMetadata,
       isAps: platform.issuer === undefined && platform.tokenEndpoint === undefined
@@ -66,45 +66,50 @@ async function sealedSample(config: Config, idp: IdentityProvider, now: () => nu
 }
 
 const ATTRIBUTES_LENGTH = 'Set-Cookie: ; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax; Secure\r\n'.length
-// Beside the cookies: what browsers send of their own, and what the server's answers have.
+// The usual size of all other headers in bytes, in a browser's request and in our response.
 const OTHER_REQUEST_HEADERS = 1500
-const OTHER_ANSWER_HEADERS = 700
+const OTHER_RESPONSE_HEADERS = 700
 
 interface Limit {
   readonly proxy: string
-  /** Bytes that it takes by default: of the `Cookie` line, of all of a request, of all of an answer. */
+  /** The default limit for the `Cookie` line of a request, in bytes. */
   readonly cookieLine?: number
+  /** The default limit for all headers of a request, in bytes. */
   readonly request?: number
-  readonly answer?: number
-  readonly remedy: string
+  /** The default limit for all headers of a response, in bytes. */
+  readonly response?: number
+  /** The option of the proxy that raises the limit. */
+  readonly option: string
 }
 
-// nginx: its buffer is a memory page, 4 kB on most machines. HAProxy keeps 1 kB of its 16 to itself.
+// The buffer of nginx is one memory page, which has 4 kB on most machines. HAProxy reserves 1 kB of its buffer of 16 kB.
 const limits: readonly Limit[] = [
-  { proxy: 'nginx', answer: 4096, remedy: 'proxy_buffer_size 32k and proxy_buffers 8 32k' },
-  { proxy: 'nginx', cookieLine: 8192, remedy: 'large_client_header_buffers 8 32k' },
-  { proxy: 'Apache', cookieLine: 8190, remedy: 'LimitRequestFieldSize 32768' },
-  { proxy: 'Apache', answer: 8192, remedy: 'ProxyIOBufferSize 32768' },
-  { proxy: 'HAProxy', request: 15_360, answer: 15_360, remedy: 'tune.bufsize 32768' }
+  { proxy: 'nginx', response: 4096, option: 'proxy_buffer_size 32k and proxy_buffers 8 32k' },
+  { proxy: 'nginx', cookieLine: 8192, option: 'large_client_header_buffers 8 32k' },
+  { proxy: 'Apache', cookieLine: 8190, option: 'LimitRequestFieldSize 32768' },
+  { proxy: 'Apache', response: 8192, option: 'ProxyIOBufferSize 32768' },
+  { proxy: 'HAProxy', request: 15_360, response: 15_360, option: 'tune.bufsize 32768' }
 ]
 
-function roomInProxies(cookies: readonly string[]): Finding {
+function proxyLimits(cookies: readonly string[]): Finding {
   const cookieLine = `Cookie: ${cookies.join('; ')}\r\n`.length
-  const answer = cookies.join('').length + cookies.length * ATTRIBUTES_LENGTH + OTHER_ANSWER_HEADERS
-  const sizes = { cookieLine, request: cookieLine + OTHER_REQUEST_HEADERS, answer }
-  const passed = limits.filter(limit =>
-    (['cookieLine', 'request', 'answer'] as const).some(part => sizes[part] > (limit[part] ?? Number.POSITIVE_INFINITY))
+  const response = cookies.join('').length + cookies.length * ATTRIBUTES_LENGTH + OTHER_RESPONSE_HEADERS
+  const sizes = { cookieLine, request: cookieLine + OTHER_REQUEST_HEADERS, response }
+  const exceeded = limits.filter(limit =>
+    (['cookieLine', 'request', 'response'] as const).some(
+      part => sizes[part] > (limit[part] ?? Number.POSITIVE_INFINITY)
+    )
   )
-  const message = `Requests carry ${kilobytes(sizes.request)} of headers and the callback answers with ${kilobytes(answer)}`
-  if (passed.length === 0) return headers.ok(`${message}, which nginx, Apache and HAProxy take as they are.`)
-  const proxies = [...new Set(passed.map(({ proxy }) => proxy))]
-  const remedies = proxies.map(name => {
-    const ways = passed.filter(({ proxy }) => proxy === name).map(({ remedy }) => remedy)
-    return `${name}: ${ways.join(', ')}`
+  const message = `Requests carry ${kilobytes(sizes.request)} of headers and the callback answers with ${kilobytes(response)}`
+  if (exceeded.length === 0) return headers.ok(`${message}, which nginx, Apache and HAProxy accept by default.`)
+  const proxies = [...new Set(exceeded.map(({ proxy }) => proxy))]
+  const options = proxies.map(name => {
+    const ofProxy = exceeded.filter(({ proxy }) => proxy === name).map(({ option }) => option)
+    return `${name}: ${ofProxy.join(', ')}`
   })
   return headers.warning(
-    `${message}, more than ${proxies.join(' and ')} ${proxies.length === 1 ? 'takes' : 'take'} by default.`,
-    `If it stands in front, set for ${remedies.join('; ')}.`
+    `${message}, which is more than ${proxies.join(' and ')} ${proxies.length === 1 ? 'accepts' : 'accept'} by default.`,
+    `If such a proxy forwards the requests, set for ${options.join('; ')}.`
   )
 }
 
@@ -112,7 +117,7 @@ function kilobytes(bytes: number): string {
   return `${(bytes / 1000).toFixed(1)} kB`
 }
 
-/** Rounded, since the real tokens differ by as much. */
+/** Rounds to hundreds, because the size of real tokens varies. */
 function thousands(characters: number): string {
   return (Math.round(characters / 100) * 100).toLocaleString('en')
 }

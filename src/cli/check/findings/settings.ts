@@ -5,11 +5,11 @@ import { type Finding, findingsFor } from '../finding.js'
 const { ok, warning } = findingsFor('settings')
 
 export function settings({ warnings, file }: LoadedConfig): Finding[] {
-  const source = file === undefined ? 'no settings file was found' : `they include the file ${file}`
-  return [ok(`The settings are valid; ${source}.`), ...warnings.map(warningOf)]
+  const source = file === undefined ? 'without a settings file' : `with the file ${file}`
+  return [ok(`The settings are valid (${source}).`), ...warnings.map(warningOf)]
 }
 
-/** Reports invalid settings, without which nothing else can be checked. Each message already says what is allowed. */
+/** Reports invalid settings. Each message already says which values are allowed. */
 export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
   return [
     ...problems.map((problem): Finding => ({ check: 'settings', status: 'failed', message: sentence(problem) })),
@@ -18,7 +18,7 @@ export function invalidSettings({ problems, warnings }: ConfigError): Finding[] 
 }
 
 function warningOf(problem: Problem): Finding {
-  return warning(sentence(problem), 'Change it, unless it is intended.')
+  return warning(sentence(problem), 'Change this setting, unless its value is intended.')
 }
 
 function sentence(problem: Problem): string {

@@ -6,11 +6,11 @@ import { type CheckedRequest, checkAddress, findingOfError, settingOfEndpoint } 
 
 const { ok, warning, failed } = findingsFor('userinfo')
 
-/** Sends a made-up token. Only its refusal shows that there is a user info endpoint. */
+/** Sends a made-up token. If it is rejected, the address is that of a user info endpoint. */
 export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
   const { userinfoEndpoint } = await idp.metadata()
   if (userinfoEndpoint === undefined) return [withoutEndpoint(mode)]
-  const asked: CheckedRequest = {
+  const request: CheckedRequest = {
     check: 'userinfo',
     endpoint: 'The user info endpoint',
     url: userinfoEndpoint,
@@ -19,22 +19,22 @@ export async function userInfo({ config, idp, mode }: Provider): Promise<Finding
   }
   try {
     await idp.userInfo('made-up-by-check')
-    return [failed('It accepted a made-up token, so this is not a user info endpoint.', checkAddress(asked))]
+    return [failed('The address accepted a made-up token, so it is not a user info endpoint.', checkAddress(request))]
   } catch (error) {
     const status = error instanceof OAuthError || error instanceof UpstreamError ? error.status : undefined
     if (status === 400 || status === 401 || status === 403) {
-      return [ok(`The user info endpoint refuses a made-up token, as it should (${status}).`)]
+      return [ok(`The user info endpoint rejects a made-up token, as it should (${status}).`)]
     }
-    return [findingOfError(error, asked)]
+    return [findingOfError(error, request)]
   }
 }
 
 function withoutEndpoint({ loginScope }: Mode): Finding {
   if (loginScope.split(' ').includes('openid')) {
-    return ok('There is no user info endpoint; names come from the ID token.')
+    return ok('There is no user info endpoint, so names come from the ID token.')
   }
   return warning(
-    'There is no user info endpoint and no ID token, so that /api/auth/profile answers an empty name.',
+    'There is no user info endpoint and no ID token, so /api/auth/profile answers an empty name.',
     'Add openid to the scopes.'
   )
 }

@@ -6,7 +6,7 @@ import { type Finding, findingsFor } from '../finding.js'
 
 const { ok, warning } = findingsFor('wwwroot')
 
-/** Checks that people find a start page after signing in. */
+/** Checks that there is a start page for people who have signed in. */
 export async function wwwroot({ wwwroot: folder }: Config): Promise<Finding[]> {
   if (folder === undefined) return [ok('No folder is set, so the built-in starter page is served.')]
   const page = join(folder, 'index.html')

@@ -3,7 +3,7 @@ import { checkAt } from '../checked.js'
 
 test('check warns that an access list needs verified addresses', async t => {
   const { line, code } = await checkAt(t, { env: () => ({ PLATFORM_AUTH_ACCESS_ALLOW: '@team.example' }) })
-  t.regex(line('access') ?? '', /^warning access .*a provider that sends no email_verified lets nobody in/)
+  t.regex(line('access') ?? '', /^warning access .*does not send email_verified, nobody can sign in/)
   t.is(code, 0)
 })
 

@@ -10,7 +10,7 @@ function lines(callbackUrl: string, listening: Partial<Pick<Config, 'port' | 'ho
   return callback(config).map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
 }
 
-const register = (url: string, home: string) => `ok Register exactly ${url} at the provider; people open ${home}.`
+const register = (url: string, home: string) => `ok Register exactly ${url} at the provider. People open ${home}.`
 
 const fine: readonly (readonly [url: string, listening: Partial<Pick<Config, 'port' | 'host'>>, home: string])[] = [
   ['http://localhost:8080/api/auth/callback', {}, 'http://localhost:8080/'],
@@ -60,7 +60,7 @@ const amiss: readonly (readonly [url: string, listening: Partial<Pick<Config, 'p
   [
     'https://localhost:8080/api/auth/callback',
     {},
-    'failed The callback URL says https for port 8080, where this server itself speaks plain http. Next: Use http://localhost:8080/api/auth/callback, or a proxy that terminates TLS on another port.'
+    'failed The callback URL says https for port 8080, but on this port the server itself speaks plain http. Next: Use http://localhost:8080/api/auth/callback, or a proxy that terminates TLS on another port.'
   ],
   [
     'https://localhost/api/auth/callback',
@@ -70,12 +70,12 @@ const amiss: readonly (readonly [url: string, listening: Partial<Pick<Config, 'p
   [
     'https://app.example:8080/api/auth/callback',
     {},
-    'warning The callback URL says https for port 8080, where this server itself speaks plain http. Next: Leave out the port, unless a proxy on another machine uses the same port.'
+    'warning The callback URL says https for port 8080, but on this port the server itself speaks plain http. Next: Leave out the port, unless a proxy on another machine uses the same port.'
   ],
   [
     'https://App.example:443/api/auth/callback',
     {},
-    'warning Browsers write the callback URL as https://app.example/api/auth/callback, and the provider compares letter by letter. Next: Set and register the URL in that spelling.'
+    'warning Browsers write the callback URL as https://app.example/api/auth/callback, and the provider compares it character by character. Next: Set and register the URL in that spelling.'
   ],
   [
     'https://app.example/team/api/auth/callback',

@@ -6,37 +6,37 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a provider that refuses the code alone',
     {},
-    'ok client Client id and secret work: the token endpoint rejected only the made-up code (invalid_grant).'
+    'ok client The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).'
   ],
   [
     'a wrong secret',
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    "failed client Client id or secret is wrong: the token endpoint refuses the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
   ],
   [
     'a wrong id',
     { env: () => ({ PLATFORM_CLIENT_ID: 'another-client' }) },
-    "failed client Client id or secret is wrong: the token endpoint refuses the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
   ],
   [
     'a wrong secret at Keycloak',
     { prepare: idp => idp.fail('token', faults.error('unauthorized_client', 401)) },
-    "failed client Client id or secret is wrong: the token endpoint refuses the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
   ],
   [
     "the gateway's word for a wrong client",
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
-    "failed client Client id or secret is wrong: the token endpoint refuses the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to the other way."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
   ],
   [
     'a gateway that says something else',
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-010', 403)) },
-    "failed client The token endpoint turns this client away (403), without saying why. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider whether it lets this machine in."
+    "failed client The token endpoint rejects this client (403) and gives no reason. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider if it blocks this machine."
   ],
   [
     'a refusal in HTML',
     { prepare: idp => idp.fail('token', faults.html(401)) },
-    "failed client The token endpoint turns this client away (401), without saying why. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider whether it lets this machine in."
+    "failed client The token endpoint rejects this client (401) and gives no reason. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider if it blocks this machine."
   ],
   [
     'a client of another kind',
@@ -46,12 +46,12 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'another registered code',
     { prepare: idp => idp.fail('token', faults.error('invalid_request')) },
-    "warning client The token endpoint refused a made-up code in its own way (400 invalid_request), so the secret is not proved. Next: Sign in once; look for invalid_request in the provider's documentation if that fails."
+    "warning client The token endpoint rejected a made-up code with an unusual error (400 invalid_request), so the secret may be wrong. Next: Sign in once. If that fails, look for invalid_request in the provider's documentation."
   ],
   [
     'tokens for any code',
     { prepare: idp => idp.fail('token', faults.answer({ status: 200, body: { access_token: 'a', expires_in: 1 } })) },
-    'failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider; compare its address.'
+    'failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider. Compare its address with its documentation.'
   ],
   [
     'a page in the place of an answer',
@@ -71,7 +71,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'too many requests',
     { prepare: idp => idp.fail('token', faults.tooManyRequests()) },
-    'warning client The token endpoint answers 429, so it has had too many requests. Next: Check again in a minute.'
+    'warning client The token endpoint answers 429, so it has received too many requests. Next: Check again in a minute.'
   ],
   [
     'a provider in trouble',
@@ -81,7 +81,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a 400 without a code',
     { prepare: idp => idp.fail('token', faults.empty(400)) },
-    "failed client The token endpoint answers 400, which is not an expected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint answers 400, which is an unexpected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ]
 ]
 

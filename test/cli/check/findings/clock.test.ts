@@ -4,7 +4,7 @@ import type { ClockReading } from '#src/cli/check/provider.js'
 import { faults } from '../../../helpers/hostile-idp/index.js'
 import { checkAt } from '../checked.js'
 
-const next = 'Next: Let NTP set the clock (timedatectl set-ntp true). In a container, do so on its host.'
+const next = 'Next: Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.'
 
 /** What is read when this clock is so many seconds ahead, the header having whole seconds. */
 function reading(aheadSeconds: number, endpoint: ClockReading['endpoint'] = 'token'): ClockReading {

@@ -7,7 +7,7 @@ import { createHostileIdp, faults, type HostileIdp } from '../../../helpers/host
 import { check, checkAt, discovering, someProvider } from '../checked.js'
 
 test('endpoints of the settings are taken as they are', async t => {
-  t.is((await checkAt(t)).line('endpoints'), 'ok endpoints The endpoints are those of the settings.')
+  t.is((await checkAt(t)).line('endpoints'), 'ok endpoints The endpoints come from the settings.')
 })
 
 /** Nobody is asked while there is no issuer. */
@@ -118,7 +118,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
   [
     'a closed port',
     { env: () => ({ PLATFORM_ISSUER: 'http://127.0.0.1:1' }) },
-    'failed endpoints The discovery document cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.issuer; if they are right, nothing listens there or a firewall rejects the connection.'
+    'failed endpoints The discovery document cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.issuer. If they are right, no server listens there or a firewall rejects the connection.'
   ]
 ]
 

@@ -2,24 +2,24 @@ import test from 'ava'
 import { createHostileIdp, faults } from '../../../helpers/hostile-idp/index.js'
 import { callbackUrl, check, checkAt, discovering, type Situation } from '../checked.js'
 
-const register = `Register ${callbackUrl}, to the letter, for the client test-client.`
+const register = `Register exactly ${callbackUrl} for the client test-client.`
 
 const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  ['a request that is let in', {}, 'ok login The authorization endpoint lets this login in (302).'],
+  ['a request that is let in', {}, 'ok login The authorization endpoint accepts this login (302).'],
   [
     'a page, good or bad',
     { prepare: idp => idp.fail('authorize', faults.html(200)) },
-    'ok login The authorization endpoint answers with a page (200), which only a person can judge.'
+    'ok login The authorization endpoint answers with a page (200). Open it in a browser to see if it is the login page.'
   ],
   [
     'a callback URL that is not registered',
     { callbackUrl: 'http://127.0.0.1:8080/api/auth/callback' },
-    `failed login The authorization endpoint turns this login away (400). Next: ${register}`
+    `failed login The authorization endpoint rejects the client or the callback URL (400). Next: ${register}`
   ],
   [
     'a client that is not known',
     { clientId: 'another-client', env: () => ({ PLATFORM_CLIENT_ID: 'test-client' }) },
-    `failed login The authorization endpoint turns this login away (400). Next: ${register}`
+    `failed login The authorization endpoint rejects the client or the callback URL (400). Next: ${register}`
   ],
   [
     'a scope that is refused',
@@ -28,7 +28,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.login = { error: 'invalid_scope', errorDescription: 'not yours' }
       }
     },
-    'failed login The authorization endpoint refuses this login: invalid_scope. Next: Ask only for scopes that the provider knows and the application may have.'
+    'failed login The authorization endpoint rejects this login: invalid_scope. Next: Request only scopes that the provider knows and the application may use.'
   ],
   [
     'an error of another name',
@@ -37,7 +37,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.login = { error: 'access_denied' }
       }
     },
-    "failed login The authorization endpoint refuses this login: access_denied. Next: Look for this code in the provider's documentation."
+    "failed login The authorization endpoint rejects this login: access_denied. Next: Look for this code in the provider's documentation."
   ],
   [
     'an error that is no code',
@@ -46,7 +46,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.login = { error: '<b>no</b>' }
       }
     },
-    "failed login The authorization endpoint refuses this login: an error without a proper code. Next: Look for this code in the provider's documentation."
+    "failed login The authorization endpoint rejects this login: an error without a proper code. Next: Look for this code in the provider's documentation."
   ],
   [
     'a provider that has a page of its own first, which wants its cookie back',
@@ -55,7 +55,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
       }
     },
-    'ok login The authorization endpoint lets this login in (302).'
+    'ok login The authorization endpoint accepts this login (302).'
   ],
   [
     'a refusal behind such a page',
@@ -65,7 +65,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.login = { error: 'invalid_scope' }
       }
     },
-    'failed login The authorization endpoint refuses this login: invalid_scope. Next: Ask only for scopes that the provider knows and the application may have.'
+    'failed login The authorization endpoint rejects this login: invalid_scope. Next: Request only scopes that the provider knows and the application may use.'
   ],
   [
     'a callback URL that is not registered, behind such a page',
@@ -75,7 +75,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
       }
     },
-    `failed login The authorization endpoint turns this login away (400). Next: ${register}`
+    `failed login The authorization endpoint rejects the client or the callback URL (400). Next: ${register}`
   ],
   [
     'a callback URL that is not registered, said on a page of the provider',
@@ -85,7 +85,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.quirks = { errorPage: `${idp.issuer}/error` }
       }
     },
-    `failed login The authorization endpoint turns this login away: invalid_request. Next: ${register}`
+    `failed login The authorization endpoint rejects the client or the callback URL: invalid_request. Next: ${register}`
   ],
   [
     'a callback URL that is not registered, said on a page elsewhere',
@@ -95,12 +95,12 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.quirks = { errorPage: 'https://pages.example/error' }
       }
     },
-    `failed login The authorization endpoint turns this login away: invalid_request. Next: ${register}`
+    `failed login The authorization endpoint rejects the client or the callback URL: invalid_request. Next: ${register}`
   ],
   [
     'a page to sign in at another host',
     { prepare: idp => idp.fail('authorize', faults.redirect('https://pages.example/login?challenge=c')) },
-    'ok login The authorization endpoint lets this login in (302).'
+    'ok login The authorization endpoint accepts this login (302).'
   ],
   [
     'redirects without an end',
@@ -114,12 +114,12 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
         idp.settings.login = { error: 'login_required' }
       }
     },
-    'ok login The authorization endpoint lets this login in (302).'
+    'ok login The authorization endpoint accepts this login (302).'
   ],
   [
     'a wall against programs',
     { prepare: idp => idp.fail('authorize', faults.html(403)) },
-    'warning login The authorization endpoint turns this login away (403), or programs altogether. Next: Open the login in a browser, and check the callback URL if it fails there too.'
+    'warning login The authorization endpoint rejects this login, or every request that no browser sends (403). Next: Open the login in a browser, and check the callback URL if it fails there too.'
   ],
   [
     'an address where there is nothing',
@@ -152,5 +152,8 @@ test('a discovered endpoint that answers 404 does not know the client, as Dex pu
   const idp = await createHostileIdp(t)
   idp.fail('authorize', faults.html(404))
   const { line } = await check(t, [], { env: discovering(idp) })
-  t.is(line('login'), `failed login The authorization endpoint turns this login away (404). Next: ${register}`)
+  t.is(
+    line('login'),
+    `failed login The authorization endpoint rejects the client or the callback URL (404). Next: ${register}`
+  )
 })

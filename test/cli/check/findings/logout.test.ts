@@ -3,7 +3,7 @@ import { createHostileIdp, faults, quirksOf } from '../../../helpers/hostile-idp
 import { check, checkAt, discovering, type Situation } from '../checked.js'
 
 const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  ['revocation that works', {}, 'ok logout The revocation endpoint takes refresh tokens back.'],
+  ['revocation that works', {}, 'ok logout The revocation endpoint accepts requests.'],
   [
     'a wrong secret at Keycloak',
     {
@@ -12,43 +12,47 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
       },
       env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' })
     },
-    'failed logout The revocation endpoint refuses the client (401 unauthorized_client). Next: Fix the client finding first. If that one is ok, set logout to local.'
+    'failed logout The revocation endpoint rejects the client (401 unauthorized_client). Next: Fix the client finding first. If the client finding is ok, set logout to local.'
   ],
   [
     'a wrong secret',
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    'failed logout The revocation endpoint refuses the client (401 invalid_client). Next: Fix the client finding first. If that one is ok, set logout to local.'
+    'failed logout The revocation endpoint rejects the client (401 invalid_client). Next: Fix the client finding first. If the client finding is ok, set logout to local.'
   ],
   [
     'a token that is looked at too closely',
     { prepare: idp => idp.fail('revoke', faults.error('invalid_request')) },
-    'warning logout The revocation endpoint refuses a made-up token (400 invalid_request), so a real one is not proved. Next: Sign in and out once, and look for revocation_failed in the log.'
+    'warning logout The revocation endpoint rejects a made-up token (400 invalid_request), so this check cannot tell if it accepts a real one. Next: Sign in and out once, and look for revocation_failed in the log.'
   ],
   [
     'a 400 without a code',
     { prepare: idp => idp.fail('revoke', faults.empty(400)) },
-    'warning logout The revocation endpoint refuses a made-up token (400), so a real one is not proved. Next: Sign in and out once, and look for revocation_failed in the log.'
+    'warning logout The revocation endpoint rejects a made-up token (400), so this check cannot tell if it accepts a real one. Next: Sign in and out once, and look for revocation_failed in the log.'
   ],
   [
     'revocation that was switched off',
     { env: () => ({ PLATFORM_REVOCATION_ENDPOINT: 'none' }) },
-    'ok logout Revocation is switched off: refresh tokens outlive a logout.'
+    'ok logout Revocation is switched off, so refresh tokens stay valid after a logout.'
   ],
   [
     'an address where there is nothing',
     { env: idp => ({ PLATFORM_REVOCATION_ENDPOINT: `${idp.issuer}/nothing` }) },
     "failed logout The revocation endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
   ],
-  ['a logout here only', { args: ['--logout', 'local'] }, 'ok logout Sessions end here; the provider is not told.'],
+  [
+    'a logout here only',
+    { args: ['--logout', 'local'] },
+    'ok logout A logout ends only the session of this server. The provider is not informed.'
+  ],
   [
     'an end-session page',
     { args: ['--logout', 'idp'] },
-    'ok logout The end-session endpoint answers (302); http://localhost:8080/ must be registered for it.'
+    'ok logout The end-session endpoint answers (302). http://localhost:8080/ must be registered as an address to return to.'
   ],
   [
     'an end-session page that does not know the way back',
     { args: ['--logout', 'idp'], prepare: idp => idp.fail('endSession', faults.html(400)) },
-    'failed logout The end-session endpoint turns this server away (400). Next: Register http://localhost:8080/ at the provider as an address to return to after logout.'
+    'failed logout The end-session endpoint rejects the request (400). Next: Register http://localhost:8080/ at the provider as an address to return to after logout.'
   ],
   [
     'an end-session page that is not there',
@@ -58,7 +62,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'an end-session page that cannot be reached',
     { args: ['--logout', 'idp'], env: () => ({ PLATFORM_END_SESSION_ENDPOINT: 'http://127.0.0.1:1/logout' }) },
-    'failed logout The end-session endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.endSessionEndpoint; if they are right, nothing listens there or a firewall rejects the connection.'
+    'failed logout The end-session endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.endSessionEndpoint. If they are right, no server listens there or a firewall rejects the connection.'
   ]
 ]
 
@@ -73,12 +77,12 @@ const missing: readonly (readonly [args: readonly string[], member: string, line
   [
     [],
     'revocation_endpoint',
-    'warning logout The discovery document names no revocation endpoint: refresh tokens outlive a logout. Next: Set platform.revocationEndpoint, or logout to local.'
+    'warning logout The discovery document names no revocation endpoint, so refresh tokens stay valid after a logout. Next: Set platform.revocationEndpoint, or logout to local.'
   ],
   [
     ['--logout', 'idp'],
     'end_session_endpoint',
-    'failed logout The discovery document names no end-session endpoint: nobody is signed out at the provider. Next: Set platform.endSessionEndpoint, or logout to revoke.'
+    'failed logout The discovery document names no end-session endpoint, so a logout does not sign out at the provider. Next: Set platform.endSessionEndpoint, or logout to revoke.'
   ]
 ]
 
@@ -96,7 +100,7 @@ test('an end-session endpoint that refuses on a page of its own is a warning, fo
   const { line, code } = await check(t, ['--logout', 'idp'], { env: discovering(idp) })
   t.is(
     line('logout'),
-    'warning logout The end-session endpoint refuses a logout without an ID token: invalid_request. Next: Register http://localhost:8080/ at the provider as an address to return to after logout. If it is registered, sign in and out once: some want the ID token.'
+    'warning logout The end-session endpoint rejects a logout without an ID token: invalid_request. Next: Register http://localhost:8080/ at the provider as an address to return to after logout. If it is registered, sign in and out once, because some providers require the ID token.'
   )
   t.is(code, 0)
 })

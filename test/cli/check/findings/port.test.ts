@@ -20,8 +20,8 @@ test('a free port is given back at once', async t => {
 
 test('port 0 is always free', async t => {
   t.deepEqual(await lines({ port: 0, metrics: { port: 0 } }), [
-    'ok With --port 0 the system chooses a free port.',
-    'ok With --metrics-port 0 the system chooses a free port.'
+    'ok With --port 0, the system chooses a free port.',
+    'ok With --metrics-port 0, the system chooses a free port.'
   ])
 })
 
@@ -68,7 +68,7 @@ test('a metrics port taken by another program', async t => {
 test('a host that is not of this machine', async t => {
   // RFC 5737: nobody has this address.
   t.deepEqual(await lines({ port: 0, host: '192.0.2.1' }), [
-    'failed 192.0.2.1 is not an address of this machine. Next: Choose another with --host, or leave it out.'
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with --host, or omit this setting.'
   ])
 })
 
@@ -76,6 +76,6 @@ test('a host for the metrics that is not of this machine', async t => {
   const [, ofMetrics] = await lines({ port: 0, metrics: { port: 0, host: '192.0.2.1' } })
   t.is(
     ofMetrics,
-    'failed 192.0.2.1 is not an address of this machine. Next: Choose another with PLATFORM_AUTH_METRICS_HOST, or leave it out.'
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with PLATFORM_AUTH_METRICS_HOST, or omit this setting.'
   )
 })

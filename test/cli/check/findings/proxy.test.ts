@@ -67,7 +67,7 @@ test('a rule that the scopes of its token cannot serve is warned of, where that 
   const dual = { mode: 'dual' } as const
   const [message = '', ...others] = await warnings([issues, derivatives], dual)
   t.deepEqual(others, [])
-  t.regex(message, /cannot work for POST: the API wants data:write, and the token has data:read viewables:read/)
+  t.regex(message, /cannot work for POST. The API requires data:write, but the token has data:read viewables:read/)
   const platform = { internalScopes: ['data:read', 'data:write', 'viewables:read'] }
   t.deepEqual(await warnings([issues, derivatives], { ...dual, platform }), [])
   t.is((await warnings([`GET /hubs ${aps}/project/v1/hubs token=public`], dual)).length, 1)

@@ -30,7 +30,7 @@ testWithRedis('one that works, and nothing stays in it', async t => {
 test('a closed port', async t => {
   t.is(
     await line('redis://127.0.0.1:1'),
-    'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl; if they are right, nothing listens there or a firewall rejects the connection.'
+    'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl. If they are right, no server listens there or a firewall rejects the connection.'
   )
 })
 
@@ -92,14 +92,14 @@ for (const [what, { options, url, prepare, line: expected }] of Object.entries(t
 test('a cluster of which no node answers', async t => {
   t.is(
     await line('redis://127.0.0.1:1,127.0.0.1:2'),
-    'failed Redis cannot be reached: connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
+    'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
   )
 })
 
 test('sentinels that do not answer', async t => {
   t.is(
     await line('redis://127.0.0.1:1?sentinel=main'),
-    'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master main. Next: Check their addresses and the name behind sentinel= in redisUrl.'
+    'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master main. Next: Check their addresses and the name after sentinel= in redisUrl.'
   )
 })
 
@@ -132,7 +132,7 @@ testWithRedis('no TLS where it is spoken', async t => {
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url.replace('rediss:', 'redis:')),
-    /^failed Redis cannot be reached: connections to localhost:\d+ are closed at once\. Next: Check hosts and ports in redisUrl, and whether they speak TLS/
+    /^failed Redis cannot be reached, because connections to localhost:\d+ are closed at once\. Next: Check hosts and ports in redisUrl, and whether they speak TLS/
   )
 })
 

@@ -4,7 +4,7 @@ import { check, checkAt, discovering } from '../checked.js'
 
 const dual = ['--mode', 'dual']
 const offline =
-  'warning refresh The provider offers offline_access, which is not asked for. Many issue a refresh token only with it. Next: Add offline_access to the scopes, unless logins work without it (they do at Keycloak).'
+  'warning refresh The provider offers offline_access, but the scopes do not contain it. Many providers issue a refresh token only with this scope. Next: Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
 
 const offers: readonly (readonly [what: string, supported: unknown, scopes: string, line: string | undefined])[] = [
   ['offered and not asked for', ['openid', 'offline_access'], 'openid', offline],
@@ -23,27 +23,27 @@ for (const [what, scopes_supported, scopes, expected] of offers) {
   })
 }
 
-const single = 'Next: Use --mode single, unless a login shows that your version does otherwise.'
+const single = 'Next: Use --mode single, unless a login in dual mode works with your version.'
 const narrowing: readonly (readonly [what: string, paths: readonly [string, string], line: string])[] = [
   [
     'Keycloak',
     ['/realms/r/protocol/openid-connect/auth', '/realms/r/protocol/openid-connect/token'],
-    'ok refresh Keycloak narrows a refresh to the public scopes and keeps the login wide.'
+    'ok refresh This looks like Keycloak, which supports dual mode: a refresh can request only the public scopes, and the next one all scopes.'
   ],
   [
     'Hydra',
     ['/oauth2/auth', '/oauth2/token'],
-    `warning refresh This looks like Ory Hydra, which gives every refresh all scopes of the login: dual mode refuses such a public token. ${single}`
+    `warning refresh This looks like Ory Hydra, which returns all scopes of the login at every refresh. Dual mode rejects such a public token. ${single}`
   ],
   [
     'Django OAuth Toolkit',
     ['/o/authorize/', '/o/token/'],
-    `warning refresh This looks like Django OAuth Toolkit, which ends the internal token and its scopes when the public token is issued. ${single}`
+    `warning refresh This looks like Django OAuth Toolkit, which invalidates the internal token and its scopes when it issues the public token. ${single}`
   ],
   [
     'any other provider',
     ['/oauth2/authorize', '/oauth2/token'],
-    'ok refresh Only a login shows whether this provider narrows a refresh to the public scopes and keeps the login wide, as dual mode needs.'
+    'ok refresh Dual mode needs a provider where a refresh can request only the public scopes, and the next one all scopes. Only a login can test that.'
   ]
 ]
 
@@ -63,7 +63,7 @@ for (const [what, [authorization, token], expected] of narrowing) {
 test('an issuer without openid is a warning, and without an issuer nobody asks for it', async t => {
   const idp = await createHostileIdp(t)
   const warning =
-    'warning scopes platform.issuer is set, but openid is not among the scopes: no ID token proves who signs in. Next: Add openid to the scopes, unless this provider knows OAuth 2.0 alone.'
+    'warning scopes platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in. Next: Add openid to the scopes, unless this provider supports only OAuth 2.0.'
   const about = (lines: readonly string[]) => lines.filter(line => line.split(' ')[1] === 'scopes')
   const without = await check(t, ['--scopes', 'data:read'], { env: discovering(idp) })
   t.deepEqual(about(without.lines), ['ok scopes The token (data:read) stays on the server.', warning])

@@ -37,7 +37,7 @@ test('the default scopes of both modes take one cookie, and every proxy lets it 
     t.is(headers?.status, 'ok')
     t.regex(
       headers?.message ?? '',
-      /^Requests carry \d\.\d kB of headers and the callback answers with \d\.\d kB, which nginx, Apache and HAProxy take as they are\.$/
+      /^Requests carry \d\.\d kB of headers and the callback answers with \d\.\d kB, which nginx, Apache and HAProxy accept by default\.$/
     )
   }
 })
@@ -46,13 +46,16 @@ test('scopes for many designs take several cookies, and proxies need more room',
   const [cookie, headers] = await sizes(t, { platform: { scopes: ['data:read', ...designs(120)] } })
   t.is(cookie?.status, 'warning')
   t.regex(cookie?.message ?? '', /^A session takes about \d,\d00 characters in 2 cookies\.$/)
-  t.is(cookie?.next, 'Ask for fewer scopes if you can; every request carries all of it.')
+  t.is(cookie?.next, 'Request fewer scopes if you can, because every request carries all these cookies.')
   t.is(headers?.status, 'warning')
   t.regex(
     headers?.message ?? '',
-    /^Requests carry \d\.\d kB of headers and the callback answers with \d\.\d kB, more than nginx takes by default\.$/
+    /^Requests carry \d\.\d kB of headers and the callback answers with \d\.\d kB, which is more than nginx accepts by default\.$/
   )
-  t.is(headers?.next, 'If it stands in front, set for nginx: proxy_buffer_size 32k and proxy_buffers 8 32k.')
+  t.is(
+    headers?.next,
+    'If such a proxy forwards the requests, set for nginx: proxy_buffer_size 32k and proxy_buffers 8 32k.'
+  )
 })
 
 test('the more there is, the more has to be set', async t => {
@@ -61,7 +64,7 @@ test('the more there is, the more has to be set', async t => {
   t.regex(cookie?.message ?? '', /in [34] cookies\.$/)
   t.is(
     headers?.next,
-    'If it stands in front, set for nginx: proxy_buffer_size 32k and proxy_buffers 8 32k, large_client_header_buffers 8 32k; Apache: LimitRequestFieldSize 32768, ProxyIOBufferSize 32768.'
+    'If such a proxy forwards the requests, set for nginx: proxy_buffer_size 32k and proxy_buffers 8 32k, large_client_header_buffers 8 32k; Apache: LimitRequestFieldSize 32768, ProxyIOBufferSize 32768.'
   )
 })
 
@@ -71,8 +74,8 @@ test('more than four cookies hold is a fault', async t => {
   t.is(cookie?.status, 'failed')
   t.regex(
     cookie?.message ?? '',
-    /^A session would take about \d\d,\d00 characters, more than four cookies hold: nobody could sign in\.$/
+    /^A session would take about \d\d,\d00 characters, which does not fit into four cookies, so nobody could sign in\.$/
   )
-  t.is(cookie?.next, 'Ask for fewer scopes.')
+  t.is(cookie?.next, 'Request fewer scopes.')
   t.deepEqual(others, [])
 })

@@ -5,16 +5,16 @@ import { check, checkAt, discovering, type Situation } from '../checked.js'
 const compare = "Next: Compare platform.userinfoEndpoint with the provider's documentation."
 
 const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  ['a refusal', {}, 'ok userinfo The user info endpoint refuses a made-up token, as it should (401).'],
+  ['a refusal', {}, 'ok userinfo The user info endpoint rejects a made-up token, as it should (401).'],
   [
     'a refusal by the gateway',
     { prepare: idp => idp.fail('userinfo', faults.gateway('AUTH-006', 403)) },
-    'ok userinfo The user info endpoint refuses a made-up token, as it should (403).'
+    'ok userinfo The user info endpoint rejects a made-up token, as it should (403).'
   ],
   [
     'an address that accepts any token',
     { prepare: idp => idp.fail('userinfo', faults.answer({ status: 200, body: { name: 'Everybody' } })) },
-    `failed userinfo It accepted a made-up token, so this is not a user info endpoint. ${compare}`
+    `failed userinfo The address accepted a made-up token, so it is not a user info endpoint. ${compare}`
   ],
   [
     'a page',
@@ -39,10 +39,10 @@ test('without a user info endpoint names come from the ID token, or there are no
   const idp = await createHostileIdp(t)
   idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
   const asking = await check(t, ['--scopes', 'openid data:read'], { env: discovering(idp) })
-  t.is(asking.line('userinfo'), 'ok userinfo There is no user info endpoint; names come from the ID token.')
+  t.is(asking.line('userinfo'), 'ok userinfo There is no user info endpoint, so names come from the ID token.')
   const silent = await check(t, ['--scopes', 'data:read'], { env: discovering(idp) })
   t.is(
     silent.line('userinfo'),
-    'warning userinfo There is no user info endpoint and no ID token, so that /api/auth/profile answers an empty name. Next: Add openid to the scopes.'
+    'warning userinfo There is no user info endpoint and no ID token, so /api/auth/profile answers an empty name. Next: Add openid to the scopes.'
   )
 })
