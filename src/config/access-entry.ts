@@ -1,4 +1,4 @@
-/** The entries of `access.allow`: e-mail addresses, and domains that begin with `@`. */
+/** The entries of `access.allow`. Each is an e-mail address, or a domain that begins with `@`. */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { quote } from './quote.js'
 import { asText, stringOrStrings, type ValueType } from './types.js'
@@ -6,7 +6,7 @@ import { asText, stringOrStrings, type ValueType } from './types.js'
 export interface EmailAddress {
   /** Empty in the entry for a whole domain. */
   readonly localPart: string
-  /** In the ASCII form of internationalised domains (RFC 5890 section 2.3.2.1), in lower case. */
+  /** The domain in ASCII (RFC 5890 section 2.3.2.1) and in lower case. */
   readonly domain: string
 }
 
@@ -15,10 +15,9 @@ const DOMAIN = /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/
 const NOT_IN_AN_ADDRESS = /[\s\p{Cc}]/u
 
 /**
- * Splits an e-mail address, or an entry for a whole domain, and gives it one spelling. The case of ASCII letters does not
- * count; other letters must already be in the form that their domain is registered in, so that no look-alike is taken for
- * an ASCII letter. Returns undefined unless the text has exactly one `@`, no white space, no control characters and a
- * domain.
+ * Parses an e-mail address, or an entry for a whole domain. ASCII letters become lower case. Other letters must already
+ * have the form in which their domain is registered, so that a look-alike never becomes an ASCII letter. Returns undefined
+ * unless the text has exactly one `@`, a domain, no white space and no control characters.
  */
 export function parseEmailAddress(text: string): EmailAddress | undefined {
   const parts = text.split('@')
@@ -30,7 +29,7 @@ export function parseEmailAddress(text: string): EmailAddress | undefined {
 
 function asciiDomain(written: string): string | undefined {
   const ascii = domainToASCII(written)
-  // The conversion also repairs and shortens its input, and turns the Kelvin sign (U+212A) into a k.
+  // The conversion also corrects invalid input and turns the Kelvin sign (U+212A) into a k. Such input is refused.
   const isUnchanged = ascii === written || domainToUnicode(ascii) === written
   return isUnchanged && DOMAIN.test(ascii) ? ascii : undefined
 }

@@ -6,7 +6,7 @@ import { asText, type Valibot, type ValueType } from './types.js'
 
 export const callbackPath = '/api/auth/callback'
 
-/** The address to which the provider sends the browser after a login. */
+/** The type of the callback URL, to which the provider sends the browser after a login. */
 export const callbackAddress: ValueType<string> = {
   allowed: `an absolute http or https address whose path ends in ${callbackPath}`,
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
@@ -30,7 +30,7 @@ export const callbackAddress: ValueType<string> = {
  * allowed only if the address is on this machine.
  */
 export const providerAddress: ValueType<string> = {
-  allowed: 'an https address (plain http on this machine only)',
+  allowed: 'an https address (plain http only on this machine)',
   json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
   fromText: asText,
   schema: v => v.pipe(v.string(), isProviderAddress(v))
@@ -44,9 +44,9 @@ export const optionalProviderAddress: ValueType<string> = {
   schema: v => v.union([v.literal('none'), providerAddress.schema(v)])
 }
 
-/** RFC 8414 section 2: an issuer has neither query nor fragment. */
+/** The type of the issuer, which has neither a query nor a fragment (RFC 8414 section 2). */
 export const issuerAddress: ValueType<string> = {
-  allowed: `${providerAddress.allowed} without query`,
+  allowed: `${providerAddress.allowed} without a query`,
   json: { type: 'string', pattern: '^https?://[^\\s?#]+$' },
   fromText: asText,
   schema: v =>
@@ -89,8 +89,8 @@ export function localUrlOf({ port, host }: { readonly port: number; readonly hos
 }
 
 /**
- * The host of that address, in a browser's spelling. A login must end on the host where it began, because cookies
- * belong to one host.
+ * The host of that address in the spelling of browsers. A login must end on the host where it started, because a cookie
+ * belongs to one host.
  */
 export function localNameOf(host = 'localhost'): string {
   const name = host.includes(':') ? `[${host}]` : host
@@ -136,7 +136,7 @@ const providerRules: readonly { readonly holds: (address: string) => boolean; re
   { holds: address => !hasUser(address), reason: 'it holds a user name' },
   // RFC 6749 sections 3.1 and 3.2.
   { holds: address => !address.includes('#'), reason: 'it holds a fragment' },
-  { holds: isSafeAddress, reason: 'plain http would carry secrets over the network' }
+  { holds: isSafeAddress, reason: 'plain http would send secrets over the network unencrypted' }
 ]
 
 function brokenRule(address: string): string | undefined {

@@ -2,13 +2,13 @@ import { callbackPath, localUrlOf } from './addresses.js'
 import { newSecret } from './new-secret.js'
 import type { Overrides, Values } from './settings.js'
 
-// The settings of a demo. They outrank whatever the environment and files say of the real provider, and no setting has
-// to be given.
+// The settings of a demo. They override the environment and the settings file, which are meant for the real provider. The
+// demo has no required settings.
 
-/** How messages and `config` name the source of these settings. */
+/** The name of this source in messages and in the output of `config`. */
 export const demoOrigin = 'demo'
 
-// One for the process: settings that are read again must not end the sessions.
+// The secret stays the same in this process, so that reading the settings again does not end the sessions.
 let sessionSecret: string | undefined
 
 /** Client, issuer and callback URL are placeholders until the demo identity provider runs. */
@@ -16,7 +16,7 @@ export function demoOverrides(): Overrides {
   sessionSecret ??= newSecret()
   return {
     session: { secret: sessionSecret },
-    // Rules lead to the real platform, which knows no token of the demo.
+    // The rules forward requests to the real platform, which rejects the tokens of the demo.
     proxy: { routes: null },
     platform: {
       issuer: 'http://127.0.0.1',
@@ -34,8 +34,8 @@ export function demoOverrides(): Overrides {
 }
 
 /**
- * The callback URL of a demo: the address that the server announces, so that a login ends under the host name under
- * which it began. Its port is 0 where the server takes any free port. Undefined when no browser can open the host.
+ * Returns the callback URL of a demo. It has the host name that the server announces, because a login must end on the host
+ * where it started. The port is 0 if the server chooses a free port. Returns undefined if no browser can open the host.
  */
 export function demoCallbackUrl({ port = 0, host }: Values): string | undefined {
   const url = `${localUrlOf({ port, host })}${callbackPath}`

@@ -17,8 +17,8 @@ interface Variable {
 }
 
 /**
- * The settings among the variables of the process and of a `.env` file in the working directory, which fills gaps
- * only.
+ * Reads the settings from the variables of the process and from a `.env` file in the working directory. A variable of the
+ * process overrides the same variable in `.env`.
  */
 export async function layerOfEnvironment(env: Environment, cwd: string): Promise<Layer> {
   const { fromDotEnv, problems } = await readDotEnv(cwd)
@@ -44,7 +44,11 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
       const fallback = tutorialEnv && (await givenByVariable(key, tutorialEnv, variables, cwd))
       if (fallback && !isBlank(fallback)) {
         given.set(key, fallback)
-        warnings.push({ key, origin: fallback.origin, message: `is taken for want of ${name}; give it that name` })
+        warnings.push({
+          key,
+          origin: fallback.origin,
+          message: `is used because ${name} is not set; rename it to ${name}`
+        })
       } else if (found) given.set(key, found)
     }
   }
@@ -61,7 +65,10 @@ async function givenByVariable(
   const direct = variables.get(name)
   const file = secret ? variables.get(`${name}_FILE`) : undefined
   if (direct?.text && file?.text) {
-    return { origin: direct.origin, refused: `is given beside ${file.name} (${file.origin}); keep one of the two` }
+    return {
+      origin: direct.origin,
+      refused: `is set together with ${file.name} (${file.origin}); remove one of the two`
+    }
   }
   const variable = file?.text ? file : direct
   if (!variable) return undefined
@@ -74,14 +81,14 @@ async function givenByVariable(
   return { origin, value: secret ? variable.text : type.fromText(text) }
 }
 
-// Where a quotation mark is left open, the next variables become part of this one, and with them the secrets. A list of
-// scopes would take them for scopes and show them to the provider.
-const severalLines = 'holds more than one line, as if a quotation mark was left open'
+// If a closing quotation mark is missing, the value also contains the following variables and their secrets. A list of
+// scopes would then send them to the provider.
+const severalLines = 'has more than one line, perhaps because a closing quotation mark is missing'
 const severalLinesAllowed = new Set(
   (['session.previousSecrets', 'proxy.routes'] as const).map(key => settingOf(key).env)
 )
 
-/** An empty variable counts as not given: compose files and CI systems set those for what they do not know. */
+/** An empty variable counts as not set, because compose files and CI systems set variables without a value to empty. */
 function isBlank(given: Given): boolean {
   return 'value' in given && typeof given.value === 'string' && given.value.trim() === ''
 }
@@ -89,10 +96,10 @@ function isBlank(given: Given): boolean {
 async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {
   try {
     const text = await readTextFile(join(cwd, '.env'))
-    // parseEnv drops a carriage return; where it alone ends the lines, all of them would be the value of the first.
+    // parseEnv ignores carriage returns. In a file without line feeds, the first variable would contain all others.
     return { fromDotEnv: parseEnv(text.replace(/\r\n?/g, '\n')), problems: [] }
   } catch (error) {
-    // A folder of that name is somebody's Python environment.
+    // A folder with this name is often a Python environment.
     if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '')) return { fromDotEnv: {}, problems: [] }
     const problem = { key: '.env', origin: 'working directory', message: `cannot be read: ${whyUnreadable(error)}` }
     return { fromDotEnv: {}, problems: [problem] }
@@ -101,7 +108,7 @@ async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; probl
 
 const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/
 
-// Kubernetes puts such variables into every container for a service that is called "platform" or "platform-auth".
+// Kubernetes sets such variables in every container if a service has the name "platform" or "platform-auth".
 const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
 const serviceAddress = /^(tcp|udp|sctp):\/\//
 
@@ -111,7 +118,7 @@ const knownVariables = settingKeys.flatMap(key => {
   return secret ? names.flatMap(name => [name, `${name}_FILE`]) : names
 })
 
-/** A slip in the name of the access list would let everybody in. */
+/** With a misspelt name, the access list would have no effect and everyone could sign in. */
 function mustBeKnown(name: string): boolean {
   return name.startsWith('PLATFORM_AUTH_ACCESS')
 }
@@ -126,16 +133,16 @@ function unknownVariables(variables: readonly Variable[]): Problem[] {
     .map(unknownVariable)
 }
 
-/** What people mix up is less the name than which prefix goes before it, or that none does. */
+/** Removes the prefix, because people often use the right name with a wrong prefix. */
 function withoutPrefix(name: string): string {
   return name.replace(/^(PLATFORM_AUTH|PLATFORM|SERVER)_/, '')
 }
 
 function unknownVariable({ name, origin, isInDotEnv }: Variable): Problem {
-  // `NAME: value=` in a .env makes all before the last character the name, the secret too.
+  // `NAME: value=` in a .env parses as one name that contains the secret.
   const word = name.split(/\W/, 1).join('')
   if (isInDotEnv && word !== name)
-    return { key: word, origin: origin.replace(name, word), message: 'must be followed by = at once' }
+    return { key: word, origin: origin.replace(name, word), message: 'must be followed directly by =' }
   const guess = nearest(withoutPrefix(name), knownVariables, known => [withoutPrefix(known)])
-  return { key: name, origin, message: `is no setting of this server${guess ? `; did you mean ${guess}?` : ''}` }
+  return { key: name, origin, message: `is not a setting of this server${guess ? `; did you mean ${guess}?` : ''}` }
 }

@@ -8,7 +8,7 @@ const OTHERS_READ = 0o004
 const OTHERS_WRITE = 0o002
 const OTHERS_ENTER = 0o001
 
-/** A file that holds secrets, and the setting and source that led to it. */
+/** A file that contains secrets, with the setting and the source that refer to it. */
 export interface SecretFile extends Pick<Problem, 'key' | 'origin'> {
   readonly path: string
 }
@@ -17,9 +17,7 @@ export interface SecretFile extends Pick<Problem, 'key' | 'origin'> {
 export async function exposedFile({ key, origin, path }: SecretFile): Promise<Problem[]> {
   const rights = await rightsOfOthers(path)
   if (rights === undefined) return []
-  return [
-    { key, origin, message: `can be ${rights} by every user of this machine; "chmod o-rw ${path}" corrects that` }
-  ]
+  return [{ key, origin, message: `can be ${rights} by every user of this machine; run "chmod o-rw ${path}"` }]
 }
 
 async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read and changed' | undefined> {

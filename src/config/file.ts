@@ -15,20 +15,20 @@ const configNames = extensions.map(extension => `${fileName}.config${extension}`
 export const searchPlaces: readonly string[] = [
   'package.json',
   ...[...rcNames, ...configNames].flatMap(name => [name, `config/${name}`, `.config/${name}`]),
-  // In .config everything is hidden already, so the dot may be left out there.
+  // In the folder .config the dot may be omitted, because the folder is hidden already.
   ...rcNames.map(name => `.config/${name.slice(1)}`)
 ]
 
 export interface FileLayer extends Layer {
-  /** The file the settings came from, if there is one. */
+  /** The absolute path of the settings file, if there is one. */
   readonly file: string | undefined
-  /** False if there is a file that could not be read or parsed. */
+  /** False if a file exists but could not be read or parsed. */
   readonly isRead: boolean
 }
 
 /**
- * The settings of exactly the file named, or of the one that cosmiconfig finds. Its meta configuration (the key `cosmiconfig`
- * in `.config/config.*`) may add places to search.
+ * Reads the settings file `named`. Without that argument, reads the file that cosmiconfig finds. The meta configuration of
+ * cosmiconfig (the key `cosmiconfig` in `.config/config.*`) may add search places.
  */
 export async function layerOfFile(cwd: string, named?: string): Promise<FileLayer> {
   if (named !== undefined) {
@@ -41,15 +41,15 @@ export async function layerOfFile(cwd: string, named?: string): Promise<FileLaye
   const layer = await readSettings(cwd, expected, explorer => search(explorer, cwd, first))
   const { file } = layer
   const others = file === undefined ? [] : present.filter(place => join(cwd, place) !== file)
-  const unread = others.map(other => notRead(other, relative(cwd, file ?? '')))
-  return { ...layer, warnings: [...layer.warnings, ...unread, ...(await misnamedFiles(cwd)).map(notLookedFor)] }
+  const unused = others.map(other => shadowed(other, relative(cwd, file ?? '')))
+  return { ...layer, warnings: [...layer.warnings, ...unused, ...(await misnamedFiles(cwd)).map(misnamed)] }
 }
 
-/** Searches the working directory alone. Rejects if `first`, the first of our files, is there and cannot be used. */
+/** Searches only the working directory. Rejects if `first`, the first of our search places that exists, is unusable. */
 async function search(explorer: PublicExplorer, cwd: string, first: string | undefined) {
   const found = await explorer.search(cwd)
   const place = found === null ? searchPlaces.length : searchPlaces.indexOf(relative(cwd, found.filepath))
-  // cosmiconfig passes over a file that it may not read. Loading that file gives the reason.
+  // cosmiconfig skips a file without read permission. Loading that file throws an error with the reason.
   if (first === undefined || searchPlaces.indexOf(first) >= place) return found
   return (await explorer.load(join(cwd, first))) ?? found
 }
@@ -66,7 +66,7 @@ async function createExplorer(): Promise<PublicExplorer> {
 }
 
 const folders = ['', 'config/', '.config/']
-const nearlyOurs = new RegExp(`^\\.?${fileName}(rc|\\.config)?\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)$`)
+const similarName = new RegExp(`^\\.?${fileName}(rc|\\.config)?\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)$`)
 
 /** Files whose names resemble those of settings files but are not searched for. */
 async function misnamedFiles(cwd: string): Promise<string[]> {
@@ -78,23 +78,27 @@ async function misnamedFiles(cwd: string): Promise<string[]> {
   )
   return lists
     .flat()
-    .filter(({ name, place }) => nearlyOurs.test(name) && !searchPlaces.includes(place))
+    .filter(({ name, place }) => similarName.test(name) && !searchPlaces.includes(place))
     .map(({ place }) => place)
 }
 
-function notLookedFor(place: string): Problem {
+function misnamed(place: string): Problem {
   const { ext } = parse(place)
   const name = `${fileName}.config${extensions.includes(ext) ? ext : '.yaml'}`
-  const named = extensions.includes(ext) ? `, or name it by --config ${place}` : ''
-  const message = `is not read, because no settings are looked for under this name; call the file ${name}${named}`
+  const named = extensions.includes(ext) ? `, or give it with --config ${place}` : ''
+  const message = `is not read, because it does not have the name of a settings file; rename it to ${name}${named}`
   return { key: place, origin: 'working directory', message }
 }
 
-function notRead(place: string, found: string): Problem {
-  return { key: place, origin: 'working directory', message: `is not read, for ${found} comes first; keep one of them` }
+function shadowed(place: string, found: string): Problem {
+  return {
+    key: place,
+    origin: 'working directory',
+    message: `is not read, because ${found} has precedence; remove one of the two`
+  }
 }
 
-/** The search places that exist in a folder, in the order of precedence. */
+/** Returns the search places that exist in a folder, in the order of precedence. */
 export async function findFiles(cwd: string): Promise<string[]> {
   const isThere = await Promise.all(
     searchPlaces.map(place => (place === 'package.json' ? isOurPackage(join(cwd, place)) : isFile(join(cwd, place))))
@@ -119,9 +123,9 @@ async function isOurPackage(path: string): Promise<boolean> {
 
 interface ExpectedFile {
   readonly path: string
-  /** The path as the person knows it. */
+  /** The path as the person wrote it, or relative to the working directory. */
   readonly shown: string
-  /** Names the file in problems. */
+  /** The source in problems. */
   readonly origin: string
 }
 
@@ -138,7 +142,7 @@ async function readSettings(
     const inPackage = parse(file).name === 'package' ? `, key ${fileName}` : ''
     return { ...layerOfObject(found?.config ?? {}, `file ${shownOf(file)}${inPackage}`), file, isRead: true }
   } catch (error) {
-    // cosmiconfig names the file in its errors, except when it refuses its meta configuration as a whole.
+    // The errors of cosmiconfig contain the file, except the error about an invalid meta configuration.
     const file = fileOf(error) ?? expected?.path
     const key = file === undefined ? 'cosmiconfig' : shownOf(file)
     const origin = file !== undefined && file === expected?.path ? expected.origin : `file ${key}`

@@ -3,7 +3,7 @@ import type { Given, Layer } from './layer.js'
 import { readSecretFile } from './read-file.js'
 import { isSettingKey, type SettingKey, settingOf } from './settings.js'
 
-/** Values as the command line gave them: text, a list for a flag that may be repeated, or yes and no for one without a value. */
+/** The values on the command line. A repeatable flag has a list, and a flag without a value has a boolean. */
 export type Flags = { readonly [Key in SettingKey]?: FlagValue }
 type FlagValue = string | boolean | readonly string[]
 
@@ -26,7 +26,7 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
   if (typeof value !== 'string') return { origin, value: value.flatMap(text => type.fromText(text)) }
   if (namesFile(flag)) {
     const found = await readSecretFile(value, cwd, origin)
-    // An empty variable counts as not given, but whoever writes a flag means it.
+    // An empty variable counts as not set, but an empty file named by a flag is a mistake.
     return 'value' in found && String(found.value).trim() === ''
       ? { origin, refused: `the file ${value} is empty` }
       : found
@@ -34,22 +34,22 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
   return { origin, value: type.fromText(value.trim()) }
 }
 
-/** The one secret that is also a flag, because most often it holds none: the address of Redis. */
+/** True if a flag shows a secret. Only the address of Redis can, because it may contain a password. */
 function showsSecret(key: SettingKey, value: FlagValue): boolean {
   const { secret = false, flag, type } = settingOf(key)
   return secret && !namesFile(flag) && typeof value === 'string' && type.mask?.(value) !== value
 }
 
 function exposed(name: string): string {
-  return `holds a password that every process on this machine can read; give it by ${name} or ${name}_FILE`
+  return `contains a password that every process on this machine can read; use ${name} or ${name}_FILE instead`
 }
 
-/** `--port` of `--port <port>`. */
+/** Returns the name of a declared flag, such as `--port` for `--port <port>`. */
 export function flagName(flag: string): string {
   return flag.split(' ', 1).join('')
 }
 
-/** A secret on the command line would be in the process list for all to see, so its flag names a file. */
+/** True if the value of the flag is the path of a file. Secrets use such flags, because the process list shows all values. */
 export function namesFile(flag: string | undefined): boolean {
   return flag?.endsWith('-file <file>') ?? false
 }

@@ -2,32 +2,32 @@ import type { Problem } from './errors.js'
 import { nearest } from './nearest.js'
 import { groups, isSettingKey, type SettingKey, settingKeys, settingOf } from './settings.js'
 
-/** What one source (flags, a program, the environment, a file) says, before anything is checked. */
+/** The unchecked settings of one source: the flags, a program, the environment or a file. */
 export interface Layer {
   readonly given: ReadonlyMap<SettingKey, Given>
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
 }
 
-/** What a source says of one setting: a value, a reason why there is none, or the request for the default. */
+/** One setting in a source. It has a value, a reason why there is no value, or a request for the default. */
 export type Given = {
   readonly origin: string
-  /** Absolute path of the file that holds the value, for a secret in a file of its own. */
+  /** The absolute path of the file, for a secret that has its own file. */
   readonly secretFile?: string
 } & ({ readonly value: unknown } | { readonly refused: string } | { readonly useDefault: true })
 
 export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
 
 /**
- * Reads nested settings, as a file or a program gives them. `null` says nothing, or asks for the default if
- * `nullIsDefault`.
+ * Reads nested settings from a file or a program.
+ * @param nullIsDefault if true, `null` requests the default; otherwise a setting that is `null` counts as not set
  */
 export function layerOfObject(object: unknown, origin: string, { nullIsDefault = false } = {}): Layer {
   const given = new Map<SettingKey, Given>()
   const problems: Problem[] = []
   const refuse = (key: string, message: string) => void problems.push({ key, origin, message })
 
-  function take(key: string, value: unknown) {
+  function add(key: string, value: unknown) {
     if (!isSettingKey(key)) refuse(key, unknownKey(key))
     else if (value !== null || (settingOf(key).refusesEmpty && !nullIsDefault)) given.set(key, { origin, value })
     else if (nullIsDefault) given.set(key, { origin, useDefault: true })
@@ -40,12 +40,12 @@ export function layerOfObject(object: unknown, origin: string, { nullIsDefault =
   for (const [name, value] of Object.entries(object)) {
     if (name === '$schema') continue
     if (isSettingKey(name) && name.includes('.')) refuse(name, writtenFlat(name))
-    else if (!groups.includes(name)) take(name, value)
-    else if (isMapping(value)) for (const [member, inner] of Object.entries(value)) take(`${name}.${member}`, inner)
-    // `access:` with nothing below it would otherwise let everybody in.
-    else if (value === null && !nullIsDefault) for (const key of strictMembersOf(name)) take(key, null)
-    // The value stays unsaid: it may be a secret that was written one level too high.
-    else if (value !== null && value !== undefined) refuse(name, `is a group of settings: ${membersOf(name)}`)
+    else if (!groups.includes(name)) add(name, value)
+    else if (isMapping(value)) for (const [member, inner] of Object.entries(value)) add(`${name}.${member}`, inner)
+    // If an empty `access:` counted as not set, everyone could sign in.
+    else if (value === null && !nullIsDefault) for (const key of strictMembersOf(name)) add(key, null)
+    // The message does not contain the value, because it may be a secret that belongs one level deeper.
+    else if (value !== null && value !== undefined) refuse(name, `must be a group with the settings ${membersOf(name)}`)
   }
   return { given, problems, warnings: [] }
 }
@@ -57,7 +57,7 @@ function isMapping(value: unknown): value is Record<string, unknown> {
 function unknownKey(key: string): string {
   const lastPart = (name: string) => name.slice(name.indexOf('.') + 1)
   const guess = nearest(key, [...settingKeys, ...groups], name => [name, lastPart(name)])
-  return `is no setting${guess ? `; did you mean ${guess}?` : ''}`
+  return `is not a setting${guess ? `; did you mean ${guess}?` : ''}`
 }
 
 function writtenFlat(key: string): string {

@@ -24,7 +24,7 @@ export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {
   return { config: configOf(values), origins, warnings, file }
 }
 
-/** Puts the values into their groups. The caller makes sure that no required value is missing. */
+/** Puts the values into their groups. The caller must have checked that no required value is missing. */
 export function configOf(values: Values): Config {
   const config: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(values)) {

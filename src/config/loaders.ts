@@ -4,8 +4,8 @@ import type { Loader, Loaders } from 'cosmiconfig'
 import { quote } from './quote.js'
 import { errorCode, whyUnreadable } from './read-file.js'
 
-// The loaders that cosmiconfig is given, and the reason why a file gave no settings. A reason may name the line but never
-// quotes it, because the line may hold a secret. The messages of parsers do quote it.
+// The loaders for cosmiconfig, and the messages for files that cannot be loaded. A message may contain the number of a line
+// but never its text, because the line may contain a secret. The messages of parsers often quote the line.
 
 /** @param loadYaml cosmiconfig's own loader for YAML */
 export function createLoaders(loadYaml: Loader): Loaders {
@@ -17,21 +17,21 @@ export function createLoaders(loadYaml: Loader): Loaders {
     '.js': loadScript,
     '.mjs': loadScript,
     '.cjs': loadScript,
-    // Not cosmiconfig's own loader for TypeScript, which needs the compiler.
-    '.ts': refuseKind,
-    default: refuseKind
+    // The TypeScript loader of cosmiconfig needs the compiler, so it is not used.
+    '.ts': refuseExtension,
+    default: refuseExtension
   }
-  return Object.fromEntries(Object.entries(kinds).map(([kind, load]) => [kind, explained(load)]))
+  return Object.fromEntries(Object.entries(kinds).map(([kind, load]) => [kind, withClearErrors(load)]))
 }
 
 /**
- * A loader whose errors are for people. They have no error code: cosmiconfig passes over a file when its error has one of
- * some codes, and a script that misses a file of its own throws such an error.
+ * Replaces the errors of a loader by errors for people. The new errors have no error code. Otherwise cosmiconfig would skip a
+ * script that cannot find one of its own modules.
  */
-function explained(load: Loader): Loader {
-  return async function loadExplained(path, text) {
+function withClearErrors(load: Loader): Loader {
+  return async function loadWithClearErrors(path, text) {
     try {
-      // cosmiconfig takes null for a file that is not there.
+      // For cosmiconfig, null would mean that the file does not exist.
       return (await load(path, text)) ?? undefined
     } catch (error) {
       throw new Unusable(whyUnusable(error, path))
@@ -39,35 +39,28 @@ function explained(load: Loader): Loader {
   }
 }
 
-/** The reason a file gave no settings, fit to be shown. */
+/** Returns the reason why a file cannot be loaded, without any text of the file. */
 export function whyUnusable(error: unknown, path: string): string {
   if (error instanceof Unusable) return error.message
-  // cosmiconfig's own loader, which reads its meta configuration, quotes the file.
+  // cosmiconfig reads its meta configuration with its own loader, whose messages quote the file.
   if (error instanceof Error && error.name === 'JSONError') return notJson
   if (isYamlError(error)) {
-    // From a quotation mark, a colon or a tag on, js-yaml's reasons repeat the text of the file.
+    // In the messages of js-yaml, the text of the file begins with a quotation mark, a colon or a tag.
     const reason = error.reason.replace(/\s*["'!<:].*$/s, '')
     const place = error.mark ? ` at line ${error.mark.line + 1}, column ${error.mark.column + 1}` : ''
     return `is not valid YAML: ${reason}${place}`
   }
   const code = errorCode(error)
-  const lacking = code?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec(messageOf(error))?.[1]
-  if (lacking) return `cannot be run: there is no module ${quote(lacking)}`
+  const missing = code?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec(messageOf(error))?.[1]
+  if (missing) return `cannot be run: there is no module ${quote(missing)}`
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read: ${whyUnreadable(error)}`
   if (!(error instanceof Error)) return 'cannot be run'
-  // An error of the language may quote the text of the file. The message of any other error was written to be read.
-  const message = errorsOfTheLanguage.has(error.name) || error.message === '' ? '' : `: ${quote(error.message)}`
+  // The message of a built-in error may quote the text of the file. The author of the file wrote all other messages.
+  const message = builtInErrors.has(error.name) || error.message === '' ? '' : `: ${quote(error.message)}`
   return `cannot be run: ${error.name}${message}${lineThrown(error, path)}`
 }
 
-const errorsOfTheLanguage = new Set([
-  'SyntaxError',
-  'ReferenceError',
-  'TypeError',
-  'RangeError',
-  'URIError',
-  'EvalError'
-])
+const builtInErrors = new Set(['SyntaxError', 'ReferenceError', 'TypeError', 'RangeError', 'URIError', 'EvalError'])
 
 class Unusable extends Error {}
 
@@ -77,12 +70,13 @@ function loadJson(path: string, text: string): unknown {
   const isPackage = parse(path).name === 'package'
   try {
     const content: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
-    // cosmiconfig looks up our key in it, which fails in null.
+    // cosmiconfig reads our key from the content, which throws if the content is null.
     return isPackage ? (content ?? {}) : content
   } catch {
-    // A package.json is there for npm, and npm complains about it.
+    // An invalid package.json has nothing to do with this server. npm reports it.
     if (isPackage) return {}
-    if (isJson(withoutComments(text))) throw new Unusable('holds comments, which JSON has not; YAML has them (.yaml)')
+    if (isJson(withoutComments(text)))
+      throw new Unusable('contains comments, which JSON does not allow; use YAML (.yaml) for comments')
     throw new Unusable(notJson)
   }
 }
@@ -96,7 +90,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Removes comments as JavaScript writes them, but nothing from inside a string. */
+/** Removes JavaScript comments, but changes no strings. */
 function withoutComments(text: string): string {
   return text.replace(
     /("(?:[^"\\]|\\.)*")|\/\/.*|\/\*[\s\S]*?\*\//g,
@@ -118,15 +112,15 @@ async function importScript(path: string): Promise<{ default?: unknown }> {
   try {
     return await import(pathToFileURL(path).href)
   } catch (error) {
-    throw error instanceof Error ? error : new Unusable('cannot be run: it throws something that is no error')
+    throw error instanceof Error ? error : new Unusable('cannot be run: it throws a value that is not an error')
   }
 }
 
-function refuseKind(): never {
-  throw new Unusable('is of a kind that is not read; allowed: .yaml, .json, .js, .mjs and .cjs')
+function refuseExtension(): never {
+  throw new Unusable('has an unsupported file extension; allowed: .yaml, .json, .js, .mjs and .cjs')
 }
 
-// A second document is a reason without a place.
+// The error for a second YAML document has no `mark`.
 function isYamlError(error: unknown): error is Error & { reason: string; mark?: { line: number; column: number } } {
   return error instanceof Error && error.name === 'YAMLException' && 'reason' in error
 }

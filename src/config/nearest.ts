@@ -16,7 +16,7 @@ export function nearest(
 
 function distanceBetween(word: string, candidate: string): number {
   if (word === candidate) return 0
-  // One word begins with the other, so the ending was forgotten or added. This counts as a single edit.
+  // If one word begins with the other, the ending was forgotten or added. This counts as a single edit.
   const [short, long] = word.length < candidate.length ? [word, candidate] : [candidate, word]
   if (short.length >= 4 && long.startsWith(short)) return 1
   return editDistance(word, candidate)

@@ -1,20 +1,20 @@
-/** The paths of proxy rules: literal segments, `*` for one segment, and a final `/**` for any rest. */
+/** The path patterns of proxy rules. `*` stands for one segment, and a final `/**` for any rest of the path. */
 
 export interface PathPattern {
   /** The segments before the rest; `*` stands for any segment that is not empty. */
   readonly segments: readonly string[]
-  /** True if the pattern ends in `/**`, which also matches nothing at all. */
+  /** True if the pattern ends in `/**`, which also matches an empty rest. */
   readonly hasRest: boolean
 }
 
-/** The parts of a path that the wildcards of a pattern stood for. */
+/** The parts of a path that the wildcards of a pattern matched. */
 export interface Captured {
   readonly segments: readonly string[]
-  /** Empty, or it begins with a slash. */
+  /** An empty text, or a text that begins with a slash. */
   readonly rest: string
 }
 
-/** Splits a path pattern, whose spelling must have been checked, into its segments. */
+/** Splits a path pattern into its segments. The caller must have checked its spelling. */
 export function parsePattern(path: string): PathPattern {
   const segments = path.slice(1).split('/')
   const hasRest = segments.at(-1) === '**'
@@ -39,7 +39,7 @@ export function matchPattern({ segments, hasRest }: PathPattern, path: readonly 
   return { segments: captured, rest: path.length === length ? '' : `/${path.slice(length).join('/')}` }
 }
 
-/** Puts what one pattern captured in the place of the wildcards of another one. Returns a path. */
+/** Replaces the wildcards of a pattern by captured parts. Returns a path. */
 export function fillPattern({ segments }: PathPattern, captured: Captured): string {
   let next = 0
   const filled = segments.map(segment => (segment === '*' ? captured.segments[next++] : segment))

@@ -1,5 +1,5 @@
-// The package has no types of its own.
+// The package contains no types.
 declare module 'proxy-from-env' {
-  /** The proxy for this address, or an empty string. */
+  /** Returns the proxy for the address, or an empty string. */
   export function getProxyForUrl(url: string): string
 }

@@ -1,18 +1,18 @@
-/** The rules of the API proxy: the text `METHODS PATH TARGET [option …]`, parsed and checked. */
+/** Parses and checks the rules of the API proxy. The text of a rule is `METHODS PATH TARGET [option …]`. */
 import { isLoopback, withoutUser } from './addresses.js'
 import { whyNotExact } from './exact-path.js'
 import { coversPattern, type PathPattern, parsePattern } from './path-pattern.js'
 import { quote } from './quote.js'
 
 export interface ProxyRule {
-  /** The position in the list, beginning with 1: the name of the rule in metrics and logs. */
+  /** The position in the list, starting with 1. It identifies the rule in metrics and logs. */
   readonly number: number
-  /** The rule as it was written, with single spaces. */
+  /** The text of the rule, with single spaces. */
   readonly text: string
-  /** GET covers HEAD. */
+  /** The allowed methods. GET also allows HEAD. */
   readonly methods: readonly string[]
   readonly path: PathPattern
-  /** Scheme, host and port. */
+  /** The scheme, host and port of the target. */
   readonly targetOrigin: string
   readonly target: PathPattern
   readonly token: TokenName
@@ -24,7 +24,7 @@ export type TokenName = 'internal' | 'public'
 
 export interface ParsedRules {
   readonly rules: readonly ProxyRule[]
-  /** One sentence for each thing that is wrong, with the rule and what is allowed. */
+  /** One sentence for each problem, with the rule and the allowed values. */
   readonly problems: readonly string[]
 }
 
@@ -41,7 +41,7 @@ export function splitRules(text: string): string[] {
   return rules
 }
 
-/** Parses all rules and collects every problem, so that an operator can fix them at one go. */
+/** Parses all rules and collects every problem, so that the operator can fix all of them before the next start. */
 export function parseRules(texts: readonly string[]): ParsedRules {
   const rules: ProxyRule[] = []
   const problems: string[] = []
@@ -66,7 +66,7 @@ function parseRule(text: string, number: number, refuse: (problem: string) => vo
   }
   const methods = [...new Set(methodList.split(','))]
   for (const method of methods.filter(method => !METHODS.includes(method))) {
-    refuse(`${quote(method)} is no method of a rule; allowed: ${METHODS.join(', ')} (GET covers HEAD)`)
+    refuse(`${quote(method)} is not a method of a rule; allowed: ${METHODS.join(', ')} (GET includes HEAD)`)
   }
   const path = parsePath(pathText, refuse)
   const options = parseOptions(optionTexts, refuse)
@@ -85,19 +85,19 @@ function parsePath(text: string, refuse: (problem: string) => void): PathPattern
   const { segments } = pattern
   if (segments.every(segment => segment === '')) {
     refuse(
-      `the path ${quote(text)} is all of this server; allowed: a path with at least one segment, such as /api/hubs/**`
+      `the path ${quote(text)} matches every path of this server; allowed: a path with at least one segment, such as /api/hubs/**`
     )
     return undefined
   }
   if (isReserved(segments)) {
     refuse(
-      `the path ${quote(text)} is one of this server itself; allowed: paths outside /api/auth, /healthz and /readyz`
+      `the path ${quote(text)} belongs to this server itself; allowed: paths outside /api/auth, /healthz and /readyz`
     )
   }
   return pattern
 }
 
-/** True for the paths that this server answers itself. No rule ever matches them, not even through a wildcard. */
+/** True for the paths that this server answers itself. No rule matches them, not even with a wildcard. */
 export function isReserved([first, second]: readonly string[]): boolean {
   return first === 'healthz' || first === 'readyz' || (first === 'api' && second === 'auth')
 }
@@ -109,12 +109,12 @@ function parsePatternText(text: string, refuse: (problem: string) => void): Path
     return undefined
   }
   if (text.includes('?')) {
-    refuse('it holds a query; allowed: a path without a query, which is passed on with every request')
+    refuse('it holds a query; allowed: a path without a query (the query of each request is forwarded)')
     return undefined
   }
   const pattern = parsePattern(text)
   if (pattern.segments.some(segment => segment !== '*' && segment.includes('*'))) {
-    refuse('a * stands inside a segment; allowed: * for one whole segment, and /** at the end')
+    refuse('it has a * inside a segment; allowed: * for one whole segment, and /** at the end')
     return undefined
   }
   return pattern
@@ -129,7 +129,7 @@ function parseTarget(text: string, isPlainHttp: boolean, refuse: (problem: strin
   const refuseTarget = (problem: string) => refuse(`the target ${quote(withoutUser(text))} is unusable: ${problem}`)
   const [, scheme, authority = '', rest = '/'] = /^(https?):\/\/([^/?#\\]+)(.*)$/i.exec(text) ?? []
   if (!scheme || authority.includes('*') || !URL.canParse(`${scheme}://${authority}`)) {
-    refuseTarget('it is no address; allowed: https://host/path, and http://host/path with the option plain-http')
+    refuseTarget('it is not an address; allowed: https://host/path, or http://host/path with the option plain-http')
     return undefined
   }
   const { origin, protocol } = new URL(`${scheme}://${authority}`)
@@ -139,7 +139,7 @@ function parseTarget(text: string, isPlainHttp: boolean, refuse: (problem: strin
     return undefined
   }
   if (protocol === 'http:' && !isPlainHttp && !isLoopback(origin)) {
-    refuseTarget('plain http would show tokens to the network; allowed: https, or the option plain-http')
+    refuseTarget('plain http would send tokens over the network unencrypted; allowed: https, or the option plain-http')
   }
   const pattern = parsePatternText(rest === '' ? '/' : rest, refuseTarget)
   return pattern && { origin, pattern }
@@ -157,7 +157,7 @@ function parseOptions(texts: readonly string[], refuse: (problem: string) => voi
     const [name = '', value] = text.split('=')
     const isKnown = OPTIONS.get(name)?.test(text) ?? false
     if (!isKnown) {
-      refuse(`${quote(text)} is no option; allowed: token=internal, token=public, timeout=SECONDS, plain-http`)
+      refuse(`${quote(text)} is not an option; allowed: token=internal, token=public, timeout=SECONDS, plain-http`)
     } else if (given.has(name)) refuse(`the option ${name} is given twice; allowed: once`)
     given.set(name, value ?? '')
   }

@@ -2,9 +2,12 @@ import { withoutUser } from './addresses.js'
 import { splitRules } from './proxy-rules.js'
 import { list, stringOrStrings, type ValueType } from './types.js'
 
-// The kinds of value that only the settings of the API proxy have.
+// The types of the settings of the API proxy.
 
-/** A list of rules. Their grammar is checked together with the other settings, because it yields many problems at once. */
+/**
+ * A list of rules. The rules are parsed in `rules.ts` and not here, because a rule can have several problems and a type
+ * reports only one.
+ */
 export const proxyRoutes: ValueType<readonly string[]> = {
   allowed: 'rules METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]',
   json: { type: 'array', items: { type: 'string', pattern: '^\\s*[A-Z,]+\\s+/\\S+\\s+https?://\\S+(\\s+\\S+)*\\s*$' } },
@@ -25,21 +28,21 @@ const NEVER_SENT =
   /^(authorization|cookie2?|host|origin|referer|forwarded|x-forwarded-.*|x-real-ip|x-user-id|expect|via|sec-.*)$/i
 const NEVER_ANSWERED =
   /^(set-cookie2?|access-control-.*|cross-origin-.*|(x-)?content-security-policy.*|x-webkit-csp|x-content-type-options|x-frame-options|x-xss-protection|strict-transport-security|permissions-policy.*|feature-policy|referrer-policy|origin-agent-cluster|document-policy.*|clear-site-data|service-worker-allowed|speculation-rules|sourcemap|x-sourcemap|x-accel-.*|x-sendfile|x-lighttpd-send-.*|refresh|alt-svc|server|via|www-authenticate|cache-control|vary|report(ing-endpoints|-to)|nel|public-key-pins.*|date)$/i
-// What browsers send by themselves, or let a page of another site set without asking (Fetch, CORS-safelisted headers).
+// The headers that browsers send by themselves, and those that a page of another site can set without a CORS preflight.
 const SENT_BY_BROWSERS =
   /^(accept.*|content-.*|cache-control|pragma|range|if-.*|user-agent|dnt|priority|upgrade-insecure-requests|purpose|save-data|device-memory|downlink|dpr|ect|rtt|viewport-width|width|last-event-id|date|origin-.*|x-client-data|traceparent|tracestate)$/i
 
-function headerNames(allowed: string, refused: readonly RegExp[], why: string): ValueType<readonly string[]> {
+function headerNames(allowed: string, refused: readonly RegExp[], reason: string): ValueType<readonly string[]> {
   const { minItems: _, ...json } = list(allowed, TOKEN).json
   return {
     ...list(allowed, TOKEN),
-    // An empty list is allowed, because it takes the default away.
+    // An empty list is allowed, because it removes the default headers.
     json,
     schema: v =>
       v.pipe(
         stringOrStrings(v),
         v.everyItem(name => TOKEN.test(name)),
-        v.checkItems(name => !refused.some(pattern => pattern.test(name)), why)
+        v.checkItems(name => !refused.some(pattern => pattern.test(name)), reason)
       )
   }
 }
@@ -47,13 +50,13 @@ function headerNames(allowed: string, refused: readonly RegExp[], why: string): 
 export const requestHeaderNames = headerNames(
   'header names separated by spaces, without credentials, cookies, forwarding and hop-by-hop headers',
   [HOP_BY_HOP, NEVER_SENT],
-  'one of them must never reach an upstream'
+  'one of them must not be sent to an upstream'
 )
 
 export const answerHeaderNames = headerNames(
   'header names separated by spaces, without cookies, CORS, security policies, caching and hop-by-hop headers',
   [HOP_BY_HOP, NEVER_ANSWERED],
-  'one of them is decided by this server'
+  'one of them is set by this server itself'
 )
 
 export const csrfHeaderName: ValueType<string> = {
@@ -63,10 +66,10 @@ export const csrfHeaderName: ValueType<string> = {
   schema: v =>
     v.pipe(
       v.string(),
-      v.check(name => TOKEN.test(name), 'it is no header name'),
+      v.check(name => TOKEN.test(name), 'it is not a header name'),
       v.check(
         name => ![HOP_BY_HOP, NEVER_SENT, SENT_BY_BROWSERS].some(pattern => pattern.test(name)),
-        'browsers send that header by themselves'
+        'browsers send this header by themselves'
       )
     )
 }

@@ -25,7 +25,7 @@ const PARTS = /^(rediss?):\/\/(?:([^/?#]*)@)?([^/?#@]+)(?:\/(\d{1,5})?)?(?:\?([^
 const HOST = /^(?:\[([0-9a-f:.%]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i
 const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinelPassword'])
 
-/** Parses the address. Returns undefined if it is malformed; the caller reports that without the password. */
+/** Parses the address. Returns undefined if it is malformed. The caller reports that without showing the password. */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
   const parameters = new URLSearchParams(query)

@@ -11,23 +11,23 @@ import { findings } from './rules.js'
 import { type Overrides, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
 import { checkFolder, findingsInside, ownFolder } from './wwwroot.js'
 
-/** Where settings are taken from, strongest first; what is not given is that of the process. */
+/** The sources of settings, in order of precedence. The environment and the working directory default to the process's. */
 export interface Sources {
   readonly flags?: Flags
-  /** Settings that a program gives. */
+  /** Settings from the program that calls `startServer`. */
   readonly overrides?: Overrides
-  /** The settings of a demo: nothing has to be given, and only flags outrank them. See `startServer`'s `demo`. */
+  /** True for a demo. Its settings are built in, and only flags override them. See the option `demo` of `startServer`. */
   readonly demo?: boolean
   readonly env?: Environment
-  /** Exactly this file; otherwise one is looked for in the working directory. */
+  /** The path of the settings file. By default it is searched for in the working directory. */
   readonly configFile?: string
   readonly cwd?: string
 }
 
-/** The outcome of looking everywhere, problems and all. */
+/** The settings from all sources, with every problem and warning. */
 export interface Resolution {
   readonly values: Values
-  /** Where each value came from. */
+  /** The source of each value. */
   readonly origins: Readonly<Record<SettingKey, string>>
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
@@ -35,6 +35,7 @@ export interface Resolution {
   readonly file: string | undefined
 }
 
+/** Reads all sources, checks the settings, and collects the problems. Does not throw for invalid settings. */
 export async function resolveSettings(sources: Sources = {}): Promise<Resolution> {
   const { flags = {}, demo = false, overrides, env = process.env, cwd = process.cwd() } = sources
   const file = await layerOfFile(cwd, sources.configFile)
@@ -53,29 +54,30 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
   const secretFiles = new Map<string, SecretFile>()
   for (const key of settingKeys) {
     const picked = pick(key, layers)
-    const { origin, ...outcome } = await settle(key, picked, cwd)
+    const { origin, ...outcome } = await validate(key, picked, cwd)
     origins[key] = origin
     const path = secretFileOf(key, picked, file)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, origin, path })
     if ('value' in outcome) values[key] = outcome.value
-    // A file that could not be read may well have held what now seems to be missing.
-    else if ('refused' in outcome || file.isRead) problems.push({ key, origin, message: sayWhy(key, outcome) })
+    // If the settings file could not be read, it may contain the missing setting.
+    else if ('refused' in outcome || file.isRead) problems.push({ key, origin, message: problemText(key, outcome) })
   }
 
   for (const secretFile of secretFiles.values()) warnings.push(...(await exposedFile(secretFile)))
   if (origins['platform.callbackUrl'] === demoOrigin) {
     const callbackUrl = demoCallbackUrl(values as Values)
     values['platform.callbackUrl'] = callbackUrl
-    const message = 'is a host that no browser can open; allowed for a demo: a host name or an IP address without zone'
+    const message =
+      'is a host that no browser can open; allowed for a demo: a host name, or an IP address without a zone'
     if (callbackUrl === undefined) problems.push({ key: 'host', origin: origins.host, message })
   }
 
-  const together = [
+  const crossChecks = [
     ...findings(values as Values, key => origins[key] !== atDefault),
-    // Without a usable folder there is nothing to look into.
+    // If wwwroot is invalid, its content cannot be checked.
     ...('wwwroot' in values ? await findingsInside(values as Values) : [])
   ]
-  for (const { key, message, isWarning } of together) {
+  for (const { key, message, isWarning } of crossChecks) {
     const list = isWarning ? warnings : problems
     list.push({ key, origin: origins[key], message })
   }
@@ -86,11 +88,11 @@ const atDefault = 'default'
 
 interface Picked {
   readonly given: Given | undefined
-  /** Where it was given, but empty. */
+  /** The source with an empty value, if there is one. */
   readonly emptyAt: string | undefined
 }
 
-/** What the strongest source says that says anything. */
+/** Returns the value of the first source that has one. Empty values do not count. */
 function pick(key: SettingKey, layers: readonly Layer[]): Picked {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
   return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.origin }
@@ -103,32 +105,32 @@ function isEmpty(given: Given): boolean {
   )
 }
 
-/** The file that a secret was read from: one of its own, or the settings file. */
+/** Returns the file that contains a secret, which is its own file or the settings file. */
 function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file }: FileLayer): string | undefined {
   if (!given || !settingOf(key).secret) return undefined
-  // A script need not contain the secret that it exports.
-  const isWrittenDown = inFile.get(key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
-  return given.secretFile ?? (isWrittenDown ? file : undefined)
+  // A script may read the secret that it exports from elsewhere.
+  const isInSettingsFile = inFile.get(key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
+  return given.secretFile ?? (isInSettingsFile ? file : undefined)
 }
 
-/** Settings that are paths. They become absolute, and must lead to something that can be read. */
+/** The settings that are paths. Each path becomes absolute, and its target must exist and be readable. */
 const paths: { readonly [Key in SettingKey]?: (given: string, cwd: string) => Promise<Checked> } = {
   wwwroot: checkFolder,
   extend: checkModuleFile
 }
 
-type Settled = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })
+type Validated = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })
 
-async function settle(key: SettingKey, { given, emptyAt }: Picked, cwd: string): Promise<Settled> {
+async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string): Promise<Validated> {
   if (emptyAt !== undefined && settingOf(key).refusesEmpty) {
-    return { origin: emptyAt, refused: `is empty; allowed: ${settingOf(key).type.allowed}, or leave the setting out` }
+    return { origin: emptyAt, refused: `is empty; allowed: ${settingOf(key).type.allowed}, or remove the setting` }
   }
   if (given && 'refused' in given) return given
   if (given && 'value' in given) {
     const checked = checkValue(key, given.value)
     const checkPath = paths[key]
-    const settled = checkPath && 'value' in checked ? await checkPath(String(checked.value), cwd) : checked
-    return { origin: given.origin, ...settled }
+    const validated = checkPath && 'value' in checked ? await checkPath(String(checked.value), cwd) : checked
+    return { origin: given.origin, ...validated }
   }
   if (key === 'wwwroot') return { origin: atDefault, ...(await ownFolder(cwd)) }
   const value = settingOf(key).default
@@ -136,10 +138,10 @@ async function settle(key: SettingKey, { given, emptyAt }: Picked, cwd: string):
   return emptyAt ? { origin: emptyAt, missing: 'empty' } : { origin: notGiven, missing: 'absent' }
 }
 
-function sayWhy(key: SettingKey, why: { refused: string } | { missing: 'empty' | 'absent' }): string {
-  if ('refused' in why) return why.refused
+function problemText(key: SettingKey, outcome: { refused: string } | { missing: 'empty' | 'absent' }): string {
+  if ('refused' in outcome) return outcome.refused
   const { env, flag, secret } = settingOf(key)
   const ways = [`the variable ${env}${secret ? ` or ${env}_FILE` : ''}`, flag && `the flag ${flagName(flag)}`]
   const list = ways.filter(way => way !== undefined).join(', ')
-  return `${why.missing === 'empty' ? 'is empty' : 'is required'}; give ${list}, or ${key} in a settings file`
+  return `${outcome.missing === 'empty' ? 'is empty' : 'is required'}; set ${list}, or ${key} in a settings file`
 }

@@ -3,8 +3,7 @@ import { parseRules } from './proxy-rules.js'
 import { quote } from './quote.js'
 import type { SettingKey, Values } from './settings.js'
 
-// What settings must be to each other. A rule sees only values that passed by themselves, so it says nothing about a
-// missing one.
+// The rules between settings. Each value has passed its own check before. A rule ignores missing values.
 
 export interface Finding {
   readonly key: SettingKey
@@ -12,7 +11,7 @@ export interface Finding {
   readonly isWarning?: true
 }
 
-/** True when somebody set it, false when the default holds. */
+/** True if a source sets the setting, false if it has its default. */
 export type IsGiven = (key: SettingKey) => boolean
 type Rule = (values: Values, isGiven: IsGiven) => Finding | readonly Finding[] | undefined
 
@@ -37,7 +36,7 @@ function publicScopesAreInternalToo(values: Values): Finding | undefined {
   if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
   const key = 'platform.publicScopes'
   const extra = publicScopes.filter(scope => !internalScopes.includes(scope))
-  // The public token is a refresh of the internal one, and a refresh may only narrow (RFC 6749 section 6).
+  // A refresh of the internal token returns the public token, and a refresh cannot add scopes (RFC 6749 section 6).
   if (extra.length > 0) {
     const allowed = `allowed: some of platform.internalScopes (${internalScopes.join(' ')})`
     return { key, message: `found ${extra.join(' ')}, which the internal token lacks; ${allowed}` }
@@ -46,7 +45,7 @@ function publicScopesAreInternalToo(values: Values): Finding | undefined {
     return {
       key,
       isWarning: true,
-      message: 'are the same as the internal ones, so pages can do all that the server can'
+      message: 'are the same as platform.internalScopes, so pages have the same access as the server'
     }
   }
   return undefined
@@ -58,13 +57,13 @@ function scopesOfTheOtherMode({ mode }: Values, isGiven: IsGiven): Finding[] {
     dual: ['platform.scopes']
   }
   const unused = (ofOtherMode[mode ?? ''] ?? []).filter(isGiven)
-  return unused.map(key => ({ key, isWarning: true, message: `has no effect, for mode is ${mode}` }))
+  return unused.map(key => ({ key, isWarning: true, message: `has no effect, because mode is ${mode}` }))
 }
 
 function callbackOverPlainHttp({ 'platform.callbackUrl': address }: Values): Finding | undefined {
   if (!address || isTrustworthy(address)) return undefined
   const message =
-    'is plain http on another machine: codes and cookies can be read on the way, and browsers keep no __Host- cookie'
+    'is plain http on another machine, so others on the network can read codes and cookies, and browsers reject __Host- cookies'
   return { key: 'platform.callbackUrl', isWarning: true, message }
 }
 
@@ -74,17 +73,17 @@ function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | und
     return { key: 'logout', message: 'found idp, but platform.endSessionEndpoint is none; allowed: local or revoke' }
   }
   if (logout === 'revoke' && isGiven('logout') && revocation === 'none') {
-    return { key: 'logout', isWarning: true, message: 'revokes nothing, for platform.revocationEndpoint is none' }
+    return { key: 'logout', isWarning: true, message: 'revokes nothing, because platform.revocationEndpoint is none' }
   }
   return undefined
 }
 
 function listenersHaveTheirOwnPorts(values: Values): Finding[] {
-  const server: Listening = { port: values.port, host: values.host, taker: 'the server itself' }
+  const server: Listening = { port: values.port, host: values.host, name: 'the server itself' }
   const forwardAuth: Listening = {
     port: values['forwardAuth.port'],
     host: values['forwardAuth.host'],
-    taker: 'forward-auth'
+    name: 'forward-auth'
   }
   const metrics = { port: values['metrics.port'], host: values['metrics.host'] }
   return [
@@ -96,37 +95,33 @@ function listenersHaveTheirOwnPorts(values: Values): Finding[] {
 interface Listening {
   readonly port: number | undefined
   readonly host: string | undefined
-  /** What messages call it. */
-  readonly taker: string
+  /** The name in messages. */
+  readonly name: string
 }
 
-function collisions(
-  key: SettingKey,
-  { port, host }: Omit<Listening, 'taker'>,
-  others: readonly Listening[]
-): Finding[] {
+function collisions(key: SettingKey, { port, host }: Omit<Listening, 'name'>, others: readonly Listening[]): Finding[] {
   const taken = others.filter(other => port && other.port === port && (other.host === undefined || other.host === host))
-  return taken.map(({ taker }) => ({
+  return taken.map(({ name }) => ({
     key,
-    message: `found ${port}, which ${taker} listens on; allowed: any other port`
+    message: `found ${port}, but ${name} already uses this port; allowed: any other port`
   }))
 }
 
 function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): Finding | undefined {
   if (port === undefined || redisUrl !== undefined) return undefined
   const message =
-    'is on without redisUrl, so a restart signs out people whose session was refreshed for a gateway and whose browser has not called /api/auth since'
+    'is set without redisUrl; a restart then signs out people whose session was refreshed for a gateway and whose browser has not requested /api/auth since'
   return { key: 'forwardAuth.port', isWarning: true, message }
 }
 
-// A renewal that a stop cuts has spent its refresh token, and nobody gets the new one.
+// If a stop interrupts a refresh, its refresh token is spent and nobody receives the new one.
 function graceCoversARefresh(values: Values): Finding | undefined {
   const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
   if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
   const [calls, longest] = mode === 'dual' ? ['two calls', 2 * timeoutSeconds] : ['one call', timeoutSeconds]
   if (graceSeconds >= longest) return undefined
-  const renewal = `a renewal may take ${longest} seconds (${calls} of platform.timeoutSeconds)`
-  const message = `is ${graceSeconds}, but ${renewal}: a stop can cut it, and that person signs in again`
+  const duration = `a refresh may take ${longest} seconds (${calls} of platform.timeoutSeconds)`
+  const message = `is ${graceSeconds}, but ${duration}; if a stop interrupts a refresh, that person must sign in again`
   return { key: 'shutdown.graceSeconds', isWarning: true, message }
 }
 
@@ -134,7 +129,7 @@ function proxyRulesAreUsable({ mode, 'proxy.routes': routes = [] }: Values): Fin
   const { rules, problems } = parseRules(routes)
   const tokens = rules.filter(({ token }) => token === 'public' && mode === 'single')
   const wrongTokens = tokens.map(
-    ({ text }) => `the rule ${quote(text)} asks for the public token, but mode is single; allowed: no token=public`
+    ({ text }) => `the rule ${quote(text)} uses the public token, but mode is single; allowed: token=internal`
   )
   return [...problems, ...wrongTokens].map(message => ({ key: 'proxy.routes', message }))
 }
@@ -143,11 +138,11 @@ function proxyNeedsFetchMetadata(values: Values): Finding | undefined {
   const { 'platform.callbackUrl': address, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
   if (routes.length === 0 || csrfHeader !== undefined || !address || isTrustworthy(address)) return undefined
   const message =
-    'are used over plain http, where browsers do not say which site a request comes from: use https, or set proxy.csrfHeader'
+    'are used over plain http, where browsers do not tell which site a request comes from; use https, or set proxy.csrfHeader'
   return { key: 'proxy.routes', isWarning: true, message }
 }
 
-// Browsers send Fetch Metadata to such addresses only (W3C Secure Contexts section 3.1).
+// Browsers send Fetch Metadata only to trustworthy addresses (W3C Secure Contexts section 3.1).
 function isTrustworthy(address: string): boolean {
   const { protocol, hostname } = new URL(address)
   return protocol === 'https:' || isLoopback(address) || hostname.endsWith('.localhost')

@@ -1,18 +1,18 @@
 import { flagName } from './flags.js'
 import { defaultText, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
 
-/** A settings file in YAML that explains every setting; the chosen ones are set, the others commented out. */
+/** Returns a settings file in YAML that explains every setting. The chosen settings are set, the others are comments. */
 export function sampleFile(chosen: Values): string {
   const lines = [
-    '# Settings of platform-auth-server, each with what is allowed, its default, its variable and its flag.',
-    '# A flag outranks a variable, a variable this file, this file the default.'
+    '# Settings of platform-auth-server. Each comment lists the allowed values, the default, the variable and the flag.',
+    '# Flags override variables, variables override this file, and this file overrides the defaults.'
   ]
   let openGroup: string | undefined
   for (const key of settingKeys) {
     const [first, member] = key.split('.')
     const group = member === undefined ? undefined : first
     lines.push('')
-    // A group with nothing below it is refused where its setting refuses to be empty.
+    // An empty group is an error if its setting must not be empty, so such a group becomes a comment.
     const mark = settingOf(key).refusesEmpty && chosen[key] === undefined ? '# ' : ''
     if (group !== undefined && group !== openGroup) lines.push(`${mark}${group}:`)
     openGroup = group
@@ -22,7 +22,7 @@ export function sampleFile(chosen: Values): string {
   return `${lines.join('\n')}\n`
 }
 
-/** `config/full.yaml`: everything that has a default set to it, in dual mode. */
+/** Returns the text of `config/full.yaml`, which sets every setting with a default, in dual mode. */
 export function fullSample(): string {
   const defaults = settingKeys.map(key => [key, settingOf(key).default] as const)
   const shown = defaults.filter(

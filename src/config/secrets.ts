@@ -25,7 +25,7 @@ export const sessionSecret: ValueType<string> = {
 }
 
 export const sessionSecrets: ValueType<readonly string[]> = {
-  allowed: `secrets of the same kind, separated by white space`,
+  allowed: 'session secrets, separated by white space',
   json: { type: ['string', 'array'], items: json },
   fromText: asText,
   schema: v =>
@@ -45,7 +45,7 @@ export const clientSecret: ValueType<string> = {
   schema: v =>
     v.pipe(
       v.string(),
-      v.check(secret => /^[\x20-\x7e]+$/.test(secret), 'it holds characters that a client secret cannot contain'),
+      v.check(secret => /^[\x20-\x7e]+$/.test(secret), 'it contains characters that a client secret cannot contain'),
       v.check(isNoPlaceholder, 'it is a placeholder')
     )
 }

@@ -6,45 +6,44 @@ import { clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
 import { integer, list, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
 
 /**
- * The only place where a setting exists. The command line, the environment reader, the check of a file, the effective
- * settings, the JSON Schema and the reference table of the README are all made from these rows; a new setting is a
- * new row.
+ * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and the reference
+ * table of the README are generated from it. To add a setting, add a row.
  */
 
-/** Marks a setting that has no default. */
+/** The default of a setting that must be set. */
 export const required = Symbol('required')
 
 export interface Setting<Value = unknown> {
   readonly env: string
-  /** The name that the platform's own tutorials give it; read when `env` is not there. */
+  /** The variable in the tutorials of Autodesk Platform Services. It is used if `env` is not set. */
   readonly tutorialEnv?: string
-  /** As commander writes it. A flag that ends in `-file <file>` names a file that holds the value. */
+  /** The flag in the syntax of commander. The value of a flag that ends in `-file <file>` is the path of a file. */
   readonly flag?: string
   readonly type: ValueType<Value>
   readonly default: Value | undefined | typeof required
-  /** What an absent value means, where `none` would not tell. */
+  /** The text for the default in the reference, if the value itself is not clear. */
   readonly defaultText?: string
-  /** Never shown, and accepted from a file that `<env>_FILE` names. */
+  /** True if the value is never shown, and can be read from the file whose path is in `<env>_FILE`. */
   readonly secret?: true
-  /** An empty value is an error instead of counting as not given, because the default would then be less strict. */
+  /** True if an empty value is an error. Otherwise it counts as not set. This is for settings with a less strict default. */
   readonly refusesEmpty?: true
-  /** One sentence. */
+  /** One or two sentences. */
   readonly summary: string
 }
 
 // RFC 6749 section 3.3.
 const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
 const hostName = text('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
-// A path of names below wwwroot. Files that begin with a dot are not served.
+// A path below wwwroot. Files whose name begins with a dot are not served.
 const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
-const endpoint = { default: undefined, defaultText: 'that of APS, or discovered' } as const
+const endpoint = { default: undefined, defaultText: 'the endpoint of APS, or the discovered one' } as const
 
-// The session layer puts the prefix in front by itself where https allows it; a name that already has it means the
-// same cookie. Without https browsers refuse a cookie whose name begins like that, in whatever case (RFC 6265bis section
-// 5.7), and prefixes of the kind keep being added.
+// With https, the session layer adds the prefix `__Host-` by itself. A name that already has this prefix means the same
+// cookie. Other prefixes of this form are refused, because browsers reject such cookies without https (RFC 6265bis section
+// 5.7), in upper and lower case.
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const cookieName: ValueType<string> = {
-  ...text('up to 64 letters, digits and . _ -, beginning with no prefix such as __Secure-', cookieNamePattern),
+  ...text('up to 64 letters, digits and . _ -, without a prefix such as __Secure-', cookieNamePattern),
   schema: v =>
     v.pipe(
       v.string(),
@@ -59,14 +58,15 @@ export const settings = {
     flag: '--mode <mode>',
     type: oneOf('single', 'dual'),
     default: 'single',
-    summary: 'One access token that stays on the server, or an internal one beside a public one for the pages.'
+    summary:
+      'Single mode has one access token, which stays on the server. Dual mode also has a public token with fewer scopes for pages.'
   },
   port: {
     env: 'PORT',
     flag: '--port <port>',
     type: port,
     default: 8080,
-    summary: 'Port the server listens on; 0 takes any free one.'
+    summary: 'Port on which the server listens. With 0 the system chooses a free port.'
   },
   host: {
     env: 'PLATFORM_AUTH_HOST',
@@ -74,14 +74,14 @@ export const settings = {
     type: hostName,
     default: undefined,
     defaultText: 'all interfaces',
-    summary: 'Host name or address to listen on.'
+    summary: 'Host name or address on which the server listens.'
   },
   wwwroot: {
     env: 'PLATFORM_AUTH_WWWROOT',
     flag: '--wwwroot <folder>',
     type: text('a folder', /\S/),
     default: undefined,
-    defaultText: './wwwroot if there, else the packaged starter page',
+    defaultText: './wwwroot if it exists, otherwise the packaged starter page',
     summary: 'Folder of static files, relative to the working directory.'
   },
   fallback: {
@@ -89,21 +89,21 @@ export const settings = {
     flag: '--fallback <file>',
     type: text('a file of wwwroot, such as index.html', pathInside),
     default: undefined,
-    summary: 'File that a single-page application gets for every page address that is no file.'
+    summary: 'File that is served for every page address without a file of its own. Single-page applications need this.'
   },
   hashedAssets: {
     env: 'PLATFORM_AUTH_HASHED_ASSETS',
     flag: '--hashed-assets <folders>',
     type: list('folders of wwwroot separated by spaces, such as assets', pathInside),
     default: undefined,
-    summary: 'Folders whose file names change with the content, so that browsers may keep the files for a year.'
+    summary: 'Folders whose file names change with the content. Browsers may cache these files for a year.'
   },
   extend: {
     env: 'PLATFORM_AUTH_EXTEND',
     flag: '--extend <file>',
     type: text('a JavaScript module', /\S/),
     default: undefined,
-    summary: 'Module whose default export adds routes of your own.'
+    summary: 'Module whose default export adds your own routes.'
   },
   'session.secret': {
     env: 'SERVER_SESSION_SECRET',
@@ -111,7 +111,7 @@ export const settings = {
     type: sessionSecret,
     default: required,
     secret: true,
-    summary: 'Secret that seals the session cookie.'
+    summary: 'Secret that encrypts the session cookie.'
   },
   'session.previousSecrets': {
     env: 'SERVER_SESSION_PREVIOUS_SECRETS',
@@ -119,7 +119,7 @@ export const settings = {
     default: [],
     defaultText: 'none',
     secret: true,
-    summary: 'Earlier secrets that still open sessions after a rotation.'
+    summary: 'Earlier secrets. Sessions that were encrypted with them stay valid after a rotation.'
   },
   'session.maxAgeSeconds': {
     env: 'PLATFORM_AUTH_SESSION_MAX_AGE',
@@ -127,14 +127,14 @@ export const settings = {
     // Browsers keep no cookie longer than 400 days (RFC 6265bis section 5.5).
     type: seconds(1, 34_560_000),
     default: 86_400,
-    summary: 'How long a session lasts after its tokens last changed.'
+    summary: 'Lifetime of a session since its tokens last changed.'
   },
   'session.absoluteMaxAgeSeconds': {
     env: 'PLATFORM_AUTH_SESSION_ABSOLUTE_MAX_AGE',
-    // At least a minute, within which a login without a session cookie counts as a login loop; at most ten years.
+    // The minimum is the time in which repeated logins without a session cookie count as a login loop.
     type: seconds(60, 315_360_000),
     default: undefined,
-    summary: 'Latest end of a session after its login, however often its tokens are refreshed.'
+    summary: 'Lifetime of a session since its login, even if its tokens are refreshed.'
   },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
@@ -146,7 +146,7 @@ export const settings = {
     env: 'PLATFORM_CLIENT_ID',
     tutorialEnv: 'APS_CLIENT_ID',
     flag: '--client-id <id>',
-    // RFC 6749 appendix A.1, less the colon, which HTTP Basic takes for the end of the user name (RFC 7617 section 2).
+    // RFC 6749 appendix A.1, without the colon, which ends the user name in HTTP Basic (RFC 7617 section 2).
     type: text(
       'the client id as the provider shows it (visible ASCII characters, no colon)',
       /^(?!replace-)[\x21-\x39\x3b-\x7e]+$/
@@ -169,7 +169,7 @@ export const settings = {
     flag: '--callback-url <address>',
     type: callbackAddress,
     default: required,
-    summary: 'Public address of GET /api/auth/callback, exactly as registered at the provider.'
+    summary: 'Public address of GET /api/auth/callback. It must be registered at the provider in the same spelling.'
   },
   'platform.scopes': {
     env: 'PLATFORM_SCOPES',
@@ -190,51 +190,51 @@ export const settings = {
     flag: '--public-scopes <scopes>',
     type: scopes,
     default: ['viewables:read'],
-    summary: 'Scopes of the token that pages may have, some of the internal ones (dual mode).'
+    summary: 'Scopes of the token for pages. They must be among the internal scopes (dual mode).'
   },
   'platform.issuer': {
     env: 'PLATFORM_ISSUER',
     flag: '--issuer <address>',
     type: issuerAddress,
     default: undefined,
-    summary: 'Issuer whose discovery document names the endpoints, in place of those of APS.'
+    summary: 'Issuer whose discovery document lists the endpoints. They replace the endpoints of APS.'
   },
   'platform.authorizationEndpoint': {
     env: 'PLATFORM_AUTHORIZATION_ENDPOINT',
     type: providerAddress,
     ...endpoint,
-    summary: 'Where a login begins.'
+    summary: 'Address to which a login sends the browser.'
   },
   'platform.tokenEndpoint': {
     env: 'PLATFORM_TOKEN_ENDPOINT',
     type: providerAddress,
     ...endpoint,
-    summary: 'Where codes and refresh tokens are exchanged.'
+    summary: 'Address that issues tokens for codes and refresh tokens.'
   },
   'platform.userinfoEndpoint': {
     env: 'PLATFORM_USERINFO_ENDPOINT',
     type: optionalProviderAddress,
     ...endpoint,
     summary:
-      'Where the display name comes from; none takes it from the ID token, for which openid must be among the scopes.'
+      'Address of the user info, which contains the display name. With none the name comes from the ID token, which needs the scope openid.'
   },
   'platform.revocationEndpoint': {
     env: 'PLATFORM_REVOCATION_ENDPOINT',
     type: optionalProviderAddress,
     ...endpoint,
-    summary: 'Where a refresh token is revoked at logout; none switches that off.'
+    summary: 'Address at which a logout revokes the refresh token. With none it is not revoked.'
   },
   'platform.endSessionEndpoint': {
     env: 'PLATFORM_END_SESSION_ENDPOINT',
     type: optionalProviderAddress,
     ...endpoint,
-    summary: 'Where logout sends the browser with logout: idp; none if the provider has no such page.'
+    summary: 'Address to which a logout sends the browser if logout is idp. Use none if the provider has no such page.'
   },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
     type: oneOf('client_secret_basic', 'client_secret_post'),
     default: 'client_secret_basic',
-    summary: 'How the client id and secret go to the token endpoint: in a header or in the body.'
+    summary: 'Method of sending the client id and secret to the token endpoint, in a header or in the body.'
   },
   'platform.pkce': {
     env: 'PLATFORM_PKCE',
@@ -242,45 +242,45 @@ export const settings = {
     type: yesOrNo,
     default: true,
     summary:
-      'Proof that a code belongs to the login that asked for it (RFC 7636); off only where the provider refuses it.'
+      'Proof that a code belongs to the login that requested it (PKCE, RFC 7636). Switch it off only if the provider rejects it.'
   },
   'platform.prompt': {
     env: 'PLATFORM_PROMPT',
     flag: '--prompt <prompt>',
     type: text('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     default: undefined,
-    summary: 'Prompt parameter of a login; login lets people change the account.'
+    summary: 'Value of the prompt parameter of a login. With login the provider always asks for the account.'
   },
   'platform.timeoutSeconds': {
     env: 'PLATFORM_TIMEOUT',
     type: seconds(1, 300),
     default: 10,
-    summary: 'Longest wait for an answer of the identity provider.'
+    summary: 'Time limit for a response of the identity provider.'
   },
   'refresh.marginSeconds': {
     env: 'PLATFORM_AUTH_REFRESH_MARGIN',
     type: seconds(0, 3600),
     default: 0,
-    summary: 'How long before its expiry a token is refreshed.'
+    summary: 'Time before the expiry of a token at which it is refreshed.'
   },
   'refresh.spreadSeconds': {
     env: 'PLATFORM_AUTH_REFRESH_SPREAD',
     type: seconds(0, 3600),
     default: 0,
     summary:
-      'Refreshes each session earlier by a different share of this time, so that people who signed in together are not refreshed together.'
+      'Longest additional time by which a session is refreshed early. The time differs between sessions, so that people who signed in together are not refreshed together.'
   },
   'refresh.keepSeconds': {
     env: 'PLATFORM_AUTH_REFRESH_KEEP',
     type: seconds(1, 3600),
     default: 60,
-    summary: 'How long a refreshed session is kept for requests that still carry the old cookie.'
+    summary: 'Time for which a refreshed session is kept for requests that still have the old cookie.'
   },
   'profile.keepSeconds': {
     env: 'PLATFORM_AUTH_PROFILE_KEEP',
     type: seconds(0, 3600),
     default: 0,
-    summary: 'How long the profile of a session is reused before the provider is asked again; 0 asks at every request.'
+    summary: 'Time for which the profile of a session is cached. With 0 every request asks the provider.'
   },
   'access.allow': {
     env: 'PLATFORM_AUTH_ACCESS_ALLOW',
@@ -288,14 +288,15 @@ export const settings = {
     default: undefined,
     defaultText: 'everyone',
     refusesEmpty: true,
-    summary: 'E-mail addresses and @domains that may sign in; their provider must say that the address is verified.'
+    summary: 'E-mail addresses and @domains that may sign in. The provider must confirm that the address is verified.'
   },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',
     flag: '--logout <how>',
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
-    summary: 'Ends the session here only, also revokes its refresh token, or also signs out at the provider.'
+    summary:
+      'Effect of a logout. With local it ends only the session of this server, with revoke it also revokes the refresh token, and with idp it also signs out at the provider.'
   },
   'proxy.routes': {
     env: 'PLATFORM_AUTH_PROXY_ROUTES',
@@ -303,32 +304,32 @@ export const settings = {
     type: proxyRoutes,
     default: [],
     defaultText: 'none',
-    summary: 'Requests that are forwarded to an API with the token of the session, one rule for each path.'
+    summary: 'Rules for requests that are forwarded to an API with the token of the session.'
   },
   'proxy.requestHeaders': {
     env: 'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
     type: requestHeaderNames,
     default: ['x-ads-region', 'region'],
-    summary: 'Further request headers that the proxy passes on.'
+    summary: 'Additional request headers that the proxy forwards.'
   },
   'proxy.answerHeaders': {
     env: 'PLATFORM_AUTH_PROXY_ANSWER_HEADERS',
     type: answerHeaderNames,
     default: [],
     defaultText: 'none',
-    summary: 'Further answer headers that the proxy passes on.'
+    summary: 'Additional response headers that the proxy forwards.'
   },
   'proxy.timeoutSeconds': {
     env: 'PLATFORM_AUTH_PROXY_TIMEOUT',
     type: seconds(1, longestTimeoutSeconds),
     default: 60,
-    summary: 'Longest silence of an upstream, before and within its answer.'
+    summary: 'Time limit for an upstream to send the next part of its response.'
   },
   'proxy.maxBodyBytes': {
     env: 'PLATFORM_AUTH_PROXY_MAX_BODY',
     type: integer(0, 1_099_511_627_776, 'a whole number of bytes'),
     default: 104_857_600,
-    summary: 'Longest request body that the proxy passes on.'
+    summary: 'Maximum size of a request body that the proxy forwards.'
   },
   'proxy.csrfHeader': {
     env: 'PLATFORM_AUTH_PROXY_CSRF_HEADER',
@@ -343,14 +344,14 @@ export const settings = {
     default: undefined,
     secret: true,
     summary:
-      'Redis through which replicas coordinate refreshes and share logouts; without it each process is on its own.'
+      'Address of the Redis through which replicas coordinate refreshes and share logouts. A single process needs none.'
   },
   redisAway: {
     env: 'PLATFORM_AUTH_REDIS_AWAY',
     type: oneOf('wait', 'alone'),
     default: 'wait',
     summary:
-      'While Redis is unusable, wait answers 503 to requests that need a refresh; alone lets each replica refresh, which can lose logins.'
+      'Behaviour while Redis is unusable. With wait, requests that need a refresh get 503. With alone, each replica refreshes without a lock, which can end logins.'
   },
   'log.level': {
     env: 'LOG_LEVEL',
@@ -365,7 +366,7 @@ export const settings = {
     type: yesOrNo,
     default: undefined,
     defaultText: 'on a terminal only',
-    summary: 'Log lines for people in place of JSON.'
+    summary: 'Writes log lines for people instead of JSON.'
   },
   'log.requests': {
     env: 'PLATFORM_AUTH_LOG_REQUESTS',
@@ -379,7 +380,7 @@ export const settings = {
     flag: '--trust-proxy',
     type: yesOrNo,
     default: false,
-    summary: 'Takes the client address of the logs from X-Forwarded-For; changes nothing else.'
+    summary: 'Reads the client address for the logs from X-Forwarded-For. This has no other effect.'
   },
   'forwardAuth.port': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_PORT',
@@ -388,13 +389,13 @@ export const settings = {
     default: undefined,
     defaultText: 'off',
     summary:
-      'Port on which gateways such as nginx, Caddy and Traefik ask about each request; never reachable for browsers.'
+      'Port on which gateways such as nginx, Caddy and Traefik ask about each request. Browsers must not be able to reach it.'
   },
   'forwardAuth.host': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',
     type: hostName,
     default: '127.0.0.1',
-    summary: 'Host name or address on which gateways are answered.'
+    summary: 'Host name or address of the forward-auth port.'
   },
   'metrics.port': {
     env: 'PLATFORM_AUTH_METRICS_PORT',
@@ -408,20 +409,20 @@ export const settings = {
     env: 'PLATFORM_AUTH_METRICS_HOST',
     type: hostName,
     default: '127.0.0.1',
-    summary: 'Host name or address the metrics listen on.'
+    summary: 'Host name or address of the metrics port.'
   },
   'shutdown.delaySeconds': {
     env: 'PLATFORM_AUTH_SHUTDOWN_DELAY',
     type: seconds(0, 300),
     default: 0,
-    summary: 'How long a stopping server goes on serving while /readyz already answers 503.'
+    summary: 'Time for which a stopping server continues to serve requests while /readyz already answers 503.'
   },
   'shutdown.graceSeconds': {
     env: 'PLATFORM_AUTH_SHUTDOWN_GRACE',
     type: seconds(0, 300),
-    // Two provider calls of platform.timeoutSeconds, which is one renewal in dual mode, and a little.
+    // A refresh in dual mode needs up to two provider calls of platform.timeoutSeconds. A reserve is added.
     default: 25,
-    summary: 'How long a stopping server waits for requests under way.'
+    summary: 'Time for which a stopping server waits for its current requests.'
   }
 } as const satisfies Record<string, Setting>
 
@@ -441,24 +442,24 @@ type ValueOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * What the rest of the server gets: every value checked, every default filled in, `undefined` where a setting without
- * default was not given. The names are the keys of the table, with the part before the dot as a group.
+ * The valid settings, with all defaults. A setting without a default is `undefined` if it was not set. The part of a key
+ * before the dot is the name of a group.
  */
 export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: ValueOf<`${Name}.${Key}`> }
 }
 
-/** The same without groups, by key; what was refused or required and not given is missing. */
+/** The settings by key, without groups. Invalid settings, and required settings that were not set, are missing. */
 export type Values = { readonly [Key in SettingKey]?: ValueOf<Key> }
 
-/** Some of the settings, as a program gives them; `null` takes the default whatever the environment or a file says. */
+/** Settings from a program. `null` selects the default, even if the environment or a file sets the setting. */
 export type Overrides = { readonly [Key in TopKey]?: ValueOf<Key> | null } & {
   readonly [Name in Group]?: { readonly [Key in Member<Name>]?: ValueOf<`${Name}.${Key}`> | null }
 }
 
 export const settingKeys = Object.keys(settings) as readonly SettingKey[]
 
-/** A row seen with its general type, for code that walks the whole table. */
+/** Returns a row with its general type, for code that reads the whole table. */
 export function settingOf(key: SettingKey): Setting {
   return settings[key]
 }
@@ -472,7 +473,7 @@ export const groups = [
   ...new Set(settingKeys.flatMap(key => (key.includes('.') ? [key.slice(0, key.indexOf('.'))] : [])))
 ]
 
-/** How the reference, `--help` and the editor name the default. */
+/** Returns the text for the default in the reference, in `--help` and in settings files. */
 export function defaultText(key: SettingKey): string {
   const { default: value, defaultText } = settingOf(key)
   if (defaultText !== undefined) return defaultText

@@ -1,9 +1,9 @@
 import { defaultText, type SettingKey, settingOf, type Values } from './settings.js'
 
-/** What hides a secret. Its length tells nothing about the secret's. */
+/** The replacement for a secret. Its length does not depend on the secret. */
 const hidden = '********'
 
-/** The value of a setting fit to be shown: secrets hidden, or shown without their password where a type knows how. */
+/** Returns the value for display. A secret is hidden, or loses only its password if its type has a `mask`. */
 export function shownValue(key: SettingKey, values: Values): unknown {
   const { secret, type } = settingOf(key)
   const value = values[key]
@@ -12,11 +12,11 @@ export function shownValue(key: SettingKey, values: Values): unknown {
   return typeof value === 'string' && type.mask ? type.mask(value) : hidden
 }
 
-/** The same as text for a person. */
+/** Returns the value as text for a person. */
 export function shownText(key: SettingKey, values: Values): string {
   const value = shownValue(key, values)
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return `(${defaultText(key)})`
   if (!Array.isArray(value)) return String(value)
-  // Items that hold spaces themselves, such as proxy rules, stand on lines of their own.
+  // Items that contain spaces, such as proxy rules, are written on separate lines.
   return value.join(value.some(item => String(item).includes(' ')) ? '\n' : ' ')
 }

@@ -1,27 +1,26 @@
 import type * as valibot from 'valibot'
 
 /**
- * The general kinds of value a setting can have. A kind knows four things about itself: what a person is told is
- * allowed, what an editor is told, how text becomes such a value, and the schema that decides.
+ * The type of a setting. It describes the allowed values for people and for editors, parses text, and validates values.
  *
- * valibot comes in as an argument, so `--help`, which only reads the sentences, does not load it.
+ * valibot is an argument, so that `--help` does not load it.
  */
 export interface ValueType<Value> {
-  /** Completes "allowed: ...". */
+  /** The allowed values, as text after "allowed: ". */
   readonly allowed: string
   readonly json: JsonSchema
   /**
-   * A flag's or variable's text as what a file would hold. Text that cannot be one stays text, and the schema refuses
-   * it.
+   * Parses the text of a flag or variable into the value that a file would contain. Invalid text is returned unchanged, and
+   * the schema refuses it.
    */
   readonly fromText: (text: string) => unknown
-  /** A `check` in it carries the reason of the refusal as its message; everything else is explained by `allowed`. */
+  /** The message of a failed `check` becomes part of our message. For other failures, our message contains only `allowed`. */
   readonly schema: (v: Valibot) => valibot.GenericSchema<unknown, Value>
-  /** How a text may be shown, for instance an address without its password. A secret without it is never shown. */
+  /** Removes the secret part of a text, such as the password in an address. A secret without `mask` is never shown. */
   readonly mask?: (text: string) => string
-  /** The flag may be given more than once, and each one adds to the list. */
+  /** True if the flag may be given more than once. Each one adds to the list. */
   readonly isRepeatable?: true
-  /** Items that a new settings file shows in a comment. */
+  /** Example items for a comment in a new settings file. */
   readonly sample?: readonly string[]
 }
 
@@ -55,13 +54,13 @@ export function integer(minimum: number, maximum: number, noun = 'a whole number
   return {
     allowed: `${noun} from ${minimum} to ${maximum}`,
     json: { type: 'integer', minimum, maximum },
-    // Number() would also take '', ' 1', 0x1F and 1e3.
+    // Number() would also accept '', ' 1', 0x1F and 1e3.
     fromText: text => (/^-?\d+$/.test(text) ? Number(text) : text),
     schema: v => v.pipe(v.number(), v.integer(), v.minValue(minimum), v.maxValue(maximum))
   }
 }
 
-/** 0 asks the system for any free port. */
+/** With port 0, the system chooses a free port. */
 export const port = integer(0, 65535, 'a port number')
 
 export function seconds(minimum: number, maximum: number): ValueType<number> {
@@ -77,7 +76,7 @@ export function text(allowed: string, pattern: RegExp): ValueType<string> {
   }
 }
 
-/** A list given as text with white space between its items, or in a file as an array. */
+/** A list. In text, its items are separated by white space. In a file, it may also be an array. */
 export function list(allowed: string, item: RegExp): ValueType<readonly string[]> {
   return {
     allowed,

@@ -90,7 +90,10 @@ for (const [key, line] of [
     const error = await t.throwsAsync(loadConfig({ cwd, env: {} }), { instanceOf: ConfigError })
     const problem = error?.problems.find(problem => problem.key === key)
     t.regex(problem?.origin ?? '', / in \.env$/)
-    t.regex(problem?.message ?? '', /^holds more than one line, as if a quotation mark was left open; allowed: /)
+    t.regex(
+      problem?.message ?? '',
+      /^has more than one line, perhaps because a closing quotation mark is missing; allowed: /
+    )
     for (const secret of [clientSecret, sessionSecret]) t.false(error?.message.includes(secret))
   })
 }
@@ -143,7 +146,7 @@ test('a variable with a colon in place of the equals sign is named without what 
     {
       key: 'PLATFORM_CLIENT_SECRET',
       origin: 'variable PLATFORM_CLIENT_SECRET in .env',
-      message: 'must be followed by = at once'
+      message: 'must be followed directly by ='
     }
   ])
 })
@@ -177,11 +180,11 @@ test('an unknown variable of ours gets a warning with the nearest name', async t
   t.deepEqual(
     warnings.map(({ key, origin, message }) => `${key}|${origin}|${message}`),
     [
-      'PLATFORM_CLIENT_IDD|variable PLATFORM_CLIENT_IDD in .env|is no setting of this server; did you mean PLATFORM_CLIENT_ID?',
-      'PLATFORM_AUTH_MOD|variable PLATFORM_AUTH_MOD|is no setting of this server; did you mean PLATFORM_AUTH_MODE?',
-      'PLATFORM_CALLBACK_URI|variable PLATFORM_CALLBACK_URI|is no setting of this server; did you mean PLATFORM_CALLBACK_URL?',
-      'INTERNAL_TOKEN_SCOPE|variable INTERNAL_TOKEN_SCOPE|is no setting of this server; did you mean INTERNAL_TOKEN_SCOPES?',
-      'PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|variable PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|is no setting of this server'
+      'PLATFORM_CLIENT_IDD|variable PLATFORM_CLIENT_IDD in .env|is not a setting of this server; did you mean PLATFORM_CLIENT_ID?',
+      'PLATFORM_AUTH_MOD|variable PLATFORM_AUTH_MOD|is not a setting of this server; did you mean PLATFORM_AUTH_MODE?',
+      'PLATFORM_CALLBACK_URI|variable PLATFORM_CALLBACK_URI|is not a setting of this server; did you mean PLATFORM_CALLBACK_URL?',
+      'INTERNAL_TOKEN_SCOPE|variable INTERNAL_TOKEN_SCOPE|is not a setting of this server; did you mean INTERNAL_TOKEN_SCOPES?',
+      'PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|variable PLATFORM_QQQQQQQQQQQQQQQQQQQQQQ|is not a setting of this server'
     ]
   )
 })
@@ -200,7 +203,7 @@ for (const [misnamed, meant] of [
 ] as const) {
   test(`a variable with the wrong prefix is recognised: ${misnamed}`, async t => {
     const { warnings } = await load(t, { env: { [misnamed]: 'x' } })
-    t.is(warnings[0]?.message, `is no setting of this server; did you mean ${meant}?`)
+    t.is(warnings[0]?.message, `is not a setting of this server; did you mean ${meant}?`)
   })
 }
 

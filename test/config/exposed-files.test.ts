@@ -32,7 +32,7 @@ for (const [mode, done] of [
   [0o666, 'read and changed']
 ] as const) {
   testPermissions(`a .env of mode ${mode.toString(8)} gets a warning`, async t => {
-    const expected = `.env (working directory) can be ${done} by every user of this machine; "chmod o-rw .env" corrects that`
+    const expected = `.env (working directory) can be ${done} by every user of this machine; run "chmod o-rw .env"`
     t.deepEqual(await warningsOf(t, dotEnv, { modes: { '.env': mode } }), [expected])
   })
 }
@@ -53,7 +53,7 @@ testPermissions('the file of a secret is named with the setting that it is for',
   const variables = { SERVER_SESSION_SECRET_FILE: 'private/session' }
   const inPrivate = (mode: number) => ({ private: mode, 'private/session': 0o644 })
   t.deepEqual(await warningsOf(t, files, { modes: inPrivate(0o755), variables }), [
-    'session.secret (variable SERVER_SESSION_SECRET_FILE) can be read by every user of this machine; "chmod o-rw private/session" corrects that'
+    'session.secret (variable SERVER_SESSION_SECRET_FILE) can be read by every user of this machine; run "chmod o-rw private/session"'
   ])
   t.deepEqual(await warningsOf(t, files, { modes: inPrivate(0o750), variables }), [])
 })
@@ -63,7 +63,7 @@ testPermissions('a settings file gets a warning if it holds a secret, and one fo
   const secrets = `session:\n  secret: ${sessionSecret}\nredisUrl: redis://:password@localhost\n`
   const modes = { [name]: 0o644 }
   t.deepEqual(await warningsOf(t, { [name]: secrets }, { modes }), [
-    `session.secret (file ${name}) can be read by every user of this machine; "chmod o-rw ${name}" corrects that`
+    `session.secret (file ${name}) can be read by every user of this machine; run "chmod o-rw ${name}"`
   ])
   const variables = { SERVER_SESSION_SECRET: sessionSecret }
   t.deepEqual(await warningsOf(t, { [name]: 'mode: single\n' }, { modes, variables }), [])

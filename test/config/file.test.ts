@@ -111,16 +111,16 @@ test('lists may be arrays or text', async t => {
 })
 
 const misnamed = [
-  { text: 'prot: 1', key: 'prot', message: 'is no setting; did you mean port?' },
-  { text: 'clientId: x', key: 'clientId', message: 'is no setting; did you mean platform.clientId?' },
-  { text: 'sesion: { secret: x }', key: 'sesion', message: 'is no setting; did you mean session?' },
-  { text: 'session: { secrt: x }', key: 'session.secrt', message: 'is no setting; did you mean session.secret?' },
+  { text: 'prot: 1', key: 'prot', message: 'is not a setting; did you mean port?' },
+  { text: 'clientId: x', key: 'clientId', message: 'is not a setting; did you mean platform.clientId?' },
+  { text: 'sesion: { secret: x }', key: 'sesion', message: 'is not a setting; did you mean session?' },
+  { text: 'session: { secrt: x }', key: 'session.secrt', message: 'is not a setting; did you mean session.secret?' },
   { text: 'session.secret: x', key: 'session.secret', message: 'must be nested: secret under session' },
-  { text: '{"__proto__": {"port": 1}}', key: '__proto__', message: 'is no setting' },
-  { text: 'constructor: 1', key: 'constructor', message: 'is no setting' },
-  { text: 'log: hunter2', key: 'log', message: 'is a group of settings: level, pretty, requests' },
-  { text: 'log: false', key: 'log', message: 'is a group of settings: level, pretty, requests' },
-  { text: 'log: [hunter2]', key: 'log', message: 'is a group of settings: level, pretty, requests' },
+  { text: '{"__proto__": {"port": 1}}', key: '__proto__', message: 'is not a setting' },
+  { text: 'constructor: 1', key: 'constructor', message: 'is not a setting' },
+  { text: 'log: hunter2', key: 'log', message: 'must be a group with the settings level, pretty, requests' },
+  { text: 'log: false', key: 'log', message: 'must be a group with the settings level, pretty, requests' },
+  { text: 'log: [hunter2]', key: 'log', message: 'must be a group with the settings level, pretty, requests' },
   { text: 'hunter2', key: 'settings', message: 'must be a mapping of settings to values' },
   { text: '- hunter2', key: 'settings', message: 'must be a mapping of settings to values' }
 ]
@@ -155,8 +155,12 @@ const broken = [
   { name: 'e.json', text: '{\n"secret": hunter2 }', says: /^is not valid JSON$/ },
   { name: 'f.json', text: '{"secret": "hunter2",}', says: /^is not valid JSON$/ },
   { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON$/ },
-  { name: 'g1.json', text: '// hunter2\n{}\n', says: /^holds comments, which JSON has not; YAML has them \(\.yaml\)$/ },
-  { name: 'g2.json', text: '{ "a": "//", /* hunter2\n */ "port": 9000 }', says: /^holds comments/ },
+  {
+    name: 'g1.json',
+    text: '// hunter2\n{}\n',
+    says: /^contains comments, which JSON does not allow; use YAML \(\.yaml\) for comments$/
+  },
+  { name: 'g2.json', text: '{ "a": "//", /* hunter2\n */ "port": 9000 }', says: /^contains comments/ },
   { name: 'g4.json', text: '// hunter2\n{ "port": hunter2 }', says: /^is not valid JSON$/ },
   { name: 'g3.json', text: '{\n"port": 9000,\n"secret":\nhunter2 }', says: /^is not valid JSON$/ },
   { name: 'h.mjs', text: '\nexport default { secret: hunter2 }', says: /^cannot be run: ReferenceError at line 2$/ },
@@ -170,7 +174,7 @@ const broken = [
     text: '\nthrow new Error("set TENANT first")',
     says: /^cannot be run: Error: "set TENANT first" at line 2$/
   },
-  { name: 'j.mjs', text: 'throw "hunter2"', says: /^cannot be run: it throws something that is no error$/ },
+  { name: 'j.mjs', text: 'throw "hunter2"', says: /^cannot be run: it throws a value that is not an error$/ },
   {
     name: 'j1.mjs',
     text: 'import "not-there"; export default { secret: "hunter2" }',
@@ -183,8 +187,8 @@ const broken = [
   },
   { name: 'j3.cjs', text: 'require("not-there")', says: /^cannot be run: there is no module "not-there"$/ },
   { name: 'k.mjs', text: 'export const port = 1', says: /^has no default export$/ },
-  { name: 'l.ts', text: 'export default { port: 1 }', says: /^is of a kind that is not read; allowed: \.yaml/ },
-  { name: 'm.toml', text: 'port = 1', says: /^is of a kind that is not read/ }
+  { name: 'l.ts', text: 'export default { port: 1 }', says: /^has an unsupported file extension; allowed: \.yaml/ },
+  { name: 'm.toml', text: 'port = 1', says: /^has an unsupported file extension/ }
 ]
 
 for (const { name, text, says } of broken) {
@@ -290,20 +294,20 @@ for (const [place, text, says] of [
 for (const [name, advice] of [
   [
     'platform-auth-server.yaml',
-    'call the file platform-auth-server.config.yaml, or name it by --config platform-auth-server.yaml'
+    'rename it to platform-auth-server.config.yaml, or give it with --config platform-auth-server.yaml'
   ],
-  ['platform-auth-server.config.ts', 'call the file platform-auth-server.config.yaml'],
-  ['.platform-auth-serverrc.toml', 'call the file platform-auth-server.config.yaml'],
+  ['platform-auth-server.config.ts', 'rename it to platform-auth-server.config.yaml'],
+  ['.platform-auth-serverrc.toml', 'rename it to platform-auth-server.config.yaml'],
   [
     'config/platform-auth-server.json',
-    'call the file platform-auth-server.config.json, or name it by --config config/platform-auth-server.json'
+    'rename it to platform-auth-server.config.json, or give it with --config config/platform-auth-server.json'
   ]
 ] as const) {
   test(`a settings file under a name that is not looked for is a warning: ${name}`, async t => {
     const { config, file, warnings } = await load(t, { files: { [name]: '{"port":1005}' } })
     t.is(config.port, 8080)
     t.is(file, undefined)
-    const message = `is not read, because no settings are looked for under this name; ${advice}`
+    const message = `is not read, because it does not have the name of a settings file; ${advice}`
     t.deepEqual(warnings, [{ key: name, origin: 'working directory', message }])
   })
 }

@@ -39,10 +39,10 @@ test('what is required and missing, or given but empty, is refused with the ways
   })
   t.deepEqual(error?.message.split('\n'), [
     'The settings cannot be used:',
-    '  session.secret (variable SERVER_SESSION_SECRET): is empty; give the variable SERVER_SESSION_SECRET or SERVER_SESSION_SECRET_FILE, the flag --session-secret-file, or session.secret in a settings file',
-    '  platform.clientId (not given): is required; give the variable PLATFORM_CLIENT_ID, the flag --client-id, or platform.clientId in a settings file',
-    '  platform.clientSecret (not given): is required; give the variable PLATFORM_CLIENT_SECRET or PLATFORM_CLIENT_SECRET_FILE, the flag --client-secret-file, or platform.clientSecret in a settings file',
-    '  platform.callbackUrl (file .platform-auth-serverrc): is empty; give the variable PLATFORM_CALLBACK_URL, the flag --callback-url, or platform.callbackUrl in a settings file'
+    '  session.secret (variable SERVER_SESSION_SECRET): is empty; set the variable SERVER_SESSION_SECRET or SERVER_SESSION_SECRET_FILE, the flag --session-secret-file, or session.secret in a settings file',
+    '  platform.clientId (not given): is required; set the variable PLATFORM_CLIENT_ID, the flag --client-id, or platform.clientId in a settings file',
+    '  platform.clientSecret (not given): is required; set the variable PLATFORM_CLIENT_SECRET or PLATFORM_CLIENT_SECRET_FILE, the flag --client-secret-file, or platform.clientSecret in a settings file',
+    '  platform.callbackUrl (file .platform-auth-serverrc): is empty; set the variable PLATFORM_CALLBACK_URL, the flag --callback-url, or platform.callbackUrl in a settings file'
   ])
 })
 

@@ -52,12 +52,12 @@ for (const rule of usable) {
 const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET', /incomplete; allowed: METHODS PATH TARGET/],
   ['GET /a', /incomplete/],
-  ['FETCH /a https://h.example/a', /"FETCH" is no method of a rule; allowed: GET, POST, PUT, PATCH, DELETE/],
-  ['get /a https://h.example/a', /"get" is no method/],
-  ['HEAD /a https://h.example/a', /"HEAD" is no method .*GET covers HEAD/],
-  ['GET, /a https://h.example/a', /"" is no method/],
-  ['GET / https://h.example/', /all of this server/],
-  ['GET /** https://h.example/**', /all of this server/],
+  ['FETCH /a https://h.example/a', /"FETCH" is not a method of a rule; allowed: GET, POST, PUT, PATCH, DELETE/],
+  ['get /a https://h.example/a', /"get" is not a method/],
+  ['HEAD /a https://h.example/a', /"HEAD" is not a method .*GET includes HEAD/],
+  ['GET, /a https://h.example/a', /"" is not a method/],
+  ['GET / https://h.example/', /every path of this server/],
+  ['GET /** https://h.example/**', /every path of this server/],
   ['GET a https://h.example/a', /does not begin with a slash/],
   ['GET /a* https://h.example/a', /inside a segment/],
   ['GET /a/**/b https://h.example/a', /inside a segment/],
@@ -65,11 +65,11 @@ const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET /a/../b https://h.example/a', /dot segment/],
   ['GET /a?x=1 https://h.example/a', /query/],
   ['GET /ä https://h.example/a', /percent-encoded/],
-  ['GET /api/auth https://h.example/a', /one of this server itself; allowed: paths outside \/api\/auth/],
-  ['GET /api/auth/** https://h.example/**', /one of this server itself/],
-  ['GET /api/auth/token https://h.example/a', /one of this server itself/],
-  ['GET /healthz https://h.example/a', /one of this server itself/],
-  ['GET /readyz/** https://h.example/**', /one of this server itself/],
+  ['GET /api/auth https://h.example/a', /belongs to this server itself; allowed: paths outside \/api\/auth/],
+  ['GET /api/auth/** https://h.example/**', /belongs to this server itself/],
+  ['GET /api/auth/token https://h.example/a', /belongs to this server itself/],
+  ['GET /healthz https://h.example/a', /belongs to this server itself/],
+  ['GET /readyz/** https://h.example/**', /belongs to this server itself/],
   ['GET /a/* https://h.example/a', /wildcards .* do not correspond/],
   ['GET /a https://h.example/*', /wildcards .* do not correspond/],
   ['GET /a/** https://h.example/a', /wildcards .* do not correspond/],
@@ -78,17 +78,17 @@ const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET /a https://h.example/a#b', /query or a fragment/],
   ['GET /a https://h.example//a', /empty segment/],
   ['GET /a https://h.example/../a', /dot segment/],
-  ['GET /a https://*.example/a', /no address/],
-  ['GET /a ftp://h.example/a', /no address/],
-  ['GET /a /b', /no address/],
+  ['GET /a https://*.example/a', /not an address/],
+  ['GET /a ftp://h.example/a', /not an address/],
+  ['GET /a /b', /not an address/],
   ['GET /a https://h.example\\a', /does not begin with a slash/],
   ['GET /a http://h.example/a', /plain http .*allowed: https, or the option plain-http/],
-  ['GET /a https://h.example/a token=refresh', /"token=refresh" is no option; allowed: token=internal/],
+  ['GET /a https://h.example/a token=refresh', /"token=refresh" is not an option; allowed: token=internal/],
   ['GET /a https://h.example/a timeout=0', /out of range; allowed: 1 to 3600/],
   ['GET /a https://h.example/a timeout=3601', /out of range/],
-  ['GET /a https://h.example/a timeout=1s', /no option/],
+  ['GET /a https://h.example/a timeout=1s', /not an option/],
   ['GET /a https://h.example/a timeout=1 timeout=2', /given twice/],
-  ['GET /a https://h.example/a retry', /"retry" is no option/]
+  ['GET /a https://h.example/a retry', /"retry" is not an option/]
 ]
 for (const [rule, problem] of unusable) {
   test(`${rule} is refused`, t => {
@@ -166,7 +166,7 @@ test('all unusable rules are reported together', async t => {
 test('a rule for the public token needs the dual mode', async t => {
   const env = { PLATFORM_AUTH_PROXY_ROUTES: `${hubs} token=public` }
   const [problem] = await problemsOf(t, { env })
-  t.regex(problem?.message ?? '', /asks for the public token, but mode is single/)
+  t.regex(problem?.message ?? '', /uses the public token, but mode is single/)
   t.truthy((await load(t, { env: { ...env, PLATFORM_AUTH_MODE: 'dual' } })).config)
 })
 

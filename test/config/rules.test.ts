@@ -36,8 +36,8 @@ test('single mode does not hold the scope lists of the other mode against each o
   t.deepEqual(
     warnings.map(warning => `${warning.key} ${warning.message}`),
     [
-      'platform.internalScopes has no effect, for mode is single',
-      'platform.publicScopes has no effect, for mode is single'
+      'platform.internalScopes has no effect, because mode is single',
+      'platform.publicScopes has no effect, because mode is single'
     ]
   )
   const inDual = await load(t, { env: { ...dual, PLATFORM_SCOPES: 'a' } })
@@ -100,5 +100,5 @@ test('a grace in which a renewal may not end gets a warning, whichever of the tw
     t.deepEqual(await warned({ ...dual, ...times }), expected, `dual ${JSON.stringify(times)}`)
   }
   const [warning] = (await load(t, { env: { ...dual, PLATFORM_TIMEOUT: '30' } })).warnings
-  t.regex(warning?.message ?? '', /^is 25, but a renewal may take 60 seconds \(two calls of platform\.timeoutSeconds\)/)
+  t.regex(warning?.message ?? '', /^is 25, but a refresh may take 60 seconds \(two calls of platform\.timeoutSeconds\)/)
 })
