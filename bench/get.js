@@ -1,11 +1,11 @@
-/** One request. */
+/** Sends one request. */
 import http from 'node:http'
 
-// As a page's fetch sends them; every candidate gets the same.
+// The headers that `fetch` in a page sends. Every candidate gets the same headers.
 export const HEADERS = { accept: '*/*', 'accept-encoding': 'gzip, deflate, br', 'sec-fetch-site': 'same-origin' }
 
 /**
- * Not `fetch`, which adds headers of its own and would be refused as a script where only a person may go.
+ * Uses node:http and not `fetch`. `fetch` adds its own headers, and routes that only a person may open would reject it.
  * @param {{ url: string, headers?: Record<string, string>, agent?: http.Agent | false }} request a connection of its own
  *   unless it has an agent
  */

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: the server beside bare Koa and others, one core for the server and one for the load, in one run.
- * How to read what it prints: README.md.
+ * `npm run bench`: compares the server with bare Koa and other servers. The servers share one core, and the load generator
+ * uses another. README.md explains the output.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -71,7 +71,7 @@ function describeRun({ rounds, seconds, connections }) {
 function installPeers() {
   const cwd = fileURLToPath(new URL('.', import.meta.url))
   if (existsSync(join(cwd, 'node_modules'))) return
-  // A shell, because on Windows npm is a script.
+  // Windows needs a shell, because npm is a script there.
   const { status } = spawnSync('npm ci --no-audit --no-fund', { cwd, stdio: 'inherit', shell: true })
   if (status !== 0) throw new Error('`npm ci` in bench/ failed.')
 }

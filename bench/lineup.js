@@ -1,4 +1,4 @@
-/** The candidates of a scenario: each in a process of its own on the same core, with a cookie, and found to answer rightly. */
+/** Starts the candidates of a scenario, each in its own process on the same core, and checks that each responds correctly. */
 import { randomBytes } from 'node:crypto'
 import { get, HEADERS } from './get.js'
 import { SERVER_CORE, startProcess } from './processes.js'
@@ -8,7 +8,7 @@ import { createSession, createSessions, expired } from './sessions.js'
 const SESSIONS_IN_TURN = 10_000
 
 /**
- * What a measurement takes place among.
+ * The processes and folders that all measurements share.
  * @typedef {object} Around
  * @property {ReturnType<typeof startProcess>} load
  * @property {ReturnType<typeof startProcess>} provider
@@ -50,10 +50,10 @@ export async function startCandidates(scenario, names, { providerUrl, wwwroot })
   }
 }
 
-/** A candidate that has given one right answer, and may be loaded. */
+/** A candidate that has given one correct response and is ready for the measurement. */
 async function prepare({ path, status, fresh, isRight }, { name, process, port, cookie, secret, session }) {
   const isServer = name === SERVER
-  // Only this server would notice that a login or an expired session was sent twice.
+  // Only this server would detect that a login or an expired session was sent twice.
   const freshFor = fresh === 'many' || isServer ? fresh : undefined
   const headers = cookie ? { ...HEADERS, cookie } : HEADERS
   let url = `http://127.0.0.1:${port}${path}`

@@ -1,4 +1,4 @@
-/** The clients: autocannon in a process of its own, so that what it costs is not the server's. */
+/** The load generator autocannon. It has its own process, so its CPU time does not count as the server's. */
 import { spawn } from 'node:child_process'
 import net from 'node:net'
 import autocannon from 'autocannon'
@@ -9,18 +9,18 @@ import { createSessions, expired } from './sessions.js'
  * @typedef {object} Job
  * @property {string} url
  * @property {Record<string, string>} headers
- * @property {number} status the only one that counts
+ * @property {number} status the expected status; any other one is an error
  * @property {number} connections
  * @property {number} [seconds]
- * @property {number} [amount] of requests, in place of a duration
+ * @property {number} [amount] number of requests, instead of a duration
  * @property {Fresh} [fresh]
  */
 
 /**
  * For requests that must differ from each other:
  * - `many`: `count` sessions in turn
- * - `expired`: a session for each request, since what was renewed once is not renewed again
- * - `callback`: a login for each request, since a code is redeemed once
+ * - `expired`: a new session for each request, because a session is refreshed only once
+ * - `callback`: a new login for each request, because a code is exchanged only once
  * @typedef {{ what: 'many' | 'expired' | 'callback', count: number, secret: string, session: Session }} Fresh
  * @typedef {import('./sessions.js').Session} Session
  */
@@ -65,7 +65,7 @@ function freshRequests({ what, count, secret, session }, path, headers) {
   }
 }
 
-/** Milliseconds from starting a process to the first connection it takes, and to its first answer to `path`. */
+/** Returns the milliseconds from starting a process to its first accepted connection, and to its first response to `path`. */
 async function timeToListen({ command, args, env, cwd, port, path }) {
   const started = performance.now()
   const child = spawn(command, args, { env: { ...process.env, ...env }, cwd, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -87,7 +87,7 @@ async function timeToListen({ command, args, env, cwd, port, path }) {
   }
 }
 
-/** Milliseconds from starting a process to its end. */
+/** Returns the milliseconds from starting a process to its end. */
 async function timeToExit({ command, args, env, cwd }) {
   const started = performance.now()
   const child = spawn(command, args, { env: { ...process.env, ...env }, cwd, stdio: 'ignore' })

@@ -1,4 +1,4 @@
-/** Resident memory while many requests go by, beside bare Koa. */
+/** Measures resident memory during many requests, compared with bare Koa. */
 
 import { startCandidates } from './lineup.js'
 import { SERVER, scenarios } from './scenarios.js'
@@ -6,7 +6,7 @@ import { SERVER, scenarios } from './scenarios.js'
 const MEBIBYTE = 2 ** 20
 
 /**
- * With one session the stores of the server stay empty; with many they fill up to their bounds.
+ * With one session, the caches of the server stay almost empty. With many sessions, they fill up to their limits.
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
  */

@@ -1,4 +1,4 @@
-/** The command line. */
+/** Parses the command line. */
 import { parseArgs } from 'node:util'
 import { SERVER, scenarios } from './scenarios.js'
 
@@ -6,14 +6,14 @@ const SCENARIOS = Object.keys(scenarios)
 const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'scale', 'soak', 'streams']
 
 export const USAGE = `npm run bench -- [options]
-  --only NAMES      some of ${MEASUREMENTS.join(',')}
+  --only NAMES      measures only these: ${MEASUREMENTS.join(',')}
   --rounds N        rounds of every candidate (5)
-  --seconds N       length of each (5)
-  --connections N   kept open by the load (32)
-  --requests N      of the memory and the soak measurement (100000)
-  --peers           also other servers' ways, installed into bench/ first
-  --profile NAME    a CPU profile of one scenario, in place of the measurements
-  --candidate NAME  whose (${SERVER})`
+  --seconds N       length of each round (5)
+  --connections N   connections of the load generator (32)
+  --requests N      requests of the memory and the soak measurement (100000)
+  --peers           also measures other servers, which are first installed into bench/
+  --profile NAME    writes a CPU profile of one scenario, instead of the measurements
+  --candidate NAME  the server to profile (${SERVER})`
 
 /**
  * @typedef {object} Options
@@ -29,7 +29,7 @@ export const USAGE = `npm run bench -- [options]
  */
 
 /**
- * Throws with a sentence for the person who typed them.
+ * Throws an error with a message for the user if an option is invalid.
  * @returns {Options}
  */
 export function parseOptions() {

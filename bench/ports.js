@@ -1,7 +1,7 @@
-/** A port for a process that has to be told one. */
+/** Finds a free port for a process that cannot choose one itself. */
 import net from 'node:net'
 
-/** @returns {Promise<number>} one on loopback that is free now */
+/** @returns {Promise<number>} a port on loopback that is free at the moment */
 export function freePort() {
   return new Promise((resolve, reject) => {
     const server = net.createServer().once('error', reject)

@@ -1,16 +1,16 @@
-/** Processes of their own, each kept on one core, that are asked over Node's IPC channel. */
+/** Starts processes that are pinned to a core, and talks to them over Node's IPC channel. */
 import { spawn, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 export const SERVER_CORE = 0
 export const LOAD_CORE = 1
-/** Wherever the system puts it. */
+/** The system chooses the core. */
 export const ANY_CORE = undefined
 
 const LONGEST_COMPLAINT = 4000
 
-/** Why processes are not pinned, or undefined when they are. */
+/** The reason why processes are not pinned, or undefined if they are. */
 export const unpinned =
   availableParallelism() < 2
     ? 'this machine has one core'
@@ -19,7 +19,7 @@ export const unpinned =
       : undefined
 
 /**
- * The command line of `node ...args` on one core.
+ * Returns the command line that runs `node ...args` on one core.
  * @param {number | undefined} core
  * @param {string[]} args
  * @returns {[command: string, args: string[]]}
@@ -40,7 +40,7 @@ export function onCore(core, args) {
 export function startProcess(file, core, args = [], { env: settings = {}, cwd } = {}) {
   const [command, commandArgs] = onCore(core, [fileURLToPath(new URL(file, import.meta.url)), ...args])
   const env = { ...process.env, ...settings, NODE_ENV: 'production' }
-  // What the server logs goes where an operator's collector would take it from: out of the process, and here nowhere.
+  // In operation a collector reads the log from standard output. Here the server writes it too, and the benchmark discards it.
   const child = spawn(command, commandArgs, { env, cwd, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const name = [file, ...args].join(' ')
   let complaint = ''
@@ -82,7 +82,7 @@ export function startProcess(file, core, args = [], { env: settings = {}, cwd } 
 }
 
 /**
- * The other end: answers the parent's questions until it lets go.
+ * The child's side: responds to the parent's questions until the parent disconnects.
  * @param {Record<string, (data: any) => unknown>} answers
  */
 export function answerParent(answers) {

@@ -1,4 +1,4 @@
-/** Where the server's time goes in one scenario: a CPU profile for any viewer, and its longest functions in short. */
+/** Writes a CPU profile of one scenario, and prints the functions with the most CPU time. */
 import { mkdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { startCandidates } from './lineup.js'
@@ -10,7 +10,7 @@ const MOST_FUNCTIONS = 40
 const WARM_UP_SECONDS = 2
 
 /**
- * @param {string} name of the scenario
+ * @param {string} name name of the scenario
  * @param {string} candidateName
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
@@ -32,7 +32,7 @@ export async function profile(name, candidateName, around, { seconds, connection
   }
 }
 
-/** Self time: what was spent in the function itself, not in those it called. */
+/** Computes the self time of each function, without the functions that it called. */
 function summarize({ nodes, samples, timeDeltas }) {
   const byId = new Map(nodes.map(node => [node.id, node.callFrame]))
   const functions = new Map()

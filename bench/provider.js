@@ -1,4 +1,4 @@
-/** A stand-in identity provider that answers at once: what is measured is the server before it. */
+/** A stand-in identity provider that responds at once, so that the measurements show only the server. */
 import http from 'node:http'
 import { answerParent } from './processes.js'
 import { randomToken } from './sessions.js'
@@ -22,7 +22,7 @@ function discovery(issuer) {
 const accessToken = randomToken(900)
 let issued = 0
 
-// The scope is left out, which means: as asked for (RFC 6749 section 5.1); so one answer does for both lists.
+// A missing scope means that the requested scope was granted (RFC 6749 section 5.1), so one response fits all requests.
 function tokens() {
   issued++
   return {
@@ -51,7 +51,7 @@ const server = http.createServer((request, response) => {
 })
 const piece = Buffer.alloc(65_536, 'x')
 
-/** An API behind the proxy: as many bytes as asked for. */
+/** An API behind the proxy. It returns as many bytes as the path says. */
 function sendBytes(response, bytes) {
   response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': bytes })
   let left = bytes
@@ -66,7 +66,7 @@ function sendBytes(response, bytes) {
   more()
 }
 
-/** Answers how many bytes came. */
+/** Returns the number of bytes that it received. */
 function count(request, response) {
   let bytes = 0
   request.on('data', chunk => {

@@ -1,4 +1,4 @@
-/** Runs the Redis named on the command line: on loopback, nothing on disk, gone with this process. */
+/** Runs the Redis program named on the command line, on loopback and without files. It ends with this process. */
 import { spawn } from 'node:child_process'
 import { freePort } from './ports.js'
 import { answerParent } from './processes.js'

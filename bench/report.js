@@ -1,4 +1,4 @@
-/** Numbers for people: medians, and tables that read as Markdown. */
+/** Computes medians and prints tables in Markdown. */
 
 /** @param {number[]} values */
 export function median(values) {
@@ -9,7 +9,7 @@ export function median(values) {
 
 /**
  * @param {string[]} head
- * @param {(string | number)[][]} rows the first cell of each is text, the others are numbers
+ * @param {(string | number)[][]} rows in each row the first cell is text and the others are numbers
  */
 export function table(head, rows) {
   const lines = [head, ...rows].map(line => line.map(String))

@@ -1,4 +1,4 @@
-/** What a second server process brings on the same machine, and whether the two renew a session once between them. */
+/** Measures a second server process on the same machine, and checks that both together refresh a session only once. */
 import { spawnSync } from 'node:child_process'
 import { TOKEN_PATH } from './candidates/common.js'
 import { get, HEADERS } from './get.js'
@@ -15,14 +15,14 @@ const CALLS_FOR_A_RENEWAL = 2
 /**
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
- * @returns undefined without a Redis to share
+ * @returns undefined if no Redis is installed
  */
 export async function measureScale(around, options) {
   const redisProgram = ['redis-server', 'valkey-server'].find(name => !spawnSync(name, ['--version']).error)
   if (redisProgram === undefined) return undefined
 
   const redis = startProcess('redis.js', ANY_CORE, [redisProgram])
-  // One for each server: a single one would be the limit before two servers are.
+  // Each server has its own load generator, because a single one would reach its limit before two servers do.
   const loads = Array.from({ length: PROCESSES }, () => startProcess('load.js', ANY_CORE))
   try {
     const shared = { REDIS_URL: await redis.ask('start') }
@@ -81,7 +81,7 @@ async function measureUnits({ withoutRedis, together }, secret, { provider }, { 
   }
 }
 
-/** Loads these servers at the same time, each with its share of the connections, as a proxy before them would. */
+/** Loads the servers at the same time. The connections are divided between them, as by a proxy in front. */
 async function loadTogether(members, { headers, connections, seconds }) {
   const share = Math.ceil(connections / members.length)
   const each = await Promise.all(
@@ -111,7 +111,7 @@ async function seeRightAnswer(url, headers, session) {
   }
 }
 
-/** Many ask at once with the same expired session, some here and some there. */
+/** Sends many simultaneous requests with the same expired session, spread over the servers. */
 async function seeOneRenewal(units, provider, cookie) {
   const before = await provider.ask('issued')
   const answers = await Promise.all(

@@ -1,4 +1,4 @@
-/** What is measured: one request each, sent over and over, and who can answer it. */
+/** The scenarios. Each has one request, which is repeated, and the candidates that support it. */
 import { CALLBACK_PATH, LOGIN_PATH, PROFILE_PATH, TOKEN_PATH } from './candidates/common.js'
 import { DISPLAY_NAME } from './settings.js'
 
@@ -6,12 +6,12 @@ import { DISPLAY_NAME } from './settings.js'
  * @typedef {object} Scenario
  * @property {string} title
  * @property {string} path
- * @property {number} status of every answer
- * @property {string[]} candidates the first is what the others are compared with
- * @property {string[]} [peers] taken along with `--peers`
- * @property {number} [sessionBytes] JSON of the session whose cookie is sent; without it no cookie is
- * @property {boolean} [isExpired] whether that session's tokens have expired
- * @property {'many' | 'expired' | 'callback'} [fresh] which requests must differ from each other; see load.js
+ * @property {number} status the status of every response
+ * @property {string[]} candidates the others are compared with the first
+ * @property {string[]} [peers] further candidates with `--peers`
+ * @property {number} [sessionBytes] size of the session as JSON; without it no cookie is sent
+ * @property {boolean} [isExpired] true if the session's tokens have expired
+ * @property {'many' | 'expired' | 'callback'} [fresh] the way in which requests differ from each other; see load.js
  * @property {(answer: { body: string, headers: object, session: import('./sessions.js').Session }) => boolean} isRight
  */
 
@@ -42,7 +42,7 @@ export const scenarios = {
     path: TOKEN_PATH,
     status: 200,
     candidates: SESSIONLESS,
-    // iron-session refuses a session that does not fit one cookie.
+    // iron-session rejects a session that does not fit into one cookie.
     peers: SESSION_PEERS.filter(name => name !== 'iron-session'),
     sessionBytes: 8000,
     isRight: isSessionsToken

@@ -1,4 +1,4 @@
-/** The server as an operator starts it, flags and all, in a process that also tells what it costs. */
+/** Starts the server with its command line, as an operator would, in a process that also measures its resources. */
 import { setTimeout } from 'node:timers/promises'
 import { get } from './get.js'
 import { answerParent } from './processes.js'
@@ -7,7 +7,7 @@ import { usage } from './usage.js'
 const BETWEEN_LOOKS_MS = 20
 
 answerParent({
-  /** What `/readyz` says as soon as there is one to ask. */
+  /** Returns the response of `/readyz` as soon as the server responds. */
   async ready(url) {
     for (;;) {
       const answer = await get({ url: `${url}/readyz` }).catch(() => undefined)
@@ -19,5 +19,5 @@ answerParent({
 })
 
 await import('../bin/platform-auth-server.js')
-// It could not start, and said why; the parent would wait for as long as it can be asked.
+// The server could not start and has printed the reason. The parent would otherwise wait for this process.
 process.exit()

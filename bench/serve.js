@@ -1,4 +1,4 @@
-/** Runs one candidate, named on the command line, and tells what it costs. */
+/** Runs the candidate named on the command line, and measures its resources. */
 import { writeFile } from 'node:fs/promises'
 import inspector from 'node:inspector/promises'
 import { answerParent } from './processes.js'
@@ -14,7 +14,7 @@ answerParent({
     candidate = await start(bench)
     return candidate.port
   },
-  /** The `Cookie` header of a browser with this session. */
+  /** Returns the `Cookie` header of a browser with this session. */
   cookie: session => candidate.cookie(session),
   usage,
   async startProfile() {

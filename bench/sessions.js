@@ -1,4 +1,4 @@
-/** Sessions and logins without a login: sealed by the server's own code with the secret of the run. */
+/** Creates sessions and logins without a real login. The server's own code seals them with the secret of the run. */
 import { randomBytes } from 'node:crypto'
 import { createLoginTransactions, newBrowserId } from '../dist/login/transaction.js'
 import { createKeyring } from '../dist/sealing/keyring.js'
@@ -15,7 +15,7 @@ const DAY_SECONDS = 86_400
 const HOUR_MS = 3_600_000
 
 /**
- * @param {number} bytes of JSON, the two tokens sharing what the rest leaves
+ * @param {number} bytes size of the JSON; the two tokens have the length that fills it
  * @param {number} expiresAt milliseconds since the epoch
  * @returns {Session}
  */
@@ -55,19 +55,19 @@ export function createSessions(secret) {
   return {
     open: sessionCookie.open,
     /**
-     * The `Cookie` header of a browser with this session.
+     * Returns the `Cookie` header of a browser with this session.
      * @param {Session} fields
      */
     cookie: fields => cookieOf({ id: randomText(22), loggedInAt: Date.now(), issuedAt: Date.now(), fields }),
     /**
-     * The same browser's an hour later: the tokens have expired, the refresh token is the one it has.
+     * Returns the header of the same browser after an hour. The tokens have expired, and the refresh token is unchanged.
      * @param {string} cookie
      */
     expire(cookie) {
       const { fields, ...login } = sessionCookie.open(cookie)
       return cookieOf({ ...login, fields: { ...fields, expires_at: Date.now() - 1000 } })
     },
-    /** A browser on its way back from the provider. */
+    /** Returns the callback request of a browser that comes back from the provider. */
     callback() {
       const { state } = transactions.begin(loginCookie, '/')
       return { query: `?code=${randomText(32)}&state=${state}`, cookie: `${LOGIN_COOKIE}=${loginCookie}` }
@@ -76,7 +76,7 @@ export function createSessions(secret) {
 }
 
 /**
- * Text in the shape of a JWT, and as hard to compress.
+ * Returns text in the form of a JWT that compresses as badly as a real one.
  * @param {number} length
  */
 export function randomToken(length) {

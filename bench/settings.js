@@ -1,21 +1,21 @@
-/** What every part of the benchmark agrees on, and the server's settings made from its own table of defaults. */
+/** The values that all parts of the benchmark share, and the server's settings with its own defaults. */
 import { settingKeys, settingOf } from '../dist/config/settings.js'
 
 export const CLIENT_ID = 'bench'
 export const INTERNAL_SCOPES = ['data:read', 'viewables:read']
 export const PUBLIC_SCOPES = ['viewables:read']
-/** Only its scheme and path matter here: plain cookie names, and no base path. */
+/** Only the scheme and the path have an effect: cookie names without a prefix, and no base path. */
 export const CALLBACK_URL = 'http://localhost:8080/api/auth/callback'
 export const USER_INFO = { sub: '1', name: 'Ada Lovelace', given_name: 'Ada', family_name: 'Lovelace' }
 export const DISPLAY_NAME = 'Ada Lovelace'
 
 /**
- * What a candidate is started with.
+ * The parameters of a candidate.
  * @typedef {object} Bench
- * @property {string} secret new for each run
+ * @property {string} secret generated for each run
  * @property {string} providerUrl the stand-in identity provider
  * @property {string} wwwroot a folder with one file
- * @property {import('./sessions.js').Session} session whose tokens the candidates without a session answer
+ * @property {import('./sessions.js').Session} session candidates without sessions return the tokens of this one
  */
 
 /**

@@ -1,4 +1,4 @@
-/** Browsers by the thousand, in random order: each keeps its own session, and takes over what a renewal makes of it. */
+/** Simulates thousands of browsers in random order. Each has its own session and uses the new cookie after a refresh. */
 import http from 'node:http'
 import { cookieFrom } from './candidates/common.js'
 import { get } from './get.js'
@@ -10,10 +10,10 @@ import { another, createSessions } from './sessions.js'
  * @property {string} url
  * @property {Record<string, string>} headers
  * @property {string} secret
- * @property {import('./sessions.js').Session} session what those of all are like
+ * @property {import('./sessions.js').Session} session the template of all sessions
  * @property {number} sessions
  * @property {number} connections
- * @property {number} expiredEvery which request comes with a session that has expired
+ * @property {number} expiredEvery every n-th request has an expired session
  */
 
 /** @type {Crowd} */
@@ -23,7 +23,8 @@ let agent
 /** The `Cookie` header of each browser. */
 let cookies
 let sent = 0
-// A browser waits for its answer: two of its requests with one expired session would be one renewal, and not be countable.
+// A browser waits for its response. Otherwise two requests with one expired session would cause only one refresh, and
+// refreshes could not be counted.
 const waiting = new Set()
 
 answerParent({

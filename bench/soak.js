@@ -1,4 +1,4 @@
-/** Resident memory while many sessions come and go and are renewed: what a process that runs for weeks needs. */
+/** Measures resident memory while many sessions are used and refreshed, as in a process that runs for weeks. */
 import { TOKEN_PATH } from './candidates/common.js'
 import { HEADERS } from './get.js'
 import { LOAD_CORE, SERVER_CORE, startProcess } from './processes.js'
@@ -11,7 +11,7 @@ const EXPIRED_EVERY = 20
 const CALLS_FOR_A_RENEWAL = 2
 const QUARTERS = 4
 const MEBIBYTE = 2 ** 20
-// The default of a minute is longer than the run: renewals would pile up to the end, and a leak look no different.
+// The default of a minute is longer than the run. Kept sessions would fill the memory until the end, like a leak.
 const KEEP_SECONDS = 1
 
 /**

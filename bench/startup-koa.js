@@ -1,4 +1,4 @@
-/** The least that is a Koa server; how long it takes to listen is the measure for ours. */
+/** A minimal Koa server. Its startup time is the reference for this server. */
 import Koa from 'koa'
 
 const app = new Koa()

@@ -1,6 +1,6 @@
 /**
- * How long a start takes, beside the same for bare Koa and for Node alone. What a server puts off until it listens, the first
- * answer waits for; so both are measured.
+ * Measures the startup time, compared with bare Koa and with Node alone. A server may postpone work until after it listens,
+ * and the first response then waits for this work. Therefore both times are measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ const FLAGS = ['--mode', 'dual', '--client-id', 'bench', '--callback-url', CALLB
  * @param {import('./options.js').Options} options
  */
 export async function measureStartup({ load }, { rounds }) {
-  // An empty folder, so that no settings file or `.env` lying about takes part.
+  // The folder is empty, so that no other settings file or `.env` has an effect.
   const cwd = await mkdtemp(join(tmpdir(), 'bench-startup-'))
   const command = (nodeArgs, settings) => {
     const [command, args] = onCore(SERVER_CORE, nodeArgs)

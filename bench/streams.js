@@ -1,4 +1,4 @@
-/** Resident memory while the proxy carries large bodies, and while a client hardly reads. */
+/** Measures resident memory while the proxy forwards large bodies, and while a client reads slowly. */
 
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
@@ -35,7 +35,7 @@ export async function measureStreams({ providerUrl, wwwroot }) {
   }
 }
 
-/** Runs `work` and looks at the memory of the server meanwhile. */
+/** Runs `work` and measures the memory of the server during this time. */
 async function watched(process, work) {
   const resident = async () => (await process.ask('usage')).residentBytes / MEBIBYTE
   const before = await resident()

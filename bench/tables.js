@@ -1,9 +1,9 @@
-/** How each measurement is shown. */
+/** Formats the results of each measurement. */
 import { availableParallelism } from 'node:os'
 import { table } from './report.js'
 import { scenarios } from './scenarios.js'
 
-// Less than that between two readings is how the heap breathes.
+// Smaller differences between two readings are normal variations of the heap.
 const NOTEWORTHY_GROWTH = 0.05
 
 /**
@@ -61,8 +61,8 @@ export function scaleTable(result) {
   const { askingAtOnce, providerCalls } = result
   const title = 'processes that share a Redis, an active dual session of 2 kB'
   return `${throughputTable('scale', { ...scenarios.token, title }, result)}
-On ${availableParallelism()} cores, which the server processes share with their load and with Redis; nothing is pinned.
-Of several processes together: p99 is the worst one's, core busy the sum.
+On ${availableParallelism()} cores, which the server processes share with their load and with Redis; no process is pinned.
+For several processes together, p99 is the worst value and core busy is the sum.
 ${askingAtOnce} requests at once with one expired session, spread over the processes, once a round: all 200, ${providerCalls} provider calls each time.
 `
 }
@@ -77,7 +77,7 @@ export function soakTable({ resident, statuses, renewals, calls, sessions, expir
   const title = `\n## soak: MiB resident over ${sessions} sessions in random order, one expired in every ${expiredEvery} requests\n\n`
   const cells = [['platform-auth-server', ...resident.map(value => value.toFixed(1))]]
   return `${title}${table(['', 'start', '1/4', '2/4', '3/4', 'end'], cells)}
-Answers: ${answers.join(', ')}. ${renewals} renewals, ${calls} provider calls. Renewals were kept ${keepSeconds} s.
+Answers: ${answers.join(', ')}. ${renewals} refreshes, ${calls} provider calls. Refreshed sessions were kept for ${keepSeconds} s.
 The second half ${verdict}: ${change}.
 `
 }

@@ -1,4 +1,4 @@
-/** One scenario: its candidates loaded in turn, several rounds. */
+/** Measures one scenario. Its candidates take turns in several rounds. */
 import { startCandidates } from './lineup.js'
 import { median } from './report.js'
 
@@ -8,11 +8,11 @@ export const WARM_UP_SECONDS = 1
  * @typedef {object} Row
  * @property {string} name
  * @property {number} rate requests a second
- * @property {number} rateRatio to the first candidate in the same round
- * @property {number} cpuMicros of the server's process, for one request
- * @property {number} cpuRatio the first candidate's to this one's
+ * @property {number} rateRatio requests a second, divided by those of the first candidate in the same round
+ * @property {number} cpuMicros CPU time of the server's process for one request, in microseconds
+ * @property {number} cpuRatio CPU time of the first candidate, divided by that of this one
  * @property {number} p99 milliseconds
- * @property {number} busy how much of the core's time it took: below 0.9 the load was the limit, and CPU time tells more
+ * @property {number} busy used share of the core; below 0.9 the load generator was the limit, and CPU time is more reliable
  */
 
 /**
@@ -39,7 +39,7 @@ export async function measureThroughput(scenario, around, { rounds, seconds, con
 }
 
 /**
- * Whoever comes first after a pause has the cooler processor; so everyone does once.
+ * Rotates the list. The first candidate after a pause has a cooler processor, so each candidate is first in turn.
  * @template T
  * @param {T[]} list
  * @param {number} round
@@ -50,7 +50,7 @@ export function inTurn(list, round) {
 }
 
 /**
- * The medians of what one had in each round, beside what another had in the same.
+ * Returns the medians of a candidate over all rounds, compared with the first candidate in the same rounds.
  * @returns {Row}
  */
 export function summary(name, results, references) {

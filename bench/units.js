@@ -1,4 +1,4 @@
-/** Server processes as an operator runs them: each a unit of its own on its own port. */
+/** Starts server processes as an operator would, each on its own port. */
 import { randomBytes } from 'node:crypto'
 import { freePort } from './ports.js'
 import { startProcess } from './processes.js'
@@ -8,11 +8,11 @@ import { CALLBACK_URL, CLIENT_ID, INTERNAL_SCOPES, PUBLIC_SCOPES } from './setti
  * @typedef {object} Unit
  * @property {ReturnType<typeof startProcess>} process
  * @property {string} url
- * @property {string} store where `/readyz` says that renewals are agreed on
+ * @property {string} store the store that `/readyz` reports
  */
 
 /**
- * @param {Record<string, string>[]} settingsOfEach what each gets beside what all have, as environment variables
+ * @param {Record<string, string>[]} settingsOfEach the additional environment variables of each process
  * @param {number | undefined} core
  * @param {import('./lineup.js').Around} around
  */
@@ -38,7 +38,7 @@ export async function startUnits(settingsOfEach, core, { providerUrl, wwwroot })
     for (const settings of settingsOfEach) {
       const port = await freePort()
       const args = [...flags, '--callback-url', CALLBACK_URL, '--port', String(port)]
-      // In a folder without a settings file or a `.env` that would take part.
+      // The folder has no settings file and no `.env` that could have an effect.
       const process = startProcess('serve-bin.js', core, args, { env: { ...env, ...settings }, cwd: wwwroot })
       processes.push(process)
       const url = `http://127.0.0.1:${port}`

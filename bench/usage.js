@@ -1,4 +1,4 @@
-/** What this process costs. */
+/** Measures the resources of this process. */
 export function usage() {
   const { user, system } = process.cpuUsage()
   return { cpuMicros: user + system, residentBytes: process.memoryUsage.rss() }

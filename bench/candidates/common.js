@@ -1,4 +1,4 @@
-/** What the candidates share: listening, the two answers, and calls to the provider that cost as little as Node can. */
+/** Shared code of the candidates: listening, the two responses, and provider calls with as little CPU time as possible. */
 import http from 'node:http'
 import { PUBLIC_SCOPES } from '../settings.js'
 
@@ -7,7 +7,7 @@ import { PUBLIC_SCOPES } from '../settings.js'
 /**
  * @typedef {object} Candidate
  * @property {number} port
- * @property {(session: Session) => string | Promise<string>} cookie the `Cookie` header of a browser with this session
+ * @property {(session: Session) => string | Promise<string>} cookie returns the `Cookie` header of a browser with this session
  */
 
 export const TOKEN_PATH = '/api/auth/token'
@@ -18,7 +18,7 @@ export const CALLBACK_PATH = '/api/auth/callback'
 /** @param {http.RequestListener} handler */
 export function listen(handler) {
   const server = http.createServer(handler)
-  // The candidates must not differ in how long a connection lasts, which is a setting and not a cost.
+  // The keep-alive time is a setting and not a cost, so it is the same for all candidates.
   server.keepAliveTimeout = 75_000
   return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
 }
@@ -29,7 +29,7 @@ export function tokenObject({ public_token, expires_at }) {
 }
 
 /**
- * The `Cookie` header that a candidate's own `Set-Cookie` leads to.
+ * Requests the address and returns the `Cookie` header that a browser would send afterwards.
  * @param {string} url
  */
 export async function cookieSetBy(url) {
@@ -39,7 +39,7 @@ export async function cookieSetBy(url) {
 }
 
 /**
- * The `Cookie` header of a browser that was sent these `Set-Cookie` headers.
+ * Returns the `Cookie` header of a browser that has received these `Set-Cookie` headers.
  * @param {string[]} setCookies
  */
 export function cookieFrom(setCookies) {

@@ -1,4 +1,4 @@
-/** The way the platform's tutorials write it: Express, cookie-session (signed, readable), a refresh as middleware. */
+/** The code of the platform's tutorials: Express, cookie-session (signed but readable), and a refresh in middleware. */
 import cookieSession from 'cookie-session'
 import express from 'express'
 import { CALLBACK_URL, CLIENT_ID, INTERNAL_SCOPES, PUBLIC_SCOPES } from '../settings.js'

@@ -1,4 +1,4 @@
-/** iron-session on Node alone. */
+/** iron-session on Node without a framework. */
 import { getIronSession } from 'iron-session'
 import { cookieSetBy, listen, tokenObject } from './common.js'
 

@@ -1,4 +1,4 @@
-/** Bare Koa with http-proxy-3. It forwards everything, cookies included. */
+/** Bare Koa with http-proxy-3. It forwards all headers, including cookies. */
 import http from 'node:http'
 import { createProxyServer } from 'http-proxy-3'
 import { startKoaProxy } from './koa-proxy.js'

@@ -1,4 +1,4 @@
-/** Bare Koa with httpxy. It forwards everything, cookies included. */
+/** Bare Koa with httpxy. It forwards all headers, including cookies. */
 import http from 'node:http'
 import { createProxyServer } from 'httpxy'
 import { startKoaProxy } from './koa-proxy.js'

@@ -1,4 +1,4 @@
-/** What the candidates that put a proxy library behind Koa share. */
+/** Shared code of the candidates that use a proxy library in Koa. */
 import Koa from 'koa'
 import { listen } from './common.js'
 

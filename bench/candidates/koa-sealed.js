@@ -1,4 +1,4 @@
-/** Bare Koa that opens the sealed cookie with the server's own code: what the sealing alone costs. */
+/** Bare Koa that opens the sealed cookie with the server's own code. It shows the cost of sealing alone. */
 import Koa from 'koa'
 import { createSessions } from '../sessions.js'
 import { listen, tokenObject } from './common.js'

@@ -1,4 +1,4 @@
-/** koa-static alone. */
+/** koa-static without other middleware. */
 import Koa from 'koa'
 import koaStatic from 'koa-static'
 import { listen } from './common.js'
@@ -9,7 +9,7 @@ import { listen } from './common.js'
  */
 export async function start({ wwwroot }) {
   const app = new Koa()
-  // Connections that the load drops at the end would each print a stack.
+  // Without this, each connection that the load generator closes at the end would print a stack trace.
   app.silent = true
   app.use(koaStatic(wwwroot))
   return { port: await listen(app.callback()), cookie: () => '' }

@@ -1,6 +1,6 @@
 /**
- * Bare Koa, the measure of the rest: it gets the same cookies and does not look into them, gives the same answers, and
- * calls the provider as often as they need, but keeps, checks and protects nothing.
+ * Bare Koa, the reference for the other candidates. It gets the same cookies but does not read them. It gives the same
+ * responses and makes the same number of provider calls, but it stores and checks nothing.
  */
 import Koa from 'koa'
 import { createSession, createSessions } from '../sessions.js'
@@ -15,7 +15,7 @@ import {
   tokenObject
 } from './common.js'
 
-// It cannot see that a session has expired; this tells it.
+// Bare Koa does not know that a session has expired, so a cookie tells it.
 const STALE = 'stale=1; '
 
 /**

@@ -1,4 +1,4 @@
-/** Node alone: what there is to lose. */
+/** Node without a framework. No candidate can be faster. */
 import { createSessions } from '../sessions.js'
 import { listen, tokenObject } from './common.js'
 

@@ -1,4 +1,4 @@
-/** undici alone: what carrying a request costs without rules, session, header lists or checks. The measure of the proxy. */
+/** undici without rules, session, header lists or checks. It shows the minimum cost of forwarding, the reference for the proxy. */
 import { Pool } from 'undici'
 import { listen } from './common.js'
 

@@ -1,4 +1,4 @@
-/** undici's `request` as most programs use it to pass a request on: all headers but the hop-by-hop ones, and the body piped. */
+/** undici's `request` as most programs would use it, with a piped body and all headers except the hop-by-hop ones. */
 import { pipeline } from 'node:stream'
 import { Pool } from 'undici'
 import { listen } from './common.js'
