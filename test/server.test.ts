@@ -138,7 +138,7 @@ for (const [what, isAborted] of [
   ['leaves', true],
   ['is cut off when the grace is over', false]
 ] as const) {
-  test(`a renewed session whose browser ${what} is kept for it before the store is closed`, async t => {
+  test(`a refreshed session whose browser ${what} is kept for it before the store is closed`, async t => {
     const clock = createClock()
     const memory = createMemoryCoordination(clock.now)
     // A replica's connection to the store that all share: slow, and closed with the replica.
@@ -344,7 +344,7 @@ test('routes that cannot be added are an error at the start, and nothing stays o
   t.is(closes, 3)
 })
 
-test("handlers of a program's own see the session as ctx.session, renewed or not", async t => {
+test("handlers of a program's own see the session as ctx.session, refreshed or not", async t => {
   const { browser, clock } = await startTestServer(t, {
     parts: {
       extend(app) {

@@ -122,7 +122,7 @@ async function faultyTimes(run: Run, elsewhere: string): Promise<void> {
       idp.heal()
     }
     await login(person)
-    // At a renewal: at the first refresh, then at the second.
+    // During a refresh: at its first token request, then at its second.
     for (const skipped of [0, 1]) {
       for (const route of routes) {
         clock.advanceSeconds(4000)
@@ -339,7 +339,7 @@ for (const mode of modes) {
     await openCallback(person, await signIn(person))
     for (const route of run.routes) await person.fetch(route)
     await openCallback(person, await denyAtDemo(person.clone(), '/api/auth/login'))
-    for (let renewal = 0; renewal < 3; renewal += 1) {
+    for (let refresh = 0; refresh < 3; refresh += 1) {
       clock.advanceSeconds(3600)
       for (const route of run.routes) t.is((await person.fetch(route)).statusCode, 200)
     }

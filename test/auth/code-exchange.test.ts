@@ -58,7 +58,7 @@ test('the verifier of the login goes with its code', async t => {
   t.deepEqual(idp.grants, [{ type: 'code', code: 'the-code', codeVerifier: transaction.codeVerifier }])
 })
 
-test('the same callback many times at once redeems the code once, and all of them succeed', async t => {
+test('the same callback many times at once exchanges the code once, and all of them succeed', async t => {
   const { exchange, login, idp } = setUp()
   const transaction = login()
   const exchanges = await Promise.all(Array.from({ length: 20 }, () => exchange(transaction(), 'the-code')))

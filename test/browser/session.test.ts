@@ -162,7 +162,7 @@ browserTest('a lost network is said in words, and its return noticed', async (t,
   await status(page, signedIn)
 })
 
-browserTest('a session of four cookies is kept, renewed, and removed whole', async (t, visit) => {
+browserTest('a session of four cookies is kept, refreshed, and removed whole', async (t, visit) => {
   const { url, idp, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
   idp.settings.accessTokenLength = 6_500
   const { page, context } = await visit()

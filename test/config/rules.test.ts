@@ -78,7 +78,7 @@ test('metrics cannot share the port of the server', async t => {
   t.is((await load(t, { env: { PORT: '0', PLATFORM_AUTH_METRICS_PORT: '0' } })).config.metrics.port, 0)
 })
 
-test('a grace in which a renewal may not end gets a warning, whichever of the two times was set', async t => {
+test('a grace in which a refresh may not end gets a warning, whichever of the two times was set', async t => {
   const warned = async (env: Record<string, string>) =>
     (await load(t, { env })).warnings.map(({ key, origin }) => `${key} (${origin})`)
   const single = { PLATFORM_AUTH_MODE: 'single' }

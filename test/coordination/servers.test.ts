@@ -37,7 +37,7 @@ for (const [mode, calls] of [
 ] as const) {
   const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
 
-  testWithRedis(`${mode}: a thousand requests over four replicas on one expired session renew it once`, async t => {
+  testWithRedis(`${mode}: a thousand requests over four replicas on one expired session refresh it once`, async t => {
     const { servers } = await startReplicated(t, mode, 4)
     const [{ browser, idp, clock }] = servers
     await signIn(browser)
@@ -61,7 +61,7 @@ for (const [mode, calls] of [
     t.log(`answered after ${times[0]} to ${times.at(-1)} ms, half of them by ${times[500]} ms`)
   })
 
-  testWithRedis(`${mode}: a session renewed by one replica goes on at another, with the old cookie too`, async t => {
+  testWithRedis(`${mode}: a session refreshed by one replica goes on at another, with the old cookie too`, async t => {
     const { servers } = await startReplicated(t, mode)
     const [one, two] = servers
     const { browser, idp, clock } = one
@@ -90,7 +90,7 @@ testWithRedis('a logout at one replica ends every copy of the cookie at all of t
   t.is((await copy.fetch('/api/auth/profile')).statusCode, 401)
 })
 
-testWithRedis('a logout wins over a renewal at another replica, and the late token is revoked', async t => {
+testWithRedis('a logout wins over a refresh at another replica, and the late token is revoked', async t => {
   const { servers } = await startReplicated(t, 'single')
   const [one, two] = servers
   const { browser, idp, clock } = one
@@ -99,16 +99,16 @@ testWithRedis('a logout wins over a renewal at another replica, and the late tok
   two.connect(other)
   clock.advanceSeconds(3600)
   const hold = idp.hold('token')
-  const renewal = browser.fetch('/api/auth/profile')
+  const refresh = browser.fetch('/api/auth/profile')
   await hold.arrived()
   t.is((await other.navigate('/api/auth/logout')).statusCode, 302)
   hold.release()
-  t.is((await renewal).statusCode, 401)
+  t.is((await refresh).statusCode, 401)
   await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
   t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
 })
 
-testWithRedis('the same callback at two replicas redeems its code once, and both sign the browser in', async t => {
+testWithRedis('the same callback at two replicas exchanges its code once, and both sign the browser in', async t => {
   const { servers } = await startReplicated(t, 'single')
   const [one, two] = servers
   const { browser, idp } = one

@@ -101,7 +101,7 @@ export async function codeFor(
 
 export async function logIn(t: ExecutionContext, demo: Demo, parameters: Record<string, string | undefined> = {}) {
   const { status, body } = await exchangeCode(demo, await codeFor(t, demo, parameters))
-  if (status !== 200) throw new Error(`The code was not redeemed: ${JSON.stringify(body)}`)
+  if (status !== 200) throw new Error(`The code was not exchanged: ${JSON.stringify(body)}`)
   return body
 }
 

@@ -70,7 +70,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   })
 
-  test(`${mode}: a hundred requests at once on an expired session cost one renewal`, async t => {
+  test(`${mode}: a hundred requests at once on an expired session cost one refresh`, async t => {
     const { demo, clock, browser } = await startBoth(t, mode)
     await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Grace Hopper'))
     const refreshesSoFar = demo.calls.refreshToken

@@ -161,7 +161,7 @@ const provocations: readonly Provocation[] = [
   { answer: `GET ${logout} 413`, provoke: withBody(logout) },
   ...[profile, token].flatMap((path): Provocation[] => [
     { answer: `GET ${path} 200`, what: 'at once', mode: 'dual', provoke: signedIn(path) },
-    { answer: `GET ${path} 200`, what: 'after a renewal', mode: 'dual', provoke: signedIn(path, expire) },
+    { answer: `GET ${path} 200`, what: 'after a refresh', mode: 'dual', provoke: signedIn(path, expire) },
     { answer: `GET ${path} 401`, mode: 'dual', provoke: get(path) },
     {
       answer: `GET ${path} 401`,

@@ -40,7 +40,7 @@ async function startExample(t: ExecutionContext) {
   return { ...started, asked }
 }
 
-test('the example calls the platform with the internal token, renewed when it has expired', async t => {
+test('the example calls the platform with the internal token, refreshed when it has expired', async t => {
   const { browser, clock, idp, asked } = await startExample(t)
   await signIn(browser)
   const first = await browser.get('/api/hubs')
@@ -49,8 +49,8 @@ test('the example calls the platform with the internal token, renewed when it ha
   clock.advanceSeconds(3600)
   const second = await browser.get('/api/hubs')
   t.is(second.statusCode, 200)
-  t.true(second.setCookies.length > 0, 'the renewed session reaches the browser')
-  t.is(idp.tokenRequests.length, 4, 'two calls for the login, two for the renewal')
+  t.true(second.setCookies.length > 0, 'the refreshed session reaches the browser')
+  t.is(idp.tokenRequests.length, 4, 'two calls for the login, two for the refresh')
   t.not(asked[0], asked[1])
   t.regex(String(asked[1]), /^Bearer .+/)
   const { access_token: publicToken } = (await browser.get('/api/auth/token')).json() as { access_token: string }

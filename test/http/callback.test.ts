@@ -33,7 +33,7 @@ async function startReturning(t: ExecutionContext, options: Parameters<typeof st
   return { ...server, back, calls: server.idp.tokenRequests.length, session: sessionHeader(server.browser) }
 }
 
-/** Refused with `status`, no code redeemed, and what the browser holds is as before. */
+/** Refused with `status`, no code exchanged, and what the browser holds is as before. */
 function assertRefused(
   t: ExecutionContext,
   response: BrowserResponse,
@@ -50,7 +50,7 @@ function assertRefused(
 
 // Whose login it is comes first.
 
-test('a state that is missing, empty or not sealed by this deployment is refused before any code is redeemed', async t => {
+test('a state that is missing, empty or not sealed by this deployment is refused before any code is exchanged', async t => {
   const server = await startReturning(t)
   const { back, browser } = server
   const state = parameter(back, 'state')
@@ -153,7 +153,7 @@ test('a login may come back to another replica than the one that began it', asyn
 
 // What the provider sent.
 
-test('repeated, overlong and unprintable parameters are refused before any code is redeemed', async t => {
+test('repeated, overlong and unprintable parameters are refused before any code is exchanged', async t => {
   const server = await startReturning(t)
   const { browser, back } = server
   const state = parameter(back, 'state')
@@ -191,7 +191,7 @@ test('repeated, overlong and unprintable parameters are refused before any code 
   t.is((await openCallback(browser, back)).headers.location, '/after')
 })
 
-test('bytes that belong in no address are refused before any code is redeemed', async t => {
+test('bytes that belong in no address are refused before any code is exchanged', async t => {
   const { back, browser, idp, calls, server } = await startReturning(t)
   const cookie = browser.cookies.header(new URL(publicOrigin))
   for (const bad of ['\x00', '\xff', '\xc3\x28', '\x7f', '\t', '\r', '\\']) {
@@ -438,7 +438,7 @@ test('two logins at once in two tabs both succeed, in whichever order they come 
   t.is(idp.tokenRequests.length, 6)
 })
 
-/** A server that tells how many callbacks have come to the point where one of them redeems the code. */
+/** A server that tells how many callbacks have come to the point where one of them exchanges the code. */
 async function startCounting(t: ExecutionContext, mode: ModeName) {
   const clock = createClock()
   const memory = createMemoryCoordination(clock.now)
@@ -456,7 +456,7 @@ async function startCounting(t: ExecutionContext, mode: ModeName) {
 }
 
 for (const mode of modes) {
-  test(`the same callback many times at once redeems the code once in ${mode} mode, and every answer succeeds`, async t => {
+  test(`the same callback many times at once exchanges the code once in ${mode} mode, and every answer succeeds`, async t => {
     const { browser, idp, haveArrived } = await startCounting(t, mode)
     const back = await startLogin(browser, '/after')
     const hold = idp.hold('token')
@@ -518,9 +518,9 @@ test('a callback opened again does not put back a refresh token that has been sp
   await openCallback(browser, back)
   clock.advanceSeconds(11)
   t.is((await browser.fetch(guarded)).statusCode, 200)
-  const renewed = sessionHeader(browser)
+  const refreshed = sessionHeader(browser)
   t.is((await openCallback(browser, back)).statusCode, 302)
-  t.is(sessionHeader(browser), renewed)
+  t.is(sessionHeader(browser), refreshed)
   clock.advanceSeconds(11)
   t.is((await browser.fetch(guarded)).statusCode, 200)
   t.deepEqual(idp.reuses, [])

@@ -30,7 +30,7 @@ const dayMs = 86_400_000
 const expected = {
   single: {
     loginScope: 'data:read account:read account:write',
-    /** The scope of each refresh of one renewal. */
+    /** The scope of each token request of one refresh. */
     refreshScopes: ['data:read account:read account:write'],
     fields: ['expires_at', 'refresh_token', 'token'],
     serverToken: 'token',

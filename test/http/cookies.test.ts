@@ -73,14 +73,14 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
     t.is((await visit.open(guarded)).statusCode, 200)
   })
 
-  test(`cookies of a deployment on ${what} are renewed and taken back as they were given`, async t => {
+  test(`cookies of a deployment on ${what} are refreshed and taken back as they were given`, async t => {
     const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
     visit.idp.settings.accessTokenLength = 3000
     await visit.login()
     visit.clock.advanceSeconds(3600)
-    const renewed = await visit.open(guarded)
+    const refreshed = await visit.open(guarded)
     t.deepEqual(
-      renewed.setCookies.map(({ name, attributes }) => ({ name, attributes })),
+      refreshed.setCookies.map(({ name, attributes }) => ({ name, attributes })),
       ['', '.1'].map(chunk => ({
         name: `${prefix}platform_session${chunk}`,
         attributes: { ...attributes, 'max-age': '86400' }

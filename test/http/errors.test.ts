@@ -95,7 +95,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a renewal that failed',
+    what: 'a refresh that failed',
     status: 503,
     error: 'temporarily_unavailable',
     cause: async ({ browser, clock, idp }, headers) => {
@@ -384,7 +384,7 @@ test('what nobody foresaw is 500 in plain words, and the log has the rest', asyn
 })
 
 for (const mode of modes) {
-  test(`a session that was renewed reaches the browser although the handler throws, in ${mode} mode`, async t => {
+  test(`a session that was refreshed reaches the browser although the handler throws, in ${mode} mode`, async t => {
     const server = await startWithRoute(t, mode, ctx => {
       ctx.set('X-Left-Over', 'yes')
       throw Object.assign(new Error('no'), { status: 500, expose: true })

@@ -131,7 +131,7 @@ test('on an https deployment, a login without its cookie may have begun over pla
   t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/api\/auth\/login"/)
 })
 
-test('a login that comes back without its cookie gets the same page, and no code is redeemed', async t => {
+test('a login that comes back without its cookie gets the same page, and no code is exchanged', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser)
   browser.cookies.clear()

@@ -34,7 +34,7 @@ for (const mode of modes) {
       t.is(response.statusCode, 401)
       t.is(response.body.length, 0)
     }
-    t.is(idp.tokenRequests.length, before, 'kept results are refused as well, and nothing is renewed')
+    t.is(idp.tokenRequests.length, before, 'kept results are refused as well, and nothing is refreshed')
   })
 
   test(`${mode}: revoke ends the newest refresh token at the provider, without keeping the browser waiting`, async t => {

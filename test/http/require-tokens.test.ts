@@ -21,7 +21,7 @@ function sessionCookies({ setCookies }: BrowserResponse) {
 for (const mode of modes) {
   const calls = callsPerRenewal[mode]
 
-  test(`${mode}: a session is renewed when it has expired, and not a moment before`, async t => {
+  test(`${mode}: a session is refreshed when it has expired, and not a moment before`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const before = idp.tokenRequests.length
     clock.advanceSeconds(3599)
@@ -30,16 +30,16 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, before, 'expires_at equal to now is not earlier than now')
 
     clock.advance(1)
-    const renewed = await browser.fetch('/api/auth/profile')
-    t.is(renewed.statusCode, 200)
+    const refreshed = await browser.fetch('/api/auth/profile')
+    t.is(refreshed.statusCode, 200)
     t.is(idp.tokenRequests.length, before + calls)
-    t.true(sessionCookies(renewed).length > 0)
+    t.true(sessionCookies(refreshed).length > 0)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is(idp.tokenRequests.length, before + calls, 'the renewed session is active')
+    t.is(idp.tokenRequests.length, before + calls, 'the refreshed session is active')
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a renewal always names its scopes, none beyond the login's`, async t => {
+  test(`${mode}: a refresh always names its scopes, none beyond the login's`, async t => {
     const { browser, clock, idp, config } = await startSignedIn(t, { mode })
     const before = idp.tokenRequests.length
     clock.advanceSeconds(3600)
@@ -53,7 +53,7 @@ for (const mode of modes) {
     )
   })
 
-  test(`${mode}: a hundred requests at once renew once, and a late one with the old cookie is given the result`, async t => {
+  test(`${mode}: a hundred requests at once refresh once, and a late one with the old cookie is given the result`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const old = browser.clone()
     const before = idp.tokenRequests.length
@@ -65,12 +65,12 @@ for (const mode of modes) {
     clock.advanceSeconds(10)
     const late = await old.clone().fetch('/api/auth/profile')
     t.is(late.statusCode, 200)
-    t.true(sessionCookies(late).length > 0, 'the renewed session is sent again')
+    t.true(sessionCookies(late).length > 0, 'the refreshed session is sent again')
     t.is(idp.tokenRequests.length, before + calls)
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a kept result that has expired in turn is renewed further along the chain`, async t => {
+  test(`${mode}: a kept result that has expired in turn is refreshed further along the chain`, async t => {
     const overrides = { refresh: { keepSeconds: 10_000 } }
     const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
     const oldest = browser.clone()
@@ -166,7 +166,7 @@ for (const mode of modes) {
     t.like(line?.err, { error: 'invalid_client' })
   })
 
-  test(`${mode}: a failed renewal is remembered for a moment, whatever number of pages wait`, async t => {
+  test(`${mode}: a failed refresh is remembered for a moment, whatever number of pages wait`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     idp.failWhen('token', () => faults.tooManyRequests(7))
@@ -191,18 +191,18 @@ for (const mode of modes) {
     }
     idp.failWhen('token', () => faults.answer({ status: 200, body }))
     const before = idp.tokenRequests.length
-    for (let renewal = 1; renewal <= 3; renewal++) {
+    for (let refresh = 1; refresh <= 3; refresh++) {
       clock.advanceSeconds(3600)
       const response = await browser.fetch(mode === 'dual' ? '/api/auth/token' : '/api/auth/profile')
       // The made-up access token is unknown at user info, which is no matter here.
       t.is(response.statusCode, mode === 'dual' ? 200 : 502)
-      t.is(idp.tokenRequests.length, before + renewal * calls)
+      t.is(idp.tokenRequests.length, before + refresh * calls)
     }
     const sent = idp.tokenRequests.slice(before).map(({ form }) => form.refresh_token)
     t.deepEqual(new Set(sent), new Set([first]))
   })
 
-  test(`${mode}: a margin renews early, and a failure then serves the token that is still good`, async t => {
+  test(`${mode}: a margin refreshes early, and a failure then serves the token that is still good`, async t => {
     const overrides = { refresh: { marginSeconds: 120 } }
     const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
     clock.advanceSeconds(3599 - 120)
@@ -223,7 +223,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, before + 1 + calls)
   })
 
-  test(`${mode}: a margin longer than the token lives does not renew at every request`, async t => {
+  test(`${mode}: a margin longer than the token lives does not refresh at every request`, async t => {
     const overrides = { refresh: { marginSeconds: 120 } }
     const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
     idp.settings.accessTokenLifetimeSeconds = 60
@@ -236,7 +236,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, before + calls)
   })
 
-  test(`${mode}: the renewed session reaches the browser although the profile then fails`, async t => {
+  test(`${mode}: the refreshed session reaches the browser although the profile then fails`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     idp.failWhen('userinfo', () => faults.status(500))
@@ -249,7 +249,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, before)
   })
 
-  test(`${mode}: a client that goes away during a renewal finds its result with the old cookie`, async t => {
+  test(`${mode}: a client that goes away during a refresh finds its result with the old cookie`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     const hold = idp.hold('token')
@@ -261,20 +261,20 @@ for (const mode of modes) {
     hold.release()
     const before = idp.tokenRequests.length
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.true(idp.tokenRequests.length <= before + calls - 1, 'only what was left of the same renewal')
+    t.true(idp.tokenRequests.length <= before + calls - 1, 'only what was left of the same refresh')
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a logout during a renewal wins, and the token that arrives late is revoked`, async t => {
+  test(`${mode}: a logout during a refresh wins, and the token that arrives late is revoked`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const other = browser.clone()
     clock.advanceSeconds(3600)
     const hold = idp.hold('token')
-    const renewal = other.fetch('/api/auth/profile')
+    const refresh = other.fetch('/api/auth/profile')
     await hold.arrived()
     t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
     hold.release()
-    const answer = await renewal
+    const answer = await refresh
     t.is(answer.statusCode, 401)
     t.is(answer.body.length, 0)
     t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
@@ -283,7 +283,7 @@ for (const mode of modes) {
   })
 
   for (const outcome of ['answers', 'goes away']) {
-    test(`${mode}: a logout while the profile waits for a provider that ${outcome} is not undone by its renewed session`, async t => {
+    test(`${mode}: a logout while the profile waits for a provider that ${outcome} is not undone by its refreshed session`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
       const hold = idp.hold('userinfo')
@@ -300,7 +300,7 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: every renewal writes one line with what an operator wants to know`, async t => {
+  test(`${mode}: every refresh writes one line with what an operator wants to know`, async t => {
     const { browser, clock, logs } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     const old = browser.clone()
@@ -318,10 +318,10 @@ for (const mode of modes) {
     t.like(kept, { mode, outcome: 'kept', provider_calls: 0, request_id: 'request-2' })
     t.is(typeof refreshed?.duration_ms, 'number')
     t.regex(String(refreshed?.session), /^[\w-]{8}$/)
-    t.is(kept?.session, refreshed?.session, 'one session keeps its name through renewals')
+    t.is(kept?.session, refreshed?.session, 'one session keeps its name through refreshes')
   })
 
-  test(`${mode}: a clock five minutes fast or slow still logs in and renews`, async t => {
+  test(`${mode}: a clock five minutes fast or slow still logs in and refreshes`, async t => {
     for (const offset of [-300, 300]) {
       const { browser, clock, idp } = await startTestServer(t, { mode, parts: {} })
       clock.advanceSeconds(offset)
@@ -384,7 +384,7 @@ test('dual: a public token with more than the public scopes is refused, and noth
   t.deepEqual(idp.reuses, [])
 })
 
-test('a renewed session too large for its cookies is said in the log, and goes on when its tokens fit again', async t => {
+test('a refreshed session too large for its cookies is said in the log, and goes on when its tokens fit again', async t => {
   const { browser, clock, idp, logs } = await startSignedIn(t, {})
   const cookie = browser.cookies.value('platform_session')
   clock.advanceSeconds(3600)
@@ -426,7 +426,7 @@ test('a provider that is away leaves active sessions and static files alone', as
   await idp.online()
 })
 
-test('a thousand requests at once on one expired session renew it once', async t => {
+test('a thousand requests at once on one expired session refresh it once', async t => {
   // On a busy machine a thousand connections need longer than a client usually may.
   const limits = { headersTimeout: 120_000, requestTimeout: 120_000 }
   const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual', logLevel: 'warn', limits })

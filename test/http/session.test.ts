@@ -48,11 +48,11 @@ async function assertAnonymous(t: ExecutionContext, server: TestServer, cookie: 
   t.deepEqual(response.setCookies, [], what)
 }
 
-test('a session of 9 kB travels in three cookies, is read whole, and is renewed whole', async t => {
+test('a session of 9 kB travels in three cookies, is read whole, and is refreshed whole', async t => {
   const server = await startLarge(t)
   const { browser, clock, idp } = server
   const names = [name, `${name}.1`, `${name}.2`]
-  for (const _round of ['after login', 'after a renewal']) {
+  for (const _round of ['after login', 'after a refresh']) {
     t.deepEqual(
       sessionCookies(browser).map(([each]) => each),
       names
@@ -233,7 +233,7 @@ test('inside the seal are the fields of the contract, an id, three times and the
   t.deepEqual(keys, ['_expire', '_from', '_id', '_issued', '_login', 'expires_at', 'refresh_token', 'token'])
 })
 
-test('the id of a session is made at login and carried through every renewal', async t => {
+test('the id of a session is made at login and carried through every refresh', async t => {
   const server = await startTestServer(t)
   const { browser, clock } = server
   await signIn(browser)
@@ -275,7 +275,7 @@ test('a session ends 24 hours after it was written, whatever the browser thinks 
   await assertAnonymous(t, server, cookie, 'one second later')
 })
 
-test('an expired session is not renewed either: the provider is not asked', async t => {
+test('an expired session is not refreshed either: the provider is not asked', async t => {
   const server = await startTestServer(t)
   await signIn(server.browser)
   const cookie = sessionHeader(server.browser)
@@ -289,9 +289,9 @@ test('every write starts a new 24 hours', async t => {
   await signIn(browser)
   for (const _day of [1, 2, 3]) {
     clock.advance(dayMs - 1000)
-    const renewed = await browser.fetch(guarded)
-    t.is(renewed.statusCode, 200)
-    t.is(sessionCookiesSet(renewed)[0]?.attributes['max-age'], '86400')
+    const refreshed = await browser.fetch(guarded)
+    t.is(refreshed.statusCode, 200)
+    t.is(sessionCookiesSet(refreshed)[0]?.attributes['max-age'], '86400')
   }
 })
 
@@ -541,7 +541,7 @@ test('two servers on one host, which browsers do not tell apart, leave each othe
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-test('logout ends every generation of a session, those from before a renewal too', async t => {
+test('logout ends every generation of a session, those from before a refresh too', async t => {
   const server = await startTestServer(t)
   const { browser, clock } = server
   await signIn(browser)
@@ -556,7 +556,7 @@ test('logout ends every generation of a session, those from before a renewal too
   for (const cookie of generations) t.is((await ask(server, cookie)).statusCode, 401)
 })
 
-test('a renewed session is the one in the jar afterwards, field for field', async t => {
+test('a refreshed session is the one in the jar afterwards, field for field', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, clock, idp } = server
   await signIn(browser)

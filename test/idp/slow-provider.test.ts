@@ -108,10 +108,10 @@ test('one endpoint being slow does not hold up another', async t => {
   const { held, call } = await startSlowProvider(t)
   const profiles = Array.from({ length: 5 }, () => call('userinfo'))
   await eventually(() => held.length === limits.atOnce)
-  const renewal = call('token')
+  const refresh = call('token')
   await eventually(() => held.length === limits.atOnce + 1)
   held[limits.atOnce]?.end('{}')
-  t.is((await renewal).status, 200)
+  t.is((await refresh).status, 200)
   for (let n = 0; n < 6; n++) {
     await eventually(() => held.length > n)
     held[n]?.end('{}')

@@ -239,7 +239,7 @@ export function modeContract(under: ModeUnderTest): void {
     t.deepEqual(idp.revoked, [])
   })
 
-  test(`${name}: a refresh renews every access token, and always says the scope`, async t => {
+  test(`${name}: a refresh replaces every access token and always names the scope`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
     const login = Object.freeze(await mode.exchangeCode(grant))
     const before = Object.freeze(login.fields)

@@ -190,7 +190,7 @@ test('dual: an error about too many scopes does not carry the refresh token into
   t.false(JSON.stringify(error).includes('refresh-token'))
 })
 
-test('dual: a refresh renews the internal token first, and the public one with what came of it', async t => {
+test('dual: a refresh replaces the internal token first, and the public token with the refresh token that came with it', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   const login = await mode.exchangeCode(grant)
   t.deepEqual(await mode.refresh(login), {

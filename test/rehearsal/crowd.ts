@@ -9,7 +9,7 @@ export interface Crowd {
   readonly errors: readonly string[]
   /** Answers that said nobody was signed in. */
   readonly loggedOut: number
-  /** The session of everybody has been renewed since. */
+  /** The session of everybody has been refreshed since. */
   everyoneRenewed(): Promise<void>
   stop(): Promise<void>
 }

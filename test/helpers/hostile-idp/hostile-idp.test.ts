@@ -55,7 +55,7 @@ const refreshForm = (refreshToken: string | undefined, scope?: string) => ({
   ...(scope !== undefined && { scope })
 })
 
-test('a code is redeemed once, and using it again ends what it began', async t => {
+test('a code is exchanged once, and using it again ends what it began', async t => {
   const { login, token, exchangeCode } = await setUp(t)
   const location = await login()
   const tokens = await exchangeCode(location)
