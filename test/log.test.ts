@@ -72,7 +72,7 @@ test('a reader that stops reading holds the program up for a second, and no long
   t.true(read.length < 1_900_000, 'what did not fit is lost')
 })
 
-test('of an error that nobody foresaw the log holds what it says and where it came from, not what hangs on it', async t => {
+test('the log of an unexpected error contains its message and stack, not its other properties', async t => {
   const { log, lines, entries } = await collectLogs()
   const cause = Object.assign(new Error('refused'), {
     code: 'ECONNREFUSED',

@@ -111,7 +111,7 @@ test('idle connections do not hold up the end', async t => {
   t.pass()
 })
 
-test('a refresh whose browser has gone away is finished too, for the replicas that go on', async t => {
+test('a refresh whose browser has disconnected is finished for the other replicas', async t => {
   const clock = createClock()
   const coordination = createMemoryCoordination(clock.now)
   const first = await startTestServer(t, { clock, parts: { coordination } })
@@ -235,7 +235,7 @@ test('a revocation at a provider that does not answer holds up the end no longer
   t.true((await time(server.close())) < 1500)
 })
 
-test('what is not finished within the grace is cut', async t => {
+test('a request that is not finished within the grace period is cut off', async t => {
   const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
   const hold = idp.hold('token')
   const asked = browser.fetch('/api/auth/profile').then(

@@ -51,7 +51,7 @@ test('a code becomes a session with a random id of its own', async t => {
   t.not(records[0]?.id, records[1]?.id)
 })
 
-test('the verifier of the login goes with its code', async t => {
+test('the code verifier of the login is sent with its code', async t => {
   const { exchange, login, idp } = setUp()
   const transaction = login()()
   await exchange(transaction, 'the-code')
@@ -76,7 +76,7 @@ test('a repeat gets the kept result until the browser has its cookie, and says t
   t.is(idp.grants.length, 1)
 })
 
-test('a login is good for one code, whatever code a repeat brings', async t => {
+test('a login accepts one code only, also when a repeated callback has another code', async t => {
   const { exchange, login, idp } = setUp()
   const transaction = login()
   await exchange(transaction(), 'the-code')
@@ -123,7 +123,7 @@ test('a repeat after the logout gets nothing', async t => {
   t.deepEqual(await exchange(transaction(), 'the-code'), { kind: 'used' })
 })
 
-test('a state whose code was refused is not tried again, whatever code comes with it', async t => {
+test('a state whose code was refused is not tried again with any code', async t => {
   const { exchange, login, idp, clock } = setUp()
   const transaction = login()
   idp.next(oauthError('invalid_grant'))

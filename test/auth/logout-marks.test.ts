@@ -22,7 +22,7 @@ test('a session has ended from its logout on, until the last of its cookies is t
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
-  test(`${mode}: after the logout no generation of the session is good any more, and nobody is asked`, async t => {
+  test(`${mode}: after the logout no generation of the session is accepted, and the provider is not called`, async t => {
     const { record, clock, live, current, logout, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
@@ -72,7 +72,7 @@ for (const mode of modeNames) {
     t.deepEqual(await waiting, { kind: 'loggedOut' })
   })
 
-  test(`${mode}: a revocation of the late token that fails is nobody's concern`, async t => {
+  test(`${mode}: a failed revocation of the late token changes nothing`, async t => {
     const { record, clock, idp, current, logout } = await setUpRefresh(mode)
     idp.revokeRefreshToken = () => Promise.reject(upstreamError())
     clock.advanceSeconds(3601)

@@ -32,7 +32,7 @@ test('by default every request asks the provider', async t => {
   t.deepEqual(asked, ['a', 'b'])
 })
 
-test('a name is reused for the same session until its time is over, whatever token the session has meanwhile', async t => {
+test('a cached name is reused for the same session until it expires, also after a refresh', async t => {
   const { profiles, clock, asked } = setUp(30)
   t.is(await profiles.displayName({ id: 'session' }, 'a'), 'a')
   clock.advance(29_999)
@@ -78,7 +78,7 @@ test('an error is not kept', async t => {
   t.is(await profiles.displayName({ id: 'session' }, 'a'), 'a')
 })
 
-test('a forgotten name is asked for again, even if its answer was still on the way', async t => {
+test('a removed name is requested again, even if a response was still in progress', async t => {
   const { profiles, asked, answers } = setUp(30)
   let answer = (_: UserInfo) => {}
   const pending = new Promise<UserInfo>(resolve => {
@@ -111,7 +111,7 @@ test('a late failure does not remove the name that replaced it', async t => {
   t.deepEqual(asked, ['a', 'b'])
 })
 
-test('user info about another person is refused, and so is one that names nobody', async t => {
+test('user info with another subject or without one is refused', async t => {
   const { profiles, answers } = setUp(0)
   const session = { id: 'session', identity: { iss: 'https://idp.example', sub: 'user-1' } }
   for (const sub of ['user-2', undefined]) {

@@ -38,7 +38,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), 1 + grants)
   })
 
-  test(`${mode}: a clock set back by minutes loses nobody whose old cookie is under way`, async t => {
+  test(`${mode}: a clock set back by minutes loses no session whose old cookie is still in use`, async t => {
     const { record, clock, live, idp } = await setUpRefresh(mode, { lifetimeSeconds: 600 })
     clock.advanceSeconds(1000)
     const refreshed = await live(record)

@@ -111,7 +111,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), 1)
   })
 
-  test(`${mode}: a provider that fails half of the time loses nobody`, async t => {
+  test(`${mode}: a provider that fails half of the time ends no session`, async t => {
     const { record, clock, idp, current } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     const random = createRandom(20_260_101)
     const luck = async () => {
@@ -222,7 +222,7 @@ for (const mode of modeNames) {
   })
 }
 
-test('dual: half a refresh is kept: what still works goes to the browser, and the next request goes on from there', async t => {
+test('dual: a partial result of a refresh is kept and sent to the browser, and the next request continues from it', async t => {
   const { record, clock, idp, unavailable, live, refreshes, refreshLines, logs } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(5))
@@ -254,7 +254,7 @@ test('dual: half a refresh is given to all who asked, and to old cookies, withou
   t.is(refreshes(), 2)
 })
 
-test('dual: an old cookie goes on from the kept half when the time to wait is over', async t => {
+test('dual: a request with an old cookie continues from the partial result after the pause', async t => {
   const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(5))

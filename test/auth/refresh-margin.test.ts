@@ -111,7 +111,7 @@ for (const mode of modeNames) {
   })
 }
 
-test('dual: half a refresh before its time serves the tokens that are still good, and keeps what came of it', async t => {
+test('dual: an early refresh that fails halfway serves the tokens that are still valid and keeps the partial result', async t => {
   const { record, clock, idp, live, unavailable } = await setUpRefresh('dual', { marginSeconds: 120 })
   clock.advanceSeconds(3500)
   idp.next({}, upstreamError())

@@ -5,7 +5,7 @@ import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
-  test(`${mode}: a session that has not expired is given back as it is, and nobody is asked`, async t => {
+  test(`${mode}: a session that has not expired is returned unchanged without a call to the provider`, async t => {
     const { record, clock, live, refreshes, logs } = await setUpRefresh(mode)
     t.is(await live(record), record)
     clock.advanceSeconds(3600)
@@ -212,7 +212,7 @@ for (const mode of modeNames) {
     t.not(first, third)
   })
 
-  test(`${mode}: the newest of a session is what its refreshes have made of it`, async t => {
+  test(`${mode}: the newest form of a session is the result of its last refresh`, async t => {
     const { record, clock, live, refreshing } = await setUpRefresh(mode)
     t.is(await refreshing.newest(record), record)
     clock.advanceSeconds(3601)

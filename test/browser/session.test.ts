@@ -131,7 +131,7 @@ browserTest('the page tries again by itself after the time the server asked for'
   t.pass()
 })
 
-browserTest('a profile that fails or hangs is said in words, and the session stays', async (t, visit) => {
+browserTest('a profile that fails or hangs is explained on the page, and the session stays', async (t, visit) => {
   const { url, idp } = await deployWithHostileIdp(t, { overrides: { platform: { timeoutSeconds: 1 } } })
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -149,7 +149,7 @@ browserTest('a profile that fails or hangs is said in words, and the session sta
   t.is(idp.tokenRequests.length, 1)
 })
 
-browserTest('a lost network is said in words, and its return noticed', async (t, visit) => {
+browserTest('a lost network is explained on the page, and its return is noticed', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page, context } = await visit()
   await page.goto(`${url}api/auth/login`)

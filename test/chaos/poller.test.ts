@@ -5,7 +5,7 @@ import { listen } from '../helpers/ports.js'
 import { poll } from './poller.js'
 import { startProxy } from './proxy.js'
 
-test('a page goes on asking when a connection ends without an answer, and the answer is counted as none', async t => {
+test('a page keeps polling when a connection ends without an answer, which is counted as status 0', async t => {
   let asked = 0
   const server = http.createServer((_request, response) => {
     asked++

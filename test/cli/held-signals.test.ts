@@ -16,7 +16,7 @@ function hold() {
   return { held, exits, send: (signal: string) => signals.emit(signal) }
 }
 
-test('whoever listens hears what came before, once', async t => {
+test('a listener gets the signals that came before it, once', async t => {
   const { held, exits, send } = hold()
   const heard: string[] = []
   send('SIGHUP')

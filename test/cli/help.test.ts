@@ -73,7 +73,7 @@ test('--version is that of the package', async t => {
   t.deepEqual(await run(t, ['--version']).then(({ code, output }) => [code, output]), [0, `${version}\n`])
 })
 
-test('nothing heavy is loaded before it is known what was asked for', t => {
+test('no large module is loaded before the command is known', t => {
   const seen = new Set<string>()
   const packages = new Set<string>()
   function walk(file: URL) {

@@ -60,7 +60,7 @@ test('a .env as Windows editors save it is understood by init as well', async t 
   t.is(errors, '.env exists already and was not changed.\n')
 })
 
-test('what init wrote starts a server once the client id and its secret are filled in', async t => {
+test('the files of init start a server once the client id and secret are filled in', async t => {
   const cwd = await tempFolder(t)
   await run(t, ['init', '--yes', '--mode', 'dual', '--port', '9000'], { cwd })
   const env = { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
@@ -132,7 +132,7 @@ test('init never writes over a file', async t => {
   for (const [name, text] of Object.entries(files)) t.is(await readFile(join(cwd, name), 'utf8'), text)
 })
 
-test('where .env is a folder init writes the settings, and says what is left to give', async t => {
+test('if .env is a folder, init writes the settings and says what is still missing', async t => {
   const cwd = await tempFolder(t, { '.env/bin/python': '' })
   const { code, errors } = await run(t, ['init', '--yes'], { cwd })
   t.is(code, 0)

@@ -34,7 +34,7 @@ for (const [fields, message] of faults) {
   })
 }
 
-test('what nobody foresaw is a sentence too, and the code is 1', async t => {
+test('an unexpected listen error is one sentence too', async t => {
   const cwd = `${await tempFolder(t)}/gone`
   const { code, errors } = await run(t, ['init', '--yes'], { cwd })
   t.is(code, 1)

@@ -110,7 +110,7 @@ test('the program ends with code 2 and no stack trace when settings are wrong', 
   t.is(output.stdout, '')
 })
 
-test('a reader that goes away is no fault', async t => {
+test('a reader that closes the pipe causes no error', async t => {
   const { child, ended, output } = await launch(t, ['config'])
   child.stdout.destroy()
   t.deepEqual(await ended, { code: 2, signal: null })
@@ -137,7 +137,7 @@ testWhere(
   }
 )
 
-test('a working directory that is gone is missed only by who needs it, and told in a sentence', async t => {
+test('a deleted working directory is an error only for commands that need it, and the error is one sentence', async t => {
   const inGoneFolder = async (...args: string[]) => {
     const run = ['-c', 'rmdir "$PWD" && exec "$@"', 'sh', process.execPath, program, ...args]
     return spawnSync('sh', run, { cwd: await tempFolder(t), env: { PATH: process.env.PATH }, encoding: 'utf8' })

@@ -75,7 +75,7 @@ test('a SIGTERM is never an echo', t => {
   t.deepEqual(server.exits, [1])
 })
 
-test('the Ctrl-C that npm repeats is no second signal', t => {
+test('the SIGINT that npm repeats does not count as a second signal', t => {
   const server = running()
   server.send('SIGINT')
   server.pass(5)
@@ -83,7 +83,7 @@ test('the Ctrl-C that npm repeats is no second signal', t => {
   t.deepEqual(server.exits, [])
 })
 
-test('a close that fails is said, and the code is 1', async t => {
+test('a close that fails is reported, and the exit code is 1', async t => {
   const server = running()
   server.send('SIGTERM')
   server.finish(new Error('no luck'))

@@ -130,7 +130,7 @@ test('wrong settings are listed together, without a stack trace, and the code is
   t.false(errors.includes('hunter2'))
 })
 
-test('a port that is taken is said in a plain sentence, and the code is 1', async t => {
+test('a port in use is reported in one sentence, and the exit code is 1', async t => {
   const port = await listen(t, createServer())
   const expected = `Port ${port} is in use by another program. Stop that program, or choose another port with --port.\n`
   const plain = await run(t, ['--port', String(port)], { env })
@@ -142,14 +142,14 @@ test('a port that is taken is said in a plain sentence, and the code is 1', asyn
   t.regex(ofDemo.errors, /^Port \d+ is in use .* --demo-port\.\n$/)
 })
 
-test('of a metrics port that is taken the flag is named that chooses it', async t => {
+test('if the metrics port is in use, the error names the flag that sets it', async t => {
   const port = await listen(t, createServer())
   const { code, errors } = await run(t, ['--metrics-port', String(port)], { env })
   const next = 'Stop that program, or choose another port with --metrics-port'
   t.deepEqual([code, errors], [1, `Port ${port} is in use by another program. ${next}.\n`])
 })
 
-test('a host that is not of this machine is said in a plain sentence', async t => {
+test('a host that is not an address of this machine is reported in one sentence', async t => {
   // RFC 5737: nobody has this address.
   const { code, errors } = await run(t, ['--host', '192.0.2.1'], { env })
   t.deepEqual(

@@ -58,7 +58,7 @@ for (const [what, files, env] of empty) {
   })
 }
 
-test('a program that gives an undefined access.allow is told, and null is everyone', async t => {
+test('access.allow of undefined is refused in a program, and null allows everyone', async t => {
   const cwd = await tempFolder(t)
   const given = await resolveSettings({ cwd, env: {}, overrides: { access: { allow: undefined } } })
   t.true(given.problems.some(({ key }) => key === 'access.allow'))

@@ -37,7 +37,7 @@ for (const [callbackUrl, basePath, homeUrl] of [
   ['https://app.example.com/tools/a/api/auth/callback?x=y', '/tools/a', 'https://app.example.com/tools/a/'],
   ['http://localhost:8080/api/auth/callback', '', 'http://localhost:8080/']
 ] as const) {
-  test(`what the callback URL ${callbackUrl} has before our path is the base of our own addresses`, t => {
+  test(`the base path is taken from the callback URL ${callbackUrl}`, t => {
     t.is(basePathOf(callbackUrl), basePath)
     t.is(homeUrlOf(callbackUrl), homeUrl)
   })

@@ -151,7 +151,7 @@ test('a variable with a colon in place of the equals sign is named without what 
   ])
 })
 
-test('a folder called .env is left alone', async t => {
+test('a folder called .env is ignored', async t => {
   const { config } = await load(t, { files: { '.env/bin/python': '' } })
   t.is(config.port, 8080)
 })

@@ -83,7 +83,7 @@ test('the second of two files gets a warning, for it is not read', async t => {
   )
 })
 
-test('a package.json without our key, or one that is broken, is none of our business', async t => {
+test('a package.json without our key, or a malformed one, is ignored', async t => {
   for (const text of ['{"name":"platform-auth-server"}', '{"platform-auth-server":', '[]', 'null']) {
     const { file, warnings } = await load(t, { files: { 'package.json': text } })
     t.is(file, undefined, text)
@@ -192,7 +192,7 @@ const broken = [
 ]
 
 for (const { name, text, says } of broken) {
-  test(`a file that cannot be used is named without a word of what stands in it: ${name}`, async t => {
+  test(`the error for an unusable file names it without its content: ${name}`, async t => {
     const problems = await problemsOf(t, { files: { [name]: text }, configFile: name, env: { PLATFORM_CLIENT_ID: '' } })
     // The missing client id is not complained of: it may well stand in the file.
     t.is(problems.length, 1)
@@ -312,7 +312,7 @@ for (const [name, advice] of [
   })
 }
 
-test('other files that carry the name are left alone', async t => {
+test('other files with a similar name are ignored', async t => {
   const files = { 'platform-auth-server-0.1.0.tgz': '', 'platform-auth-server.log': '', 'platform-auth-server.md': '' }
   t.deepEqual((await load(t, { files })).warnings, [])
 })

@@ -32,7 +32,7 @@ test('all problems are listed together, each with its key and its origin', async
   )
 })
 
-test('what is required and missing, or given but empty, is refused with the ways to give it', async t => {
+test('a required setting that is missing or empty is refused, and the error lists the ways to set it', async t => {
   const cwd = await tempFolder(t, { '.platform-auth-serverrc': 'platform: { callbackUrl: "" }' })
   const error = await t.throwsAsync(loadConfig({ cwd, env: { SERVER_SESSION_SECRET: '  ' } }), {
     instanceOf: ConfigError

@@ -19,10 +19,10 @@ const guesses: readonly (readonly [string, string | undefined])[] = [
 ]
 
 for (const [word, guess] of guesses) {
-  test(`${word || 'nothing'} is taken for ${guess ?? 'none of them'}`, t => t.is(nearest(word, names), guess))
+  test(`the suggestion for ${word || 'an empty word'} is ${guess ?? 'none'}`, t => t.is(nearest(word, names), guess))
 }
 
-test('the whole of a word is nearer than its beginning', t => {
+test('a match of the whole word is preferred to a match of its beginning', t => {
   t.is(nearest('secret_file', ['secret', 'secret_file']), 'secret_file')
 })
 

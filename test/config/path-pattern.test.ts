@@ -50,7 +50,7 @@ test('a pattern matches the paths that its plain reading matches', t => {
   t.pass()
 })
 
-test('what a pattern captured fills the same pattern to the same path', t => {
+test('the captured parts of a path fill the same pattern with the same path', t => {
   fc.assert(
     fc.property(
       pattern.chain(text => fc.tuple(fc.constant(text), matching(text))),

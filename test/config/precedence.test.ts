@@ -41,7 +41,7 @@ test('a program that says undefined says nothing', async t => {
   t.is(config.port, 9000)
 })
 
-test('a wrong value that something stronger outranks is no problem', async t => {
+test('a wrong value that is overridden by a source of higher precedence is accepted', async t => {
   const { config } = await load(t, { env: { PORT: 'many' }, flags: { port: '9000' } })
   t.is(config.port, 9000)
 })

@@ -207,7 +207,7 @@ for (const text of ['0x50', '8e1', '80.0', '+80', '8 0', '-1', 'http']) {
   })
 }
 
-test('what was found is shown at a bearable length, without control characters and passwords', async t => {
+test('a refused value is shown shortened, without control characters and passwords', async t => {
   const [long] = await problemsOf(t, { env: { PLATFORM_AUTH_MODE: 'x'.repeat(500) } })
   t.true((long?.message.length ?? 999) < 200)
   const [control] = await problemsOf(t, { env: { PLATFORM_AUTH_MODE: 'a\u001b[31m\u009bb' } })
@@ -216,7 +216,7 @@ test('what was found is shown at a bearable length, without control characters a
   t.notRegex(password?.message ?? 'hunter2', /hunter2/)
 })
 
-test('of a text of several lines only the first is shown', async t => {
+test('only the first line of a refused value is shown', async t => {
   const hidden = ['\n', '\r', '\r\n'].map(newline => `single${newline}hunter2`)
   for (const mode of [...hidden, hidden]) {
     const [problem] = await problemsOf(t, { files: { 'x.json': JSON.stringify({ mode }) }, configFile: 'x.json' })
@@ -270,7 +270,7 @@ test('the fallback is a file of wwwroot', async t => {
   }
 })
 
-test('where wwwroot is wrong, nothing is said of what would be in it', async t => {
+test('a wrong wwwroot causes no messages about the files in it', async t => {
   const problems = await problemsOf(t, { flags: { wwwroot: 'pages', fallback: 'index.html' } })
   t.deepEqual(
     problems.map(({ key }) => key),

@@ -26,7 +26,7 @@ export function coordinationContract(
   const promises = (behaviour: string, implementation: (t: ExecutionContext, store: StoreUnderTest) => Promise<void>) =>
     declare(`${storeName}: ${behaviour}`, async t => implementation(t, await createStore(t)))
 
-  promises('work that many ask for at once is done once, and all get its value', async (t, { replicas }) => {
+  promises('work that many callers request at once is done once, and all get its value', async (t, { replicas }) => {
     const work = countedWork({ tokens: ['a', 'b'], left: null }, longMs)
     const asked = Array.from({ length: 50 }, (_, index) => at(replicas, index).once('key', work.run))
     const answers = await Promise.all(asked)
@@ -35,7 +35,7 @@ export function coordinationContract(
     for (const { value } of answers) t.deepEqual(value, { tokens: ['a', 'b'], left: null })
   })
 
-  promises('who comes while the work is under way joins it', async (t, { replicas }) => {
+  promises('a caller that comes while the work is in progress joins it', async (t, { replicas }) => {
     const { gate, open } = createGate()
     const slow = countedWork('value', longMs, gate)
     const never = countedWork('other', longMs)
@@ -280,7 +280,7 @@ export function coordinationContract(
     t.true(await replicas[0].isMarked('extended'))
   })
 
-  promises('a mark is no result, and a result is no mark', async (t, { replicas }) => {
+  promises('marks and results of the same name are independent', async (t, { replicas }) => {
     await replicas[0].mark('marked', longMs)
     t.is(await replicas[0].peek('marked'), undefined)
     t.is((await replicas[0].once('marked', countedWork(1, longMs).run)).how, 'ran')

@@ -164,7 +164,7 @@ test('the map holds the same entries as a naive map', t => {
   )
 })
 
-test('whatever the clock does, the map stays within its size and shows each entry until its own end alone', t => {
+test('for any movement of the clock, the map stays within its size and returns no expired entry', t => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), steps(fc.integer({ min: -200, max: 200 })), (most, written) => {
       const clock = createClock(0)

@@ -10,7 +10,7 @@ import { signIn, startTestServer } from '../helpers/server.js'
 import { startReplica } from './replicas.js'
 
 for (const mode of modes) {
-  testWithRedis(`${mode}: 24 refreshes by two replicas and a restart lose nobody, and keep one result`, async t => {
+  testWithRedis(`${mode}: 24 refreshes by two replicas and a restart lose no session and keep one result`, async t => {
     const redis = await startRedis(t)
     const clock = createClock()
     const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })

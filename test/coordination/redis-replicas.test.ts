@@ -13,7 +13,7 @@ import { commandsProcessed, controlledWork, KEEP_MS, never, someoneWaits } from 
 // A short lease, which the owner extends every 250 ms.
 const shortLease = { leaseMs: 1000, callMs: 500 }
 
-testWithRedis('a thousand askers on four replicas have the work done once', async t => {
+testWithRedis('the work that a thousand callers on four replicas need is done once', async t => {
   const redis = await startRedis(t)
   const replicas = [...(await startReplicas(t, redis.url)), ...(await startReplicas(t, redis.url))]
   let runs = 0
@@ -59,7 +59,7 @@ testWithRedis('when work fails, the other replicas try it themselves at once', a
   t.deepEqual(await second, { value: 'luck', how: 'ran' })
 })
 
-testWithRedis('no work is done twice while its owner lives, however long it takes', async t => {
+testWithRedis('work is never done twice while its owner lives, even if it takes long', async t => {
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url, { timing: shortLease })
   const work = controlledWork()
@@ -275,7 +275,7 @@ testWithRedis('a lock is extended by its owner, and a takeover stops the owner b
   })
 })
 
-testWithRedis('wake-up messages go to waiting replicas alone, and none is sent when nobody waits', async t => {
+testWithRedis('wake-up messages are sent only to waiting replicas', async t => {
   const redis = await startRedis(t)
   const [owner, waiter] = await startReplicas(t, redis.url)
   const bystander = await startReplica(t, redis.url)
@@ -362,7 +362,7 @@ testWithRedis('work is two scripts at Redis, and a kept result is one', async t 
   t.is(difference(between, await commandsProcessed(redis.admin)).evalsha, 1)
 })
 
-testWithRedis('of two runs that both did the work, the later one gets the result of the first to finish', async t => {
+testWithRedis('if two runs did the work, the later one gets the result of the first', async t => {
   const redis = await startRedis(t)
   const [paused, other] = await startReplicas(t, redis.url)
   const [early, late] = [controlledWork(), controlledWork()]
@@ -377,7 +377,7 @@ testWithRedis('of two runs that both did the work, the later one gets the result
   t.deepEqual(await second, { value: 'tokens', how: 'joined' })
 })
 
-testWithRedis('if work was done twice, tokens beat no tokens, whichever comes first', async t => {
+testWithRedis('if work was done twice, a result with tokens replaces one without, in either order', async t => {
   const redis = await startRedis(t)
   for (const tokensAre of ['early', 'late'] as const) {
     for (const firstIs of ['early', 'late'] as const) {

@@ -50,7 +50,7 @@ testWithRedis('a cluster that lost a node is away, and used again when it is who
   t.deepEqual(replica.logs.entries.map(({ event }) => event).slice(0, 2), ['redis_away', 'redis_back'])
 })
 
-testWithRedis('one host may be the entrance to a cluster', async t => {
+testWithRedis('one node is enough to connect to a cluster', async t => {
   const { nodes } = await startRedisCluster(t)
   const [one, two] = await startReplicas(t, `redis://127.0.0.1:${nodes[0]?.port}?cluster`)
   for (let n = 0; n < 10; n++) await one.mark(String(n), KEEP_MS)

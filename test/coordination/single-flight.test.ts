@@ -10,7 +10,7 @@ function createGate() {
   return { gate, open }
 }
 
-test('callers give up after the time limit, and the work goes on', async t => {
+test('callers are rejected after the time limit, and the work continues', async t => {
   const flights = createSingleFlight(20)
   const { gate, open } = createGate()
   let hasEnded = false
@@ -42,7 +42,7 @@ test('a caller that joins after the time limit is refused at once', async t => {
   await flights.idle()
 })
 
-test('work that fails after its callers have gone is no unhandled rejection', async t => {
+test('work that fails after its callers timed out causes no unhandled rejection', async t => {
   const flights = createSingleFlight(1)
   const { gate, open } = createGate()
   const first = flights.run('key', async () => {

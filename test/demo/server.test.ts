@@ -94,7 +94,7 @@ test('a thousand requests at once are all answered', async t => {
   t.is(demo.calls.userInfo, 1000)
 })
 
-test('a fault of the demo itself is 500 and reaches the log', async t => {
+test('an error of the demo itself is 500 and is logged', async t => {
   let isBroken = false
   const faults: unknown[] = []
   const demo = await start(t, {

@@ -83,7 +83,7 @@ test('the same name is the same person, in any case and spacing', async t => {
   t.not(subjects[0], subjects[2])
 })
 
-test('the way back carries code, state and issuer', async t => {
+test('the redirect to the callback has code, state and iss', async t => {
   const demo = await start(t)
   const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo, { state: 'a.b_c-D' }), 'Ada')
   t.true(callback.startsWith(`${callbackUrl}?`))
@@ -234,7 +234,7 @@ test('an unknown client is shown a page and goes nowhere', async t => {
   t.false(page.text().includes('<b>'))
 })
 
-test('what the application asks wrongly goes back to it as an error', async t => {
+test('an invalid authorization request is sent back to the application as an error', async t => {
   const demo = await start(t)
   for (const [parameters, error] of [
     [{ scope: 'data:read everything' }, 'invalid_scope'],

@@ -117,7 +117,7 @@ test('a code works once, and using it again ends the login it brought', async t 
   t.like(await refresh(demo, first.body.refresh_token), { status: 400, body: { error: 'invalid_grant' } })
 })
 
-test('a code goes only with the redirect_uri it was asked for', async t => {
+test('a code is accepted only with the redirect_uri of its authorization request', async t => {
   const demo = await start(t)
   const code = await codeFor(t, demo)
   const answer = await exchangeCode(demo, code, { redirect_uri: 'http://localhost:8080/elsewhere' })
@@ -143,7 +143,7 @@ test('a refresh token used twice ends the grant, the newest refresh token includ
   t.like(demo.calls, { refreshToken: 3, reusedRefreshToken: 1 })
 })
 
-test('of many refreshes with one token at once, one at most succeeds', async t => {
+test('at most one of many simultaneous refreshes with one token succeeds', async t => {
   const demo = await start(t)
   const { refresh_token: refreshToken } = await logIn(t, demo)
   const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(demo, refreshToken)))
@@ -151,7 +151,7 @@ test('of many refreshes with one token at once, one at most succeeds', async t =
   t.is(answers.filter(({ body }) => body.error === 'invalid_grant').length, 49)
 })
 
-test('a reused refresh token leaves other logins alone, those of the same browser included', async t => {
+test('a reused refresh token does not end other logins, including those of the same browser', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const one = await exchangeCode(demo, await codeFor(t, demo, {}, browser))

@@ -43,7 +43,7 @@ function filledIn(environment: Readonly<Record<string, string>>): Record<string,
   )
 }
 
-test('compose runs two replicas that get the same settings, which the server takes without a word', async t => {
+test('compose runs two replicas with the same settings, which the server accepts without a warning', async t => {
   t.is(servers.length, 2)
   const [[, first], [, second]] = servers as [[string, Service], [string, Service]]
   t.deepEqual(first, second)
@@ -99,7 +99,7 @@ test('every proxy sends HSTS for a year', t => {
   }
 })
 
-test('whatever compose refers to is there', t => {
+test('every file that the compose file refers to exists', t => {
   for (const [name, { depends_on = [], volumes = [], build }] of Object.entries(services)) {
     for (const other of Array.isArray(depends_on) ? depends_on : Object.keys(depends_on))
       t.true(other in services, name)

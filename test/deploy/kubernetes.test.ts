@@ -75,7 +75,7 @@ test('the manifests are a deployment, its service and its disruption budget, of 
   }
 })
 
-test('the manifests give the server settings that it takes without a word', async t => {
+test('the settings of the manifests cause no warning', async t => {
   for (const { value } of container.env) t.is(typeof value, 'string', 'Kubernetes takes only text')
   const { config, warnings } = await settingsFrom(t, variables)
   t.deepEqual(warnings, [])
@@ -112,7 +112,7 @@ test('every secret file of the manifests is in the mounted secret', t => {
   t.true(readText(file).includes(`kubectl create secret generic ${volume?.secret.secretName} `))
 })
 
-test('the pod waits longer for an end than the server takes for it', async t => {
+test('the grace period of the pod is longer than that of the server', async t => {
   const { config } = await settingsFrom(t, variables)
   const { delaySeconds, graceSeconds } = config.shutdown
   t.true(delaySeconds >= 2, 'time for the end points to be taken out')

@@ -44,7 +44,7 @@ testWhere(hasSystemd, 'systemd-analyze is not installed', 'systemd finds the uni
   t.log(`exposure ${exposure} of 10`)
 })
 
-test('the unit gives the server settings that it takes without a word', async t => {
+test('the settings of the unit cause no warning', async t => {
   const required = {
     PLATFORM_CLIENT_ID: 'a-client',
     PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback'

@@ -79,7 +79,7 @@ test('the query is in no line: codes and states are there', async t => {
   }
 })
 
-test('who hangs up before the answer is whole has a line that says so', async t => {
+test('a client that disconnects before the response is complete gets a log line that says so', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000) })
   const { server, line } = await start(t, { overrides: { wwwroot } })
   const client = connect({ port: server.port, host: '127.0.0.1' })
@@ -89,7 +89,7 @@ test('who hangs up before the answer is whole has a line that says so', async t 
   t.like(await line(), { path: '/large.bin', status: 200, aborted: true, client: '127.0.0.1' })
 })
 
-test('who hangs up as soon as a file is whole, as curl does, did not hang up early', async t => {
+test('a client that disconnects as soon as a file is complete, as curl does, is not logged as aborted', async t => {
   const wwwroot = await tempFolder(t, { 'index.html': 'hello', 'large.bin': 'x'.repeat(400_000) })
   const { server, requestLines, line } = await start(t, { overrides: { wwwroot } })
   for (let time = 1; time <= 40; time += 1) {
@@ -104,7 +104,7 @@ test('who hangs up as soon as a file is whole, as curl does, did not hang up ear
   )
 })
 
-test('who hangs up while the provider is asked has a line too, with the id of what went on without them', async t => {
+test('a client that disconnects during a call to the provider gets a log line with its request id', async t => {
   const { browser, clock, idp, logs, line } = await start(t)
   await signIn(browser)
   clock.advanceSeconds(3600)
@@ -138,7 +138,7 @@ test('the client is the peer, or behind a trusted proxy whom that proxy names', 
   }
 })
 
-test('a client whose proxy passes on what it was sent is the peer', async t => {
+test('the connection is logged as the client if X-Forwarded-For holds no address', async t => {
   const { browser, line } = await start(t, { overrides: { trustProxy: true } })
   const addresses = ['2001:db8::1', '[2001:db8::1]:443', '198.51.100.2:1234', 'fe80::1%eth0', 'unknown']
   const other = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]
@@ -150,7 +150,7 @@ test('a client whose proxy passes on what it was sent is the peer', async t => {
   )
 })
 
-test('without log.requests there is no line for a request, and no request id in an answer that went well', async t => {
+test('without log.requests a successful request has no log line and no request id', async t => {
   const { browser, requestLines } = await start(t, { overrides: { log: { requests: false } } })
   const response = await browser.get('/')
   await browser.get('/nothing')

@@ -20,7 +20,7 @@ test('a client that hangs up in the middle of a file is a line for debugging, no
   t.truthy(brokenAnswer()?.request_id)
 })
 
-test('an answer that fails on our side after it has begun is one line for the operator', async t => {
+test('a response that fails on our side after it has begun is one log line', async t => {
   const { server, logs } = await startTestServer(t, {
     parts: {
       extend(app) {

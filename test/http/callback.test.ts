@@ -255,7 +255,7 @@ test('an answer without issuer is accepted, unless the provider promises one', a
   t.is((await openCallback(server.browser, named)).statusCode, 302)
 })
 
-test('where no issuer is known, one that is named is not held against the answer', async t => {
+test('without a known issuer, any iss parameter is accepted', async t => {
   const { browser, idp } = await startTestServer(t)
   idp.settings.login = { iss: 'https://whoever.example' }
   t.is((await signIn(browser)).statusCode, 302)
@@ -309,7 +309,7 @@ test('an error with a state that is not of this browser is refused like a code',
 // Success.
 
 for (const mode of modes) {
-  test(`success in ${mode} mode leads to the page wanted and shows nothing of what was exchanged`, async t => {
+  test(`a successful login in ${mode} mode redirects to the wanted page and reveals no token`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     const back = await startLogin(browser, '/page?x=1')
     const callback = await openCallback(browser, back)
@@ -322,7 +322,7 @@ for (const mode of modes) {
     t.deepEqual(findSecrets([shown], [...idp.secrets(), parameter(back, 'state')]), [])
   })
 
-  test(`a new login in ${mode} mode replaces the session before it, whoever put it there`, async t => {
+  test(`a new login in ${mode} mode replaces the previous session, also one planted by somebody else`, async t => {
     const server = await startTestServer(t, { mode })
     const { browser, newBrowser } = server
     const attacker = newBrowser()
@@ -494,7 +494,7 @@ function withoutSession(browser: Browser): Browser {
   return copy
 }
 
-test('a callback opened again while its session lives redirects and leaves the session as it is', async t => {
+test('a repeated callback redirects and does not change its live session', async t => {
   const { browser, back, clock, idp } = await startReturning(t)
   await openCallback(browser, back)
   const calls = idp.tokenRequests.length
@@ -578,7 +578,7 @@ test('a callback that another browser opens again is refused', async t => {
   t.is(idp.tokenRequests.length, 1)
 })
 
-test('a callback opened again after logout logs nobody in, whatever cookies were kept from before', async t => {
+test('a repeated callback after logout does not log in, with any cookies from before', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser)
   await openCallback(browser, back)
@@ -593,7 +593,7 @@ test('a callback opened again after logout logs nobody in, whatever cookies were
   t.is(idp.tokenRequests.length, 1)
 })
 
-test('a callback opened again where somebody has logged in anew since leaves that session alone', async t => {
+test('a repeated callback does not change the session of a later login', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser, '/after')
   const loginCookie = browser.cookies.value(loginCookieName) ?? ''
@@ -661,7 +661,7 @@ const firstStepOnly: readonly Failing[] = [
 ]
 
 for (const mode of modes) {
-  test(`a code exchange that fails in ${mode} mode is asked for once, says why, and the old session goes on`, async t => {
+  test(`a failed code exchange in ${mode} mode is not repeated, says why, and keeps the old session`, async t => {
     const server = await startTestServer(t, { mode })
     const { browser, idp } = server
     await signIn(browser)
@@ -682,7 +682,7 @@ const secondStepOnly: readonly Failing[] = [
   { what: 'more than the public scopes', fault: faults.change({ scope: 'viewables:read data:read' }), status: 502 }
 ]
 
-test('a dual login whose narrowing fails is no login, and what was granted is given back', async t => {
+test('a dual login whose narrowing fails is refused, and its grant is revoked', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, idp, recorder } = server
   await signIn(browser)
@@ -952,7 +952,7 @@ test('an ID token that is not for this login, this client and this time is refus
   }
 })
 
-test('an ID token that is none is refused', async t => {
+test('a malformed ID token is refused', async t => {
   const { browser, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
   for (const id_token of ['x', 'a.b.c', 42, `e30.${btoa('null')}.x`]) {
     const back = await startLogin(browser)
@@ -961,7 +961,7 @@ test('an ID token that is none is refused', async t => {
   }
 })
 
-test('an ID token of this login is accepted, as are one for several that names us and one a little late; none is refused', async t => {
+test('a valid ID token is accepted, also for several audiences and shortly after its expiry, and a missing one is refused', async t => {
   const { browser, clock, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
   await signIn(browser)
   t.is(idp.issued.idTokens.length, 1)
@@ -982,7 +982,7 @@ test("another login's ID token is refused", async t => {
   t.is((await openCallback(browser, back)).statusCode, 502)
 })
 
-test('an ID token that nobody asked for is not looked at', async t => {
+test('an ID token is ignored when openid was not requested', async t => {
   const { browser, idp } = await startTestServer(t)
   idp.fail('token', faults.change({ id_token: 'whatever' }))
   t.is((await signIn(browser)).statusCode, 302)

@@ -210,7 +210,7 @@ function assertSealedOff(t: ExecutionContext, { headers, text }: BrowserResponse
   for (const address of addresses) t.regex(address, /^(\/(?!\/)|data:image\/svg)/)
 }
 
-test('the form of an error follows what was asked for', async t => {
+test('the format of an error follows the Accept header', async t => {
   const { browser } = await startTestServer(t)
   const forms = [
     [undefined, 'json'],
@@ -274,7 +274,7 @@ test('an error that the provider put into the address of the callback is not ask
   t.is(page.headers.refresh, undefined)
 })
 
-test('whoever follows the way forward of a failed login is soon logged in', async t => {
+test('the link on the error page of a failed login leads to a successful login', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser)
   idp.fail('token', faults.status(500))
@@ -286,7 +286,7 @@ test('whoever follows the way forward of a failed login is soon logged in', asyn
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-test('what the address says is not repeated on the page', async t => {
+test('the error page does not repeat text from the address', async t => {
   const { browser } = await startTestServer(t)
   const marks = ['mark-in-path', 'mark-in-query', 'mark-in-code', 'mark-in-state', 'mark-in-header']
   const headers = { ...asPerson, 'user-agent': 'mark-in-header', referer: 'https://mark-in-header.example' }
@@ -343,7 +343,7 @@ test('a method that is not served says which are', async t => {
   }
 })
 
-test('an address that cannot be decoded, or leads out, is the fault of whoever asked', async t => {
+test('an address that cannot be decoded or leads out of the folder is a client error', async t => {
   const { server, logs } = await startTestServer(t)
   for (const path of [
     '/%',
@@ -366,7 +366,7 @@ test('an address that cannot be decoded, or leads out, is the fault of whoever a
   )
 })
 
-test('what nobody foresaw is 500 in plain words, and the log has the rest', async t => {
+test('an unexpected error is 500 with a plain message, and the log has the details', async t => {
   const { browser, logs } = await startWithRoute(t, 'single', () => {
     throw new Error('the database password is hunter2')
   })

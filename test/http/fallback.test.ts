@@ -50,7 +50,7 @@ test('the page is asked for again cheaply, and comes compressed to those who can
   t.is(gunzipSync(compressed.body).toString(), shell)
 })
 
-test('who does not ask for a page is told that there is nothing', async t => {
+test('a request that does not prefer HTML gets 404 and not the fallback page', async t => {
   const { browser } = await startApplication(t)
   for (const accept of [
     '*/*',
@@ -64,7 +64,7 @@ test('who does not ask for a page is told that there is nothing', async t => {
   }
 })
 
-test('API addresses, hidden files and malformed addresses stay what they are', async t => {
+test('the fallback does not apply to API addresses, hidden files and malformed addresses', async t => {
   const { browser } = await startApplication(t)
   for (const path of [
     '/api',
@@ -100,7 +100,7 @@ test('files come before the fallback, and so do the routes that a program adds',
   t.is((await browser.get('/else', { headers: page })).text(), shell)
 })
 
-test('when the file has gone since the start, the answer is the 404 page', async t => {
+test('if the fallback file was deleted after the start, the 404 page is sent', async t => {
   const { browser, wwwroot } = await startApplication(t)
   await rm(join(wwwroot, 'index.html'))
   await rm(join(wwwroot, 'index.html.gz'))

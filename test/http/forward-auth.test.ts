@@ -40,7 +40,7 @@ for (const mode of modes) {
     [1, 300],
     [2, 4500]
   ] as const) {
-    test(`${mode}, ${cookies} cookies: 24 refreshes that no browser hears of lose nobody`, async t => {
+    test(`${mode}, ${cookies} cookies: 24 refreshes whose cookies reach no browser lose no session`, async t => {
       const { browser, port, idp, clock } = await startGuarded(t, { mode })
       idp.settings.accessTokenLength = mode === 'dual' ? accessTokenLength / 2 : accessTokenLength
       await signIn(browser)
@@ -84,7 +84,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: pages and gateways that refresh in turn lose nobody`, async t => {
+  test(`${mode}: pages and gateways that refresh in turn lose no session`, async t => {
     const { browser, port, idp, clock } = await startGuarded(t, { mode })
     await signIn(browser)
     for (let hour = 1; hour <= 12; hour++) {
@@ -181,7 +181,7 @@ test('a request that another site caused is 403, with an empty Authorization', a
   t.is(answer.authorization, '')
 })
 
-test('a gateway that lets browsers ask themselves is refused, and the operator is told', async t => {
+test('a gateway that exposes the forward-auth port to browsers is refused, and a log line tells the operator', async t => {
   const { browser, port, logs } = await startGuarded(t)
   await signIn(browser)
   const headers = { cookie: sessionHeader(browser), 'x-original-uri': '/_forward_auth' }
@@ -189,7 +189,7 @@ test('a gateway that lets browsers ask themselves is refused, and the operator i
   t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
 })
 
-test('the public port answers none of it, whatever the path, method or host', async t => {
+test('the public port does not answer forward-auth requests for any path, method or host', async t => {
   const server = await startGuarded(t, { mode: 'dual' })
   const { browser, port } = server
   await signIn(browser)

@@ -6,7 +6,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 const bodies = { '/healthz': { status: 'ok' }, '/readyz': { status: 'ready', store: 'memory' } }
 
 for (const [path, body] of Object.entries(bodies)) {
-  test(`${path} answers GET and HEAD, for no cache, whoever asks from wherever`, async t => {
+  test(`${path} answers GET and HEAD from any origin, and forbids caching`, async t => {
     const { browser } = await startTestServer(t)
     const asked = [
       await browser.get(path),

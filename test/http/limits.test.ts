@@ -79,7 +79,7 @@ test('headers beyond 32 KiB are 431, in the form of every other error, and logge
   noFault()
 })
 
-test('a GET or HEAD with a body is 413, and what it holds is not taken for a request', async t => {
+test('a GET or HEAD with a body is 413, and the body is not read as a request', async t => {
   const { send, noFault } = await start(t)
   const chunked = `${healthz.length.toString(16)}\r\n${healthz}\r\n0\r\n\r\n`
   for (const path of ['/', '/healthz', '/api/auth/login', '/api/auth/logout', '/nothing']) {
@@ -105,13 +105,13 @@ test('a GET or HEAD with a body is 413, and what it holds is not taken for a req
   noFault()
 })
 
-test('an announced body of no length is none', async t => {
+test('a Content-Length of 0 is not a body', async t => {
   const { send } = await start(t)
   const { answers } = await send(head('GET /healthz', 'Content-Length: 0\r\nConnection: close\r\n'))
   t.is(answers[0]?.statusCode, 200)
 })
 
-test('the body of a refused method is passed over, and the connection goes on after it', async t => {
+test('the body of a refused method is skipped, and the connection stays usable', async t => {
   const { send } = await start(t)
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
     const body = `${healthz}${healthz}`
@@ -154,7 +154,7 @@ const ambiguous: Readonly<Record<string, string>> = {
 }
 
 for (const [name, line] of Object.entries(ambiguous)) {
-  test(`${name}: refused, and nothing after it is taken for a request`, async t => {
+  test(`${name}: refused, and nothing after it is read as a request`, async t => {
     const { send, browser, noFault } = await start(t)
     for (const method of ['GET', 'POST']) {
       const { answers, closedByServer } = await send(`${head(`${method} /`, line)}0\r\n\r\n${healthz}`)
@@ -168,7 +168,7 @@ for (const [name, line] of Object.entries(ambiguous)) {
   })
 }
 
-test('what is not HTTP/1 is refused', async t => {
+test('a request that is not HTTP/1 is refused', async t => {
   const { send, refusals } = await start(t)
   const requests = [
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
@@ -247,7 +247,7 @@ test('a client that closes its half while it waits loses the answer, and finds i
   t.deepEqual(idp.reuses, [])
 })
 
-test('expectations, upgrades and tunnels: none is offered, and none does harm', async t => {
+test('expectations, upgrades and tunnels are not supported and do no harm', async t => {
   const { send, browser } = await start(t)
   const expecting = await send(head('GET /healthz', 'Expect: 100-continue\r\nConnection: close\r\n'))
   t.is(expecting.answers.at(-1)?.statusCode, 200)
@@ -359,7 +359,7 @@ test('a client that stops reading its answer loses the connection', async t => {
   noFault()
 })
 
-test('a client that waits longer for an answer than one may go unread is left in peace', async t => {
+test('a client that waits for its response longer than the limit for unread responses is not cut off', async t => {
   const { browser, clock, idp } = await start(t, { limits: impatient })
   await signIn(browser)
   clock.advanceSeconds(3600)
@@ -372,7 +372,7 @@ test('a client that waits longer for an answer than one may go unread is left in
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('a client that has read all there is and waits for the next piece is left in peace', async t => {
+test('a client that has read everything so far and waits for the next part is not cut off', async t => {
   const pieces = async function* () {
     yield Buffer.alloc(20_000_000, 'A')
     await pause(tooLongMs)
@@ -394,7 +394,7 @@ test('a client that has read all there is and waits for the next piece is left i
   t.regex((await client.read()).toString('latin1').slice(-100), /the next\r\n0\r\n\r\n$/)
 })
 
-test('a client that keeps its connection for the next request is left in peace', async t => {
+test('an idle connection that is kept for the next request is not cut off', async t => {
   const { server } = await start(t, { limits: impatient })
   const client = connect({ port: server.port, host: '127.0.0.1' })
   t.teardown(() => client.destroy())
@@ -404,7 +404,7 @@ test('a client that keeps its connection for the next request is left in peace',
   t.false(client.destroyed)
 })
 
-test('a time that a program has set on its connection stays as it is', async t => {
+test('a timeout that a program has set on its connection is not changed', async t => {
   let socket: Socket | undefined
   const { server } = await start(t, {
     limits: impatient,

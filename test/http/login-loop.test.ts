@@ -51,7 +51,7 @@ test('a page that sends everyone without a session to login does not go round fo
   t.is(idp.requestsTo('authorize').length, 1)
 })
 
-test('a session cookie that did not come back is explained once; whoever insists may log in again', async t => {
+test('a missing session cookie is explained once, and the next attempt may log in again', async t => {
   const { browser, logs } = await startForgetful(t)
   const explained = await browser.navigate('/api/auth/login')
   t.is(explained.statusCode, 400)
@@ -92,14 +92,14 @@ test('under another host name, the page says where the application is to be open
 
 const twoNames = /You opened <code>127\.0\.0\.1:8080<\/code>, but\s+sign-in returns to <code>localhost:8080<\/code>/
 
-test('who opened 127.0.0.1 is told in those words that sign-in returns to localhost', async t => {
+test('a browser at 127.0.0.1 is told that sign-in returns to localhost', async t => {
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login', { headers: { host: '127.0.0.1:8080' } })
   t.regex(page.text(), twoNames)
   t.deepEqual(reasonsOn(page), [], 'no other reason is needed')
 })
 
-test('who began a login at 127.0.0.1 is told so at the callback, which is at localhost', async t => {
+test('a login that began at 127.0.0.1 is explained at the callback, which is at localhost', async t => {
   const { browser } = await startTestServer(t)
   const login = await browser.navigate('/api/auth/login?return_to=/a-page', { headers: { host: '127.0.0.1:8080' } })
   const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
@@ -110,7 +110,7 @@ test('who began a login at 127.0.0.1 is told so at the callback, which is at loc
   t.regex(page.text(), /href="http:\/\/localhost:8080\/api\/auth\/login\?return_to=%2Fa-page"/)
 })
 
-test('another port of the same name is no other name, because cookies do not know ports', async t => {
+test('another port of the same host is not another name, because cookies ignore ports', async t => {
   const { browser } = await startTestServer(t)
   const login = await browser.navigate('/api/auth/login', { headers: { host: 'localhost:5173' } })
   const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
@@ -201,7 +201,7 @@ test('a session that lived for less than a minute has run out, and is not missin
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
 })
 
-test('a session that the provider ended within seconds is no loop, for it was taken back and not lost', async t => {
+test('a session that the provider ended within seconds is not a login loop', async t => {
   const { browser, clock, idp } = await startTestServer(t)
   idp.settings.accessTokenLifetimeSeconds = 5
   await signIn(browser)
@@ -213,7 +213,7 @@ test('a session that the provider ended within seconds is no loop, for it was ta
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
 })
 
-test('a second tab that finishes its login a moment after the first is no loop', async t => {
+test('a second tab that finishes its login shortly after the first is not a login loop', async t => {
   const { browser } = await startTestServer(t)
   const second = await startLogin(browser, '/second')
   await signIn(browser)

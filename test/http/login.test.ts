@@ -63,7 +63,7 @@ test('the provider need not be up for a login to start where its endpoints are c
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
 })
 
-test('login says so when discovery fails, and works again as soon as it does', async t => {
+test('login reports that discovery failed, and works again as soon as discovery does', async t => {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now })
   const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })
@@ -100,7 +100,7 @@ test('the challenge is the hash of the verifier that the code exchange sends', a
   t.is(authorization?.query.code_challenge, createHash('sha256').update(verifier).digest('base64url'))
 })
 
-test('the login cookie is for this browser alone, short-lived and opaque', async t => {
+test('the login cookie is random, short-lived and HttpOnly', async t => {
   const { browser } = await startTestServer(t)
   const login = await browser.navigate('/api/auth/login?return_to=/a-page-of-its-own')
   t.is(login.setCookies.length, 1)
@@ -135,7 +135,7 @@ test('further logins of a browser keep its login cookie and restart its ten minu
   t.is((await openCallback(browser, back)).statusCode, 302)
 })
 
-test('a login cookie that is none of ours is replaced', async t => {
+test('a login cookie that this server did not make is replaced', async t => {
   const { browser } = await startTestServer(t)
   for (const value of ['', 'x', 'a'.repeat(42), `${'a'.repeat(43)}.x`, `${'a'.repeat(44)}`, '"quoted"']) {
     browser.cookies.set(loginCookieName, value, new URL(publicOrigin))
@@ -262,7 +262,7 @@ const acceptedReturns: readonly string[] = [
   `/${'a'.repeat(2047)}`
 ]
 
-test('a path of this site is returned to exactly as it was given', async t => {
+test('return_to is used exactly as given for a path of this site', async t => {
   const { browser } = await startTestServer(t)
   for (const path of acceptedReturns) {
     t.is(await landing(browser, `return_to=${encodeURIComponent(path)}`), path, path.slice(0, 80))
@@ -285,7 +285,7 @@ test('behind a proxy with a base path, the start page is that of the base path',
 for (const trustProxy of [false, true]) {
   for (const callbackUrl of [`${publicOrigin}/api/auth/callback`, httpsCallbackUrl]) {
     const { protocol, pathname } = new URL(callbackUrl)
-    test(`what a request says about host and scheme decides nothing (${protocol} trustProxy ${trustProxy})`, async t => {
+    test(`the Host and forwarding headers of a request do not change the redirect URI (${protocol} trustProxy ${trustProxy})`, async t => {
       const { idp, newBrowser } = await startTestServer(t, {
         overrides: { trustProxy, platform: { callbackUrl } }
       })
@@ -332,7 +332,7 @@ test('the answer of a login is kept by no cache, tells no address on and has no 
   t.is(body.length, 0)
 })
 
-test('a login that is no navigation is refused in JSON and begins nothing', async t => {
+test('a login request that is not a navigation is refused in JSON and begins no login', async t => {
   const { browser } = await startTestServer(t)
   const refused = [
     await browser.fetch('/api/auth/login'),
@@ -364,7 +364,7 @@ test('HEAD and every other method are refused with Allow and begin no login', as
   }
 })
 
-test('login leaves a live session as it is, and the session goes on while another login is under way', async t => {
+test('login does not change a live session, which stays usable during another login', async t => {
   const { browser } = await startTestServer(t)
   await signIn(browser)
   const before = sessionHeader(browser)
@@ -375,14 +375,14 @@ test('login leaves a live session as it is, and the session goes on while anothe
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-test('login leaves a session cookie that it cannot read where it is', async t => {
+test('login does not remove a session cookie that it cannot read', async t => {
   const { browser } = await startTestServer(t)
   browser.cookies.set('platform_session', 'of another instance on this host', new URL(publicOrigin))
   t.deepEqual(sessionCookiesSet(await browser.navigate('/api/auth/login')), [])
   t.is(sessionCookies(browser).length, 1)
 })
 
-test('openid among the scopes brings a nonce of its own to each login, and without it there is none', async t => {
+test('each login has its own nonce if openid is among the scopes, and none otherwise', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { scopes: ['openid', 'data:read'] } } })
   const nonces: string[] = []
   for (let login = 0; login < 3; login += 1) {

@@ -20,7 +20,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   })
 
-  test(`${mode}: after logout no copy of the cookie works, of whatever generation`, async t => {
+  test(`${mode}: after logout no copy of the cookie works, from any generation`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const first = browser.clone()
@@ -86,7 +86,7 @@ test('a revocation that is answered 503 is tried once more', async t => {
   t.is(idp.requestsTo('revoke').length, 2)
 })
 
-test('local logout leaves the provider alone', async t => {
+test('a local logout does not call the provider', async t => {
   const { browser, idp } = await startTestServer(t, { overrides: { logout: 'local' } })
   await signIn(browser)
   const before = idp.requests.length

@@ -6,7 +6,7 @@ import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
 
 for (const mode of modes) {
-  test(`${mode}: a refresh whose browser left is still there when it comes back hours later`, async t => {
+  test(`${mode}: the result of a refresh whose browser disconnected is still there hours later`, async t => {
     const { browser, clock, idp, logs } = await startTestServer(t, { mode })
     await signIn(browser)
     clock.advanceSeconds(3600)
@@ -27,7 +27,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a late answer of a logged-out session leaves the next login alone`, async t => {
+  test(`${mode}: a late response for a logged-out session does not affect the next login`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     clock.advanceSeconds(3600)

@@ -4,7 +4,7 @@ import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 
 for (const mode of modes) {
-  test(`${mode}: profile gives the display name alone, asked with the token that stays on the server`, async t => {
+  test(`${mode}: the profile contains only the display name, requested with the internal token`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const response = await browser.fetch('/api/auth/profile')
@@ -70,7 +70,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: a profile is reused for a while for the same session alone, and forgotten at logout`, async t => {
+  test(`${mode}: a profile is cached for a while for the same session only, and removed at logout`, async t => {
     const { browser, newBrowser, clock, idp } = await startTestServer(t, {
       mode,
       overrides: { profile: { keepSeconds: 30 } }
@@ -100,7 +100,7 @@ for (const mode of modes) {
     t.is(asked(), 4)
   })
 
-  test(`${mode}: a profile request that fails once on the way is asked again, and only once`, async t => {
+  test(`${mode}: a profile request that fails in transit is repeated once`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     idp.fail('userinfo', faults.reset())
@@ -111,7 +111,7 @@ for (const mode of modes) {
     t.is(idp.requestsTo('userinfo').length, 4)
   })
 
-  test(`${mode}: the name is always a string, whatever the provider's profile looks like`, async t => {
+  test(`${mode}: the name is always a string, for any profile of the provider`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const whole = {

@@ -6,7 +6,7 @@ import { sendRaw } from '../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { withParameters } from './support.js'
 
-test('every line that a request causes carries its id, up to what is done after the answer', async t => {
+test('every log line of a request has the request id, also after the response was sent', async t => {
   const { browser, clock, logs } = await startTestServer(t, { mode: 'dual' })
   const headers = (id: string) => ({ headers: { 'x-request-id': id } })
   const login = await browser.navigate('/api/auth/login', headers('login-1'))

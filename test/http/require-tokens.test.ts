@@ -39,7 +39,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a refresh always names its scopes, none beyond the login's`, async t => {
+  test(`${mode}: a refresh always names its scopes, and they never exceed those of the login`, async t => {
     const { browser, clock, idp, config } = await startSignedIn(t, { mode })
     const before = idp.tokenRequests.length
     clock.advanceSeconds(3600)
@@ -157,7 +157,7 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: a client that the provider refuses is the operator's to mend, and logged as an error`, async t => {
+  test(`${mode}: a client that the provider rejects is the operator's problem, and is logged as an error`, async t => {
     const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     idp.failWhen('token', () => faults.error('invalid_client', 401))
@@ -166,7 +166,7 @@ for (const mode of modes) {
     t.like(line?.err, { error: 'invalid_client' })
   })
 
-  test(`${mode}: a failed refresh is remembered for a moment, whatever number of pages wait`, async t => {
+  test(`${mode}: a failed refresh is remembered for a moment, for any number of waiting pages`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     idp.failWhen('token', () => faults.tooManyRequests(7))
@@ -334,7 +334,7 @@ for (const mode of modes) {
   })
 }
 
-test('dual: when only the second refresh fails, what the first brought is kept and the next request goes on', async t => {
+test('dual: if only the second token request of a refresh fails, the result of the first is kept and the next request continues from it', async t => {
   const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
   clock.advanceSeconds(3600)
   idp.fail('token', faults.none, faults.status(500))
@@ -349,7 +349,7 @@ test('dual: when only the second refresh fails, what the first brought is kept a
   t.deepEqual(idp.reuses, [])
 })
 
-test('dual: a lost answer to the second refresh is found again by whoever still has the first cookie', async t => {
+test('dual: a request with the first cookie gets the result of the second refresh, whose response was lost', async t => {
   const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
   const old = browser.clone()
   clock.advanceSeconds(3600)
@@ -384,7 +384,7 @@ test('dual: a public token with more than the public scopes is refused, and noth
   t.deepEqual(idp.reuses, [])
 })
 
-test('a refreshed session too large for its cookies is said in the log, and goes on when its tokens fit again', async t => {
+test('a refreshed session that is too large for its cookies is logged, and continues once its tokens fit again', async t => {
   const { browser, clock, idp, logs } = await startSignedIn(t, {})
   const cookie = browser.cookies.value('platform_session')
   clock.advanceSeconds(3600)
@@ -417,7 +417,7 @@ test('a slow provider is given up after the configured time, and the session sta
   t.deepEqual(response.setCookies, [])
 })
 
-test('a provider that is away leaves active sessions and static files alone', async t => {
+test('an outage of the provider affects neither active sessions nor static files', async t => {
   const { browser, idp } = await startSignedIn(t, { mode: 'dual' })
   await idp.offline()
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)

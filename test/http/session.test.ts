@@ -147,7 +147,7 @@ for (const mode of modes) {
   })
 }
 
-test('what was sealed elsewhere, or here for something else, is no session', async t => {
+test('a value sealed by another deployment or for another purpose is not a session', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, clock, idp } = server
   const others = {
@@ -261,7 +261,7 @@ test('the same session is never sealed the same way twice', async t => {
 
 // Age.
 
-test('a session ends 24 hours after it was written, whatever the browser thinks of its cookie', async t => {
+test('a session ends 24 hours after it was written, even if the browser keeps its cookie', async t => {
   const server = await startTestServer(t)
   const { browser, clock, idp } = server
   idp.settings.accessTokenLifetimeSeconds = 7 * 86_400
@@ -311,7 +311,7 @@ test('the configured age is the one in the seal and the one in the cookie', asyn
 const hourMs = 3_600_000
 
 for (const mode of modes) {
-  test(`an absolute age ends a session whatever its refreshes, and its cookie lasts no longer (${mode})`, async t => {
+  test(`an absolute maximum age ends a session in spite of refreshes, and limits its cookie (${mode})`, async t => {
     const overrides = { session: { absoluteMaxAgeSeconds: 5 * 86_400 } }
     const server = await startTestServer(t, { mode, overrides })
     const { browser, clock, idp } = server

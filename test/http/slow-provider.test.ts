@@ -7,7 +7,7 @@ import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startTestServer } from '../helpers/server.js'
 
-test('many sessions that wait for a slow provider keep nobody else waiting', async t => {
+test('many sessions that wait for a slow provider do not delay other requests', async t => {
   const { newBrowser, clock, idp, browser } = await startTestServer(t, { mode: 'dual', logLevel: 'warn' })
   const expired = Array.from({ length: 100 }, newBrowser)
   for (const one of expired) await signIn(one)

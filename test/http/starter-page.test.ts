@@ -23,7 +23,7 @@ test('a server with pages of its own says nothing about itself', async t => {
   for (const path of ['/starter-about.json', '/starter-base.css']) t.is((await browser.get(path)).statusCode, 404)
 })
 
-test('who begins with a copy of the starter page keeps it working, and own files come first', async t => {
+test('a copy of the starter page works, and the files of wwwroot take precedence', async t => {
   const wwwroot = await tempFolder(t, { 'starter.js': '', 'starter-base.css': 'own' })
   const { browser } = await startTestServer(t, { overrides: { wwwroot } })
   t.is((await browser.get('/starter-base.css')).text(), 'own')

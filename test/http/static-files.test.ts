@@ -100,7 +100,7 @@ test('files and folders whose name begins with a dot are not there', async t => 
   }
 })
 
-test('a folder is its index.html, or nothing: no list of what is in it', async t => {
+test('a folder is served as its index.html or as 404, never as a list of files', async t => {
   const files = { 'www/with/index.html': 'the index', 'www/without/file.txt': marker }
   const { ask } = await startWith(t, files, folder => mkdir(join(folder, 'www/odd/index.html'), { recursive: true }))
   t.is((await ask('/with/')).text, 'the index')
@@ -146,7 +146,7 @@ test('a link is followed inside the root and nowhere else', async t => {
   }
 })
 
-test('a link that leads in a circle or to nothing is not there, and is no fault', async t => {
+test('a symbolic link that leads in a circle or to nothing is 404 and not a server error', async t => {
   const { ask, logs } = await startWith(t, {}, async folder => {
     await symlink('circle', join(folder, 'www/circle'))
     await symlink('nothing', join(folder, 'www/dangling'))
@@ -343,7 +343,7 @@ const unopened: readonly (readonly [what: string, code: string, status: number, 
 ]
 
 for (const [what, code, status, error] of unopened) {
-  test.serial(`a file that ${what} is ${status}, and the connection goes on`, async t => {
+  test.serial(`a file that ${what} is ${status}, and the connection stays usable`, async t => {
     const { server, folder, logs } = await startWith(t, { 'www/file.js': 'plain', 'www/file.js.gz': gzipSync('plain') })
     failToOpen(t, join(folder, 'www/file.js.gz'), code)
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n`
@@ -466,7 +466,7 @@ test('files are sent with the type of their name', async t => {
   }
 })
 
-test('a static answer has nothing to do with the session, whatever cookie comes along', async t => {
+test('a static file neither reads nor sets a session cookie', async t => {
   const { browser, clock, idp, logs } = await startWith(t, { 'www/page.html': html })
   await signIn(browser)
   const before = { requests: idp.requests.length, logs: logs.entries.length }
@@ -505,7 +505,7 @@ test('a file under /api/auth that was there at the start comes before the routes
   t.is((await browser.get('/api/auth/nothing')).statusCode, 404)
 })
 
-test('what is not there is 404, as a page for people and as JSON for programs', async t => {
+test('a missing file is 404, as a page for people and as JSON for programs', async t => {
   const { browser } = await startWith(t, {})
   const paths = [
     '/nothing',

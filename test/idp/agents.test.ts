@@ -103,7 +103,7 @@ for (const [refusal, code] of [
   })
 }
 
-test('a malformed address of a proxy is an error that does not show it', async t => {
+test('the error for a malformed proxy address does not contain the address', async t => {
   const transport = createTransport(60_000, undefined, undefined, () => 'http://user:hunter2@:x')
   t.teardown(() => transport.close())
   const error = await t.throwsAsync(transport.call({ endpoint: 'userinfo', url: 'https://provider.test/' }))

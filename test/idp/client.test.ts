@@ -287,7 +287,7 @@ test('a refresh token is revoked as RFC 7009 section 2.1 says, and any token is 
   t.is(seen[0]?.body, 'token=the-refresh-token&token_type_hint=refresh_token')
 })
 
-test('where there is no revocation endpoint nothing is sent', async t => {
+test('without a revocation endpoint no revocation is sent', async t => {
   const { idp } = setUp(t, { revocationEndpoint: 'none' })
   await idp.revokeRefreshToken('the-refresh-token')
   t.pass()

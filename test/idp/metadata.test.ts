@@ -187,7 +187,7 @@ for (const member of required) {
   })
 }
 
-test('what a document lacks is off, and never that of the platform', async t => {
+test('an endpoint missing from the discovery document is off and is not replaced by the default of APS', async t => {
   const { authorization_endpoint, token_endpoint } = document
   const metadata = await createMetadata(discovering, answering({ issuer, authorization_endpoint, token_endpoint }))()
   t.is(metadata.userinfoEndpoint, undefined)

@@ -52,7 +52,7 @@ test('leaving twice lets one in, not two', async t => {
   t.is(inside, 1)
 })
 
-test('who finds the queue full is turned away at once', async t => {
+test('a call that finds the queue full is refused at once', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
   const leave = await queue.enter(patient())
   const waiting = queue.enter(patient())
@@ -62,7 +62,7 @@ test('who finds the queue full is turned away at once', async t => {
   await t.notThrowsAsync(queue.enter(patient()))
 })
 
-test('who gives up frees the place in the queue, and is not let in later', async t => {
+test('an aborted call frees its place in the queue and never enters later', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
   const leave = await queue.enter(patient())
   const impatient = new AbortController()
@@ -75,7 +75,7 @@ test('who gives up frees the place in the queue, and is not let in later', async
   await t.notThrowsAsync(next)
 })
 
-test('who has no patience left does not enter, even when there is room', async t => {
+test('a call whose signal is already aborted does not enter, even if there is room', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
   await t.throwsAsync(queue.enter(AbortSignal.abort(new Error('too late'))), { message: 'too late' })
   await t.notThrowsAsync(queue.enter(patient()))

@@ -24,7 +24,7 @@ test('a whole answer becomes a token set in our own spelling', t => {
   })
 })
 
-test('what RFC 6749 leaves to the provider may be absent or null', t => {
+test('optional members of a token response may be absent or null', t => {
   const absent = { accessToken: 'a', refreshToken: undefined, expiresIn: 1, scope: undefined, idToken: undefined }
   t.deepEqual(parseTokenSet({ access_token: 'a', expires_in: 1 }), absent)
   const nulls = { refresh_token: null, scope: null, id_token: null, token_type: null }

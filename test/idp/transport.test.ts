@@ -87,7 +87,7 @@ async function failure(t: ExecutionContext, call: Promise<unknown>, problem: Ups
   return error as UpstreamError
 }
 
-test('an answer tells the time of the provider and where a redirect would lead, if they are there and in order', async t => {
+test('the Date and Location headers of a response are returned if they are valid', async t => {
   const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
   const { url } = await startProvider(
     t,
@@ -104,12 +104,12 @@ test('an answer tells the time of the provider and where a redirect would lead, 
   t.like(await transport.call(get(url)), { date: undefined, location: undefined })
 })
 
-test('why there is no connection stands in the error as a code', async t => {
+test("the error of a failed connection has the system's error code", async t => {
   const error = await failure(t, setUp(t).call(get('http://127.0.0.1:1/')), 'unreachable')
   t.is(error.code, 'ECONNREFUSED')
 })
 
-test('a form is posted, anything else is asked for by GET, and no compression is wanted', async t => {
+test('a form is sent by POST and anything else by GET, without compression', async t => {
   const headers: IncomingHttpHeaders[] = []
   const { url, requests, bodies } = await startProvider(t, (request, response) => {
     headers.push(request.headers)
@@ -129,7 +129,7 @@ test('a form is posted, anything else is asked for by GET, and no compression is
   for (const { 'accept-encoding': encoding } of headers) t.is(encoding, undefined)
 })
 
-test('any whole answer is given back, whatever its status, its JSON parsed', async t => {
+test('any complete response is returned with its parsed JSON, for any status', async t => {
   const { url } = await startProvider(t, (request, response) => {
     const status = Number(request.url?.slice(1))
     reply(response, status, { status })
@@ -179,7 +179,7 @@ for (const status of [301, 302, 303, 307, 308]) {
   })
 }
 
-test('a packed answer is not unpacked, so that no bomb goes off', async t => {
+test('a compressed response is not decompressed, so that a bomb does no harm', async t => {
   const { url } = await startProvider(t, (_request, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}'))
   })
@@ -243,7 +243,7 @@ test('an answer of more than 1 MiB is refused, one of 1 MiB is not', async t => 
   t.is(error.message, "the identity provider's token endpoint: the answer was larger than 1 MiB")
 })
 
-test('an answer without an end is cut off as soon as it is too large, and the connection closed', async t => {
+test('an endless response is cut off at the size limit, and the connection is closed', async t => {
   const piece = Buffer.alloc(64 * 1024, 'x')
   const { url, requests, connections } = await startProvider(t, (_request, response) => {
     response.writeHead(200)
@@ -322,7 +322,7 @@ test('a POST on a kept connection that the provider closes at that moment is not
   t.is(requests.length, 2)
 })
 
-test('connections are used again', async t => {
+test('connections are reused', async t => {
   const { url, connections } = await startProvider(t, good)
   const transport = setUp(t)
   for (const _ of [1, 2, 3, 4, 5]) await transport.call(post(url))
@@ -347,13 +347,13 @@ test('a connection that waits for its answer is not idle, however long that take
   t.is(requests.length, 1)
 })
 
-test('nobody listening is said with the code that an operator knows', async t => {
+test('a refused connection is reported with its error code', async t => {
   const error = await failure(t, setUp(t).call(post(`http://127.0.0.1:${await freePort()}`)), 'unreachable')
   t.is(error.message, "the identity provider's token endpoint: connection failed (ECONNREFUSED)")
   t.is(error.endpoint, 'token')
 })
 
-test('a certificate that nobody vouches for is refused before anything is sent', async t => {
+test('a certificate that is not trusted is refused before anything is sent', async t => {
   let requests = 0
   const server = https.createServer(selfSignedCertificate(), (_request, response) => {
     requests++

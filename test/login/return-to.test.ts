@@ -105,7 +105,7 @@ const anything = fc.oneof(
   fc.webPath()
 )
 
-test('the browser stays on this site whatever is asked for, and no header line breaks', t => {
+test('no return_to value leads to another site or breaks a header line', t => {
   const origins = ['https://app.example', 'http://localhost:8080', 'https://app.example:8443/base/api/auth/callback']
   fc.assert(
     fc.property(anything, value => {

@@ -64,7 +64,7 @@ test('neither verifier, nonce, login cookie nor return path can be read in the s
   for (const secret of [browser, codeVerifier, nonce, 'a-private-page', 'returnTo']) t.false(raw.includes(secret))
 })
 
-test("whoever could read the state would still lack the browser's part of verifier and nonce", t => {
+test('the state alone is not enough to derive the code verifier and nonce', t => {
   const clock = createClock()
   const sealer = createKeyring([SECRET]).sealer('login state')
   const { begin, open } = createLoginTransactions(sealer, clock.now)

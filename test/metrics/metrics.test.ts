@@ -52,7 +52,7 @@ test('metrics count logins, callbacks, refreshes, provider calls, sessions and r
   t.true(sampleOf(text, 'process_resident_memory_bytes') > 0)
 })
 
-test('metrics have a listener of their own that shows nothing else, and the public port shows none', async t => {
+test('metrics are served on their own port only, and that port serves nothing else', async t => {
   const started = await startTestServer(t, { overrides })
   t.is((await scrape(started, '/')).status, 404)
   t.is((await scrape(started, '/metrics?x=1')).status, 404)

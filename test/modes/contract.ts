@@ -71,7 +71,7 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(idp.grants.filter(({ type }) => type === 'code').length, 1)
   })
 
-  test(`${name}: without PKCE the code goes alone`, async t => {
+  test(`${name}: without PKCE no code verifier is sent`, async t => {
     const { mode, idp } = setUp({ pkce: false })
     await mode.exchangeCode(grant)
     t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: undefined })
@@ -100,7 +100,7 @@ export function modeContract(under: ModeUnderTest): void {
   })
 
   for (const scope of scopes) {
-    test(`${name}: a login that was not granted ${scope} is refused by that name`, async t => {
+    test(`${name}: a login that was not granted ${scope} is refused with an error that names the scope`, async t => {
       const { mode, idp } = setUp()
       idp.next({ scope: scopes.filter(other => other !== scope) })
       const error = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError })

@@ -128,7 +128,7 @@ test('dual: a refresh does not wait for a busy provider', async t => {
   t.deepEqual(waits, [])
 })
 
-test('dual: a revocation that fails after a failed login is nobody’s concern', async t => {
+test('dual: a failed revocation after a failed login changes nothing', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.revokeRefreshToken = () => Promise.reject(upstreamError())
   const error = upstreamError()

@@ -24,7 +24,7 @@ test('the mode of the settings is the one that runs, with its own scopes', t => 
   }
 })
 
-test('whether a verifier is sent is up to the settings', async t => {
+test('the PKCE setting decides if a code verifier is sent', async t => {
   for (const pkce of [true, false]) {
     const idp = createFakeIdp()
     const created = createMode(testConfig(idpSettings, { platform: { pkce } }), idp, Date.now)

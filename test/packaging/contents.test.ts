@@ -26,7 +26,7 @@ const wanted = [
   /^examples\/viewer-without-token\/(platform-auth-server\.config\.yaml|wwwroot\/index\.html)$/
 ]
 
-test('the package holds what is needed and nothing else', t => {
+test('the package contains the needed files and no others', t => {
   t.deepEqual(
     paths.filter(path => !wanted.some(pattern => pattern.test(path))),
     []
@@ -38,7 +38,7 @@ test('the package holds what is needed and nothing else', t => {
   t.log(`${paths.length} files, ${packed.size} bytes packed, ${packed.unpackedSize} unpacked`)
 })
 
-test('the package holds every module with its types, and none that is gone', t => {
+test('the package contains every module with its types and no module that was removed', t => {
   const modules = filesBelow('src').filter(path => !path.endsWith('.d.ts'))
   const built = modules.flatMap(path => ['.js', '.d.ts'].map(end => path.replace(/^src/, 'dist').replace(/\.ts$/, end)))
   t.deepEqual(paths.filter(path => path.startsWith('dist/')).sort(), built.sort())
@@ -47,7 +47,7 @@ test('the package holds every module with its types, and none that is gone', t =
 // For those who have the source.
 const leftOut = new Set(['CONTRIBUTING.md'])
 
-test('what the packed texts link to is in the package', t => {
+test('every link target of the packed documents is in the package', t => {
   for (const path of paths.filter(path => path.endsWith('.md'))) {
     for (const { target } of linksOf(readText(path))) {
       if (target === '' || /^\w+:/.test(target)) continue

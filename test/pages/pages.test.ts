@@ -137,7 +137,7 @@ test('a refused connection is not called slow', t => {
   t.regex(slow ?? '', /<h1>The sign-in service is taking too long<\/h1>/)
 })
 
-test('who began at another name of this machine is told both names', t => {
+test('a login that began at another name of this machine gets a page with both names', t => {
   const local = { ...loop, applicationUrl: 'http://localhost:8080/', signInPath: '/api/auth/login' }
   const page = loginLoopPage({ ...local, reasons: ['other_host'], startedAt: '127.0.0.1:8080' })
   t.regex(page, /You opened <code>127\.0\.0\.1:8080<\/code>, but sign-in returns to <code>localhost:8080<\/code>/)

@@ -77,7 +77,7 @@ test('a request loses every other header', t => {
   }
 })
 
-test('what Connection names does not travel, wherever it stands', t => {
+test('headers that the Connection header names are not forwarded', t => {
   t.deepEqual(select(['Connection', 'close, Range , ACCEPT', 'Range', 'bytes=0-1', 'Accept', '*/*', 'Prefer', 'x']), [
     'prefer',
     'x'
@@ -168,7 +168,7 @@ test('an answer loses every other header', t => {
   for (const name of answerKept) t.deepEqual([...answered([name, 'v']).keys()], own, name)
 })
 
-test('what Connection names in an answer is dropped', t => {
+test('headers that the Connection header of a response names are dropped', t => {
   t.false(answered(['Connection', 'close, ETag', 'ETag', '"x"']).has('etag'))
 })
 

@@ -39,7 +39,7 @@ test('the wait in line ends after its time, and the place in it is free again', 
   t.notThrows(() => turns.take(host, '3'))
 })
 
-test('one session has a limit of its own, answers under way included', t => {
+test('each session has its own limit, which includes responses in progress', t => {
   const turns = createTurns({ ...limits, waitingForHead: 10 })
   const taken = [1, 2, 3].map(() => turns.take(host, '1'))
   for (const turn of taken) turn.headCame()
@@ -49,7 +49,7 @@ test('one session has a limit of its own, answers under way included', t => {
   t.notThrows(() => turns.take(host, '1'))
 })
 
-test('who leaves the line takes no place in it', async t => {
+test('a request that is aborted while it waits takes no place in the queue', async t => {
   const turns = createTurns(limits)
   const first = turns.take(host, '1')
   turns.take(host, '2')

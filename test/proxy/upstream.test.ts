@@ -52,7 +52,7 @@ async function startTls(t: ExecutionContext, react: (socket: Socket, count: numb
   return { ca: certificate.cert, byName: `https://localhost:${port}`, byAddress: `https://127.0.0.1:${port}` }
 }
 
-test('a certificate that is not trusted, or made out to another name, is no connection, and the next request tries again', async t => {
+test('a certificate that is not trusted or has another name is refused, and the next request connects again', async t => {
   const { ca, byName, byAddress } = await startTls(t, socket => void socket.write(ok))
   t.is(await start(t)(request(byName)), 'unreachable')
   const ask = start(t, { ca })
@@ -61,7 +61,7 @@ test('a certificate that is not trusted, or made out to another name, is no conn
   t.is(await ask(request(byName)), '200 ok')
 })
 
-test('over TLS too, a request is sent once more on a kept connection alone', async t => {
+test('over TLS too, a request is repeated only if its connection was reused', async t => {
   const seen: number[] = []
   const { ca, byName } = await startTls(t, (socket, count, connection) => {
     seen.push(connection)
@@ -84,19 +84,19 @@ test('over TLS too, a request is sent once more on a kept connection alone', asy
   t.deepEqual(first, [1])
 })
 
-test('a host that does not take connections in time is a timeout', async t => {
+test('a host that does not accept connections in time is a timeout', async t => {
   const port = await listen(t, createServer())
   const ask = start(t, { connectTimeoutMs: 300 })
   // TCP connects, but the other side never speaks TLS, which is part of connecting.
   t.is(await ask(request(`https://127.0.0.1:${port}`)), 'timeout')
 })
 
-test('a Continue that nobody asked for is a broken answer', async t => {
+test('a 100 Continue that was not requested is an invalid response', async t => {
   const upstream = await startFixedUpstream(t, `HTTP/1.1 100 Continue\r\n\r\n${ok}`)
   t.is(await start(t)(request(upstream.origin)), 'unusable')
 })
 
-test('a request that was given up before it was sent is never sent', async t => {
+test('a request that is aborted before it is sent is never sent', async t => {
   const upstream = await startFixedUpstream(t, ok)
   const upstreams = createUpstreams({ connectTimeoutMs: 5000 })
   t.teardown(() => upstreams.close())

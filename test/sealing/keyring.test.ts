@@ -12,7 +12,7 @@ function sealer(secrets: readonly string[] = [FIRST], purpose = 'purpose'): Seal
   return createKeyring(secrets).sealer(purpose)
 }
 
-test('what was sealed opens again, byte for byte', t => {
+test('a sealed value opens to the same bytes', t => {
   const { seal, open } = sealer()
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.string(), (bytes, context) => {
@@ -143,6 +143,6 @@ test('a keyring without a secret is refused, and the old secrets stay', t => {
   t.deepEqual(keyring.sealer('purpose').open(sealed, ''), plaintext)
 })
 
-test('what an earlier release sealed still opens', t => {
+test('a value sealed by an earlier release still opens', t => {
   t.is(sealer().open(FROM_AN_EARLIER_RELEASE, 'context')?.toString(), 'sealed on the first day')
 })

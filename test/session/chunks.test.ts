@@ -22,7 +22,7 @@ const values = fc
   .tuple(lengths, fc.base64String({ minLength: 1, maxLength: 50 }))
   .map(([length, text]) => text.repeat(Math.ceil(length / text.length)).slice(0, length))
 
-test('any value up to the limit comes back, whatever the order of the cookies and whatever is between them', t => {
+test('any value up to the limit is restored from its chunks, in any order and among other cookies', t => {
   fc.assert(
     fc.property(values, fc.boolean(), (value, backwards) => {
       const chunks = splitIntoChunks(value)

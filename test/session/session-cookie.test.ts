@@ -135,7 +135,7 @@ test('a session that would be refused when it comes back is refused at once, how
   t.true((error.sizes.content as number) > 70_000)
 })
 
-test('a deflated bomb that our own key sealed is no session', t => {
+test('a decompression bomb sealed with our own key is not a session', t => {
   const { open, sealer, header } = setUp()
   const deflated = (size: number) => {
     const json = JSON.stringify({ token: 'a'.repeat(size), _id: 'id', _issued: 1, _expire: Number.MAX_SAFE_INTEGER })
@@ -146,7 +146,7 @@ test('a deflated bomb that our own key sealed is no session', t => {
   t.is(open(deflated(10_000_000)), undefined)
 })
 
-test('what our own key sealed and is no session does not open', t => {
+test('a value sealed with our own key that is not a session does not open', t => {
   const { open, sealer } = setUp()
   for (const content of [
     '',
@@ -259,7 +259,7 @@ function openOften(open: SessionCookie['open'], header: string) {
   }
 }
 
-test('a cookie with any character changed is no session', t => {
+test('a cookie with any character changed does not open', t => {
   const { seal, open, header } = setUp()
   const chunk = seal(recordOf({ token: 'token', refresh_token: 'refresh' }))[0] as string
   openOften(open, header([chunk]))
@@ -311,7 +311,7 @@ test('chunks left over from a longer session do not disturb a shorter one', t =>
   t.deepEqual(open(header([...shorter, ...longer.slice(shorter.length)])), dual)
 })
 
-test('a session of another cookie name, another purpose or another deployment is no session', t => {
+test('a session sealed for another cookie name, purpose or deployment does not open', t => {
   const { seal, open, header } = setUp()
   const chunks = seal(dual)
   t.deepEqual(open(header(chunks)), dual)
@@ -349,7 +349,7 @@ test('many sessions side by side each open as themselves', t => {
   for (const _round of [1, 2, 3, 4]) t.deepEqual(headers.map(open), records)
 })
 
-test('no Cookie header makes opening throw, and none but ours is a session', t => {
+test('opening never throws for any Cookie header, and only our own sessions open', t => {
   const { open, sentNames, seal } = setUp()
   const ours = seal(dual)[0] as string
   const header = fc.oneof(

@@ -120,7 +120,7 @@ test('wrong settings are findings too, nothing is tried, and the code is 2', asy
   t.false(JSON.parse(json.output).ok)
 })
 
-test('a wrong command line is no finding', async t => {
+test('a wrong command line is an error and not a finding', async t => {
   const { code, output, errors } = await run(t, ['check', '--demo-port', '1'])
   t.deepEqual([code, output, errors], [2, '', '--demo-port needs --demo.\n'])
 })

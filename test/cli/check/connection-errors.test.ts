@@ -28,7 +28,7 @@ test('a name that cannot exist', async t => {
   )
 })
 
-test('a certificate that nobody vouches for', async t => {
+test('a certificate that is not trusted', async t => {
   const port = await listen(t, createHttpsServer(selfSignedCertificate()))
   t.is(
     await line(t, `https://localhost:${port}/token`),

@@ -258,7 +258,7 @@ test('chaos from one seed goes wrong in the same places every time', async t => 
   t.deepEqual([...new Set(first)].sort(), [401, 500, 503])
 })
 
-test('everything secret that was issued is remembered, the token that may be shown apart', async t => {
+test('all issued secrets are remembered, except the token that may be shown', async t => {
   const { idp, login, token, exchangeCode } = await setUp(t)
   const location = await login()
   const wide = await exchangeCode(location)

@@ -143,7 +143,7 @@ test('the range and the conditions of a request reach the upstream', async t => 
   }
 })
 
-test('what a client claims about itself does not reach the upstream', async t => {
+test('forwarding headers of the client do not reach the upstream', async t => {
   const upstream = await startUpstream(t)
   const { raw } = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`] })
   const fields = [
@@ -240,7 +240,7 @@ for (const [what, answer] of broken) {
   })
 }
 
-test('an upstream that cannot be reached is 502, with the reason in the log alone', async t => {
+test('an upstream that cannot be reached is 502, with the reason only in the log', async t => {
   const upstream = await startRawUpstream(t, () => {})
   const gone = await startUpstream(t)
   gone.server.close()

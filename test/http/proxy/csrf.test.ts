@@ -37,7 +37,7 @@ test('requests that other sites cause are 403, whatever their method', async t =
   noneArrived(t, upstream)
 })
 
-test('what changes things must come from a page of this site', async t => {
+test('a proxied request with an unsafe method must come from a page of this site', async t => {
   const { upstream, ask } = await start(t)
   const refused: readonly Headers[] = [
     {},

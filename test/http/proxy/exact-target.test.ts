@@ -36,7 +36,7 @@ test('targets that are not exact are 400 and never leave the process', async t =
   t.is(upstream.requests.length, 0)
 })
 
-test('the query goes on byte for byte, and so does what Koa would rewrite', async t => {
+test('the query is forwarded byte for byte, also where Koa would rewrite it', async t => {
   const upstream = await startUpstream(t)
   const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
   const targets = [

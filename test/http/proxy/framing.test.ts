@@ -97,7 +97,7 @@ test('a body of DELETE reaches the upstream framed', async t => {
   t.deepEqual(upstream.requests[0]?.headers('content-length'), ['5'])
 })
 
-test('a length goes on as a length, and chunks that come one by one as chunks', async t => {
+test('a Content-Length is forwarded as such, and a chunked body stays chunked', async t => {
   const { upstream, browser, server, cookie } = await setUp(t)
   const headers = { 'Sec-Fetch-Site': 'same-origin' }
   await browser.request('POST', '/api/x', { headers, body: 'hello' })

@@ -29,7 +29,7 @@ async function cookieOfSomebodyElse({ newBrowser }: ProxiedServer): Promise<stri
     .join('; ')
 }
 
-test('one session has at most 32 requests under way, others are not affected', async t => {
+test('one session has at most 32 requests in progress, and other sessions are not affected', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/x') {
@@ -114,7 +114,7 @@ test('a stopping server ends event streams at once and gives other answers the g
   await closed
 })
 
-test('what a proxied request tells the log and the metrics holds no query and no token', async t => {
+test('the log lines and metrics of a proxied request contain no query and no token', async t => {
   const upstream = await startUpstream(t)
   const outcomes: unknown[] = []
   const metrics = {

@@ -90,7 +90,7 @@ const amiss: readonly (readonly [url: string, listening: Partial<Pick<Config, 'p
 ]
 
 for (const [url, listening, expected] of amiss) {
-  test(`what will not match in ${url} and ${JSON.stringify(listening)}`, t => {
+  test(`the mismatch between ${url} and ${JSON.stringify(listening)}`, t => {
     const [first, ...others] = lines(url, listening)
     t.is(first, register(url, homeUrlOf(url)))
     t.deepEqual(others, [expected])

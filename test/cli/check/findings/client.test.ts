@@ -86,7 +86,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
 ]
 
 for (const [what, situation, expected] of table) {
-  test(`what is said of the client: ${what}`, async t => {
+  test(`the client finding for ${what}`, async t => {
     const { line, idp, code } = await checkAt(t, situation)
     t.is(line('client'), expected.replace('ISSUER', idp.issuer))
     if (expected.startsWith('failed')) t.is(code, 1)

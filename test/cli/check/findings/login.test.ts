@@ -129,7 +129,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
 ]
 
 for (const [what, situation, expected] of table) {
-  test(`what is said of the login: ${what}`, async t => {
+  test(`the login finding for ${what}`, async t => {
     const { line, idp } = await checkAt(t, situation)
     t.is(line('login'), expected.replace('ISSUER', idp.issuer))
   })

@@ -67,7 +67,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
 ]
 
 for (const [what, situation, expected] of table) {
-  test(`what is said of logging out: ${what}`, async t => {
+  test(`the logout finding for ${what}`, async t => {
     const { line, idp } = await checkAt(t, situation)
     t.is(line('logout'), expected.replace('ISSUER', idp.issuer))
   })

@@ -102,7 +102,7 @@ const forbidden: readonly (readonly [what: string, more: readonly string[], unkn
 ]
 
 for (const [what, more, unknown] of forbidden) {
-  testWithRedis(`a user who may not use ${what} is told what could not be seen`, async t => {
+  testWithRedis(`a Redis user without the right to use ${what} gets a warning about what was not checked`, async t => {
     const { port, admin } = await startRedis(t, ['--maxmemory', '64mb'])
     const rights = ['~platform-auth:*', '&platform-auth:*', '-@all', ...commands, ...more]
     await admin.acl('SETUSER', 'auth', 'on', '>pass', ...rights)

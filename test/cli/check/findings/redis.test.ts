@@ -17,11 +17,11 @@ async function line(redisUrl: string | undefined): Promise<string> {
 
 const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
 
-test('none is fine', async t => {
+test('no Redis is ok', async t => {
   t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redisUrl.')
 })
 
-testWithRedis('one that works, and nothing stays in it', async t => {
+testWithRedis('a Redis that works is ok, and the keys of the check expire', async t => {
   const server = await startRedis(t)
   t.is(await line(server.url), 'ok Redis answers and accepts the commands that replicas need.')
   for (const key of await server.admin.keys('*check:*')) t.not(await server.admin.pttl(key), -1)
@@ -41,7 +41,7 @@ test('a name that cannot exist', async t => {
   )
 })
 
-test('one that never answers is not waited for', async t => {
+test('a Redis that never answers fails the check after the time limit', async t => {
   const port = await listen(t, createServer())
   t.is(
     await line(`redis://127.0.0.1:${port}`),
@@ -103,12 +103,12 @@ test('sentinels that do not answer', async t => {
   )
 })
 
-testWithRedis('a cluster is looked for where there is none', async t => {
+testWithRedis('a cluster address for a single Redis fails the check', async t => {
   const { url } = await startRedis(t)
   t.regex(await line(`${url}?cluster`), /^failed Redis rejects a command as invalid \(ERR\)\. Next: Check the database/)
 })
 
-testWithRedis('a whole cluster that works, and one of its nodes taken for a single server', async t => {
+testWithRedis('a cluster that works is ok, and one of its nodes without ?cluster fails the check', async t => {
   const { url, nodes } = await startRedisCluster(t)
   t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
   const single = await Promise.all(nodes.map(node => line(node.url)))
@@ -120,7 +120,7 @@ testWithRedis('a master that sentinels know', async t => {
   t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
 })
 
-testWithRedis('a certificate that nobody vouches for', async t => {
+testWithRedis('a certificate that is not trusted', async t => {
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url),
@@ -136,7 +136,7 @@ testWithRedis('no TLS where it is spoken', async t => {
   )
 })
 
-testWithRedis('TLS where none is spoken', async t => {
+testWithRedis('rediss:// for a Redis without TLS fails the check', async t => {
   const { port } = await startRedis(t)
   t.is(
     await line(`rediss://127.0.0.1:${port}`),
@@ -150,7 +150,7 @@ test('the password of redisUrl is not printed', async t => {
   t.false(output.includes('hunter2'))
 })
 
-test('an address that is none is refused with the settings', async t => {
+test('an invalid address is refused with the settings', async t => {
   const { code, line } = await check(t, [], { env: { REDIS_URL: 'localhost' } })
   t.is(code, 2)
   t.is(line('redis'), undefined)

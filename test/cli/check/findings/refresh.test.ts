@@ -48,7 +48,7 @@ const narrowing: readonly (readonly [what: string, paths: readonly [string, stri
 ]
 
 for (const [what, [authorization, token], expected] of narrowing) {
-  test(`what is known of dual mode at ${what}`, async t => {
+  test(`the dual mode finding for ${what}`, async t => {
     const idp = await createHostileIdp(t)
     idp.discovery = document => ({
       ...document,

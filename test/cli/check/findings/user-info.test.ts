@@ -29,7 +29,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
 ]
 
 for (const [what, situation, expected] of table) {
-  test(`what is said of user info: ${what}`, async t => {
+  test(`the user info finding for ${what}`, async t => {
     const { line, idp } = await checkAt(t, situation)
     t.is(line('userinfo'), expected.replace('ISSUER', idp.issuer))
   })
