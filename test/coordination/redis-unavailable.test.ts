@@ -277,7 +277,7 @@ testWithRedis('waiters get results although the wake-up connection is broken', a
 
 testWithRedis('closing refuses those who wait, and does not begin their work', async t => {
   const redis = await startRedis(t)
-  const replica = await startReplica(t, redis.url)
+  const replica = await startReplica(t, redis.url, { timing: { ...IMPATIENT, waitMs: 20_000, patienceMs: 20_000 } })
   await replica.isMarked('warm')
   await redis.kill()
   await eventually(() => isAway(replica))

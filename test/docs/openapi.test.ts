@@ -205,7 +205,8 @@ const provocations: readonly Provocation[] = [
   },
   {
     answer: `GET ${profile} 504`,
-    timeoutSeconds: 1,
+    // The login before it must not run out of time on a slow machine.
+    timeoutSeconds: 4,
     provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.hang()))
   },
   { answer: `GET ${token} 404`, mode: 'single', provoke: signedIn(token) },

@@ -36,7 +36,9 @@ export async function startServerProcess(
     'sh',
     ['-c', `${limit}exec "$0" "$@"`, process.execPath, '--expose-gc', script, JSON.stringify(config)],
     {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc']
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      // Measuring coverage would make thousands of requests slower. Other tests run the same code with it.
+      env: { ...process.env, NODE_V8_COVERAGE: undefined }
     }
   )
   const ended = once(child, 'exit')
