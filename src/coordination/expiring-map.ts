@@ -1,12 +1,12 @@
 /** A map whose entries expire and whose size is bounded. */
 export interface ExpiringMap<T> {
   get(key: string): T | undefined
-  /** @param ttlMs milliseconds until the entry expires; with 0 or less there is no entry for `key` afterwards */
+  /** @param ttlMs milliseconds until the entry expires; 0 or less removes the entry */
   set(key: string, value: T, ttlMs: number): void
-  /** Replaces the value of an entry, if there is one. Its lifetime stays as it is. */
+  /** Replaces the value of an entry, if there is one. Its lifetime does not change. */
   replace(key: string, value: T): void
   delete(key: string): void
-  /** The entries that have not expired, each with the milliseconds it has left. The map may change meanwhile. */
+  /** Returns the entries that have not expired, each with its remaining milliseconds. The map may change meanwhile. */
   entries(): Iterable<readonly [key: string, value: T, leftMs: number]>
   /** Counts expired entries that have not been removed yet as well. */
   readonly size: number
@@ -18,14 +18,14 @@ interface Entry<T> {
   readonly group: Map<string, Entry<T>>
 }
 
-// Each insertion removes more expired entries than it adds. So no timer is needed, and no insertion removes very many.
+// Each insertion adds one entry and removes up to this many expired ones. No timer is needed, and no insertion takes long.
 const REMOVED_PER_INSERTION = 4
 
 /**
  * @param limit how many entries each group holds; when it is full, its oldest entry is evicted
  * @param now milliseconds since the epoch
- * @param groupOf names the group of an entry, one of a few. An entry never evicts one of another group. Entries of one
- *   group should live about equally long, because insertion order stands for the order of expiry.
+ * @param groupOf returns the name of an entry's group; an entry never evicts entries of other groups; the entries of a group
+ *   should have similar lifetimes, because they are expected to expire in the order of their insertion
  */
 export function createExpiringMap<T>(
   limit: number,

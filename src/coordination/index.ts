@@ -17,7 +17,7 @@ export interface CoordinationParts {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
-/** Creates the store. It can be used at once; the connection to Redis opens in the background. */
+/** Creates the store. It can be used at once, and the connection to Redis opens in the background. */
 export function createCoordination(config: Config, { keyring, now, log }: CoordinationParts): Coordination {
   const { redisUrl, redisAway, platform } = config
   const timing = timingOf(platform.timeoutSeconds)
@@ -37,7 +37,7 @@ export function createCoordination(config: Config, { keyring, now, log }: Coordi
 
 /**
  * The prefix of all Redis keys. All replicas of a deployment share it. Other applications and modes have other
- * prefixes, so they can use the same Redis. /
+ * prefixes, so they can use the same Redis.
  */
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])

@@ -1,9 +1,6 @@
 import { createExpiringMap, type ExpiringMap } from './expiring-map.js'
 
-/**
- * The in-process part of both stores. It has a bounded number of kept results and marks, and the pause that the
- * identity provider asked for. /
- */
+/** The part of both stores that is in memory. It contains kept results, marks and the pause of the identity provider. */
 export interface LocalStore<Result> {
   readonly results: ExpiringMap<Result>
   readonly marks: ExpiringMap<Mark>
@@ -61,7 +58,7 @@ export function createLocalStore<Result>(now: () => number): LocalStore<Result> 
     },
     pausedMs({ isUrgent } = { isUrgent: false }) {
       const leftMs = pausedUntil - now() + (isUrgent ? 0 : SECOND_CALLS_FIRST_MS)
-      // A longer time than the longest pause means that the clock was set back since. The pause then counts as over.
+      // A time beyond the longest pause means that the clock was set back. The pause then counts as over.
       return leftMs > LONGEST_PAUSE_MS + SECOND_CALLS_FIRST_MS ? 0 : Math.max(0, leftMs)
     }
   }

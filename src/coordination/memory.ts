@@ -10,7 +10,7 @@ export interface MemoryCoordinationOptions {
 }
 
 /**
- * Coordination within one process.
+ * Creates the coordination within one process.
  * @param now milliseconds since the epoch
  */
 export function createMemoryCoordination(
@@ -55,7 +55,7 @@ export function createMemoryCoordination(
   }
 }
 
-/** Nobody else can have the lock of the only process, or take its work over. */
+/** Creates the run of the only process. There is no other owner, so it needs neither checkpoints nor a lock. */
 function createRun<T>(previous: T | undefined, workMs: number): Run<T> {
   const deadline = performance.now() + workMs
   return {

@@ -1,6 +1,6 @@
 /**
  * Opens two connections to Redis, one for commands and one for messages. ioredis is loaded when the first connection
- * opens. This file does not queue, retry or log: `redis-link.ts` decides how to handle each error. /
+ * opens. This file does not queue, retry or log. `redis-connection.ts` decides how to handle each error.
  */
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
@@ -9,7 +9,7 @@ export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'get' | 'p
 
 export interface RedisClient {
   readonly commands: RedisCommands
-  /** Returns the sections `memory` and `stats` of INFO: one text per master, so one text without a cluster. */
+  /** Returns the sections `memory` and `stats` of INFO, one text for each master. */
   info(): Promise<string[]>
   close(): Promise<void>
 }
@@ -24,7 +24,7 @@ export interface RedisEvents {
 }
 
 const CONNECT_MS = 2000
-// A connection without a reply for this long is closed: a firewall or a failover may have dropped it without a notice.
+// A connection without a reply for this long is closed, because a firewall or a failover may have dropped it silently.
 const SOCKET_TIMEOUT_MS = 3000
 const MAX_RETRY_DELAY_MS = 500
 const PING_INTERVAL_MS = 10_000
@@ -107,7 +107,7 @@ function commonOptions({ username, password, database, tls }: RedisAddress) {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    // The ready check needs INFO, which is often forbidden. `redis-link.ts` probes with its own commands instead.
+    // The ready check needs INFO, which is often forbidden. `redis-connection.ts` probes with its own commands instead.
     enableReadyCheck: false,
     // After a failover the old master is read-only. Reconnecting through the sentinel or the host name finds the new
     // master.

@@ -23,7 +23,7 @@ export function isWrongType(error: unknown): boolean {
 /**
  * Returns the reason as one word for the log: `timeout`, a Node error code (ECONNREFUSED), or the code of an error
  * reply (READONLY, OOM). The full text of a reply is not logged, because it may quote a command that contains a
- * password. /
+ * password.
  */
 export function reasonOf(error: unknown): string {
   if (error instanceof TimeLimitError) return 'timeout'

@@ -1,6 +1,6 @@
 /**
  * Detects that Redis has lost data. If a lock disappears, Redis grants it a second time. If a result disappears, the
- * next request uses a refresh token that is already spent. Both can end a login. /
+ * next request uses a refresh token that is already spent. Both can end a login.
  */
 import { randomBytes } from 'node:crypto'
 import type { RedisClient } from './redis-client.js'
@@ -10,7 +10,7 @@ export interface RedisHealth {
   /**
    * Writes the heartbeat key of this process and looks for lost data. Returns false if Redis has lost data since the
    * last inspection.
-   * @throws EvictingError if Redis is full and evicts keys to make room; also the errors of the connection /
+   * @throws EvictingError if Redis is full and evicts keys to make room; also the errors of the connection
    */
   inspect(client: RedisClient): Promise<boolean>
   /**

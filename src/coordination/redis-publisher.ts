@@ -4,7 +4,7 @@ import type { RedisLink } from './redis-link.js'
 import type { RedisScripts } from './redis-scripts.js'
 import type { ResultSeal } from './result-seal.js'
 
-/** A result of this process, kept in its memory for the case that Redis loses it or could not be told of it. */
+/** A result of this process. It stays in memory too, because Redis may lose it or may not have received it. */
 export interface HeldResult {
   readonly value: unknown
   readonly run: string
@@ -12,29 +12,30 @@ export interface HeldResult {
   readonly hasTokens: boolean
   /** As in SealedResult. */
   readonly version?: number
-  /** When Redis stored it, on the clock of `performance.now()`; Infinity while Redis has not. */
+  /** The time at which Redis stored the result, from `performance.now()`. Infinity until Redis has stored it. */
   storedAt: number
 }
 
-/** Writes results and marks to Redis, and writes them again after Redis was away. */
+/** Writes results and marks to Redis, and writes them again after Redis was down. */
 export interface RedisPublisher {
-  /** Stores a result and releases the lock. Returns the text of another run's result if that one stays. */
+  /** Stores a result and releases the lock. If the result of another run has precedence, returns its text. */
   publish(key: string, result: Omit<HeldResult, 'storedAt'>, keepMs: number): Promise<string | undefined>
   mark(key: string, ttlMs: number): Promise<void>
-  /** Releases a lock that this process may have been granted without learning of it. */
+  /** Releases a lock that Redis may have granted although this process did not receive the reply. */
   releaseLater(key: string, run: string): void
   /**
-   * Writes what Redis may lack: everything it was not told, and everything written shortly before it was lost.
-   * @param everything also what it stored earlier, because Redis has lost data
+   * Writes the data that Redis may not have: everything that failed to be written, and everything that was written shortly
+   * before Redis became unusable.
+   * @param hasLostData if true, writes all data again
    */
-  publishAgain(lostAt: number, everything: boolean): Promise<void>
+  publishAgain(lostAt: number, hasLostData: boolean): Promise<void>
 }
 
-// A replica that is promoted after a failover lacks the last writes of its master: those of less than a second, usually.
+// After a failover, the new master lacks the last writes of the old one, usually those of less than a second.
 const UNCERTAIN_MS = 5000
-// Sealing and sending happens in batches, so that requests are served in between.
-const BATCH = 200
-const ABANDONED_LOCKS = 10_000
+// Data is encrypted and sent in batches, so that requests are served in between.
+const BATCH_SIZE = 200
+const MAX_ABANDONED_LOCKS = 10_000
 
 export function createRedisPublisher(
   link: Pick<RedisLink, 'send' | 'state'>,
@@ -43,7 +44,7 @@ export function createRedisPublisher(
   local: LocalStore<HeldResult>,
   { markKey, now, lockMs }: { markKey: (key: string) => string; now: () => number; lockMs: number }
 ): RedisPublisher {
-  const abandoned = createExpiringMap<string>(ABANDONED_LOCKS, now)
+  const abandoned = createExpiringMap<string>(MAX_ABANDONED_LOCKS, now)
 
   function isUncertain(storedAt: number, lostAt: number): boolean {
     return storedAt >= lostAt - UNCERTAIN_MS
@@ -56,31 +57,22 @@ export function createRedisPublisher(
 
   async function writeResult(key: string, held: HeldResult, ttlMs: number): Promise<string | undefined> {
     const text = seal.seal(key, held)
-    const other = await link.send(
-      Number.isFinite(held.storedAt)
-        ? async commands =>
-            scripts
-              .restore(
-                key,
-                text,
-                ttlMs
-              )(commands)
-              .then(() => null)
-        : scripts.finish(key, held.run, held.refused, text, ttlMs)
-    )
+    let other: string | null = null
+    if (Number.isFinite(held.storedAt)) await link.send(scripts.restore(key, text, ttlMs))
+    else other = await link.send(scripts.finish(key, held.run, held.refused, text, ttlMs))
     held.storedAt = performance.now()
     return other ?? undefined
   }
 
-  function* missingWrites(lostAt: number, everything: boolean): Iterable<Promise<unknown>> {
+  function* missingWrites(lostAt: number, hasLostData: boolean): Iterable<Promise<unknown>> {
     for (const [key, run] of abandoned.entries()) {
       yield link.send(scripts.release(key, run)).then(() => abandoned.delete(key))
     }
     for (const [key, held, leftMs] of local.results.entries()) {
-      if (everything || isUncertain(held.storedAt, lostAt)) yield writeResult(key, held, leftMs)
+      if (hasLostData || isUncertain(held.storedAt, lostAt)) yield writeResult(key, held, leftMs)
     }
     for (const [key, mark, leftMs] of local.marks.entries()) {
-      if (everything || isUncertain(mark.storedAt, lostAt)) yield writeMark(key, mark, leftMs)
+      if (hasLostData || isUncertain(mark.storedAt, lostAt)) yield writeMark(key, mark, leftMs)
     }
   }
 
@@ -88,7 +80,7 @@ export function createRedisPublisher(
     async publish(key, result, keepMs) {
       const held = { ...result, storedAt: Number.POSITIVE_INFINITY }
       local.keep(key, held, keepMs)
-      // A failure is no reason to fail: the result is held here, and Redis is told when it is back.
+      // If the write fails, the result stays in memory and is written again when Redis is back.
       return writeResult(key, held, keepMs).catch(() => undefined)
     },
     async mark(key, ttlMs) {
@@ -103,11 +95,11 @@ export function createRedisPublisher(
         () => {}
       )
     },
-    async publishAgain(lostAt, everything) {
+    async publishAgain(lostAt, hasLostData) {
       let batch: Promise<unknown>[] = []
-      for (const write of missingWrites(lostAt, everything)) {
+      for (const write of missingWrites(lostAt, hasLostData)) {
         batch.push(write.catch(() => {}))
-        if (batch.length < BATCH) continue
+        if (batch.length < BATCH_SIZE) continue
         await Promise.all(batch)
         batch = []
         if (link.state() !== 'up') return

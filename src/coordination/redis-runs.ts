@@ -20,7 +20,7 @@ export interface OwnedLock<T> {
   readonly previous: T | undefined
   readonly stalledOwnerMs: number
   /** The time at which the lock was requested, from `performance.now()`. Infinity if the run has no lock. */
-  readonly askedAt: number
+  readonly requestedAt: number
 }
 
 export interface RunTiming {
@@ -48,13 +48,13 @@ export function createRedisRuns(
   extendTimer.unref()
 
   async function extend(key: string, lock: Owned): Promise<void> {
-    const askedAt = performance.now()
+    const requestedAt = performance.now()
     const extendLock = scripts.extend(key, lock.run, lock.refused)
     try {
       // The run may end before the command is sent. An extension must not acquire the lock again after the run has
       // ended.
       const isOurs = await link.send(async commands => ownedLocks.get(key) !== lock || extendLock(commands))
-      lock.ownedUntil = isOurs ? Math.max(lock.ownedUntil, askedAt + leaseMs) : 0
+      lock.ownedUntil = isOurs ? Math.max(lock.ownedUntil, requestedAt + leaseMs) : 0
     } catch {
       // The remaining lease still protects the run, and the next extension tries again.
     }
@@ -65,10 +65,10 @@ export function createRedisRuns(
   }
 
   return {
-    start({ key, run, refused, previous, stalledOwnerMs, askedAt }) {
+    start({ key, run, refused, previous, stalledOwnerMs, requestedAt }) {
       const deadline = performance.now() + workMs
-      const lock: Owned = { run, refused, ownedUntil: askedAt + leaseMs }
-      if (Number.isFinite(askedAt)) ownedLocks.set(key, lock)
+      const lock: Owned = { run, refused, ownedUntil: requestedAt + leaseMs }
+      if (Number.isFinite(requestedAt)) ownedLocks.set(key, lock)
       const isLeaseLongEnough = () => lock.ownedUntil - performance.now() >= callMs
       return {
         stalledOwnerMs,

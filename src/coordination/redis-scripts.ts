@@ -1,10 +1,9 @@
 /**
- * Locks and results in Redis. Each step is one Lua script, so no other process sees it half done. The keys of one piece
- * of work share a hash tag, which keeps them on one node of a cluster. Every script may run twice, because the answer to
- * the first run can get lost.
+ * Locks and results in Redis. Each step is one Lua script, so it is atomic. The keys of one piece of work share a hash tag,
+ * which keeps them on one node of a cluster. Every script may run twice, because the reply to the first run can get lost.
  *
- * A lock is a key whose time to live is its lease plus the time for which an owner that stopped extending it may still
- * deliver a result. When only the second part is left, another replica may take the lock over.
+ * The time to live of a lock has two parts. The first part is the lease. During the second part, an owner that stopped
+ * extending its lock may still deliver a result, but another replica may take over the lock.
  */
 import { createHash } from 'node:crypto'
 import type { RedisCommands } from './redis-client.js'
@@ -13,27 +12,27 @@ export type Command<T> = (commands: RedisCommands) => Promise<T>
 
 export interface RedisScripts {
   /**
-   * Returns the result, unless it is the one of the run `refused`; else the lock's owner, else takes the lock. A caller that
-   * finds another owner is registered as a waiter. Of an owner that has lost its lease, the checkpoint becomes the result.
+   * Returns the result, unless it comes from the run `refused`. Without a result, acquires the lock. If another run owns the
+   * lock, registers the caller as a waiter. If the lease of the owner has ended, its checkpoint becomes the result.
    */
   acquire(key: string, run: string, refused: string): Command<Acquired>
   /**
-   * Stores the result and releases the lock. If another run stored one, tokens beat no tokens, otherwise the earlier
-   * result wins. Returns the other result if that one stays.
+   * Stores the result and releases the lock. If another run has stored a result, a result with tokens has precedence, and
+   * otherwise the earlier result. Returns the other result if it has precedence.
    */
   finish(key: string, run: string, refused: string, text: string, ttlMs: number): Command<string | null>
   /** Stores the text that becomes the result if the lease ends before `finish`. */
   checkpoint(key: string, text: string, ttlMs: number): Command<void>
   /** Releases the lock without a result. */
   release(key: string, run: string): Command<void>
-  /** Starts a new lease, also if Redis lost the lock. False: another run has it, or has stored a result. */
+  /** Starts a new lease, even if Redis lost the lock. Returns false if another run owns the lock or has stored a result. */
   extend(key: string, run: string, refused: string): Command<boolean>
   /**
-   * Replaces the result of the run `expected`, and keeps its time to live. Returns the time to live in milliseconds; 0 if
-   * there is another result by now, or none.
+   * Replaces the result of the run `expected`, and keeps its time to live. Returns the time to live in milliseconds, or 0 if
+   * the result of this run is no longer there.
    */
   replace(key: string, expected: string, text: string): Command<number>
-  /** Stores a result again that Redis may have lost, unless there is another one of no less worth and age. */
+  /** Stores again a result that Redis may have lost, unless Redis has another result that has precedence. */
   restore(key: string, text: string, ttlMs: number): Command<void>
   peek(key: string): Command<string | null>
   expire(key: string, ttlMs: number): Command<void>
@@ -46,13 +45,13 @@ export type Acquired =
 
 export interface LockTimes {
   readonly leaseMs: number
-  /** How long after its lease an owner may still deliver a result. */
+  /** The time after the end of its lease in which an owner may still deliver a result. */
   readonly stalledMs: number
 }
 
 /**
- * The length of a run's id. A result begins with the id of its run and a sign that says whether it holds tokens. The sign of
- * a result that replaced another one is followed by its version, the number of replacements so far.
+ * The length of a run's id. The text of a result begins with the id of its run and a sign for its kind. If the result
+ * replaced another one, the sign is followed by its version, which is the number of replacements.
  */
 export const RUN_LENGTH = 22
 export const VERSION_LENGTH = 6
@@ -75,12 +74,12 @@ local function wakeWaiters(waiters, key)
 end
 `
 
-// A time to live that is missing or longer than a lock can have is corrected, so that no lock blocks a session for ever.
-// A lock's value is the run and the time that the stalled owner before it had left.
+// A lock without a time to live, or with one that is too long, is corrected, so that no lock blocks a session forever.
+// The value of a lock is the run id and the remaining time of the stalled owner before it.
 // KEYS: lock, result, checkpoint, waiters. ARGV: run, refused run, lease, time of a stalled owner, wake-up channel.
 const ACQUIRE = `
 local leaseMs, stalledMs = tonumber(ARGV[3]), tonumber(ARGV[4])
-local function isAnswer(text) return text and runOf(text) ~= ARGV[2] end
+local function isAccepted(text) return text and runOf(text) ~= ARGV[2] end
 local lock = redis.call('GET', KEYS[1])
 local leftMs = lock and redis.call('PTTL', KEYS[1]) or 0
 if lock and (leftMs < 0 or leftMs > leaseMs + stalledMs) then
@@ -89,7 +88,7 @@ if lock and (leftMs < 0 or leftMs > leaseMs + stalledMs) then
 end
 local isStalled = lock and runOf(lock) ~= ARGV[1] and leftMs <= stalledMs
 local result = redis.call('GET', KEYS[2])
-if isAnswer(result) then return { 'result', result, 0 } end
+if isAccepted(result) then return { 'result', result, 0 } end
 if lock and runOf(lock) == ARGV[1] then return { 'mine', tonumber(string.sub(lock, ${RUN_LENGTH + 1})) } end
 if lock and not isStalled then
   redis.call('SADD', KEYS[4], ARGV[5])
@@ -98,7 +97,7 @@ if lock and not isStalled then
 end
 local ownerMs = isStalled and leftMs or 0
 local checkpoint = redis.call('GET', KEYS[3])
-if isAnswer(checkpoint) then
+if isAccepted(checkpoint) then
   redis.call('SET', KEYS[2], checkpoint, 'PX', math.max(1, redis.call('PTTL', KEYS[3])))
   redis.call('DEL', KEYS[3])
   return { 'result', checkpoint, ownerMs }
@@ -111,9 +110,9 @@ const FINISH = `
 redis.call('DEL', KEYS[3])
 local other = redis.call('GET', KEYS[2])
 if runOf(redis.call('GET', KEYS[1])) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-local isWorthMore = other and hasTokens(other) and not hasTokens(ARGV[3])
-local isWorthLess = other and hasTokens(ARGV[3]) and not hasTokens(other)
-local stays = other and runOf(other) ~= ARGV[2] and (isWorthMore or runOf(other) ~= ARGV[1] and not isWorthLess)
+local onlyOtherHasTokens = other and hasTokens(other) and not hasTokens(ARGV[3])
+local onlyOursHasTokens = other and hasTokens(ARGV[3]) and not hasTokens(other)
+local stays = other and runOf(other) ~= ARGV[2] and (onlyOtherHasTokens or runOf(other) ~= ARGV[1] and not onlyOursHasTokens)
 if not stays then redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4]) end
 wakeWaiters(KEYS[4], ARGV[5])
 return stays and other`
@@ -152,8 +151,8 @@ redis.call('DEL', KEYS[2])
 wakeWaiters(KEYS[3], ARGV[3])`
 
 /**
- * @param prefix keeps applications that share a Redis apart
- * @param channel on which this process is told that a lock it waited for has been released
+ * @param prefix the prefix of all keys; applications that share a Redis have different prefixes
+ * @param channel the channel for messages that a lock, for which this process waits, has been released
  */
 export function createRedisScripts(prefix: string, channel: string, { leaseMs, stalledMs }: LockTimes): RedisScripts {
   const lock = (key: string) => `${prefix}{${key}}:lock`
@@ -224,7 +223,7 @@ export function createRedisScripts(prefix: string, channel: string, { leaseMs, s
 
 type Script = (commands: RedisCommands, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>
 
-/** Sends the script's SHA-1 hash, and its text only to a Redis that does not know it yet. */
+/** Sends only the SHA-1 hash of the script. If Redis does not know the script yet, sends its text. */
 function script(body: string): Script {
   const text = COMMON + body
   const hash = createHash('sha1').update(text).digest('hex')

@@ -3,26 +3,25 @@ import type { Sealer } from '../sealing/keyring.js'
 import { StoredDataError } from './redis-errors.js'
 import { REPLACEMENT, RUN_LENGTH, VERSION_LENGTH, WITH_TOKENS, WITHOUT_TOKENS } from './redis-scripts.js'
 
-/** A result on its way to Redis. */
+/** A result that is to be stored in Redis. */
 export interface SealedResult {
-  /** The id of the run that made it. */
+  /** The id of the run that created the result. */
   readonly run: string
   readonly hasTokens: boolean
-  /** How often the result of this key has been replaced; 0 unless given. Results with tokens alone are replaced. */
+  /** The number of times that the result of this key has been replaced, 0 by default. Only results with tokens are replaced. */
   readonly version?: number
   readonly value: unknown
-  /** An intermediate result; the run was not finished when it was stored. */
+  /** True for an intermediate result, which was stored before the run finished. */
   readonly isCheckpoint?: boolean
 }
 
 export interface ResultSeal {
   seal(key: string, result: SealedResult): string
-  /** @throws StoredDataError when this deployment did not seal `text` for this key, or with a secret unknown here */
+  /** @throws StoredDataError if `text` was not sealed for this key, or not with one of our secrets */
   open<T>(key: string, text: string): { readonly value: T; readonly isCheckpoint: boolean }
 }
 
-// The run's id, the sign for tokens and the version are readable, because the scripts compare them. The seal authenticates
-// them.
+// The run id, the sign and the version are not encrypted, because the scripts compare them. The seal authenticates them.
 const HEAD_LENGTH = RUN_LENGTH + 1
 const REPLACEMENT_HEAD_LENGTH = HEAD_LENGTH + VERSION_LENGTH
 
@@ -43,17 +42,17 @@ export function createResultSeal(sealer: Sealer): ResultSeal {
   }
 }
 
-/** The id of the run that made a stored result. */
+/** Returns the id of the run that created a stored result. */
 export function runOf(text: string): string {
   return text.slice(0, RUN_LENGTH)
 }
 
-/** 132 random bits, as long as the scripts expect an id to be. */
+/** Creates a random id of 132 bits, with the length that the scripts expect. */
 export function newRunId(): string {
   return randomBytes(RUN_LENGTH).toString('base64url').slice(0, RUN_LENGTH)
 }
 
-/** How often the stored result of a key has been replaced. */
+/** Returns the number of times that the stored result of a key has been replaced. */
 export function versionOf(text: string): number {
   return isReplacement(text) ? Number(text.slice(HEAD_LENGTH, REPLACEMENT_HEAD_LENGTH)) : 0
 }

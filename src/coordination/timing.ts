@@ -8,7 +8,7 @@ const MIN_STALLED_MS = 5000
 /**
  * Computes all times of the coordination, in milliseconds. The lease of a lock is longer than two token requests and
  * the waiting time together, so an owner that stalls for some seconds keeps its lock.
- * @param timeoutSeconds the time that a request waits for the identity provider /
+ * @param timeoutSeconds the time that a request waits for the identity provider
  */
 export function timingOf(timeoutSeconds: number): RedisTiming {
   const answerMs = timeoutSeconds * 1000

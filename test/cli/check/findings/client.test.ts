@@ -56,7 +56,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a page in the place of an answer',
     { prepare: idp => idp.fail('token', faults.html(200)) },
-    "failed client The token endpoint is unusable: the answer is not a JSON object. Next: Compare platform.tokenEndpoint with the provider's documentation."
+    "failed client The token endpoint is unusable: the response is not a JSON object. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
   [
     'an address where there is nothing',

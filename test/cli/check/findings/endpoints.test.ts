@@ -113,7 +113,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
   [
     'a page in its place',
     { prepare: idp => idp.fail('discovery', faults.html(200)) },
-    `failed endpoints The discovery document is unusable: the answer is not a JSON object. ${compare}`
+    `failed endpoints The discovery document is unusable: the response is not a JSON object. ${compare}`
   ],
   [
     'a closed port',

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { redis } from '#src/cli/check/findings/redis.js'
 import { redisFindings } from '#src/cli/check/findings/redis-condition.js'
-import type { RedisCondition } from '#src/coordination/condition.js'
+import type { RedisCondition } from '#src/coordination/redis-condition.js'
 import { testConfig } from '../../../helpers/config.js'
 import { startRedis, testWithRedis } from '../../../helpers/redis.js'
 import { startRedisCluster } from '../../../helpers/redis-topologies.js'

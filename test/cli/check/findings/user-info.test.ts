@@ -19,7 +19,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a page',
     { prepare: idp => idp.fail('userinfo', faults.html()) },
-    `failed userinfo The user info endpoint is unusable: the answer is not a JSON object. ${compare}`
+    `failed userinfo The user info endpoint is unusable: the response is not a JSON object. ${compare}`
   ],
   [
     'an address where there is nothing',

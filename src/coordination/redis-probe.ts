@@ -1,11 +1,9 @@
-import { parseRedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
-import { within } from '../support/within.js'
-import { prefixOf } from './index.js'
-import { openRedisClient, type RedisClient, type RedisCommands } from './redis-client.js'
+import type { RedisCommands } from './redis-client.js'
 import { reasonOf } from './redis-errors.js'
 import { createRedisScripts, NO_RUN } from './redis-scripts.js'
 import { newRunId } from './result-seal.js'
+import { type RedisNames, withRedis } from './with-redis.js'
 
 const KEY_TTL_MS = 1000
 
@@ -15,31 +13,15 @@ const KEY_TTL_MS = 1000
  * @param timeoutMs the time limit of the whole call
  */
 export async function redisTrouble(config: Config, timeoutMs: number): Promise<string | undefined> {
-  const address = parseRedisAddress(config.redisUrl ?? '')
-  if (!address) throw new TypeError('redisUrl is not the address of a Redis')
-  const prefix = prefixOf(config)
-  const channel = `${prefix}wake:check`
-  let opening: Promise<RedisClient> | undefined
-  const ready = new Promise<void>((onReady, onError) => {
-    opening = openRedisClient(address, { channels: [channel], onReady, onError, onLost() {}, onMessage() {} })
-    opening.catch(onError)
-  })
-  async function connectAndRun() {
-    await ready
-    const client = (await opening) as RedisClient
-    await runEveryCommand(client.commands, prefix, channel)
-  }
   try {
-    await within(timeoutMs, connectAndRun())
+    await withRedis(config, timeoutMs, ({ commands }, names) => runEveryCommand(commands, names))
     return undefined
   } catch (error) {
     return reasonOf(error)
-  } finally {
-    await opening?.then(client => client.close())
   }
 }
 
-async function runEveryCommand(commands: RedisCommands, prefix: string, channel: string): Promise<void> {
+async function runEveryCommand(commands: RedisCommands, { prefix, channel }: RedisNames): Promise<void> {
   const scripts = createRedisScripts(prefix, channel, { leaseMs: KEY_TTL_MS, stalledMs: KEY_TTL_MS })
   const run = newRunId()
   const key = `check:${run}`

@@ -1,10 +1,7 @@
 /** Reads the memory and persistence settings of Redis. Only the `check` command uses this file. */
 import type { Cluster, Redis } from 'ioredis'
-import { parseRedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
-import { within } from '../support/within.js'
-import { prefixOf } from './index.js'
-import { openRedisClient, type RedisClient } from './redis-client.js'
+import { withRedis } from './with-redis.js'
 
 /** The state of one Redis server. A member is undefined if our Redis user may run neither INFO nor CONFIG GET. */
 export interface RedisCondition {
@@ -25,29 +22,14 @@ export interface RedisCondition {
  * @param timeoutMs the time limit of the whole call
  * @throws TimeLimitError after the time limit; also the error of the connection
  */
-export async function redisConditions(config: Config, timeoutMs: number): Promise<readonly RedisCondition[]> {
-  const address = parseRedisAddress(config.redisUrl ?? '')
-  if (!address) throw new TypeError('redisUrl is not the address of a Redis')
-  const channels = [`${prefixOf(config)}wake:check`]
-  let opening: Promise<RedisClient> | undefined
-  const ready = new Promise<void>((onReady, onError) => {
-    opening = openRedisClient(address, { channels, onReady, onError, onLost() {}, onMessage() {} })
-    opening.catch(onError)
-  })
-  async function read() {
-    await ready
-    const client = (await opening) as RedisClient
+export function redisConditions(config: Config, timeoutMs: number): Promise<readonly RedisCondition[]> {
+  return withRedis(config, timeoutMs, async client => {
     // This is the ioredis client. The declared type has only the commands that the server itself needs, so INFO is
     // missing.
     const commands = client.commands as Redis | Cluster
     const servers = commands.isCluster ? (commands as Cluster).nodes('master') : [commands as Redis]
     return Promise.all(servers.map(conditionOf))
-  }
-  try {
-    return await within(timeoutMs, read())
-  } finally {
-    await opening?.then(client => client.close())
-  }
+  })
 }
 
 async function conditionOf(server: Redis): Promise<RedisCondition> {
