@@ -1,26 +1,26 @@
-/** A demo identity provider for one server, with the settings that point the server at it. */
+/** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
 import { type Config, settings } from './config/settings.js'
 
 export interface DemoChoices {
-  /** The port of the demo identity provider; any free port unless given. */
+  /** The port of the demo identity provider. By default the system chooses a free port. */
   readonly port?: number | undefined
-  /** How long its access tokens live; 3599 unless given, as on the platform. */
+  /** The lifetime of its access tokens in seconds. The default is 3599, as on the platform. */
   readonly tokenLifetimeSeconds?: number | undefined
 }
 
 export interface OpenDemo {
   /** The address of the demo identity provider. */
   readonly url: string
-  /** The given settings, with the demo in the place of the real provider and a port that is not 0. */
+  /** The given settings, but with the demo as the provider and with a port that is not 0. */
   readonly config: Config
   close(): Promise<void>
 }
 
 /**
- * Starts the demo identity provider. Rejects with Node's own error when its port cannot be had; the error then has
+ * Starts the demo identity provider. Rejects with Node's own error if its port cannot be used. The error has
  * `listener: 'demo'`.
  */
 export async function openDemo(
@@ -28,10 +28,10 @@ export async function openDemo(
   { port: demoPort, tokenLifetimeSeconds }: DemoChoices,
   log: Logger
 ): Promise<OpenDemo> {
-  // The provider must know the callback URL, and with it the port, before the server listens.
+  // The demo provider needs the callback URL with its port before the server listens.
   const port = config.port === 0 ? await freePort() : config.port
   const callbackUrl = withPort(config.platform.callbackUrl, port)
-  // The demo is code that an ordinary start has no use for.
+  // An ordinary start does not need this code, so it is loaded here.
   const { startDemo } = await import('./demo/index.js')
   const demo = await startDemo({
     callbackUrl,
@@ -60,7 +60,7 @@ export async function openDemo(
   return { url: issuer, config: { ...config, port, platform, proxy }, close: () => demo.close() }
 }
 
-/** Port 0 stands for the port that the server will listen on. */
+/** Replaces port 0 in an address by the port on which the server will listen. */
 function withPort(address: string, port: number): string {
   const url = new URL(address)
   if (url.port !== '0') return address

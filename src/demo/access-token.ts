@@ -1,12 +1,12 @@
 import { createPublicKey, type JsonWebKey, randomBytes, verify } from 'node:crypto'
 import type { AccessToken, ClientCredentials, JWTStructured } from 'oidc-provider'
 
-/** Whom the access tokens are for: the platform's interfaces, of which there are none here. */
+/** The audience of the access tokens. On the platform these are its APIs. */
 export const audience = 'https://platform.example'
 
 /**
- * Gives an access token the claims that the platform's tokens have, in its spelling: `scope` as an array, `userid`
- * instead of `sub`, a long `jti`. Size and look are what a server in front of them must cope with.
+ * Gives an access token the same claims as on the platform: `scope` as an array, `userid` instead of `sub`, and a long
+ * `jti`. Such a token also has the size of a real token, which matters for session cookies.
  */
 export function platformClaims(token: AccessToken | ClientCredentials, parts: JWTStructured, now: () => number): void {
   const issuedAt = Math.floor(now() / 1000)
@@ -23,9 +23,9 @@ export function platformClaims(token: AccessToken | ClientCredentials, parts: JW
 }
 
 export interface AccessTokenReader {
-  /** The user's id if this is an access token of ours that has not expired. */
+  /** Returns the user id if this demo issued the access token and it has not expired. */
   userIdOf(accessToken: string): string | undefined
-  /** The scopes of such a token; none if it is not one. */
+  /** Returns the scopes of such a token, and an empty list for any other text. */
   scopesOf(accessToken: string): readonly string[]
 }
 
@@ -37,7 +37,7 @@ export function createAccessTokenReader(signingKey: JsonWebKey, now: () => numbe
     if (parts.length !== 3 || !header || !payload || !signature) return undefined
     if (!verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
       return undefined
-    // The key was made for this demo, so everything it signed is JSON of ours. An ID token is too, but it has no `userid`.
+    // Only this demo has the key, so a signed payload is always valid JSON. An ID token is signed too, but has no `userid`.
     const claims: Record<string, unknown> = JSON.parse(Buffer.from(payload, 'base64url').toString())
     const { exp, userid } = claims
     return typeof exp === 'number' && exp * 1000 > now() && typeof userid === 'string' ? claims : undefined

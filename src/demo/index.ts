@@ -1,9 +1,9 @@
 /**
- * The demo identity provider: what `--demo` puts in the platform's place, so that the server can be tried without an account,
- * and what the tests of the whole server sign in at. It speaks the platform's dialect (paths, scopes, token format, single-use
- * refresh tokens) through oidc-provider, keeps everything in memory and is reachable from this machine only.
+ * The demo identity provider. With `--demo` it replaces the platform, so that people can try the server without an account.
+ * The tests of the whole server use it too. It is based on oidc-provider and has the paths, scopes, token format and
+ * single-use refresh tokens of the platform. It keeps all data in memory and accepts connections only from this machine.
  *
- * Nothing else imports this folder: the command line loads it when it was asked for, and so an ordinary start never does.
+ * This folder is loaded only if a demo is requested, so it does not slow down an ordinary start.
  */
 import { generateKeyPair, randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
@@ -25,41 +25,41 @@ export type { DemoCalls } from './calls.js'
 export { offeredPeople } from './people.js'
 
 export interface DemoOptions {
-  /** The application's callback URL, the only one registered. */
+  /** The callback URL of the application. No other callback URL is registered. */
   callbackUrl: string
-  /** The port on 127.0.0.1; any free one if left out or 0. */
+  /** The port on 127.0.0.1. By default, or with 0, the system chooses a free port. */
   port?: number
-  /** How long access tokens live; 3599 as on the platform if left out. */
+  /** The lifetime of access tokens in seconds. The default is 3599, as on the platform. */
   tokenLifetimeSeconds?: number
   /**
-   * The clock, in milliseconds. It may be ahead of the system's and be moved forward; what oidc-provider checks against the
-   * system clock by itself would already be over if this one lagged behind.
+   * The clock, in milliseconds since the epoch. It may be ahead of the system clock, and tests may move it forward. It must
+   * not be behind, because oidc-provider checks some expiry times with the system clock.
    */
   now?: () => number
-  /** Told about faults of the demo itself; refused requests are not among them. */
+  /** Receives the internal errors of the demo. Rejected requests are not logged. */
   log?: { error(details: { err: unknown }, message: string): void }
 }
 
 export interface Demo {
-  /** What `platform.issuer` is set to; everything else is in the discovery document. */
+  /** The value for `platform.issuer`. The discovery document has all other addresses. */
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Proxy rules that lead to the demo's platform. */
+  /** Proxy rules whose targets are on the platform of the demo. */
   readonly proxyRules: readonly string[]
-  /** Where the end-session endpoint may lead back to. */
+  /** The only address to which the end-session endpoint redirects. */
   readonly postLogoutUrl: string
   readonly port: number
   readonly calls: Readonly<DemoCalls>
-  /** Stops at once, open connections included. */
+  /** Stops at once and closes all open connections. */
   close(): Promise<void>
 }
 
-/** Rejects with Node's error if the port cannot be had. */
+/** Starts the demo identity provider. Rejects with Node's error if the port cannot be used. */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
   const { callbackUrl, port = 0, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
   const postLogoutUrl = homeUrlOf(callbackUrl)
-  // About as long as the platform's, and the same in a Basic header with or without form-encoding.
+  // The id and secret are about as long as on the platform. Form-encoding does not change their characters.
   const clientId = `demo-${randomBytes(33).toString('base64url').slice(0, 43)}`
   const clientSecret = randomBytes(48).toString('base64url')
   const signingKey = await createSigningKey()
@@ -91,9 +91,9 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   provider.on('server_error', (_ctx, err) => report(err))
   const app: Koa = provider
   app.on('error', (err, ctx?: Koa.Context) => {
-    // Koa also reports every status that was thrown on purpose, and every request that its sender broke off.
-    const isOurs = err?.expose !== true && ctx?.req.complete !== false && ctx?.writable !== false
-    if (isOurs) report(err)
+    // Koa also reports statuses that were thrown on purpose, and requests that the client aborted.
+    const isInternalError = err?.expose !== true && ctx?.req.complete !== false && ctx?.writable !== false
+    if (isInternalError) report(err)
   })
   server.on('request', app.callback())
 
@@ -110,7 +110,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
 }
 
 async function createSigningKey() {
-  // Encoded where it is made: exported as JWK later, it may on Node 20 wait for ever for a lock that the garbage collector needs.
+  // The key pair is generated as JWK. On Node 20, exporting a key to JWK later can deadlock with the garbage collector.
   const encoding = { format: 'jwk' }
   const options = { modulusLength: 2048, publicKeyEncoding: encoding, privateKeyEncoding: encoding }
   const generate = promisify(generateKeyPair) as (type: 'rsa', options: object) => Promise<{ privateKey: object }>
@@ -122,7 +122,7 @@ async function createSigningKey() {
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // The backlog takes a thousand connections at once; the default of 511 would drop some and delay them by a second.
+    // Tests open a thousand connections at once. With the default backlog of 511 some would be dropped and retried later.
     server.listen({ host: '127.0.0.1', port, backlog: 2048 }, () => {
       server.off('error', reject)
       resolve()

@@ -109,6 +109,6 @@ ${problem === undefined ? undefined : html`<p id="problem" role="alert">${proble
   }><button class="button second">Sign in</button></div>
 </form>
 <form class="small" method="post" action="${action}">
-<div class="field"><p>The application asks for <code>${scopes.join(' ')}</code>. Signing in grants it.</p><button class="button second" name="deny" value="yes">Deny</button></div>
+<div class="field"><p>The application requests <code>${scopes.join(' ')}</code>. Signing in grants it.</p><button class="button second" name="deny" value="yes">Deny</button></div>
 </form>`
 }

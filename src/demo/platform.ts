@@ -1,18 +1,18 @@
 /**
- * A small platform behind the demo identity provider: hubs, issues, a file and an event stream, for the API proxy to forward to. Like
- * the real one it looks at nothing but the access token.
+ * A small platform for the API proxy. It has hubs, issues, a file and an event stream. Like the real platform, it checks only
+ * the access token.
  */
 import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type Koa from 'koa'
 import type { AccessTokenReader } from './access-token.js'
 
-const NEEDED_SCOPE = 'data:read'
+const REQUIRED_SCOPE = 'data:read'
 const FILE_BYTES = 4 * 1024 * 1024
-const LONGEST_BODY = 64 * 1024
-const MOST_ISSUES = 100
+const MAX_BODY_BYTES = 64 * 1024
+const MAX_ISSUES = 100
 
-/** The rules of `--demo`, which lead to this platform. */
+/** Returns the proxy rules of `--demo`. */
 export function demoRules(origin: string): string[] {
   return [
     `GET /api/hubs/** ${origin}/project/v1/hubs/**`,
@@ -32,7 +32,7 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
   const issues: Issue[] = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
   const routes: readonly (readonly [
     pattern: RegExp,
-    answer: (ctx: Koa.Context, userId: string) => void | Promise<void>
+    handler: (ctx: Koa.Context, userId: string) => void | Promise<void>
   ])[] = [
     [/^\/project\/v1\/hubs\/?$/, listHubs],
     [/^\/construction\/issues\/v1\/projects\/[^/]+\/issues$/, answerIssues],
@@ -45,9 +45,10 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
     if (!route) return next()
     const [, accessToken = ''] = /^bearer ([\w.-]+)$/i.exec(ctx.get('Authorization')) ?? []
     const userId = tokens.userIdOf(accessToken)
-    if (userId === undefined) refuse(ctx, 401, 'AUTH-006', 'The access token is missing, expired or not from here.')
-    else if (!tokens.scopesOf(accessToken).includes(NEEDED_SCOPE)) {
-      refuse(ctx, 403, 'AUTH-010', `The access token lacks the scope ${NEEDED_SCOPE}.`)
+    if (userId === undefined)
+      refuse(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
+    else if (!tokens.scopesOf(accessToken).includes(REQUIRED_SCOPE)) {
+      refuse(ctx, 403, 'AUTH-010', `The access token lacks the scope ${REQUIRED_SCOPE}.`)
     } else await route[1](ctx, userId)
   }
 
@@ -58,7 +59,7 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
     }
     const title = await readTitle(ctx)
     if (title === undefined) refuse(ctx, 400, 'ISSUE-001', 'Send JSON such as {"title": "A door opens the wrong way"}.')
-    else if (issues.length >= MOST_ISSUES) refuse(ctx, 429, 'ISSUE-002', 'The demo keeps no more issues.')
+    else if (issues.length >= MAX_ISSUES) refuse(ctx, 429, 'ISSUE-002', 'The demo cannot store more issues.')
     else {
       const issue = { id: issues.length + 1, title, createdBy: userId }
       issues.push(issue)
@@ -84,7 +85,7 @@ async function readTitle(ctx: Koa.Context): Promise<string | undefined> {
   let length = 0
   for await (const chunk of ctx.req) {
     length += (chunk as Buffer).length
-    if (length > LONGEST_BODY) return undefined
+    if (length > MAX_BODY_BYTES) return undefined
     chunks.push(chunk as Buffer)
   }
   try {
@@ -97,7 +98,7 @@ async function readTitle(ctx: Koa.Context): Promise<string | undefined> {
 
 let file: Buffer | undefined
 
-/** RFC 9110 section 14: one range of bytes, or the whole file. */
+/** Sends the whole file, or one range of bytes (RFC 9110 section 14). */
 function sendFile(ctx: Koa.Context): void {
   file ??= Buffer.concat(
     Array.from({ length: FILE_BYTES / 32 }, (_, index) => createHash('sha256').update(String(index)).digest())

@@ -4,7 +4,7 @@ import { paths } from './paths.js'
 
 /**
  * Redirects to the application if nobody is signed in. oidc-provider would answer with a page that a script submits.
- * The checks of oidc-provider still apply: it has removed a `post_logout_redirect_uri` that is not registered. /
+ * The checks of oidc-provider still apply, and it has removed a `post_logout_redirect_uri` that is not registered.
  */
 export function redirectIfSignedOut(): Koa.Middleware {
   return async function redirectIfSignedOut(ctx, next) {

@@ -4,7 +4,7 @@ export interface StoreParts {
   now: () => number
   /**
    * The limit for records of one kind. The oldest records are evicted first. Spent records are counted separately, with
-   * the same limit. /
+   * the same limit.
    */
   maxRecords?: number
 }
@@ -20,7 +20,7 @@ interface Entry {
  *
  * A spent refresh token must be recognized when it is used again, so spent records are kept. Every refresh adds one.
  * They have a separate table, so that the spent tokens of a busy session cannot evict the valid token of a quiet
- * session. /
+ * session.
  */
 export function createStore({ now, maxRecords = 10_000 }: StoreParts): AdapterFactory {
   return () => createAdapter(now, maxRecords)

@@ -4,8 +4,8 @@ import { paths } from './paths.js'
 import type { People } from './people.js'
 
 /**
- * User info for any access token, whatever its scopes, as on the platform. oidc-provider's own accepts only tokens that it
- * remembers; ours are remembered by nobody, and like the platform's they are good until they expire.
+ * Returns the user info for any access token, with any scopes, as on the platform. The user info of oidc-provider cannot be
+ * used, because it accepts only tokens that it has stored. Our access tokens are not stored and are valid until they expire.
  */
 export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people: People }): Koa.Middleware {
   return async function userInfo(ctx, next) {
@@ -17,7 +17,10 @@ export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people
     if (!person) {
       ctx.status = 401
       ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
-      ctx.body = { error: 'invalid_token', error_description: 'The access token is missing, expired or not from here.' }
+      ctx.body = {
+        error: 'invalid_token',
+        error_description: 'The access token is missing, has expired, or was not issued by this demo.'
+      }
       return
     }
     ctx.body = {
