@@ -1,4 +1,7 @@
-/** The requests that the server makes to the identity provider. Responses are checked; failures are OAuthError or UpstreamError. */
+/**
+ * The requests that the server sends to the identity provider. Every response is checked. A failure is an OAuthError or an
+ * UpstreamError.
+ */
 import type { Config } from '../config/settings.js'
 import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
 import { type Endpoint, isErrorCode, OAuthError, UpstreamError } from './errors.js'
@@ -22,12 +25,12 @@ export interface UserInfo {
 
 export interface IdentityProvider {
   metadata(): Promise<ProviderMetadata>
-  /** The address that a browser is sent to for a login. */
+  /** Returns the address to which a login redirects the browser. */
   authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'prompt'>): Promise<string>
   /**
-   * RFC 6749 section 4.1.3. Waits in a queue of its own, so that invented codes cannot delay refreshes. Throws OAuthError
-   * or UpstreamError, as all requests below do.
-   * @param request.timeoutMs overrides the transport's time limit, in milliseconds
+   * Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). Code exchanges have their own queue, so that
+   * made-up codes cannot delay refreshes. Throws OAuthError or UpstreamError, like all requests below.
+   * @param request.timeoutMs overrides the time limit of the transport, in milliseconds
    */
   authorizationCodeGrant(request: {
     code: string
@@ -35,9 +38,9 @@ export interface IdentityProvider {
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
   /**
-   * RFC 6749 section 6.
-   * @param request.isSecondStep a refresh or a code exchange of dual mode is half done. The call goes before the refreshes
-   *   that have not begun, because without it the provider calls made so far are of no use.
+   * Refreshes a token (RFC 6749 section 6).
+   * @param request.isSecondStep true for the second call of a login or refresh in dual mode. This call has priority over new
+   *   refreshes, because the first call is useless without it.
    */
   refreshTokenGrant(request: {
     refreshToken: string
@@ -45,11 +48,11 @@ export interface IdentityProvider {
     isSecondStep?: boolean
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
-  /** OpenID Connect Core section 5.3. There must be a user info endpoint. */
+  /** Requests the user info (OpenID Connect Core section 5.3). Throws TypeError if there is no user info endpoint. */
   userInfo(accessToken: string): Promise<UserInfo>
-  /** RFC 7009 section 2.1. Does nothing if the provider has no revocation endpoint. */
+  /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
   revokeRefreshToken(refreshToken: string): Promise<void>
-  /** Uses another client secret from now on: the operator has rotated it. */
+  /** Uses a new client secret from now on, because the operator has rotated it. */
   replaceClientSecret(clientSecret: string): void
 }
 
@@ -67,17 +70,17 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     if (platform.clientAuthentication === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
-    // RFC 6749 section 2.3.1 has the id and the secret form-encoded first. APS takes both as they are.
+    // RFC 6749 section 2.3.1 requires that the id and the secret are form-encoded first. APS expects both unchanged.
     const [user, password] = isAps ? [clientId, clientSecret] : [formEncoded(clientId), formEncoded(clientSecret)]
     const credentials = Buffer.from(`${user}:${password}`).toString('base64')
     return { form, headers: { authorization: `Basic ${credentials}` } }
   }
 
   async function tokenRequest(form: Record<string, string>, options: CallOptions): Promise<TokenSet> {
-    const { timeoutMs, ...place } = options
+    const { timeoutMs, ...queueOptions } = options
     const found = await metadata()
     const limit = timeoutMs !== undefined && { timeoutMs }
-    const request = { endpoint: 'token', url: found.tokenEndpoint, ...place, ...limit } as const
+    const request = { endpoint: 'token', url: found.tokenEndpoint, ...queueOptions, ...limit } as const
     const response = await transport.call({ ...request, ...authenticated(form, found) })
     if (response.status !== 200) throw failure('token', response)
     return parseTokenSet(response.json)
@@ -115,7 +118,7 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
       const response = await transport.call({ endpoint: 'userinfo', url, headers })
       if (response.status !== 200) throw failure('userinfo', response)
       if (isJsonObject(response.json)) return response.json
-      throw new UpstreamError('userinfo', 'unusable', 'the answer is not a JSON object')
+      throw new UpstreamError('userinfo', 'unusable', 'the response is not a JSON object')
     },
     async revokeRefreshToken(refreshToken) {
       const started = performance.now()
@@ -135,7 +138,7 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
   }
 }
 
-/** The text in the encoding application/x-www-form-urlencoded (RFC 6749 appendix B). */
+/** Encodes a text as application/x-www-form-urlencoded (RFC 6749 appendix B). */
 function formEncoded(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1)
 }

@@ -87,7 +87,7 @@ export class UpstreamError extends Error {
 
   /**
    * True if the provider refused this server, for example because of a wrong secret, without an error of the protocol.
-   * The operator must fix this; a retry does not help.
+   * The operator must fix this. A retry does not help.
    */
   get isRefusal(): boolean {
     const { status = 0 } = this

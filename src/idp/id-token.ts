@@ -1,6 +1,6 @@
 /**
- * The claims of ID tokens. Signatures are not checked: each token came straight from the token endpoint over TLS, which
- * OpenID Connect Core section 3.1.3.7 rule 6 accepts instead. So signing keys may change at any time.
+ * Checks the claims of ID tokens. Their signatures are not checked, because each token came directly from the token endpoint
+ * over TLS. OpenID Connect Core section 3.1.3.7 rule 6 allows this.
  */
 import type { UserInfo } from './client.js'
 import { UnusableTokenSetError, UpstreamError } from './errors.js'
@@ -9,7 +9,7 @@ import { isJsonObject } from './json.js'
 export interface ExpectedClaims {
   readonly nonce: string
   readonly clientId: string
-  /** Unknown when the endpoints were configured one by one; then it is not compared. */
+  /** Undefined if the endpoints were configured without an issuer. The issuer is then not compared. */
   readonly issuer: string | undefined
   /** Milliseconds since the epoch. */
   readonly now: number
@@ -20,14 +20,14 @@ export interface IdTokenClaims extends UserInfo {
   readonly sub: string
 }
 
-// Section 3.1.3.7 allows for clocks that differ. Identity providers themselves accept five minutes.
+// Section 3.1.3.7 permits a tolerance for different clocks. Identity providers also tolerate five minutes.
 const CLOCK_LEEWAY_SECONDS = 300
 
 /** Checks the ID token of a login (OpenID Connect Core sections 2 and 3.1.3.7). Throws UpstreamError. */
 export function checkIdToken(idToken: string, expected: ExpectedClaims): IdTokenClaims {
   const claims = parseClaims(idToken, unusable)
   const nowSeconds = expected.now / 1000
-  if (claims.nonce !== expected.nonce) throw unusable('its nonce is not the one of this login')
+  if (claims.nonce !== expected.nonce) throw unusable('its nonce belongs to another login')
   if (expected.issuer !== undefined && claims.iss !== expected.issuer) throw unusable('its iss is another issuer')
   checkAudience(claims, expected.clientId, unusable)
   if (typeof claims.exp !== 'number' || claims.exp + CLOCK_LEEWAY_SECONDS < nowSeconds) {
@@ -45,7 +45,7 @@ export interface ExpectedRefreshClaims {
   readonly iss: string
   readonly sub: string
   readonly clientId: string
-  /** The refresh token that came with the ID token. The error carries it, because the one before may be spent. */
+  /** The refresh token of the same response. The error contains it, because the previous one may be spent. */
   readonly refreshToken?: string | undefined
 }
 
@@ -56,12 +56,12 @@ export interface ExpectedRefreshClaims {
 export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims): void {
   const refuse: Refuse = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
   const claims = parseClaims(idToken, refuse)
-  if (claims.iss !== expected.iss) throw refuse('its iss is not that of the login')
-  if (claims.sub !== expected.sub) throw refuse('its sub is not that of the login')
+  if (claims.iss !== expected.iss) throw refuse('its iss differs from that of the login')
+  if (claims.sub !== expected.sub) throw refuse('its sub differs from that of the login')
   checkAudience(claims, expected.clientId, refuse)
 }
 
-/** Makes the error for a token that was refused. */
+/** Creates the error for an ID token that is rejected. */
 type Refuse = (detail: string) => UpstreamError
 
 function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string, refuse: Refuse): void {
@@ -71,7 +71,7 @@ function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId
   if ((needsAzp || azp !== undefined) && azp !== clientId) throw refuse('its azp does not name this client')
 }
 
-// Section 2 has 255 ASCII characters as the longest sub. An issuer is a URL, and is held to a bound of the same kind.
+// Section 2 limits a sub to 255 ASCII characters. The limit here is larger, because the same check applies to issuers.
 function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]{1,1000}$/.test(value)
 }
@@ -82,7 +82,7 @@ function parseClaims(idToken: string, refuse: Refuse): Readonly<Record<string, u
     const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString())
     if (parts.length === 3 && isJsonObject(claims)) return claims
   } catch {
-    // The error below says what is wrong.
+    // The error below reports the problem.
   }
   throw refuse('it is not a JWT')
 }
@@ -92,5 +92,5 @@ function unusable(detail: string): UpstreamError {
 }
 
 function messageOf(detail: string): string {
-  return `the ID token was refused: ${detail}`
+  return `the ID token was rejected: ${detail}`
 }

@@ -1,4 +1,4 @@
-/** The endpoints of the identity provider: those of APS, configured one by one, or discovered from an issuer. */
+/** The endpoints of the identity provider. They are built in (APS), configured one by one, or discovered from an issuer. */
 import { discoveredEndpointProblem, withoutUser } from '../config/addresses.js'
 import { quote } from '../config/quote.js'
 import type { Config } from '../config/settings.js'
@@ -10,15 +10,15 @@ export interface ProviderMetadata {
   readonly issuer: string | undefined
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
-  /** Undefined, as in the two below: the provider has none, or it was switched off. */
+  /** This and the next two are undefined if the provider has no such endpoint or the operator disabled it. */
   readonly userinfoEndpoint: string | undefined
   readonly revocationEndpoint: string | undefined
   readonly endSessionEndpoint: string | undefined
-  /** RFC 9207 section 3: every answer of the authorization endpoint carries `iss`. */
+  /** True if every response of the authorization endpoint has the parameter `iss` (RFC 9207 section 3). */
   readonly issParameterSupported: boolean
-  /** `scopes_supported` of the discovery document; undefined when it does not say or there is no such document. */
+  /** `scopes_supported` of the discovery document, or undefined if it is missing there or there is no document. */
   readonly scopesSupported: readonly string[] | undefined
-  /** The tokens come from APS, which departs from the standards in some points (docs/providers/aps.md). */
+  /** True if APS issues the tokens. APS deviates from the standards in some points (docs/providers/aps.md). */
   readonly isAps: boolean
 }
 
@@ -32,7 +32,7 @@ type Endpoints = Pick<
   | 'endSessionEndpoint'
 >
 
-/** Authentication v2 of Autodesk Platform Services. */
+/** The endpoints of Authentication v2 of Autodesk Platform Services. */
 export const APS = {
   issuer: 'https://developer.api.autodesk.com',
   authorizationEndpoint: 'https://developer.api.autodesk.com/authentication/v2/authorize',
@@ -42,13 +42,13 @@ export const APS = {
   endSessionEndpoint: 'https://developer.api.autodesk.com/authentication/v2/logout'
 } as const
 
-/** The endpoint of APS that stands in for a setting such as `platform.tokenEndpoint`; undefined for other settings. */
+/** Returns the endpoint of APS that is the default of a setting. Returns undefined if the setting is not an endpoint. */
 export function defaultEndpoint(key: string): string | undefined {
   const name = key.replace(/^platform\./, '')
   return name.endsWith('Endpoint') && name in APS ? APS[name as keyof typeof APS] : undefined
 }
 
-/** Returns the metadata. Discovery happens at the first call, and again at the next one after it failed. */
+/** Returns a function that returns the metadata. Its first call runs the discovery. After a failure, the next call retries. */
 export function createMetadata(platform: Endpoints, transport: Transport): () => Promise<ProviderMetadata> {
   const { issuer } = platform
   if (issuer === undefined) {
@@ -88,8 +88,8 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
   const unusable = (detail: string) =>
     new UpstreamError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
   if (status !== 200) throw unusable(`it answered ${status}`)
-  if (!isJsonObject(document)) throw unusable('the answer is not a JSON object')
-  // OpenID Connect Discovery section 4.3: otherwise another issuer could speak for this one.
+  if (!isJsonObject(document)) throw unusable('the response is not a JSON object')
+  // OpenID Connect Discovery section 4.3. Without this check, another issuer could impersonate this one.
   if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
 
   const address = (name: string) => {
@@ -110,7 +110,7 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
     issuer,
     authorizationEndpoint: platform.authorizationEndpoint ?? required('authorization_endpoint'),
     tokenEndpoint,
-    // OpenID Connect Discovery section 3 recommends it without requiring it.
+    // OpenID Connect Discovery section 3 recommends this endpoint but does not require it.
     userinfoEndpoint: optional(platform.userinfoEndpoint, address('userinfo_endpoint')),
     revocationEndpoint: optional(platform.revocationEndpoint, address('revocation_endpoint')),
     endSessionEndpoint: optional(platform.endSessionEndpoint, address('end_session_endpoint')),
@@ -122,7 +122,7 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
 
 function otherIssuer(named: unknown, configured: string): string {
   if (typeof named !== 'string') return 'it names no issuer'
-  const slash = named.replace(/\/$/, '') === configured.replace(/\/$/, '') ? '; only the slash at the end differs' : ''
+  const slash = named.replace(/\/$/, '') === configured.replace(/\/$/, '') ? ' (only the slash at the end differs)' : ''
   return `it names the issuer ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
 }
 

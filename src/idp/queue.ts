@@ -6,7 +6,7 @@
 export interface Queue {
   /**
    * Waits for the caller's turn and resolves with a `release` function. The caller must call `release` when its work is
-   * done. Urgent callers go first; otherwise the order is that of arrival. Rejects with QueueFullError if too many
+   * done. Urgent callers go first. Otherwise the order is the order of arrival. Rejects with QueueFullError if too many
    * callers of the same urgency are waiting, or with the signal's reason if it is aborted while the caller waits.
    */
   enter(signal: AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<() => void>
@@ -16,8 +16,7 @@ export interface QueueLimits {
   /** Maximum number of callers that work at the same time. */
   readonly atOnce: number
   /**
-   * Maximum number of callers that wait. Urgent callers have the same number of places of their own, which others
-   * cannot take.
+   * Maximum number of callers that wait. Urgent callers are counted separately, with the same maximum.
    */
   readonly waiting: number
 }

@@ -13,7 +13,7 @@ export interface TokenSet {
 }
 
 // Ten years are longer than any real lifetime. Much larger numbers would lose precision when converted to milliseconds.
-const LONGEST_LIFETIME_SECONDS = 315_360_000
+const MAX_LIFETIME_SECONDS = 315_360_000
 
 /**
  * Checks a token response.
@@ -21,12 +21,12 @@ const LONGEST_LIFETIME_SECONDS = 315_360_000
  *   response, if there is one
  */
 export function parseTokenSet(json: unknown): TokenSet {
-  if (!isJsonObject(json)) throw new UnusableTokenSetError('the answer is not a JSON object', undefined)
+  if (!isJsonObject(json)) throw new UnusableTokenSetError('the response is not a JSON object', undefined)
   const unusable = (detail: string) =>
     new UnusableTokenSetError(detail, isToken(json.refresh_token) ? json.refresh_token : undefined)
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = json
   if (!isToken(accessToken)) throw unusable('access_token is not a non-empty string')
-  if (typeof expiresIn !== 'number' || !(expiresIn > 0 && expiresIn <= LONGEST_LIFETIME_SECONDS)) {
+  if (typeof expiresIn !== 'number' || !(expiresIn > 0 && expiresIn <= MAX_LIFETIME_SECONDS)) {
     throw unusable('expires_in is not a positive number of seconds')
   }
   if (!isAbsent(refreshToken) && !isToken(refreshToken)) throw unusable('refresh_token is not a non-empty string')

@@ -12,19 +12,19 @@ export interface TransportRequest {
   readonly endpoint: Endpoint
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as application/x-www-form-urlencoded by POST; without it the request is a GET. */
+  /** The body of a POST request, sent as application/x-www-form-urlencoded. Without it the request is a GET. */
   readonly form?: Readonly<Record<string, string>>
-  /** Overrides the usual timeout of the call. The time in the queue counts, and may not be longer than the usual timeout. */
+  /** Overrides the usual time limit, in milliseconds. It includes the wait in the queue, to which the usual limit also applies. */
   readonly timeoutMs?: number
-  /** The queue to wait in; by default each endpoint has its own. Calls in different queues do not delay each other. */
+  /** The name of the queue. By default each endpoint has its own. Calls in different queues do not delay each other. */
   readonly queue?: string
-  /** Goes before the calls that wait in the same queue and are not urgent. */
+  /** True if the call has priority over other calls in the same queue. */
   readonly isUrgent?: boolean
 }
 
 export interface TransportResponse {
   readonly status: number
-  /** The parsed JSON, or undefined when the body was not JSON. */
+  /** The parsed JSON, or undefined if the body is not JSON. */
   readonly json: unknown
   readonly retryAfterSeconds: number | undefined
   /** The provider's time from its Date header, in milliseconds since the epoch. */
@@ -42,18 +42,18 @@ export interface Transport {
   close(): void
 }
 
-const LONGEST_ANSWER = 1024 * 1024
-// Shorter than the idle timeout of any provider. If the provider closed a socket just as we send on it, a single-use
-// token could be lost.
+const MAX_RESPONSE_BYTES = 1024 * 1024
+// This time is shorter than the idle timeout of any provider. If the provider closed a socket just as we send on it, a
+// single-use token could be lost.
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
 // These limits hold for each queue. With responses in 200 ms they allow 19,000 calls a minute, far more than providers
-// allow an application. A call that waits longer than its timeout is given up.
+// allow an application. A call that waits longer than its time limit is cancelled.
 const LIMITS: QueueLimits = { atOnce: 64, waiting: 1000 }
 
 let loading: Promise<typeof import('got')> | undefined
 
-// Loaded by the first call, because got takes 10 MB of memory and 50 ms, which would slow down the start.
+// The first call loads got. Loading takes 50 ms and 10 MB of memory, which would slow down the start.
 function loadGot() {
   loading ??= import('got')
   return loading
@@ -95,7 +95,7 @@ export function createTransport(
         ...(request.headers && { headers: { ...request.headers } }),
         ...(request.form && { form: { ...request.form } })
       })
-      call.on('downloadProgress', ({ transferred }) => transferred > LONGEST_ANSWER && tooLarge.abort())
+      call.on('downloadProgress', ({ transferred }) => transferred > MAX_RESPONSE_BYTES && tooLarge.abort())
       const { statusCode, body, headers } = await call
       return {
         status: statusCode,
@@ -109,10 +109,10 @@ export function createTransport(
     } catch (error) {
       const durationMs = elapsed()
       if (tooLarge.signal.aborted) {
-        throw new UpstreamError(request.endpoint, 'unusable', 'the answer was larger than 1 MiB', { durationMs })
+        throw new UpstreamError(request.endpoint, 'unusable', 'the response was larger than 1 MiB', { durationMs })
       }
       if (deadline.aborted) {
-        throw new UpstreamError(request.endpoint, 'timeout', 'no whole answer in time', { durationMs })
+        throw new UpstreamError(request.endpoint, 'timeout', 'no complete response in time', { durationMs })
       }
       const code = codeOf(error)
       const detail = `connection failed (${code ?? 'unknown reason'})`
@@ -126,17 +126,17 @@ export function createTransport(
     const { endpoint, queue: name = endpoint, isUrgent = false } = request
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
-    // A call that has not begun has used no token. There is no reason to continue it beyond the usual time.
+    // A call that has not been sent has used no token, so it can be cancelled after the usual time limit.
     const deadline = AbortSignal.any([overall, AbortSignal.timeout(timeoutMs)])
     const started = performance.now()
     try {
       return await queue.enter(deadline, { isUrgent })
     } catch (error) {
       if (error instanceof QueueFullError) {
-        throw new UpstreamError(endpoint, 'busy', 'too many calls were waiting for it, so this one was not made')
+        throw new UpstreamError(endpoint, 'busy', 'too many calls were already waiting, so this one was not sent')
       }
       const durationMs = Math.round(performance.now() - started)
-      throw new UpstreamError(endpoint, 'timeout', 'its turn did not come in time', { durationMs })
+      throw new UpstreamError(endpoint, 'timeout', 'the call waited in the queue for too long', { durationMs })
     }
   }
 
@@ -157,11 +157,11 @@ export function createTransport(
   return {
     async call(request) {
       const deadline = AbortSignal.timeout(request.timeoutMs ?? timeoutMs)
-      const leave = await enterQueue(request, deadline)
+      const release = await enterQueue(request, deadline)
       try {
         return await callInTurn(request, deadline)
       } finally {
-        leave()
+        release()
       }
     },
     close() {
@@ -187,7 +187,7 @@ function timeOf(date: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-// Node's error code (ECONNREFUSED, CERT_HAS_EXPIRED, …) tells an operator enough. The message may quote the request.
+// Node's error code (ECONNREFUSED, CERT_HAS_EXPIRED, …) is enough for the operator. The message may quote the request.
 function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown }).code
   return typeof code === 'string' ? code : undefined

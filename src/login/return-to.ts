@@ -1,6 +1,6 @@
 /**
- * Checks the path to which a browser is sent after login. It must be a path on this site that no browser could read as
- * the address of another site (RFC 9700 section 4.11.1). A doubtful value is replaced by the start page.
+ * Checks the path to which a browser is redirected after login. It must be a path on this site that no browser could read as
+ * the address of another site (RFC 9700 section 4.11.1). An ambiguous value is replaced by the start page.
  */
 const MAX_LENGTH = 2048
 // Printable ASCII without the backslash, which browsers read as a slash. Browsers remove spaces and control characters,
@@ -8,19 +8,18 @@ const MAX_LENGTH = 2048
 // too long for the callback.
 const PLAIN_PATH = /^\/[!#-[\]-~]*$/
 // A proxy or a page may decode these escapes again, into a slash, a backslash, a dot or a control character.
-const DOUBTFUL_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
+const AMBIGUOUS_ESCAPE = /%(?:2f|5c|2e|25|7f|[01][0-9a-f])/i
 // Our own routes are excluded: `/api/auth/logout` would end the new session, and `/api/auth/login` would start another
 // login. The pattern allows a path in front of them, because a proxy may remove a base path.
 const AUTH_ROUTE = /\/api\/auth(?:\/|$)/i
 
-/** Returns `value` if it is such a path and not one of our own routes, otherwise `/`. */
+/** Returns `value` if it is a safe path and not one of our own routes. Otherwise returns `/`. */
 export function safeReturnTo(value: string | undefined): string {
   if (value === undefined || value.length > MAX_LENGTH || !PLAIN_PATH.test(value)) return '/'
   const path = value.split(/[?#]/, 1)[0] as string
-  if (path.includes('//') || DOUBTFUL_ESCAPE.test(path) || path.split('/').includes('..')) return '/'
+  if (path.includes('//') || AMBIGUOUS_ESCAPE.test(path) || path.split('/').includes('..')) return '/'
   if (AUTH_ROUTE.test(decodeAscii(path))) return '/'
-  // The WHATWG URL parser, which browsers use, makes the final check. The path must stay unchanged on the invented
-  // host.
+  // The final check uses the WHATWG URL parser, which browsers use too. The parser must change neither host nor path.
   const url = URL.canParse(value, 'http://host.invalid') ? new URL(value, 'http://host.invalid') : undefined
   return url?.origin === 'http://host.invalid' && url.pathname === path ? value : '/'
 }

@@ -15,7 +15,7 @@ import { busyError, oauthError, upstreamError } from '../modes/fake-idp.js'
 import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
-  ['a timeout', new UpstreamError('token', 'timeout', 'no whole answer in time'), 'warn'],
+  ['a timeout', new UpstreamError('token', 'timeout', 'no complete response in time'), 'warn'],
   ['a provider that is away', new UpstreamError('token', 'unreachable', 'connection failed'), 'warn'],
   ['a server error', new UpstreamError('token', 'unusable', 'it answered 500', { status: 500 }), 'warn'],
   ['too many requests', new UpstreamError('token', 'unusable', 'it answered 429', { status: 429 }), 'warn'],

@@ -146,7 +146,7 @@ test('a failure reaches all who waited, and is tried again by the next who asks'
 
 for (const [other, detail] of [
   ['https://evil.example', `it names the issuer "https://evil.example", but "${issuer}" is configured`],
-  [`${issuer}/`, `it names the issuer "${issuer}/", but "${issuer}" is configured; only the slash at the end differs`],
+  [`${issuer}/`, `it names the issuer "${issuer}/", but "${issuer}" is configured (only the slash at the end differs)`],
   ['https://u:hunter2@a.example\nx', `it names the issuer "https://***@a.example…", but "${issuer}" is configured`],
   [undefined, 'it names no issuer'],
   [null, 'it names no issuer'],

@@ -210,7 +210,7 @@ for (const [what, listener] of slow) {
     const { url, requests, connections } = await startProvider(t, listener)
     const error = await failure(t, setUp(t, 1000).call(post(url)), 'timeout')
     t.true(error.durationMs >= 500)
-    t.is(error.message, "the identity provider's token endpoint: no whole answer in time")
+    t.is(error.message, "the identity provider's token endpoint: no complete response in time")
     t.deepEqual(requests, ['POST /'])
     await closed(connections)
     t.pass()
@@ -240,7 +240,7 @@ test('an answer of more than 1 MiB is refused, one of 1 MiB is not', async t => 
   const transport = setUp(t)
   t.is(((await transport.call(post(`${url}/${MIB}`))).json as string).length, MIB - 2)
   const error = await failure(t, transport.call(post(`${url}/${MIB + 1}`)), 'unusable')
-  t.is(error.message, "the identity provider's token endpoint: the answer was larger than 1 MiB")
+  t.is(error.message, "the identity provider's token endpoint: the response was larger than 1 MiB")
 })
 
 test('an endless response is cut off at the size limit, and the connection is closed', async t => {

@@ -188,7 +188,7 @@ export function modeContract(under: ModeUnderTest): void {
       idp.next({ idToken: jwt({ ...claims, ...wrong }) })
       const refreshed = await mode.refresh(login)
       if (refreshed.outcome !== 'partial') throw new Error(refreshed.outcome)
-      t.regex(String(refreshed.error), new RegExp(`its ${claim} is not that of the login`))
+      t.regex(String(refreshed.error), new RegExp(`its ${claim} differs from that of the login`))
       const { internalExpiresAt, fields } = refreshed.state
       t.deepEqual(fields, { ...login.fields, refresh_token: idp.newestRefreshToken })
       t.is(internalExpiresAt, undefined)

@@ -136,7 +136,7 @@ export function oauthError(error: string, retryAfterSeconds?: number): OAuthErro
 }
 
 export function upstreamError(retryAfterSeconds?: number): UpstreamError {
-  return new UpstreamError('token', 'timeout', 'no whole answer in time', { retryAfterSeconds })
+  return new UpstreamError('token', 'timeout', 'no complete response in time', { retryAfterSeconds })
 }
 
 /** A provider that asks to wait; it has not processed the call. */
