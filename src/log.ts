@@ -1,4 +1,4 @@
-/** The log of the process: one line of JSON for each event, or a readable form for a person at a terminal. */
+/** Creates the log of the process. It has one line of JSON for each event, or a readable form for a person at a terminal. */
 import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Config } from './config/settings.js'
@@ -7,7 +7,7 @@ import { SessionTooLargeError } from './session/session-cookie.js'
 
 /**
  * Creates the log of the process.
- * @param output destination of the lines; standard output unless given
+ * @param output destination of the lines, standard output by default
  */
 export async function createLog({ level, pretty }: Config['log'], output?: DestinationStream): Promise<Logger> {
   const isPretty = pretty ?? (output === undefined && process.stdout.isTTY === true)

@@ -20,7 +20,7 @@ export interface StartOptions extends ServeOptions {
 }
 
 export interface RunningServer extends ListeningServer {
-  /** The callback URL in effect. */
+  /** The callback URL that is used. */
   readonly callbackUrl: string
   /** The address of the demo identity provider, if there is one. */
   readonly demoUrl: string | undefined

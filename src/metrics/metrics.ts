@@ -1,32 +1,39 @@
 /**
- * What the server counts. Each part says what happened to it; whether anyone counts is decided elsewhere. Every label takes
- * its values from a short list: of what a client or a provider sends, an HTTP status is all that ever becomes one.
+ * The events that the server counts. The code that reports an event does not know if metrics are enabled. Every label has a
+ * small set of values. HTTP statuses are the only labels that come from clients or providers.
  */
 export interface Metrics {
   loginStarted(): void
-  /** How a callback ended: `succeeded`, `repeated`, or the error code of its answer. */
+  /** @param outcome `succeeded`, `repeated`, or the error code of the response */
   callbackEnded(outcome: string): void
-  /** For each request that needed it, as in the log: `refreshed`, `coalesced`, `kept`, `partial`, `rejected` or `failed`. */
+  /**
+   * Called for each request that needed a refresh.
+   * @param outcome the outcome in the log: `refreshed`, `coalesced`, `kept`, `partial`, `rejected` or `failed`
+   */
   refreshEnded(outcome: string): void
-  /** One call to an endpoint of the identity provider; the outcome is a status such as `200`, or `timeout`, `unreachable`. */
+  /**
+   * Called for each call to the identity provider.
+   * @param outcome a status such as `200`, or a problem such as `timeout` or `unreachable`
+   */
   providerCalled(endpoint: string, outcome: string, seconds: number): void
-  /** What became of the session cookie of a request; nothing is said of requests without one. */
+  /** Called for each request with a session cookie. */
   sessionRead(outcome: 'opened' | 'unreadable' | 'expired'): void
-  /** A session was written, in this many bytes of cookies. */
+  /** @param bytes the size of all cookies of the session */
   sessionWritten(bytes: number): void
-  /** A gateway was answered. */
+  /** Called for each response to a gateway. */
   forwardAuthEnded(status: number): void
   requestEnded(route: string, status: number, seconds: number): void
   /**
-   * The head of a proxied answer came, after so many seconds, or will not come. The rule is its number in `proxy.routes`; the outcome
-   * is the upstream's status, or `timeout`, `unreachable`, `unusable`, `busy`, `aborted`.
+   * Called when the headers of a proxied response have arrived, or when the request has failed before.
+   * @param rule the position of the rule in `proxy.routes`
+   * @param outcome the status of the upstream, or `timeout`, `unreachable`, `unusable`, `busy` or `aborted`
    */
   upstreamAnswered(rule: number, outcome: string, seconds: number): void
-  /** The upstream broke off in the middle of an answer. */
+  /** Called when the upstream broke the connection in the middle of a response. */
   proxiedAnswerBroken(rule: number): void
 }
 
-/** For a server that nobody watches. */
+/** Ignores all events. Used if metrics are disabled. */
 export const noMetrics: Metrics = {
   loginStarted() {},
   callbackEnded() {},

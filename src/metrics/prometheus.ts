@@ -1,12 +1,12 @@
-/** The metrics in Prometheus' form. Loaded only where `metrics.port` is set. */
+/** Collects the metrics for Prometheus. This file is loaded only if `metrics.port` is set. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Metrics } from './metrics.js'
 
 export interface PrometheusMetrics extends Metrics {
   readonly contentType: string
-  /** @param store which coordination store is in use, asked at every scrape. */
+  /** @param store returns the coordination store in use; called at every scrape */
   watchStore(store: () => string): void
-  /** The text exposition format. */
+  /** Returns the metrics in the text exposition format. */
   text(): Promise<string>
 }
 
@@ -24,31 +24,40 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers })
 
   collectDefaultMetrics({ register: registry })
-  const logins = counter('logins_started_total', 'Browsers sent to the identity provider.')
-  const callbacks = counter('callbacks_total', 'Callbacks by how they ended.', ['outcome'])
+  const logins = counter('logins_started_total', 'Logins for which a browser was redirected to the identity provider.')
+  const callbacks = counter('callbacks_total', 'Callbacks by outcome.', ['outcome'])
   const refreshes = counter(
     'refreshes_total',
-    'Requests that needed a renewed session, by outcome; those that one renewal at the provider serves count one each.',
+    'Requests that needed a refresh, by outcome. Several requests can share one refresh at the provider.',
     ['outcome']
   )
-  const sessions = counter('sessions_read_total', 'Session cookies that came with requests.', ['outcome'])
-  const cookieBytes = histogram('session_cookie_bytes', 'Bytes of cookies of a written session.', COOKIE_BYTES)
-  const forwardAuth = counter('forward_auth_total', 'Forward-auth requests by the status of their answer.', ['status'])
-  const provider = histogram('provider_call_seconds', 'Calls to the identity provider.', PROVIDER_SECONDS, [
+  const sessions = counter('sessions_read_total', 'Requests with a session cookie, by outcome.', ['outcome'])
+  const cookieBytes = histogram(
+    'session_cookie_bytes',
+    'Size of the cookies of a written session in bytes.',
+    COOKIE_BYTES
+  )
+  const forwardAuth = counter('forward_auth_total', 'Forward-auth requests by the status of the response.', ['status'])
+  const provider = histogram('provider_call_seconds', 'Duration of calls to the identity provider.', PROVIDER_SECONDS, [
     'endpoint',
     'outcome'
   ])
-  const requests = histogram('request_seconds', 'Requests by route and status.', REQUEST_SECONDS, ['route', 'status'])
+  const requests = histogram('request_seconds', 'Duration of requests by route and status.', REQUEST_SECONDS, [
+    'route',
+    'status'
+  ])
   const upstreams = histogram(
     'proxy_upstream_seconds',
-    'Proxied requests until the head of the answer, by rule and outcome.',
+    'Duration of proxied requests until the response headers, by rule and outcome.',
     PROVIDER_SECONDS,
     ['rule', 'outcome']
   )
-  const brokenAnswers = counter('proxy_answers_broken_total', 'Proxied answers that the upstream broke off.', ['rule'])
+  const brokenAnswers = counter('proxy_answers_broken_total', 'Proxied responses that the upstream did not complete.', [
+    'rule'
+  ])
   new Gauge({
     name: `${PREFIX}coordination_store`,
-    help: '1 for the store that renewals are coordinated through.',
+    help: '1 for the store that coordinates refreshes.',
     labelNames: ['store'],
     registers,
     collect() {

@@ -19,15 +19,15 @@ import { LoginInterruptedError, type Mode, type RefreshState } from './mode.js'
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
 
 /**
- * Two access tokens from one login and one refresh token: the internal token stays on the server, the public token has
- * fewer scopes and is for the browser.
+ * Creates the mode with two access tokens for one login and one refresh token. The internal token stays on the server. The
+ * public token has fewer scopes and is for the browser.
  */
 export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: ModeParts): Mode {
   const { idp, now, wait } = parts
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')
 
-  function narrow(refreshToken: string, timeoutMs?: number): Promise<TokenSet> {
+  function requestPublicToken(refreshToken: string, timeoutMs?: number): Promise<TokenSet> {
     return idp.refreshTokenGrant({ refreshToken, scope: publicScope, isSecondStep: true, timeoutMs })
   }
 
@@ -49,7 +49,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
 
   async function refreshPublic({ fields, identity, internalExpiresAt }: RefreshState, timeoutMs?: number) {
     const { internal_token, refresh_token } = fields
-    const narrowed = await narrow(refresh_token as string, timeoutMs)
+    const narrowed = await requestPublicToken(refresh_token as string, timeoutMs)
     checkNarrowed(narrowed, identity)
     return {
       public_token: narrowed.accessToken,
@@ -67,7 +67,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     const named = excess.filter(name => internalScopes.includes(name))
     const others = excess.length - named.length
     const list = [...named, ...(others > 0 ? [`${others} unknown`] : [])].join(', ')
-    const detail = `it granted the public token more than the public scopes (${list})`
+    const detail = `the public token has more than the public scopes (${list})`
     throw new UnusableTokenSetError(detail, narrowed.refreshToken)
   }
 
@@ -85,19 +85,19 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       const expires_at = expiresAt(internal, now())
       let refresh_token = internal.refreshToken
       try {
-        const narrowed = await repeatOnceIfBusy(() => narrow(internal.refreshToken), wait)
+        const narrowed = await repeatOnceIfBusy(() => requestPublicToken(internal.refreshToken), wait)
         checkNarrowed(narrowed, identity)
         refresh_token = narrowed.refreshToken ?? refresh_token
         const public_token = narrowed.accessToken
         const internal_token = internal.accessToken
         return { fields: { public_token, internal_token, refresh_token, expires_at }, identity }
       } catch (error) {
-        // A revocation would be one more call to a provider that asked for fewer.
+        // The provider asked for fewer calls, so the refresh token is not revoked.
         if (error instanceof UpstreamError && error.isBusy) throw new LoginInterruptedError(error)
         abandon(idp, rescuedRefreshToken(error) ?? refresh_token)
         if (error instanceof OAuthError) {
           const { error: code, status } = error
-          throw new UpstreamError('token', 'unusable', `it refused the public scopes (${code})`, { status })
+          throw new UpstreamError('token', 'unusable', `it rejected the public scopes (${code})`, { status })
         }
         throw error
       }
@@ -115,7 +115,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
         calls++
         return { outcome: 'complete', calls, fields: await refreshPublic(reached, timeoutMs?.()) }
       } catch (error) {
-        // The newest refresh token must be kept, whatever else was wrong with the answer that brought it.
+        // The newest refresh token must be kept, even if its response is unusable for another reason.
         const refresh_token = rescuedRefreshToken(error)
         if (refresh_token !== undefined) reached = { ...reached, fields: { ...reached.fields, refresh_token } }
         if (reached === state) return { outcome: 'failed', calls, error }

@@ -1,4 +1,4 @@
-/** Steps that both modes share: exchange the code, check what was granted and who signed in, and compute the expiry. */
+/** The steps that both modes share, such as the code exchange and the checks of scopes and identity. */
 import { setTimeout } from 'node:timers/promises'
 import type { IdentityProvider, UserInfo } from '../idp/client.js'
 import { rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
@@ -11,11 +11,11 @@ export interface ModeParts {
   readonly idp: IdentityProvider
   readonly clientId: string
   readonly pkce: boolean
-  /** True when a logout leads to the provider, which then is told whose login ends. */
+  /** True if sessions keep the ID token, because a logout at the provider sends it there. */
   readonly keepsIdToken: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Resolves after so many milliseconds; a real timer unless given. */
+  /** Resolves after `ms` milliseconds. The default is a real timer. */
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined
 }
 
@@ -26,14 +26,14 @@ export interface LoginRequest {
 
 export interface FirstTokenSet extends TokenSet {
   readonly refreshToken: string
-  /** Undefined where `openid` was not asked for. */
+  /** Undefined if `openid` was not requested. */
   readonly identity: Identity | undefined
 }
 
 // Providers spell these differently in `scope` or omit them. None of our requests depends on them.
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
-/** The code exchange of both modes: the first token set of a login. Throws OAuthError or UpstreamError. */
+/** Exchanges the code for the first token set of a login. Throws OAuthError or UpstreamError. */
 export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: LoginRequest): Promise<FirstTokenSet> {
   const { idp, pkce } = parts
   const { code, codeVerifier, nonce, timeoutMs } = grant
@@ -82,13 +82,13 @@ export function checkRefreshedIdentity(
   checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
 }
 
-/** Names the scopes of a token that nobody asked for, apart from those of OpenID Connect, which Keycloak always adds. */
-export function excessScopes({ scope = [] }: Pick<TokenSet, 'scope'>, asked: readonly string[]): string[] {
-  return scope.filter(name => !asked.includes(name) && !OPENID_SCOPES.has(name))
+/** Returns the granted scopes that were not requested. Ignores scopes of OpenID Connect, because Keycloak always adds them. */
+export function excessScopes({ scope = [] }: Pick<TokenSet, 'scope'>, requested: readonly string[]): string[] {
+  return scope.filter(name => !requested.includes(name) && !OPENID_SCOPES.has(name))
 }
 
-function checkScope({ scope }: TokenSet, asked: readonly string[]): void {
-  const missing = asked.filter(name => scope && !scope.includes(name) && !OPENID_SCOPES.has(name))
+function checkScope({ scope }: TokenSet, requested: readonly string[]): void {
+  const missing = requested.filter(name => scope && !scope.includes(name) && !OPENID_SCOPES.has(name))
   if (missing.length === 0) return
   throw new UpstreamError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
 }
@@ -99,9 +99,9 @@ async function identityOf(
   nonce: string,
   displayName: LoginRequest['displayName']
 ): Promise<Identity> {
-  // OpenID Connect Core section 3.1.3.3 requires one whenever `openid` was asked for.
+  // OpenID Connect Core section 3.1.3.3 requires an ID token if `openid` was requested.
   if (idToken === undefined)
-    throw new UpstreamError('token', 'unusable', 'it issued no id_token, although openid was asked for')
+    throw new UpstreamError('token', 'unusable', 'it issued no id_token, although openid was requested')
   const { issuer, userinfoEndpoint, endSessionEndpoint, isAps } = await idp.metadata()
   const claims = checkIdToken(idToken, { nonce, clientId, issuer, now: now() })
   return {
@@ -112,13 +112,13 @@ async function identityOf(
   }
 }
 
-// The person who signs in waits for this response.
-const LONGEST_WAIT_SECONDS = 10
+// A person who signs in is waiting, so a longer wait makes no sense.
+const MAX_WAIT_SECONDS = 10
 
 /**
- * Makes a call to the provider, and repeats it once if the provider is busy and names a `Retry-After` of at most 10
- * seconds (RFC 9110 section 10.2.3). Rejects with the error of the last attempt.
- * @param wait resolves after so many milliseconds
+ * Calls the provider, and repeats the call once if the provider is busy and sent a `Retry-After` of at most 10 seconds (RFC
+ * 9110 section 10.2.3). Rejects with the error of the last attempt.
+ * @param wait resolves after the given milliseconds
  */
 export async function repeatOnceIfBusy<T>(
   call: () => Promise<T>,
@@ -128,18 +128,18 @@ export async function repeatOnceIfBusy<T>(
     return await call()
   } catch (error) {
     const seconds = error instanceof UpstreamError && error.isBusy ? error.retryAfterSeconds : undefined
-    if (seconds === undefined || seconds > LONGEST_WAIT_SECONDS) throw error
+    if (seconds === undefined || seconds > MAX_WAIT_SECONDS) throw error
     await wait(seconds * 1000)
     return call()
   }
 }
 
-/** Milliseconds since the epoch (contract section 2.1). */
+/** Returns the expiry of the access token in milliseconds since the epoch (contract section 2.1). */
 export function expiresAt(tokenSet: TokenSet, now: number): number {
   return Math.round(now + tokenSet.expiresIn * 1000)
 }
 
-/** The token object of contract section 2.3. Both arguments are defined, since the mode wrote the session itself. */
+/** Creates the token object of contract section 2.3. A session that the mode has written always has both values. */
 export function tokenObject(accessToken: string | undefined, expiresAt: number | undefined, now: number): TokenObject {
   return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
 }

@@ -1,4 +1,4 @@
-/** Creates the configured mode. No other code reads which mode was configured. */
+/** Creates the configured mode. */
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { createDualMode } from './dual.js'

@@ -1,18 +1,21 @@
-/** The differences between one token per session and two. The rest of the server does not know which mode it runs in. */
+/**
+ * The interface of the modes. Single mode has one access token per session, and dual mode has two. The rest of the server
+ * uses this interface and does not depend on the mode.
+ */
 import type { UserInfo } from '../idp/client.js'
 import type { UpstreamError } from '../idp/errors.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 
-/** Contract section 2.3. */
+/** A token for handlers and pages (contract section 2.3). */
 export interface TokenObject {
   readonly access_token: string
-  /** Whole seconds left, at the time of the request. */
+  /** The remaining lifetime in whole seconds, at the time of the request. */
   readonly expires_in: number
 }
 
 export interface Tokens {
   readonly internal: TokenObject
-  /** In single mode the same as `internal`. */
+  /** The same as `internal` in single mode. */
   readonly public: TokenObject
 }
 
@@ -20,27 +23,27 @@ export interface CodeGrant {
   readonly code: string
   readonly codeVerifier: string
   readonly nonce: string
-  /** The time limit of the token request, in milliseconds; that of the transport unless given. */
+  /** The time limit of the token request, in milliseconds. The default is the limit of the transport. */
   readonly timeoutMs?: number
 }
 
 /** The part of a session that comes from the provider. */
 export type Login = Pick<SessionRecord, 'fields' | 'identity'>
 
-/** A session that is to be refreshed, or a refresh that is half done. */
+/** The session before a refresh, or after the first step of a refresh. */
 export interface RefreshState extends Login {
   /**
-   * Dual mode: the first step has been done. Its internal token expires at this time, in milliseconds since the epoch, and
-   * until then only the second step is missing.
+   * The expiry of the internal token from the first step, in milliseconds since the epoch. Only set in dual mode, after the
+   * first step. Until that time, the refresh can continue with the second step.
    */
   readonly internalExpiresAt?: number
 }
 
-/** `calls` counts the token requests that were made. */
+/** The result of a refresh. `calls` is the number of token requests. */
 export type Refreshed =
-  /** Every token is new. */
+  /** All tokens are new. */
   | { readonly outcome: 'complete'; readonly fields: SessionFields; readonly calls: number }
-  /** The refresh token was replaced, but not every token is new. Only `state` still works. */
+  /** The refresh token was replaced, but not all tokens are new. Continue with `state`, because the old session is unusable. */
   | { readonly outcome: 'partial'; readonly state: RefreshState; readonly calls: number; readonly error: unknown }
   /** Nothing changed. */
   | { readonly outcome: 'failed'; readonly calls: number; readonly error: unknown }
@@ -48,7 +51,7 @@ export type Refreshed =
 export interface RefreshOptions {
   /** The time limit of the next token request, in milliseconds. */
   timeoutMs?(): number
-  /** Awaited between the first and the second step. The second step is not made if it rejects. */
+  /** Awaited between the two steps. If it rejects, the second step is skipped. */
   betweenSteps?(reached: RefreshState): Promise<void>
 }
 
@@ -67,15 +70,18 @@ export class LoginInterruptedError extends Error {
 
 export interface Mode {
   readonly name: 'single' | 'dual'
-  /** Asked for at login, space-separated. */
+  /** The scopes that a login requests, separated by spaces. */
   readonly loginScope: string
-  /** Whether the browser may have the public token (`GET /api/auth/token`). */
+  /** True if the browser may get the public token (`GET /api/auth/token`). */
   readonly offersPublicToken: boolean
-  /** Contract section 5.1, step 2. Throws OAuthError, UpstreamError or LoginInterruptedError. */
+  /** Completes a login (contract section 5.1, step 2). Throws OAuthError, UpstreamError or LoginInterruptedError. */
   exchangeCode(grant: CodeGrant): Promise<Login>
-  /** Contract section 5.1, step 3.2. Never rejects. */
+  /** Refreshes a session (contract section 5.1, step 3.2). Never rejects. */
   refresh(state: RefreshState, options?: RefreshOptions): Promise<Refreshed>
-  /** Token objects for handlers; `now` in milliseconds. */
+  /**
+   * Returns the tokens of a session for handlers.
+   * @param now milliseconds since the epoch
+   */
   tokens(fields: SessionFields, now: number): Tokens
   displayName(userInfo: UserInfo): string
 }

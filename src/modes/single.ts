@@ -5,7 +5,7 @@ import { fallbackNames, firstName, fullName } from './display-name.js'
 import { checkRefreshedIdentity, exchangeCode, expiresAt, type ModeParts, tokenObject } from './grants.js'
 import type { Mode } from './mode.js'
 
-/** One access token per session, kept on the server. */
+/** Creates the mode with one access token per session, which stays on the server. */
 export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, parts: ModeParts): Mode {
   const { idp, now } = parts
   const scope = scopes.join(' ')
@@ -42,7 +42,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
           }
         }
       } catch (error) {
-        // The newest refresh token must be kept, whatever else was wrong with the answer that brought it.
+        // The newest refresh token must be kept, even if its response is unusable for another reason.
         const refresh_token = rescuedRefreshToken(error)
         if (refresh_token === undefined) return { outcome: 'failed', calls: 1, error }
         return { outcome: 'partial', calls: 1, error, state: { fields: { ...fields, refresh_token } } }

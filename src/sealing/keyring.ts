@@ -39,7 +39,7 @@ const MIN_LENGTH = IV_END + TAG_LENGTH
 
 /**
  * Creates a keyring.
- * @param secrets newest first; the caller ensures that each is long and random, as the settings do
+ * @param secrets the secrets, newest first; the caller must have checked that each is long and random
  */
 export function createKeyring(secrets: readonly string[]): Keyring {
   requireOne(secrets)

@@ -10,7 +10,7 @@ const MAX_CHUNKS = 4
 
 /** Maximum length of a value that fits into one cookie. */
 export const SINGLE_COOKIE_LENGTH = CHUNK_LENGTH - 1
-/** Maximum length of a value in all its cookies together. */
+/** Maximum total length of a value in all its cookies. */
 export const LONGEST_VALUE = CHUNK_LENGTH * MAX_CHUNKS - 1
 
 /** Returns the names of all cookies that a value may occupy, in the order of the chunks. */

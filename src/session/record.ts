@@ -11,30 +11,30 @@ export interface SessionFields {
   expires_at?: number
 }
 
-/** Who signed in, as the ID token of the login says (OpenID Connect Core section 2). */
+/** The person who signed in, from the ID token of the login (OpenID Connect Core section 2). */
 export interface Identity {
   readonly iss: string
   readonly sub: string
-  /** The display name, kept where the provider has no user info endpoint to ask for it. */
+  /** The display name. Only set if the provider has no user info endpoint. */
   readonly name?: string
-  /** Kept for `id_token_hint`, where a logout leads to the provider. */
+  /** The value of `id_token_hint`. Only set if a logout also signs out at the provider. */
   readonly idToken?: string
 }
 
-/** The contract's fields, and what the server stores beside them inside the seal. */
+/** A session: the fields of the contract and the fields that only this server uses. */
 export interface SessionRecord {
-  /** Random, made at login and carried through every refresh. A logout mark names the session by it. */
+  /** A random id. It is created at login and kept by every refresh. Logout marks contain it. */
   readonly id: string
-  /** The moment of the login, in milliseconds since the epoch. Carried through every refresh. */
+  /** The time of the login, in milliseconds since the epoch. Every refresh keeps it. */
   readonly loggedInAt: number
-  /** When the tokens were issued, in milliseconds since the epoch. */
+  /** The time at which the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
   readonly fields: Readonly<SessionFields>
-  /** Dual mode: as in RefreshState, when a refresh of this session is half done. */
+  /** As in RefreshState. Only set in dual mode, if a refresh of this session still needs its second step. */
   readonly internalExpiresAt?: number
-  /** The coordination key whose kept result led to this session. The browser no longer needs it when it sends this one. */
+  /** The coordination key of the kept result that has this session. When the browser sends the session, it has the result. */
   readonly supersedes?: string
-  /** Carried through every refresh. Absent where `openid` was not among the scopes of the login. */
+  /** Every refresh keeps it. Undefined if `openid` was not among the scopes of the login. */
   readonly identity?: Identity | undefined
 }
 
@@ -47,8 +47,8 @@ const TOKEN_FIELDS: readonly string[] = [
 ] satisfies (keyof SessionFields)[]
 
 /**
- * The contract's fields of `tokens`, and beside them the fields that a program keeps in `stored`. Names that begin with an
- * underscore belong to this server and to koa-session.
+ * Combines the contract's fields of `tokens` with the fields that a program has put into `stored`. Names that begin with an
+ * underscore are reserved for this server and koa-session.
  */
 export function withOwnFields(tokens: SessionFields, stored: object): SessionFields {
   const isOwn = (name: string) => !TOKEN_FIELDS.includes(name) && !name.startsWith('_')

@@ -1,6 +1,6 @@
 /**
- * The session is stored in the browser, sealed. A value that cannot be opened, for whatever reason, is treated as no
- * session. Nothing here throws because of what a client sent.
+ * Stores the session in an encrypted cookie. If a cookie cannot be decrypted for any reason, there is no session. No input of
+ * a client makes this code throw.
  */
 import { deflateSync, inflateSync } from 'node:zlib'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
@@ -11,26 +11,26 @@ import type { Identity, SessionFields, SessionRecord } from './record.js'
 
 export interface SessionCookieParts {
   readonly sealer: Sealer
-  /** The full cookie name, prefix included. */
+  /** The full cookie name, including the prefix. */
   readonly name: string
-  /** How long a session lasts after it was sealed. */
+  /** The lifetime of a session since it was last sealed. */
   readonly maxAgeSeconds: number
-  /** How long a session lasts after its login, however often it is sealed again. Undefined: no such limit. */
+  /** The lifetime of a session since its login, even if it is sealed again. Undefined means no limit. */
   readonly absoluteMaxAgeSeconds: number | undefined
   readonly now: () => number
   readonly metrics?: Pick<Metrics, 'sessionRead'>
 }
 
 export interface SessionCookie {
-  /** Every name a chunk may have, first chunk first. */
+  /** The cookie names of all possible chunks, in the order of the chunks. */
   readonly names: readonly string[]
-  /** The session in a `Cookie` header, or undefined if there is none or it is incomplete, not ours or expired. */
+  /** Returns the session in a `Cookie` header. Returns undefined if it is missing, incomplete, unreadable or expired. */
   open(cookieHeader: string): SessionRecord | undefined
-  /** The chunks to set, in the order of `names`. Each call starts a new maximum age. Throws SessionTooLargeError. */
+  /** Returns the chunks in the order of `names`. Each call starts a new maximum age. Throws SessionTooLargeError. */
   seal(record: SessionRecord): string[]
-  /** How long the session lasts if it is sealed now; 0 if its absolute age is over. */
+  /** Returns the lifetime of a session that is sealed now, or 0 if its absolute lifetime is over. */
   lifetimeMs(record: SessionRecord): number
-  /** The names of our chunks that the browser sent, readable or not. */
+  /** Returns the names of all chunks that the browser sent, even if they are unreadable. */
   sentNames(cookieHeader: string): string[]
   /** Must be called when the secrets change, so that sessions sealed with a removed secret no longer open. */
   forgetOpened(): void
@@ -47,7 +47,7 @@ export class SessionTooLargeError extends Error {
   }
 }
 
-// The flat JSON inside the seal: the contract's fields, and ours with a leading underscore.
+// The encrypted JSON. It has the fields of the contract, and our own fields with a leading underscore.
 interface SealedJson extends SessionFields {
   readonly _id: string
   /** Missing in sessions that were sealed before absoluteMaxAgeSeconds existed. */
@@ -59,13 +59,14 @@ interface SealedJson extends SessionFields {
   readonly _identity?: Identity
 }
 
-// More than the 15 kB that fit into the cookies, and small enough that inflating a crafted value cannot exhaust memory.
-const LONGEST_CONTENT = 64 * 1024
+// The limit is larger than the 15 kB that fit into the cookies, because tokens are compressed. It is small enough that a
+// crafted value cannot exhaust the memory.
+const MAX_CONTENT_BYTES = 64 * 1024
 // The first byte of zlib data (RFC 1950 section 2.2). Our JSON always begins with a brace instead.
 const ZLIB_HEADER = 0x78
 
-// Opening a cookie costs as much as the rest of a request, and a page sends the same cookie many times.
-const MOST_REMEMBERED = 1000
+// Decrypted cookies are cached. Decryption takes as long as the rest of a request, and a page sends the same cookie often.
+const MAX_CACHED = 1000
 
 interface Opened {
   readonly sealed: string
@@ -89,7 +90,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     metrics = noMetrics
   } = parts
   const names = chunkNames(name)
-  const remembered = new Map<string, Opened>()
+  const cached = new Map<string, Opened>()
   const seenOnce = new Map<string, true>()
 
   function absoluteEnd({ loggedInAt }: SessionRecord): number {
@@ -104,8 +105,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     const plaintext = sealer.open(sealed, name)
     const json = plaintext && parse(plaintext)
     if (!json) return undefined
-    // Without a moment of login, the last refresh is the earliest moment known. The session's absolute age begins there
-    // once, because the next seal stores it.
+    // If the time of the login is missing, the absolute lifetime starts at the last refresh. The next seal stores this time.
     const { _id, _issued, _login = _issued, _expire, _internal, _from, _identity, ...fields } = json
     const record: SessionRecord = {
       id: _id,
@@ -116,19 +116,19 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       ...(_from !== undefined && { supersedes: _from }),
       ...(_identity !== undefined && { identity: _identity })
     }
-    // The end is sealed, but the setting may have been lowered since.
+    // The setting of the absolute lifetime may have been lowered since the session was sealed.
     return { sealed, record, expire: Math.min(_expire, absoluteEnd(record)) }
   }
 
-  function openOnce(sealed: string): Opened | undefined {
+  function openCached(sealed: string): Opened | undefined {
     const tag = sealed.slice(-TAG_CHARACTERS)
-    const known = remembered.get(tag)
+    const known = cached.get(tag)
     if (known?.sealed === sealed) return known
     const opened = unseal(sealed)
-    // A cookie is remembered when it comes a second time. Otherwise many clients that each send one request would evict
+    // A cookie is cached when it arrives for the second time. Otherwise many clients that each send one request would evict
     // the cookies that are used often.
-    if (opened && seenOnce.delete(tag)) keep(remembered, tag, { ...opened, sealed: copyOf(sealed) })
-    else if (opened) keep(seenOnce, tag, true)
+    if (opened && seenOnce.delete(tag)) add(cached, tag, { ...opened, sealed: copyOf(sealed) })
+    else if (opened) add(seenOnce, tag, true)
     return opened
   }
 
@@ -136,8 +136,8 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     names,
     open(cookieHeader) {
       const sealed = joinChunks(cookieHeader, names)
-      const opened = sealed && openOnce(sealed)
-      // Only the opened content is remembered. The expiry is checked every time.
+      const opened = sealed && openCached(sealed)
+      // Only the decrypted content is cached. The expiry is checked at every request.
       if (opened && opened.expire >= now()) {
         metrics.sessionRead('opened')
         return opened.record
@@ -162,7 +162,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       let sealed = sealer.seal(plaintext, name)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
       // Highly compressible tokens can fit into the cookies and still exceed the inflate limit.
-      if (sealed.length > LONGEST_VALUE || plaintext.length > LONGEST_CONTENT) {
+      if (sealed.length > LONGEST_VALUE || plaintext.length > MAX_CONTENT_BYTES) {
         const tokens = { ...fields, ...(identity?.idToken && { id_token: identity.idToken }) }
         throw new SessionTooLargeError({ sealed: sealed.length, content: plaintext.length, ...sizesOf(tokens) })
       }
@@ -172,25 +172,26 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       return names.filter(name => readCookie(cookieHeader, name) !== undefined)
     },
     forgetOpened() {
-      remembered.clear()
+      cached.clear()
       seenOnce.clear()
     }
   }
 }
 
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
-  if (map.size >= MOST_REMEMBERED) map.delete(map.keys().next().value as string)
+function add<T>(map: Map<string, T>, key: string, value: T): void {
+  if (map.size >= MAX_CACHED) map.delete(map.keys().next().value as string)
   map.set(key, value)
 }
 
-/** A real copy. The text may be a view of the request's header, which it would keep in memory. */
+/** Copies a text. Otherwise it may be a view of the request's header, which would then stay in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }
 
 function parse(plaintext: Buffer): SealedJson | undefined {
   try {
-    const json = plaintext[0] === ZLIB_HEADER ? inflateSync(plaintext, { maxOutputLength: LONGEST_CONTENT }) : plaintext
+    const json =
+      plaintext[0] === ZLIB_HEADER ? inflateSync(plaintext, { maxOutputLength: MAX_CONTENT_BYTES }) : plaintext
     return JSON.parse(json.toString()) as SealedJson
   } catch {
     return undefined
