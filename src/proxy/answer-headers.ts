@@ -1,43 +1,44 @@
 /**
- * The headers of an upstream's answer that a browser may see, and what this server adds. An allow-list keeps out whatever steers a
- * browser or a proxy in front of this server: cookies, CORS, X-Accel-Redirect, Speculation-Rules and their successors.
+ * Selects the headers of an upstream's response for the browser, and adds headers of this server. Only headers on an
+ * allow-list are forwarded. This excludes headers that control the browser or a proxy in front of this server, such as
+ * cookies, CORS, X-Accel-Redirect and Speculation-Rules.
  */
 
-const ALWAYS_PASSED = [
+const FORWARDED = [
   ...['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range'],
   ...['content-disposition', 'content-md5', 'digest', 'accept-ranges', 'etag', 'last-modified'],
   ...['date', 'age', 'expires', 'retry-after', 'location', 'allow', 'x-request-id']
 ]
-const PASSED_FAMILIES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
+const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
 
 export interface AnswerHead {
   readonly statusCode: number
-  /** Names and values in turn, as bytes. */
+  /** Names and values alternate. Each is a sequence of bytes. */
   readonly rawHeaders: readonly Buffer[]
 }
 
 export interface AnswerContext {
-  /** Where a Location of the upstream leads from the browser's point of view; undefined drops it. */
+  /** Returns the Location for the browser, or undefined if it must be omitted. */
   readonly mapLocation: (location: string) => string | undefined
-  /** True if the answer also carries a cookie of this server. */
+  /** True if the response also sets a cookie of this server. */
   readonly setsCookie: boolean
 }
 
-/** Each name with its values. More than one value means more than one header line. */
+/** The values of each header. Each value becomes a header line. */
 export type AnswerHeaders = ReadonlyMap<string, readonly string[]>
 
-/** @param further names from `proxy.answerHeaders` */
-export function createAnswerHeaders(further: readonly string[]) {
-  const passed = new Set([...ALWAYS_PASSED, ...further.map(name => name.toLowerCase())])
+/** @param additional the names in `proxy.answerHeaders` */
+export function createAnswerHeaders(additional: readonly string[]) {
+  const allowed = new Set([...FORWARDED, ...additional.map(name => name.toLowerCase())])
 
   return function answerHeaders(head: AnswerHead, { mapLocation, setsCookie }: AnswerContext): AnswerHeaders {
     const all = collect(head.rawHeaders)
     const headers = new Map<string, readonly string[]>()
     const hopByHop = namedByConnection(all.get('connection'))
     for (const [name, values] of all) {
-      if ((passed.has(name) || PASSED_FAMILIES.test(name)) && !hopByHop.includes(name)) headers.set(name, values)
+      if ((allowed.has(name) || FORWARDED_PREFIXES.test(name)) && !hopByHop.includes(name)) headers.set(name, values)
     }
-    // RFC 9112 section 6.1: no length beside a transfer coding, and RFC 9110 section 8.6: none with 204.
+    // A Content-Length is forbidden together with a transfer coding (RFC 9112 section 6.1) and with 204 (RFC 9110 section 8.6).
     if (all.has('transfer-encoding') || head.statusCode === 204) headers.delete('content-length')
     const [location] = headers.get('location') ?? []
     headers.delete('location')
@@ -51,8 +52,8 @@ export function createAnswerHeaders(further: readonly string[]) {
 }
 
 /**
- * Somebody else may have stored what is answered. In this origin it must neither run nor be read by other sites (RFC 6454,
- * CSP level 3 `sandbox`).
+ * The content of a response may come from other users of the upstream. It must not run in our origin (CSP level 3 `sandbox`),
+ * and other sites must not read it.
  */
 const PROTECTION: readonly (readonly [name: string, value: string])[] = [
   ['x-content-type-options', 'nosniff'],
@@ -60,7 +61,7 @@ const PROTECTION: readonly (readonly [name: string, value: string])[] = [
   ['cross-origin-resource-policy', 'same-origin']
 ]
 
-// Header values are bytes. Read and written as latin1 they stay what they were.
+// Header values are bytes. They are read and written as latin1, so they stay unchanged.
 function collect(rawHeaders: readonly Buffer[]): Map<string, string[]> {
   const all = new Map<string, string[]>()
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -88,9 +89,9 @@ function listOf(values: readonly string[] = []): string[] {
 
 const NOT_STORED = 'private, no-store'
 
-// A directive may quote a list of its own: `no-cache="a, b"` (RFC 9111 section 5.2).
+// The value of a directive may be a quoted list, such as `no-cache="a, b"` (RFC 9111 section 5.2).
 const DIRECTIVE = /[^\s,="]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,"]*))?/g
-// Directives for caches that more than one person shares.
+// The directives for shared caches.
 const FOR_SHARED_CACHES = /^(public|private|s-maxage|proxy-revalidate)\b/i
 
 function privateOnly(values: readonly string[] = []): string {

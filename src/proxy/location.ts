@@ -2,19 +2,19 @@ import { fillPattern, matchPattern } from '../config/path-pattern.js'
 import type { ProxyRule } from '../config/proxy-rules.js'
 import type { FindRoute } from './routes.js'
 
-/** Turns a Location of the upstream into one for the browser, or drops one that is no address. */
-export type MapLocation = (location: string, asked: Asked) => string | undefined
+/** Converts the Location of an upstream for the browser. Returns undefined if it is not a valid address. */
+export type MapLocation = (location: string, requested: RequestedTarget) => string | undefined
 
-/** The address that the upstream was asked for. */
-export interface Asked {
+/** The path and query that were requested from the upstream, and their rule. */
+export interface RequestedTarget {
   readonly rule: ProxyRule
   readonly target: string
 }
 
 /**
- * A Location inside the target of its rule becomes a path of this server, as long as that path leads back to the same address.
- * Every other one is passed on as an absolute address (RFC 9110 section 10.2.2).
- * @param basePath the public path in front of this server, which a proxy strips
+ * Converts a Location that matches the target of its rule into a path of this server, if a request for this path is forwarded
+ * to the same address. Every other Location becomes an absolute address (RFC 9110 section 10.2.2).
+ * @param basePath the public path in front of our routes, which a reverse proxy removes
  */
 export function createMapLocation(findRoute: FindRoute, basePath: string): MapLocation {
   return function mapLocation(location, { rule, target }) {

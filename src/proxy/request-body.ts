@@ -1,8 +1,8 @@
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 
-/** A request whose body is still to be read, as Node's IncomingMessage is. */
+/** A request whose body has not been read yet, such as Node's IncomingMessage. */
 export interface BodySource extends Readable {
-  /** True once the whole body has arrived. */
+  /** True if the whole body has arrived. */
   readonly complete: boolean
 }
 
@@ -11,36 +11,36 @@ export class BodyTooLargeError extends Error {
 }
 
 export interface RequestBody {
-  /** What goes to the upstream. It may be destroyed without harm to the source. */
+  /** The body for the upstream. Destroying it does not affect the source. */
   readonly stream: Readable
-  /** True while the next bytes have to come from the client. */
+  /** True if the upstream has received everything that the client has sent so far, but the body is not complete. */
   isWaitingForClient(): boolean
-  /** Stops passing the body on and throws the rest of it away, so that the connection of the client stays usable. */
+  /** Stops forwarding and discards the rest of the body, so that the connection of the client stays usable. */
   discard(): void
 }
 
 /**
- * Passes a body on piece by piece. The source is not handed out itself, because whoever destroys it destroys the connection on
- * which the client still expects an answer.
- * @param maxBytes the stream fails with BodyTooLargeError beyond this length
- * @param onProgress called for each piece
+ * Forwards a body chunk by chunk. The upstream client gets a separate stream. If it destroyed the source, the connection to the
+ * browser would close without a response.
+ * @param maxBytes the stream fails with BodyTooLargeError if the body is longer
+ * @param onProgress called for each chunk
  */
 export function createRequestBody(source: BodySource, maxBytes: number, onProgress: () => void): RequestBody {
-  let passedBytes = 0
+  let forwardedBytes = 0
   const stream = new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      passedBytes += chunk.length
+      forwardedBytes += chunk.length
       onProgress()
-      if (passedBytes > maxBytes) done(new BodyTooLargeError(`the body is longer than ${maxBytes} bytes`))
+      if (forwardedBytes > maxBytes) done(new BodyTooLargeError(`the body is longer than ${maxBytes} bytes`))
       else done(null, chunk)
     }
   })
   const fail = () => {
-    if (!source.complete) stream.destroy(new Error('the client left before its whole body had arrived'))
+    if (!source.complete) stream.destroy(new Error('the client disconnected before its whole body had arrived'))
   }
   source.once('close', fail)
   stream.once('close', () => source.off('close', fail))
-  // The reader of the stream reports its failures. Without a reader there is nobody to tell.
+  // The reader of the stream handles its errors. This listener prevents an uncaught error if there is no reader.
   stream.on('error', () => {})
   source.pipe(stream)
   return {

@@ -1,4 +1,4 @@
-/** The headers of a client that an upstream may see: an allow-list, so that cookies and addresses never travel by accident. */
+/** Selects the request headers for an upstream. Only headers on an allow-list are sent, so cookies and client addresses stay here. */
 
 const ALWAYS_SENT = [
   ...['accept', 'accept-encoding', 'accept-language'],
@@ -8,14 +8,14 @@ const ALWAYS_SENT = [
 ]
 
 /**
- * Names and values in turn, the names in lower case.
- * @param rawHeaders names and values in turn, as Node gives them
+ * Returns the selected headers. Names and values alternate, and the names are in lower case.
+ * @param rawHeaders Node's `rawHeaders`, in which names and values alternate
  */
 export type SelectRequestHeaders = (rawHeaders: readonly string[]) => string[]
 
-/** @param further names from `proxy.requestHeaders` */
-export function createRequestHeaders(further: readonly string[]): SelectRequestHeaders {
-  const allowed = new Set([...ALWAYS_SENT, ...further.map(name => name.toLowerCase())])
+/** @param additional the names in `proxy.requestHeaders` */
+export function createRequestHeaders(additional: readonly string[]): SelectRequestHeaders {
+  const allowed = new Set([...ALWAYS_SENT, ...additional.map(name => name.toLowerCase())])
 
   return function selectRequestHeaders(rawHeaders) {
     const selected: string[] = []
@@ -30,7 +30,7 @@ export function createRequestHeaders(further: readonly string[]): SelectRequestH
   }
 }
 
-// RFC 9110 section 7.6.1: what Connection names is for the next server alone, which is this one.
+// Headers listed in Connection are only for the next server, which is this one (RFC 9110 section 7.6.1).
 function namesIn(connection: string, others: ReadonlySet<string> = new Set()): ReadonlySet<string> {
   return new Set([...others, ...connection.split(',').map(name => name.trim().toLowerCase())])
 }

@@ -1,23 +1,23 @@
-/** Which rule a request belongs to, and which address of the upstream it asks for. */
+/** Finds the rule for a request and the address at the upstream. */
 import { whyNotExact } from '../config/exact-path.js'
 import { fillPattern, matchPattern, type PathPattern } from '../config/path-pattern.js'
 import { isReserved, type ProxyRule } from '../config/proxy-rules.js'
 
 export type Route =
-  /** `target` is path and query as they go to the upstream. */
+  /** `target` is the path and query for the upstream. */
   | { readonly kind: 'forward'; readonly rule: ProxyRule; readonly target: string }
-  /** The path belongs to a rule, but with other methods. */
+  /** Rules match the path, but not the method. */
   | { readonly kind: 'wrongMethod'; readonly allow: string }
-  /** The path seems to mean a rule, but not everybody would read it the same way. */
+  /** The path probably belongs to a rule, but servers may interpret it in different ways. */
   | { readonly kind: 'inexact'; readonly reason: string }
 
 /**
- * Finds the first rule that matches path and method, or undefined where no rule is meant.
+ * Finds the first rule that matches the path and the method. Returns undefined if the path belongs to no rule.
  * @param target the request target exactly as the client sent it
  */
 export type FindRoute = (method: string, target: string) => Route | undefined
 
-/** @param publicOrigin the only host of which a target in absolute form (RFC 9112 section 3.2.2) is accepted */
+/** @param publicOrigin the only origin that a target in absolute form (RFC 9112 section 3.2.2) may have */
 export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string): FindRoute {
   return findRoute
 
@@ -27,7 +27,7 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     const path = queryStart === -1 ? target : target.slice(0, queryStart)
     const query = target.slice(path.length)
     const reason = whyNotExact(path) ?? (query.includes('#') ? 'it holds a fragment' : undefined)
-    if (reason !== undefined) return isMeant(path) ? { kind: 'inexact', reason } : undefined
+    if (reason !== undefined) return mayBelongToRule(path) ? { kind: 'inexact', reason } : undefined
     return exactRoute(method, path, query)
   }
 
@@ -53,11 +53,11 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     const [, origin = '', rest = '/'] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)(.*)$/i.exec(target) ?? []
     const path = rest.startsWith('/') ? rest : `/${rest}`
     if (URL.canParse(origin) && new URL(origin).origin === publicOrigin) return findRoute(method, path)
-    return isMeant(path.replace(/\?.*/, '')) ? { kind: 'inexact', reason: 'it names another host' } : undefined
+    return mayBelongToRule(path.replace(/\?.*/, '')) ? { kind: 'inexact', reason: 'it has another host' } : undefined
   }
 
-  // Nothing that is not exact is ever sent. This only decides between 400 and leaving the answer to the layers that follow.
-  function isMeant(path: string): boolean {
+  // An ambiguous path is never forwarded. The result decides if the response is 400 or comes from the following layers.
+  function mayBelongToRule(path: string): boolean {
     if (isReserved(path.slice(1).split('/'))) return false
     const readings = [
       path,
@@ -68,19 +68,22 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     ]
     return readings.some(reading => {
       const segments = reading.split('/').filter(segment => segment !== '')
-      return rules.some(({ path }) => beginsLike(segments, path))
+      return rules.some(({ path }) => hasPrefixOf(segments, path))
     })
   }
 }
 
-/** True if the literal beginning of a pattern, or else all of it, stands at the beginning of a path. */
-function beginsLike(path: readonly string[], { segments }: PathPattern): boolean {
+/**
+ * True if a path begins with the segments of a pattern before its first wildcard. If the pattern begins with a wildcard, all
+ * its segments must match.
+ */
+function hasPrefixOf(path: readonly string[], { segments }: PathPattern): boolean {
   const wildcard = segments.indexOf('*')
   const expected = wildcard > 0 ? segments.slice(0, wildcard) : segments
   return expected.every((segment, index) => segment === path[index] || (segment === '*' && index < path.length))
 }
 
-/** Reads a path as a careless server would: escapes and backslashes are slashes and dots like any other. */
+/** Decodes a path like a careless server, which also decodes escaped slashes and dots and accepts backslashes. */
 function decode(path: string): string {
   return path
     .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

@@ -1,43 +1,43 @@
-/** How many requests may be under way at once, so that one slow upstream or one page cannot take up the whole server. */
+/** Limits the current requests, so that one slow upstream or one page cannot use all resources of the server. */
 
 export interface TurnLimits {
-  /** Requests of one host that wait for the head of an answer. Answers whose head has come do not count. */
+  /** The maximum number of requests to one host that wait for the headers of a response. */
   readonly waitingForHead: number
-  /** Requests of one host that stand in line for that. */
+  /** The maximum number of requests to one host that wait for their turn. */
   readonly inLine: number
-  /** Requests of one session that are under way, answers included. */
+  /** The maximum number of requests of one session, until their responses are complete. */
   readonly ofOneSession: number
 }
 
 export const TURN_LIMITS: TurnLimits = { waitingForHead: 64, inLine: 512, ofOneSession: 32 }
 
-/** Too many requests are under way already, or the wait in line took too long. */
+/** There are too many requests already, or a request waited too long for its turn. */
 export class BusyError extends Error {
   override readonly name = 'BusyError'
 }
 
 export interface Turn {
-  /** False while the request stands in line. */
+  /** False while the request waits for its turn. */
   hasCome(): boolean
   /**
-   * Resolves when the request may be sent, or with false if `end` was called before.
-   * @param patienceMs the longest wait in line, after which it rejects with BusyError
+   * Waits for the turn. Resolves with true when the request may be sent, or with false if `end` was called before.
+   * @param patienceMs the time limit in milliseconds, after which it rejects with BusyError
    */
   wait(patienceMs: number): Promise<boolean>
-  /** Call when the head of the answer has come, or will not come. */
+  /** Call this when the headers of the response have arrived, or when the request has failed before. */
   headCame(): void
-  /** Call when the whole request is over, or when the client leaves the line. */
+  /** Call this when the response is complete, or when the client has disconnected. */
   end(): void
 }
 
 export interface Turns {
-  /** Throws BusyError if the session has too many requests under way, or too many requests stand in line. */
+  /** Throws BusyError if the session has too many current requests, or too many requests wait for their turn. */
   take(origin: string, sessionId: string): Turn
 }
 
 interface Line {
   waitingForHead: number
-  /** In the order of arrival. Each starts one request that waits. */
+  /** The functions that start the waiting requests, in the order of arrival. */
   readonly waiting: Set<() => void>
 }
 
@@ -54,7 +54,7 @@ export function createTurns({ waitingForHead, inLine, ofOneSession }: TurnLimits
     return line
   }
 
-  function leaveSession(id: string): void {
+  function endInSession(id: string): void {
     const others = (sessions.get(id) ?? 1) - 1
     if (others === 0) sessions.delete(id)
     else sessions.set(id, others)
@@ -63,17 +63,17 @@ export function createTurns({ waitingForHead, inLine, ofOneSession }: TurnLimits
   return {
     take(origin, sessionId) {
       const ofSession = sessions.get(sessionId) ?? 0
-      if (ofSession >= ofOneSession) throw new BusyError('this session has too many requests under way')
+      if (ofSession >= ofOneSession) throw new BusyError('this session has too many current requests')
       const line = lineOf(origin)
       const isFree = line.waitingForHead < waitingForHead
-      if (!isFree && line.waiting.size >= inLine) throw new BusyError('too many requests stand in line')
+      if (!isFree && line.waiting.size >= inLine) throw new BusyError('too many requests are waiting')
       sessions.set(sessionId, ofSession + 1)
-      return createTurn(line, isFree, () => leaveSession(sessionId))
+      return createTurn(line, isFree, () => endInSession(sessionId))
     }
   }
 }
 
-function createTurn(line: Line, isFree: boolean, leaveSession: () => void): Turn {
+function createTurn(line: Line, isFree: boolean, endInSession: () => void): Turn {
   let state: 'inLine' | 'waitingForHead' | 'answered' | 'over' = 'inLine'
   let settle = (_hasCome: boolean) => {}
   if (isFree) start()
@@ -99,7 +99,7 @@ function createTurn(line: Line, isFree: boolean, leaveSession: () => void): Turn
     headCame()
     line.waiting.delete(start)
     state = 'over'
-    leaveSession()
+    endInSession()
     settle(false)
   }
 
@@ -110,7 +110,7 @@ function createTurn(line: Line, isFree: boolean, leaveSession: () => void): Turn
         const timer = setTimeout(() => {
           settle = () => {}
           end()
-          reject(new BusyError('the wait in line was too long'))
+          reject(new BusyError('the request waited too long for its turn'))
         }, patienceMs)
         settle = hasCome => {
           clearTimeout(timer)

@@ -1,56 +1,56 @@
 /**
- * Requests to the upstreams of the API proxy, carried by undici, with one pool of connections for each host. Nothing is buffered:
- * pieces of an answer go to the receiver as they come, and a receiver that is full stops the reading.
+ * Sends the requests of the API proxy to the upstreams with undici. There is one connection pool for each host. Responses are
+ * not buffered. Each chunk goes to the receiver when it arrives, and the receiver can pause the upstream.
  */
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 
 export interface UpstreamRequest {
-  /** Scheme, host and port. */
+  /** The scheme, host and port. */
   readonly origin: string
-  /** Path and query, sent byte for byte. */
+  /** The path and query, which are sent unchanged. */
   readonly target: string
   readonly method: string
-  /** Names in lower case and values in turn. Connection, Host and framing are not among them. */
+  /** Names in lower case and values alternate. There are no Connection, Host, Content-Length or Transfer-Encoding headers. */
   readonly headers: readonly string[]
   readonly body: UpstreamBody | undefined
-  /** Milliseconds without a sign of life, before or within the answer, after which the request fails. */
+  /** The request fails if the upstream makes no progress for this many milliseconds. */
   readonly silenceMs: number
 }
 
 export interface UpstreamBody {
   readonly stream: Readable
-  /** Content-Length, if the client sent one. Without it the body is chunked. */
+  /** The Content-Length, if the client sent one. Otherwise the body is sent chunked. */
   readonly length: number | undefined
-  /** True while the silence is the client's and not the upstream's. */
+  /** True if the next bytes must come from the client, so the upstream is not silent. */
   isWaitingForClient(): boolean
 }
 
-/** Told what comes of a request. After `ended` or `failed` nothing more comes. */
+/** Receives the response. No method is called after `ended` or `failed`. */
 export interface Receiver {
   answered(statusCode: number, rawHeaders: readonly Buffer[]): void
-  /** Returns false to get no more until `resume`. */
+  /** Returns false to pause the response until `resume` is called. */
   received(chunk: Buffer): boolean
   ended(): void
   failed(error: UpstreamFailure): void
 }
 
 export interface Exchange {
-  /** Lets more of the answer come. */
+  /** Continues a paused response. */
   resume(): void
-  /** Something moved that the upstream is not to blame for. Its silence begins anew. */
+  /** Reports progress, for example of the upload. The silence time limit starts again. */
   progressed(): void
-  /** Ends the request at once. The receiver hears nothing more. */
+  /** Aborts the request. The receiver is not called again. */
   abort(): void
 }
 
 export type FailureKind =
-  /** No connection, or none that can be trusted. */
+  /** There is no connection, or its certificate is not trusted. */
   | 'unreachable'
-  /** Not connected, or silent, for too long. */
+  /** The connection took too long, or the upstream was silent for too long. */
   | 'timeout'
-  /** An answer that broke off or is no HTTP. */
+  /** The response is incomplete or is not valid HTTP. */
   | 'unusable'
 
 export class UpstreamFailure extends Error {
@@ -65,25 +65,26 @@ export class UpstreamFailure extends Error {
 
 export interface Upstreams {
   send(request: UpstreamRequest, receiver: Receiver): Exchange
-  /** Cuts every connection. */
+  /** Closes all connections at once. */
   close(): Promise<void>
 }
 
 export interface UpstreamOptions {
-  /** Milliseconds for name resolution, TCP and TLS together. */
+  /** The time limit for name resolution, TCP and TLS together, in milliseconds. */
   readonly connectTimeoutMs: number
-  /** Certificate authorities to trust in place of Node's. */
+  /** Trusted certificate authorities that replace Node's. */
   readonly ca?: string
 }
 
 export function createUpstreams({ connectTimeoutMs, ca }: UpstreamOptions): Upstreams {
   const pools = new Map<string, Pool>()
-  const connect = rememberingAnswers(buildConnector({ timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) }))
+  const connect = trackingResponses(buildConnector({ timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) }))
 
   function poolOf(origin: string): Pool {
     let pool = pools.get(origin)
     if (!pool) {
-      // undici's own time limits are off: a stalled upload does not end by them, and an upload that moves does.
+      // undici's time limits are disabled, because they do not end a stalled upload, but they do end a long upload that makes
+      // progress.
       pool = new Pool(origin, { connect, headersTimeout: 0, bodyTimeout: 0 })
       pools.set(origin, pool)
     }
@@ -106,7 +107,7 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
   let silence: NodeJS.Timeout | undefined
   let isDone = false
   let isPaused = false
-  let signs = 0
+  let progressCount = 0
 
   function finish() {
     isDone = true
@@ -120,30 +121,30 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
     receiver.failed(new UpstreamFailure(kind, cause))
   }
 
-  // These answers end with their head. undici would wait in vain for the content of a 304 that has a Content-Length, which it may
-  // have (RFC 9110 section 8.6), and report it as cut.
+  // Also ends a 204 or 304 response, which has no content. A 304 may have a Content-Length (RFC 9110 section 8.6). undici would
+  // wait for this content and then report an incomplete response.
   function end() {
     if (isDone) return
     finish()
     receiver.ended()
   }
 
-  function heard() {
-    signs += 1
+  function recordProgress() {
+    progressCount += 1
     silence?.refresh()
   }
 
   function checkSilence() {
-    const before = signs
-    // After a pause of this process the next sign may lie in the socket unread. What is there by now is read first.
+    const before = progressCount
+    // If this process was paused, data may be in the socket's buffer but still unread. Node reads it before setImmediate runs.
     setImmediate(() => {
       if (isDone) return
-      if (signs !== before || isPaused || body?.isWaitingForClient()) {
+      if (progressCount !== before || isPaused || body?.isWaitingForClient()) {
         silence?.refresh()
         return
       }
       const controller = connection
-      const reason = new Error(`nothing came for ${silenceMs} ms`)
+      const reason = new Error(`the upstream made no progress for ${silenceMs} ms`)
       fail('timeout', reason)
       controller?.abort(reason)
     })
@@ -158,23 +159,23 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
       onRequestStart(controller) {
         hasStarted = true
         connection = controller
-        if (isDone) controller.abort(new Error('the client has left'))
+        if (isDone) controller.abort(new Error('the client has disconnected'))
         else silence = setTimeout(checkSilence, silenceMs)
       },
       onResponseStarted() {
         hasBegun = true
       },
       onResponseStart(controller, statusCode) {
-        // Informational answers are not passed on (RFC 9110 section 15.2).
+        // Informational responses are not forwarded (RFC 9110 section 15.2).
         if (isDone || statusCode < 200) return
-        heard()
+        recordProgress()
         receiver.answered(statusCode, controller.rawHeaders as Buffer[])
         if (isDone) return
         if (statusCode === 204 || statusCode === 304) end()
       },
       onResponseData(controller, chunk) {
         if (isDone) return
-        heard()
+        recordProgress()
         if (receiver.received(chunk)) return
         isPaused = true
         controller.pause()
@@ -183,7 +184,7 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
       onResponseError(_controller, error) {
         if (isDone) return
         clearTimeout(silence)
-        if (!isLastAttempt && hasStarted && !hasBegun && errorsAfterAnAnswer.has(error)) dispatch()
+        if (!isLastAttempt && hasStarted && !hasBegun && errorsAfterResponse.has(error)) dispatch()
         else fail(kindOf(error, hasStarted), error)
       }
     })
@@ -194,15 +195,15 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
     resume() {
       if (isDone) return
       isPaused = false
-      heard()
+      recordProgress()
       connection?.resume()
     },
-    progressed: heard,
+    progressed: recordProgress,
     abort() {
       if (isDone) return
       const controller = connection
       finish()
-      controller?.abort(new Error('the request was given up'))
+      controller?.abort(new Error('the request was aborted'))
     }
   }
 }
@@ -218,23 +219,23 @@ function kindOf(error: Error, hasStarted: boolean): FailureKind {
   return hasStarted ? 'unusable' : 'unreachable'
 }
 
-// Errors of connections on which an answer had come before. An upstream may close a kept connection in the moment we send on it, and
-// only then may the request be sent again (RFC 9110 section 9.2.2).
-const errorsAfterAnAnswer = new WeakSet<Error>()
+// The errors of connections that had already delivered a response. An upstream may close an idle connection just as we send a
+// request on it. Only in this case is the request repeated (RFC 9110 section 9.2.2).
+const errorsAfterResponse = new WeakSet<Error>()
 
-function rememberingAnswers(connect: buildConnector.connector): buildConnector.connector {
-  return function connectAndRemember(options, callback) {
+function trackingResponses(connect: buildConnector.connector): buildConnector.connector {
+  return function connectAndTrack(options, callback) {
     connect(options, (...result) => {
       const [, socket] = result
-      if (socket) rememberAnswers(socket)
+      if (socket) trackResponses(socket)
       callback(...result)
     })
   }
 }
 
-function rememberAnswers(socket: Socket): void {
-  // Over TLS too, these are the bytes of HTTP alone.
+function trackResponses(socket: Socket): void {
+  // With TLS, `bytesRead` also counts only the bytes of HTTP.
   socket.prependListener('error', (error: Error) => {
-    if (socket.bytesRead > 0) errorsAfterAnAnswer.add(error)
+    if (socket.bytesRead > 0) errorsAfterResponse.add(error)
   })
 }
