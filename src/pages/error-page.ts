@@ -8,22 +8,22 @@ export interface ErrorDetails {
   readonly description: string
   /** Undefined if no log line has this id. */
   readonly requestId: string | undefined
-  /** True at the callback, where the same status has another meaning. */
+  /** True at the callback, where a status has a different meaning than elsewhere. */
   readonly inLogin: boolean
-  /** True if the identity provider accepted no connection; a provider that is slow has the same status. */
+  /** True if there was no connection to the identity provider. The status alone does not tell this from a slow provider. */
   readonly isUnreachable: boolean
   /** The address that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
   readonly signInPath: string
   /** Undefined if there is no start page. */
   readonly homePath: string | undefined
-  /** When given, the response makes the browser try again by itself after so many seconds. */
+  /** If set, the response makes the browser retry automatically after this many seconds. */
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** The page that a person sees instead of the JSON error: what happened, what to do next, and what to quote to support. */
+/** Renders an error for people. The page explains what happened and what to do next, and has details for support. */
 export function errorPage(details: ErrorDetails): string {
   const { status, error, description, requestId, signInPath, homePath } = details
-  const { title, happened, next, way } = explain(details)
+  const { title, happened, next, action } = explain(details)
   const signIn = html`<a class="button" href="${signInPath}">Sign in again</a>`
   const home = (look: string) =>
     homePath === undefined ? undefined : html`<a class="${look}" href="${homePath}">Go to the start page</a>`
@@ -31,7 +31,7 @@ export function errorPage(details: ErrorDetails): string {
     title,
     body: html`<p>${happened}</p>
 <p>${next}</p>
-<p class="actions">${way === 'sign-in' ? [signIn, home('button second')] : home('button')}</p>
+<p class="actions">${action === 'sign-in' ? [signIn, home('button second')] : home('button')}</p>
 <div class="small">
 <p>If you ask for help, quote this:</p>
 <p>Error <code>${status} ${error}</code>: ${description}</p>
@@ -44,23 +44,23 @@ interface Explanation {
   readonly title: string
   readonly happened: string
   readonly next: string
-  readonly way: 'sign-in' | 'home'
+  readonly action: 'sign-in' | 'home'
 }
 
-// The most specific explanation comes first: a retry, no connection, the error, the status in this place, the status, its class.
+// The first matching explanation is used. More specific explanations come first.
 function explain({ status, error, inLogin, isUnreachable, retryAfterSeconds }: ErrorDetails): Explanation {
   if (retryAfterSeconds !== undefined) return busy(status, retryAfterSeconds)
-  const inPlace = inLogin ? byStatusInLogin : byStatus
+  const ofRoute = inLogin ? byStatusInLogin : byStatus
   if (isUnreachable) return unreachable
-  return byError[error] ?? inPlace[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
+  return byError[error] ?? ofRoute[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
 }
 
 function busy(status: number, retryAfterSeconds: number): Explanation {
   return {
     title: status === 504 ? 'The sign-in service is taking too long' : 'The service is busy',
-    happened: 'The sign-in service cannot answer just now. If you were signed in, you still are.',
+    happened: 'The sign-in service cannot answer at the moment. If you were signed in, you still are.',
     next: `This page tries again by itself in ${duration(retryAfterSeconds)}. You do not have to do anything.`,
-    way: 'sign-in'
+    action: 'sign-in'
   }
 }
 
@@ -73,38 +73,38 @@ const anyRequest: Explanation = {
   title: 'That did not work',
   happened: 'The server could not understand this request.',
   next: 'Check the address for a typing mistake, or start again from the start page.',
-  way: 'home'
+  action: 'home'
 }
 
 const anyFault: Explanation = {
   title: 'Something went wrong on our side',
-  happened: 'The server had an error that it did not expect. Nothing you did caused it.',
+  happened: 'The server had an unexpected error. You did not cause it.',
   next: 'Try again. If it keeps happening, tell the people who run this application.',
-  way: 'sign-in'
+  action: 'sign-in'
 }
 
 const unreachable: Explanation = {
   title: 'The sign-in service cannot be reached',
   happened:
-    'This server got no connection to the service that knows your account. If you were signed in, you still are.',
+    'This server could not connect to the service that manages your account. If you were signed in, you still are.',
   next: 'Wait a moment, then sign in again. If it keeps happening, tell the people who run this application.',
-  way: 'sign-in'
+  action: 'sign-in'
 }
 
 const byError: Readonly<Record<string, Explanation | undefined>> = {
   account_not_allowed: {
     title: 'Your account may not sign in here',
     happened:
-      'Signing in worked, but this application is only for people on its list, and your account is not on it, or its e-mail address has not been verified.',
+      'Signing in worked, but this application admits only the accounts on its list. Your account is not on the list, or its e-mail address has not been verified.',
     next: 'If you have another account, sign in with that one. Otherwise ask the people who run this application for access.',
-    way: 'sign-in'
+    action: 'sign-in'
   },
   session_too_large: {
     title: 'Your session does not fit into the browser',
     happened:
-      'Signing in worked, but your account brings more data than cookies can hold, so this browser cannot keep your session.',
-    next: 'Trying again will not help. Please tell the people who run this application that it has to ask for less access.',
-    way: 'home'
+      'Signing in worked, but the data of your account does not fit into cookies, so this browser cannot keep your session.',
+    next: 'Trying again will not help. Tell the people who run this application that it must request less access.',
+    action: 'home'
   }
 }
 
@@ -114,13 +114,13 @@ const byStatusInLogin: Readonly<Record<number, Explanation | undefined>> = {
     happened:
       'The link that leads back from the sign-in page is too old, was used before, or belongs to another browser or a private window.',
     next: 'Sign in again. If you come back here every time, allow cookies for this site and close its older tabs.',
-    way: 'sign-in'
+    action: 'sign-in'
   },
   403: {
     title: 'Access was not granted',
     happened: 'The sign-in page reported that access was refused, or that signing in was cancelled.',
-    next: 'If that was a mistake, sign in again and allow access. If nobody asked you, your account may not have access to this application. The people who run it can tell you.',
-    way: 'sign-in'
+    next: 'If that was a mistake, sign in again and allow access. If you were not asked for permission, your account may have no access to this application. Ask the people who run it.',
+    action: 'sign-in'
   }
 }
 
@@ -129,49 +129,48 @@ const byStatus: Readonly<Record<number, Explanation | undefined>> = {
     title: 'You are not signed in',
     happened: 'This page is for people who are signed in. You have no session, or it has ended.',
     next: 'Sign in to continue.',
-    way: 'sign-in'
+    action: 'sign-in'
   },
   403: {
     title: 'This request came from another site',
     happened: 'Another website tried to use your session here. The request was refused and nothing was changed.',
-    next: 'If you wanted this, open the application itself and do it there.',
-    way: 'home'
+    next: 'If this was your intention, open the application itself and try again there.',
+    action: 'home'
   },
   404: {
     title: 'There is no page here',
     happened: 'Nothing was found at this address.',
-    next: 'Check it for a typing mistake, or start at the start page.',
-    way: 'home'
+    next: 'Check the address for a typing mistake, or go to the start page.',
+    action: 'home'
   },
   405: {
     title: 'This address cannot be used that way',
-    happened: 'This page cannot receive forms or uploads, but a form or a program sent something here.',
+    happened: 'A form or a program sent data to this address, which does not accept data.',
     next: 'Start again from the start page.',
-    way: 'home'
+    action: 'home'
   },
   413: {
-    title: 'Too much was sent',
+    title: 'The request is too large',
     happened: 'The request was larger than this server accepts.',
-    next: 'Start again from the start page. If that leads here too, clear the cookies of this site.',
-    way: 'home'
+    next: 'Start again from the start page. If this error appears again, clear the cookies of this site.',
+    action: 'home'
   },
   502: {
-    title: 'The sign-in service gave no usable answer',
-    happened:
-      'The service that knows your account answered with an error, or with something that this server could not use.',
+    title: 'The sign-in service has a problem',
+    happened: 'The service that manages your account answered with an error, or with data that this server cannot use.',
     next: 'Sign in again. If it fails again, tell the people who run this application.',
-    way: 'sign-in'
+    action: 'sign-in'
   },
   503: {
     title: 'Please try again in a moment',
     happened: 'The sign-in service is not available at the moment. If you were signed in, you still are.',
     next: 'Wait a few seconds, then try again.',
-    way: 'sign-in'
+    action: 'sign-in'
   },
   504: {
     title: 'The sign-in service is taking too long',
-    happened: 'The service that knows your account did not answer in time. If you were signed in, you still are.',
+    happened: 'The service that manages your account did not answer in time. If you were signed in, you still are.',
     next: 'Wait a moment, then sign in again.',
-    way: 'sign-in'
+    action: 'sign-in'
   }
 }

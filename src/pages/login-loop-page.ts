@@ -29,8 +29,8 @@ export function loginLoopPage(loop: LoginLoop): string {
   const explanations = reasons.map(reason => explain[reason](loop))
   return renderPage({
     title: 'You signed in, but the browser did not stay signed in',
-    body: html`<p>Signing in worked, but your browser did not send back the cookie that keeps you signed in. The next page would only
-have asked you to sign in again.</p>
+    body: html`<p>Signing in worked, but your browser did not send back the cookie that keeps you signed in. The next page would
+therefore ask you to sign in again.</p>
 <h2>${reasons.length > 1 ? 'The likely reasons' : 'The likely reason'}</h2>
 ${reasons.length > 1 ? html`<ol>${explanations.map(item => html`<li>${item}</li>`)}</ol>` : explanations.map(item => html`<p>${item}</p>`)}
 <p class="actions"><a class="button" href="${signIn}">Sign in again</a><a class="button second" href="${applicationUrl}">Go to the start page</a></p>
@@ -54,9 +54,9 @@ each host name. Open <a href="${url}">${url}</a> instead.`
       : html`You opened <code>${startedAt}</code>, but sign-in returns to <code>${new URL(url).host}</code>. Both names mean this
 machine, but browsers keep separate cookies for each of them. Open <a href="${url}">${url}</a> instead.`,
   cookies_blocked:
-    () => html`The browser blocks cookies for this site. Allow them in its settings, and check extensions that protect privacy. A page
-that is shown inside another site often may not keep any.`,
+    () => html`The browser blocks cookies for this site. Allow them in its settings, and check your privacy extensions. If this page is
+shown inside another site, the browser often blocks its cookies.`,
   cookie_too_large:
-    () => html`Your account brings more data than the browser, or a proxy on the way to this server, accepts in cookies. The people who
-run this application can make it ask for less.`
+    () => html`The data of your account is larger than the cookies that the browser, or a proxy in front of this server, accepts.
+Tell the people who run this application that it must request less access.`
 } satisfies Record<LoginLoopReason, (loop: LoginLoop) => ReturnType<typeof html>>

@@ -2,7 +2,7 @@ import { type Html, html, toMarkup, trusted } from './html.js'
 import { pageIcon, pageStyle } from './style.js'
 
 export interface Page {
-  /** Title of the tab, which screen readers announce. It is also the heading, unless `heading` is given. */
+  /** The title of the tab, which screen readers announce. It is also the default heading. */
   readonly title: string
   readonly heading?: string
   readonly body: Html
@@ -34,5 +34,5 @@ ${body}
 // well.
 const icon = html`<link rel="icon" href="${pageIcon}">`
 
-// The style must stay unchanged to the last line break, because the policy names the hash of exactly this text.
+// The text must stay unchanged, including line breaks, because the policy contains its hash.
 const style = html`<style>${trusted(pageStyle)}</style>`

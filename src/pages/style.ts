@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The style of every page that this server shows to people: colours that follow the system's light or dark setting, system fonts,
- * one quiet card. The starter page loads it as `starter-base.css`.
+ * The style of all our pages. Its colours follow the light or dark setting of the system. The starter page loads the same text
+ * as `starter-base.css`.
  */
 export const pageStyle = `:root {
   color-scheme: light dark;
@@ -223,7 +223,7 @@ textarea {
 }
 `
 
-/** A keyhole, as a data: address. */
+/** The icon of all our pages, a keyhole, as a `data:` URL. */
 export const pageIcon =
   'data:image/svg+xml,' +
   '%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 32 32%27%3E' +
@@ -233,9 +233,9 @@ export const pageIcon =
 const pageStyleSource = `'sha256-${createHash('sha256').update(pageStyle).digest('base64')}'`
 
 /**
- * The Content-Security-Policy of our own pages: their inline style, the icon inside the page, and nothing else.
- * A page with a form names where it may be sent. Browsers hold the whole chain of redirects behind a form to that list, so it
- * must hold every origin the answer may lead to.
+ * Returns the Content-Security-Policy of our own pages. It allows only their inline style and their icon.
+ * @param formTargets the allowed targets of forms; browsers also check each redirect after a form against this list, so it
+ *   must contain the origins of all redirects
  */
 export function securityPolicyFor(formTargets: readonly string[]): string {
   return [
@@ -248,5 +248,5 @@ export function securityPolicyFor(formTargets: readonly string[]): string {
   ].join('; ')
 }
 
-/** For the pages that have no form: every error page. */
+/** The policy of pages without a form, such as all error pages. */
 export const pageSecurityPolicy = securityPolicyFor([])

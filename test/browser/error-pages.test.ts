@@ -114,7 +114,7 @@ const troubles: readonly Trouble[] = [
   {
     what: 'a provider that answers with nonsense',
     status: 502,
-    heading: 'The sign-in service gave no usable answer',
+    heading: 'The sign-in service has a problem',
     wayForward: 'Sign in again',
     happen: (page, url, idp) => {
       idp.fail('token', faults.html())

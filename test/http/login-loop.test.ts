@@ -22,7 +22,7 @@ function reasonsOn(page: BrowserResponse): string[] {
     'over plain http': 'http',
     'different host name': 'host',
     'blocks cookies': 'blocked',
-    'brings more data': 'size'
+    'is larger than the cookies': 'size'
   }
   return Object.entries(words)
     .map(([text, reason]) => ({ reason, at: page.text().replaceAll(/\s+/g, ' ').indexOf(text) }))
