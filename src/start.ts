@@ -1,5 +1,5 @@
 /**
- * Starts a server as the command line does: the listening process, and a demo identity provider if one is requested.
+ * Starts a server in the same way as the command line, with a demo identity provider if one is requested.
  */
 import { pino } from 'pino'
 import type { Config } from './config/settings.js'

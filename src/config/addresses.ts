@@ -98,7 +98,7 @@ export function localNameOf(host = 'localhost'): string {
   return spelled === '0.0.0.0' || spelled === '[::]' ? 'localhost' : spelled
 }
 
-/** True if secrets may be sent to the address: it uses https, or plain http that does not leave this machine. */
+/** True if secrets may be sent to the address, because it uses https or is on this machine. */
 export function isSafeAddress(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol } = new URL(address)

@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Problem } from './errors.js'
 
-// The permission bits of all users except the owner and the group. The group is left out on purpose: a service often
+// The permission bits of all users except the owner and the group. The group is excluded, because a service often
 // gets its secret files through its group, as in the systemd unit that we ship.
 const OTHERS_READ = 0o004
 const OTHERS_WRITE = 0o002

@@ -66,7 +66,7 @@ export const settings = {
     flag: '--port <port>',
     type: port,
     default: 8080,
-    summary: 'Port on which the server listens. With 0 the system chooses a free port.'
+    summary: 'Port on which the server listens. With 0, the system chooses a free port.'
   },
   host: {
     env: 'PLATFORM_AUTH_HOST',
@@ -216,19 +216,20 @@ export const settings = {
     type: optionalProviderAddress,
     ...endpoint,
     summary:
-      'Address of the user info, which contains the display name. With none the name comes from the ID token, which needs the scope openid.'
+      'Address of the user info, which contains the display name. If it is set to none, the name comes from the ID token, which needs the scope openid.'
   },
   'platform.revocationEndpoint': {
     env: 'PLATFORM_REVOCATION_ENDPOINT',
     type: optionalProviderAddress,
     ...endpoint,
-    summary: 'Address at which a logout revokes the refresh token. With none it is not revoked.'
+    summary: 'Address at which a logout revokes the refresh token. If it is set to none, the token is not revoked.'
   },
   'platform.endSessionEndpoint': {
     env: 'PLATFORM_END_SESSION_ENDPOINT',
     type: optionalProviderAddress,
     ...endpoint,
-    summary: 'Address to which a logout sends the browser if logout is idp. Use none if the provider has no such page.'
+    summary:
+      'Address to which a logout sends the browser if logout is idp. Set it to none if the provider has no such page.'
   },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
@@ -249,7 +250,8 @@ export const settings = {
     flag: '--prompt <prompt>',
     type: text('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     default: undefined,
-    summary: 'Value of the prompt parameter of a login. With login the provider always asks for the account.'
+    summary:
+      'Value of the prompt parameter of a login. If it is set to login, people can change the account at every login.'
   },
   'platform.timeoutSeconds': {
     env: 'PLATFORM_TIMEOUT',
@@ -280,7 +282,7 @@ export const settings = {
     env: 'PLATFORM_AUTH_PROFILE_KEEP',
     type: seconds(0, 3600),
     default: 0,
-    summary: 'Time for which the profile of a session is cached. With 0 every request asks the provider.'
+    summary: 'Time for which the profile of a session is cached. With 0, every request asks the provider.'
   },
   'access.allow': {
     env: 'PLATFORM_AUTH_ACCESS_ALLOW',
@@ -296,7 +298,7 @@ export const settings = {
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
     summary:
-      'Effect of a logout. With local it ends only the session of this server, with revoke it also revokes the refresh token, and with idp it also signs out at the provider.'
+      'Effect of a logout. With local, it ends only the session of this server. With revoke, it also revokes the refresh token. With idp, it also signs out at the provider.'
   },
   'proxy.routes': {
     env: 'PLATFORM_AUTH_PROXY_ROUTES',
@@ -395,7 +397,7 @@ export const settings = {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',
     type: hostName,
     default: '127.0.0.1',
-    summary: 'Host name or address of the forward-auth port.'
+    summary: 'Host name or address on which the forward-auth port listens.'
   },
   'metrics.port': {
     env: 'PLATFORM_AUTH_METRICS_PORT',
@@ -409,7 +411,7 @@ export const settings = {
     env: 'PLATFORM_AUTH_METRICS_HOST',
     type: hostName,
     default: '127.0.0.1',
-    summary: 'Host name or address of the metrics port.'
+    summary: 'Host name or address on which the metrics port listens.'
   },
   'shutdown.delaySeconds': {
     env: 'PLATFORM_AUTH_SHUTDOWN_DELAY',

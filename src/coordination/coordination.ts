@@ -91,7 +91,7 @@ export interface Run<T = unknown> {
 export interface Settled<T> {
   /** Plain JSON data, because another process may read it. */
   readonly value: T
-  /** How long later callers get the same value, in milliseconds. */
+  /** The time for which later callers get the same value, in milliseconds. */
   readonly keepMs: number
   /** True if the value has tokens that exist nowhere else. A result without tokens never replaces such a result. */
   readonly hasTokens?: boolean

@@ -25,7 +25,7 @@ const MARKS_PER_KIND = 200_000
 // effect.
 const MAX_CONFIRMATIONS = 20_000
 const CONFIRMATION_MS = 3_600_000
-// Results are grouped by lifetime: failures are brief, confirmed results short, unconfirmed results long. Each group
+// Results are grouped by lifetime. Failures are brief, confirmed results short, and unconfirmed results long. Each group
 // has its own limit, so one group never evicts another.
 const BRIEF_MS = 10_000
 const LONG_MS = 3_600_000

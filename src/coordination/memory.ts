@@ -3,7 +3,7 @@ import { createLocalStore } from './local-store.js'
 import { createSingleFlight } from './single-flight.js'
 
 export interface MemoryCoordinationOptions {
-  /** How long a request may wait for a run, in milliseconds. */
+  /** The time that a request may wait for a run, in milliseconds. */
   readonly answerMs?: number
   /** The time limit of a run, in milliseconds. */
   readonly workMs?: number

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import { within } from '../support/within.js'
 import type { RedisClient, RedisEvents } from './redis-client.js'
-import { isConnectionTrouble, reasonOf } from './redis-errors.js'
+import { isConnectionError, reasonOf } from './redis-errors.js'
 import type { RedisHealth } from './redis-health.js'
 
 /**
@@ -143,7 +143,7 @@ export function openRedisConnection(parts: RedisConnectionParts): RedisConnectio
     try {
       handleResult(await within(commandMs, health.inspect(client)))
     } catch (error) {
-      if (!isConnectionTrouble(error)) goDown(reasonOf(error))
+      if (!isConnectionError(error)) goDown(reasonOf(error))
     } finally {
       isInspecting = false
     }
@@ -178,7 +178,7 @@ export function openRedisConnection(parts: RedisConnectionParts): RedisConnectio
     lostAt: () => lostAt,
     generation: () => generation,
     handleFailure(error) {
-      if (isConnectionTrouble(error)) handleLostConnection()
+      if (isConnectionError(error)) handleLostConnection()
       else goDown(reasonOf(error))
     },
     inspect: () => inspect(reportLostData),

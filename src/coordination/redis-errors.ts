@@ -12,7 +12,7 @@ export class EvictingError extends Error {
 }
 
 /** True if the connection broke before a reply arrived. False for an error reply, a late reply and a full Redis. */
-export function isConnectionTrouble(error: unknown): boolean {
+export function isConnectionError(error: unknown): boolean {
   return !(error instanceof TimeLimitError || error instanceof EvictingError || isReply(error))
 }
 

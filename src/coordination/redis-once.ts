@@ -23,7 +23,7 @@ export interface RunInOneProcessParts {
   readonly wakeups: Wakeups
   /** While Redis cannot be used, work is refused (`wait`) or runs without a lock (`alone`). */
   readonly whenAway: 'wait' | 'alone'
-  /** How long a request waits for a lock that another replica owns, in milliseconds. */
+  /** The time that a request waits for a lock of another replica, in milliseconds. */
   readonly waitMs: number
 }
 

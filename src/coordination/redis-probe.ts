@@ -12,7 +12,7 @@ const KEY_TTL_MS = 1000
  * worked. Otherwise returns the reason as one word: `timeout`, a Node error code, or the code of a Redis error reply.
  * @param timeoutMs the time limit of the whole call
  */
-export async function redisTrouble(config: Config, timeoutMs: number): Promise<string | undefined> {
+export async function redisProblem(config: Config, timeoutMs: number): Promise<string | undefined> {
   try {
     await withRedis(config, timeoutMs, ({ commands }, names) => runEveryCommand(commands, names))
     return undefined

@@ -33,7 +33,7 @@ export function createRedisResults(
 ): RedisResults {
   function unreadable(key: string): CoordinationError {
     const kind = key.slice(0, key.indexOf(':'))
-    log.error({ event: 'stored_data_unreadable', kind }, 'Redis holds data that this server cannot read')
+    log.error({ event: 'stored_data_unreadable', kind }, 'Redis contains data that this server cannot read')
     return new CoordinationError('unreadable', 5)
   }
 

@@ -11,8 +11,7 @@ export interface Agents {
 }
 
 /**
- * Keeps connections open for later calls: direct connections, and tunnels through each proxy in use (RFC 9110 section
- * 9.3.6). A proxy sees only the host and the port of an https call.
+ * Keeps direct connections, and tunnels through each proxy (RFC 9110 section 9.3.6), open for later calls. A proxy sees only the host and the port of an https call.
  * @param idleMs time in milliseconds for which an unused connection is kept
  */
 export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {

@@ -1,4 +1,4 @@
-/** The endpoints of an identity provider. Only browsers use the last two; the `check` command tests that they exist. */
+/** The endpoints of an identity provider. Only browsers use the last two. The `check` command tests that they exist. */
 export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'authorization' | 'end_session'
 
 /**
@@ -51,8 +51,7 @@ export class UpstreamError extends Error {
 
   /**
    * Creates the error of one call.
-   * @param detail the reason, for the log; it contains nothing of the request, and of the response at most the name of
-   *   an issuer
+   * @param detail the reason, for the log; it must not contain text of the request or response, except the name of an issuer
    */
   constructor(
     endpoint: Endpoint,

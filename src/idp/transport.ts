@@ -1,5 +1,5 @@
 /**
- * Sends HTTP requests to the identity provider. Only this file uses got. An error of got holds the whole request with
+ * Sends HTTP requests to the identity provider. Only this file uses got. An error of got contains the whole request with
  * its credentials, so each one is replaced by an UpstreamError, which names the endpoint and contains no secret.
  */
 import type { Got, Method } from 'got'
@@ -37,7 +37,7 @@ export interface TransportResponse {
 }
 
 export interface Transport {
-  /** Returns every complete response, whatever its status. Throws UpstreamError. */
+  /** Returns every complete response, with any status. Throws UpstreamError. */
   call(request: TransportRequest): Promise<TransportResponse>
   close(): void
 }

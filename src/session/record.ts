@@ -1,10 +1,10 @@
 /** The session data of the contract (section 2.1). The names are those of the stored JSON. */
 export interface SessionFields {
-  /** Single mode: the access token. */
+  /** The access token in single mode. */
   token?: string
-  /** Dual mode: the access token for the browser. */
+  /** The access token for the browser in dual mode. */
   public_token?: string
-  /** Dual mode: the access token that never leaves the server. */
+  /** The access token that stays on the server, in dual mode. */
   internal_token?: string
   refresh_token?: string
   /** Milliseconds since the epoch. */

@@ -7,19 +7,19 @@ export interface Place {
   readonly timeoutSeconds: number
 }
 
-export interface Trouble {
+export interface Explanation {
   readonly message: string
   readonly next: string
 }
 
-export function explainConnectionError(code: string | undefined, place: Place): Trouble {
+export function explainConnectionError(code: string | undefined, place: Place): Explanation {
   const found = kinds.find(({ codes }) => code !== undefined && codes.test(code))
   return (found ?? other).explain(place, code !== undefined && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown reason')
 }
 
 interface Kind {
   readonly codes: RegExp
-  readonly explain: (place: Place, code: string) => Trouble
+  readonly explain: (place: Place, code: string) => Explanation
 }
 
 const inSetting = ({ setting }: Place) => (setting === undefined ? '' : ` in ${setting}`)

@@ -1,6 +1,6 @@
 /**
- * Tests the settings against the provider, Redis and this machine. The files in `findings/` contain the checks. The files
- * beside this one are their helpers.
+ * Tests the settings with the provider, Redis and this machine. Each file in `findings/` contains one check. The other files
+ * in this folder are helpers.
  */
 import type { Environment } from '../../config/environment.js'
 import type { LoadedConfig } from '../../config/load.js'

@@ -1,7 +1,7 @@
 import { parseRedisAddress } from '../../../config/redis-address.js'
 import type { Config } from '../../../config/settings.js'
 import { redisConditions } from '../../../coordination/redis-condition.js'
-import { redisTrouble } from '../../../coordination/redis-probe.js'
+import { redisProblem } from '../../../coordination/redis-probe.js'
 import { explainConnectionError } from '../connection-errors.js'
 import { type Finding, findingsFor } from '../finding.js'
 import { redisFindings, unknownCondition } from './redis-condition.js'
@@ -15,11 +15,11 @@ export async function redis(config: Config): Promise<Finding[]> {
   if (config.redisUrl === undefined) {
     return [ok('No Redis is configured. One process needs none, but several replicas need redisUrl.')]
   }
-  const trouble = await redisTrouble(config, TIMEOUT_SECONDS * 1000)
-  if (trouble === undefined) {
+  const problem = await redisProblem(config, TIMEOUT_SECONDS * 1000)
+  if (problem === undefined) {
     return [ok('Redis answers and accepts the commands that replicas need.'), ...(await conditionOf(config))]
   }
-  const [message, next] = refusals[trouble] ?? unreachable(trouble, config.redisUrl)
+  const [message, next] = refusals[problem] ?? unreachable(problem, config.redisUrl)
   return [failed(message, next)]
 }
 
