@@ -1,13 +1,16 @@
-// The tests are TypeScript, compiled to dist-test/ by `npm run test:build`; they import the built server as `#src/...`.
-// Rehearsals, with processes and a load of their own, are run by `npm run test:deploy`.
-// A process for each file: in threads, about one run in eight, the tests of some file never ended (seen on Node 20).
 import { availableParallelism } from 'node:os'
 
 // The files that wait for browsers, for Redis or for time limits take longest. They start first, so that none of them is
 // still running when all others have ended.
-const longest = [/browser\//, /fuzz/, /whole-run/, /coordination\/redis-/, /body-timeout/, /demo\//]
-const rank = file => longest.findIndex(pattern => pattern.test(file)) >>> 0
+const LONGEST = [/browser\//, /fuzz/, /whole-run/, /coordination\/redis-/, /body-timeout/, /demo\//]
+const rank = file => {
+  const index = LONGEST.findIndex(pattern => pattern.test(file))
+  return index === -1 ? LONGEST.length : index
+}
 
+// `npm run test:build` compiles the tests from TypeScript to dist-test/. They import the compiled server as `#src/...`.
+// `npm run test:deploy` runs the rehearsals, which need processes and load of their own.
+// Each test file has its own process. With worker threads, the tests of a file did not end in about one of eight runs (Node 20).
 export default {
   workerThreads: false,
   files: ['dist-test/**/*.test.js', '!dist-test/rehearsal/**'],

@@ -1,4 +1,5 @@
-// Deployments rehearsed with real processes: the packed package, the container's steps, replicas behind nginx, rotation.
+// The rehearsals of deployments with real processes: the packed package, the steps of the container, replicas behind nginx, and the
+// rotation of secrets.
 export default {
   workerThreads: false,
   files: ['dist-test/rehearsal/**/*.test.js'],

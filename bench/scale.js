@@ -123,7 +123,7 @@ async function seeOneRenewal(units, provider, cookie) {
   const refused = answers.filter(({ status }) => status !== 200).length
   if (refused > 0 || calls !== CALLS_FOR_A_RENEWAL) {
     throw new Error(
-      `${ASKING_AT_ONCE} requests at once with one expired session: ${calls} provider calls where ${CALLS_FOR_A_RENEWAL} were due, ${refused} answers other than 200`
+      `${ASKING_AT_ONCE} requests at once with one expired session: ${calls} provider calls instead of ${CALLS_FOR_A_RENEWAL}, and ${refused} responses other than 200`
     )
   }
 }

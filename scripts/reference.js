@@ -1,5 +1,5 @@
-// Generates the reference in README.md, the schema for editors, and the sample of all settings. The source is the
-// settings table in dist/, so run this after a build.
+// Generates the reference in README.md, the schema for editors, and the sample of all settings from the settings table.
+// It reads the table from dist/, so run this after a build.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { withReference } from '../dist/config/reference.js'
 import { fullSample } from '../dist/config/sample.js'

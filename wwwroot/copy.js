@@ -1,6 +1,6 @@
 /**
  * Copies text to the clipboard. Browsers offer the clipboard on https and localhost only.
- * @param select puts the text into the page's selection, which can be copied where there is no clipboard
+ * @param select selects the text in the page, so that it can be copied without the clipboard API
  * @returns true if the text was copied
  */
 export async function copyText(text, select) {

@@ -1,9 +1,9 @@
-// Puts a bar with a copy button above every piece of code.
+// Adds a bar with a copy button above every code sample.
 import { copyText } from './copy.js'
 
 for (const pre of document.querySelectorAll('pre')) {
   const { name } = pre.dataset
-  // Code that is wider than the page scrolls, which must be possible by keyboard as well.
+  // Code that is wider than the page can be scrolled, also by keyboard.
   Object.assign(pre, { tabIndex: 0, role: 'region', ariaLabel: name })
   const note = element('span', { role: 'status' })
   const button = element('button', { type: 'button', className: 'button second', ariaLabel: `Copy ${name}` }, 'Copy')

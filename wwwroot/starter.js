@@ -1,11 +1,11 @@
-// Asks the server who is signed in and shows it. The page is in one state at a time, named in <main data-state>. Every answer is
-// also shown beside its route.
+// Asks the server who is signed in, and shows the result. The page has one state at a time, which is in <main data-state>. Every
+// response is also shown next to its route.
 import { copyText } from './copy.js'
 
 const main = document.querySelector('main')
 const part = id => document.getElementById(id)
 
-/** The parts that each state shows. The message and the routes are always there. */
+/** The parts that each state shows. The message and the routes are always visible. */
 const shown = {
   asking: [],
   'signed-out': ['sign-in'],
@@ -18,31 +18,31 @@ const shown = {
 const routes = [
   {
     path: 'api/auth/login',
-    text: 'Sends the browser to the identity provider. Try goes there and comes back.',
+    text: 'Sends the browser to the identity provider. Try opens the provider, which sends you back here.',
     try: signIn
   },
   {
     path: 'api/auth/callback',
-    text: 'The identity provider sends the browser back to it. It refuses a request that belongs to no login.'
+    text: 'The identity provider sends the browser back to this address. It rejects a request without a login.'
   },
   { path: 'api/auth/profile', text: 'The name of the person who is signed in.' },
-  { path: 'api/auth/token', text: 'In dual mode, the public access token and the seconds it has left.' },
+  { path: 'api/auth/token', text: 'In dual mode, the public access token and its remaining seconds.' },
   {
     path: 'api/hubs',
-    text: 'In the demo, a proxy rule forwards it to the platform, with the token that stays on the server.'
+    text: 'In the demo, a proxy rule forwards this request to the platform and adds the token that stays on the server.'
   },
   { path: 'api/auth/logout', text: 'Ends the session. Try signs you out.' },
-  { path: 'healthz', text: '200 while the process runs.' },
-  { path: 'readyz', text: '200 while the server takes new requests, 503 while it stops.' }
+  { path: 'healthz', text: 'Returns 200 while the process runs.' },
+  { path: 'readyz', text: 'Returns 200 while the server accepts requests, and 503 while it stops.' }
 ]
 
-/** The response headers that tell a page what it may do with the answer. */
+/** The response headers that are shown. They tell a page how it may use the response. */
 const tellingHeaders = ['content-type', 'cache-control', 'retry-after', 'allow']
 
-const notUnderstood = 'The server answered with something this page does not understand.'
+const notUnderstood = 'The server sent a response that this page does not understand.'
 
 const texts = {
-  403: 'The server refuses to answer this page. Open it at its own address, in a tab of its own.',
+  403: 'The server rejects requests of this page. Open the page at its own address, in a separate tab.',
   502: 'You are still signed in, but the sign-in service gave no usable answer.',
   503: 'You are still signed in, but the sign-in service is not available just now.',
   504: 'You are still signed in, but the sign-in service is taking too long.'
@@ -64,20 +64,20 @@ part('sign-in').addEventListener('click', () => sessionStorage.setItem('login', 
 part('try-again').addEventListener('click', askAll)
 part('copy').addEventListener('click', copyToken)
 addEventListener('online', askAll)
-// A page that the back button restores from memory, or that was in the background, may show a session that has ended since.
+// The back button restores a page from memory, and a page may have been in the background. Its session may have ended since.
 addEventListener('pageshow', event => event.persisted && askAll())
 document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && askAll())
 
 start()
 
 async function start() {
-  show('asking', 'Looking up whether you are signed in …')
+  show('asking', 'Checking if you are signed in …')
   await showAbout()
   await askAll()
   showReturn()
 }
 
-/** Says which mode the server runs in and whether its identity provider is the demo. */
+/** Shows the mode of the server, and if its identity provider is the demo. */
 async function showAbout() {
   about = await fetch('starter-about.json')
     .then(answer => answer.json())
@@ -93,7 +93,7 @@ function askAll() {
   })
 }
 
-/** The server refreshes a token that has run out, so a page only has to ask for it. */
+/** The server refreshes an expired token, so a page only has to ask for the token. */
 function askToken() {
   return ask(async () => showSignedIn(await getToken()))
 }
@@ -117,7 +117,7 @@ async function getName() {
   throw new Failure({ text: notUnderstood })
 }
 
-/** In single mode there is no public token and no route for one: 404. */
+/** In single mode there is no public token, and its route returns 404. */
 async function getToken() {
   const answer = await get('api/auth/token').catch(failure => {
     if (failure.status === 404) return undefined
@@ -138,7 +138,7 @@ async function get(path) {
   throw new Failure({ text: notUnderstood })
 }
 
-/** Asks a route and shows its answer beside it. */
+/** Requests a route and shows the response next to it. */
 async function request(path) {
   const start = performance.now()
   const options = { cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout(30_000) }
@@ -149,12 +149,12 @@ async function request(path) {
     const ms = performance.now() - start
     const body = parsed(text)
     if (type === 'opaqueredirect')
-      showAnswer(path, { code: 'Redirect', ms, text: 'Browsers do not show scripts where it leads.' })
+      showAnswer(path, { code: 'Redirect', ms, text: 'The browser does not tell this page where the redirect leads.' })
     else showAnswer(path, { code: status, ms, headers, text: text === '' ? '(empty body)' : readable(body) })
     return { status, headers, body }
   } catch {
-    showAnswer(path, { code: 'No answer', ms: performance.now() - start })
-    throw new Failure({ text: 'The server cannot be reached. Is the network there?' })
+    showAnswer(path, { code: 'No response', ms: performance.now() - start })
+    throw new Failure({ text: 'The server cannot be reached. Check your network connection.' })
   }
 }
 
@@ -173,14 +173,14 @@ function readable(body) {
 }
 
 class Failure extends Error {
-  constructor({ status, text = texts[status] ?? `The server answered with error ${status}.`, retryAfter }) {
+  constructor({ status, text = texts[status] ?? `The server returned error ${status}.`, retryAfter }) {
     super(text)
     this.status = status
     this.retryAfter = secondsUntil(retryAfter)
   }
 }
 
-/** Retry-After holds seconds or a date. */
+/** Returns the seconds of `Retry-After`, which contains seconds or a date. */
 function secondsUntil(retryAfter) {
   const seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 1), 300) : undefined
@@ -201,7 +201,7 @@ async function tryRoute(path) {
   const { status, body } = await request(path).catch(() => ({}))
   say(part('said'), `${path} answered: ${routes.find(route => route.path === path).answer.firstChild.textContent}`)
   if (path === 'api/auth/token' && isToken(body) && name !== undefined) return showSignedIn(body)
-  // The answer may tell of a session that has begun or ended since this page last asked.
+  // The response may show that a session has begun or ended since the last request of this page.
   const isSignedIn = name !== undefined
   const tellsOfSession = ['api/auth/profile', 'api/auth/token'].includes(path) && [200, 401].includes(status)
   if (path === 'api/auth/logout' || (tellsOfSession && isSignedIn !== (status === 200))) await askAll()
@@ -212,12 +212,12 @@ function signIn() {
   location.assign(signInAddress)
 }
 
-/** The answer of the login route, for a person who has just come back. */
+/** Shows the response of the login route to a person who has just come back. */
 function showReturn() {
   const start = Number(sessionStorage.getItem('login'))
   sessionStorage.removeItem('login')
   if (!start || name === undefined) return
-  const text = 'The identity provider sent you back by api/auth/callback, and that route sent you here.'
+  const text = 'The identity provider sent you back to api/auth/callback, and this route sent you to this page.'
   showAnswer('api/auth/login', { code: 302, ms: Date.now() - start, text })
 }
 
@@ -248,7 +248,7 @@ function showSignedIn(answer) {
   }
   part('life').classList.toggle('refilled', isRefreshed)
   token = answer.access_token
-  // At least a second, because a token has 0 seconds left, rounded, for its last half second.
+  // The minimum is a second, because the last half second of a token is rounded to 0.
   const seconds = Math.max(answer.expires_in, 1)
   const full = fullLife(seconds)
   part('hint').hidden = !(about.demo && full > 600)
@@ -257,7 +257,7 @@ function showSignedIn(answer) {
   )
 }
 
-/** The seconds that the bar shows as full: what this tab first saw of the token. */
+/** Returns the seconds for which the bar is full. It is the remaining lifetime when this tab first got the token. */
 function fullLife(seconds) {
   const [seen, full] = JSON.parse(sessionStorage.getItem('life') ?? '[]')
   if (seen === token.slice(-8)) return Math.max(full, seconds)
@@ -273,7 +273,7 @@ function showFailure(failure) {
     failures = 0
     return
   }
-  // The server asks its provider only after it has opened a session, so these tell of somebody who is signed in.
+  // The server calls its provider only after it has opened a session. With these errors, the person is therefore signed in.
   show([502, 503, 504].includes(failure.status) ? 'failure-signed-in' : 'failure', failure.message)
   countDown(part('next-try').querySelector('span'), failure.retryAfter ?? Math.min(60, 5 * 2 ** failures), askAll)
   failures += 1
@@ -288,7 +288,7 @@ function show(state, text) {
   say(part('message'), text)
 }
 
-/** Text that has not changed is not written again, or a screen reader would read it out again. */
+/** Sets the text only if it has changed, because a screen reader would read it out again. */
 function say(element, text) {
   if (element.textContent !== text) element.textContent = text
 }
@@ -325,6 +325,6 @@ async function copyToken() {
     part('copy').focus()
     say(note, 'Copied.')
   }
-  // Shows at once when the session has been ended in another tab.
+  // This shows at once if the session has ended in another tab.
   askToken()
 }

@@ -278,7 +278,7 @@ browserTest('trying the login leads through it and back; trying the logout ends 
   await page.getByRole('button', { name: 'Zaha Hadid' }).click()
   await status(page, 'You are signed in as Zaha Hadid.')
   const login = page.getByRole('listitem').filter({ has: page.getByLabel('Try api/auth/login') })
-  await login.getByText('sent you back by api/auth/callback').waitFor()
+  await login.getByText('sent you back to api/auth/callback').waitFor()
   t.regex(await login.locator('.answer').innerText(), /^302 +\d+ (ms|s)/)
   await page.getByRole('button', { name: 'Try api/auth/logout' }).click()
   await status(page, 'You are no longer signed in.')
