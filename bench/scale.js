@@ -10,7 +10,7 @@ import { startUnits } from './units.js'
 
 const PROCESSES = 2
 const ASKING_AT_ONCE = 200
-const CALLS_FOR_A_RENEWAL = 2
+const CALLS_PER_REFRESH = 2
 
 /**
  * @param {import('./lineup.js').Around} around
@@ -57,7 +57,7 @@ async function measureUnits({ withoutRedis, together }, secret, { provider }, { 
     for (const members of inTurn(cases, round)) results.get(members).push(await loadTogether(members, job))
   }
   for (let round = 0; round < rounds; round++) {
-    await seeOneRenewal(together, provider, cookie(expired(session)))
+    await checkSingleRefresh(together, provider, cookie(expired(session)))
   }
 
   const [one, all, without] = cases.map(members => results.get(members))
@@ -66,7 +66,7 @@ async function measureUnits({ withoutRedis, together }, secret, { provider }, { 
   return {
     cookieBytes: job.headers.cookie.length,
     askingAtOnce: ASKING_AT_ONCE,
-    providerCalls: CALLS_FOR_A_RENEWAL,
+    providerCalls: CALLS_PER_REFRESH,
     rows: [
       row('1 process', sums(one)),
       row(`${PROCESSES} processes, together`, sums(all)),
@@ -112,7 +112,7 @@ async function seeRightAnswer(url, headers, session) {
 }
 
 /** Sends many simultaneous requests with the same expired session, spread over the servers. */
-async function seeOneRenewal(units, provider, cookie) {
+async function checkSingleRefresh(units, provider, cookie) {
   const before = await provider.ask('issued')
   const answers = await Promise.all(
     Array.from({ length: ASKING_AT_ONCE }, (_, index) =>
@@ -121,9 +121,9 @@ async function seeOneRenewal(units, provider, cookie) {
   )
   const calls = (await provider.ask('issued')) - before
   const refused = answers.filter(({ status }) => status !== 200).length
-  if (refused > 0 || calls !== CALLS_FOR_A_RENEWAL) {
+  if (refused > 0 || calls !== CALLS_PER_REFRESH) {
     throw new Error(
-      `${ASKING_AT_ONCE} requests at once with one expired session: ${calls} provider calls instead of ${CALLS_FOR_A_RENEWAL}, and ${refused} responses other than 200`
+      `${ASKING_AT_ONCE} requests at once with one expired session: ${calls} provider calls instead of ${CALLS_PER_REFRESH}, and ${refused} responses other than 200`
     )
   }
 }

@@ -18,6 +18,6 @@ answerParent({
   usage
 })
 
-await import('../bin/platform-auth-server.js')
-// The server could not start and has printed the reason. The parent would otherwise wait for this process.
-process.exit()
+const { main } = await import('../dist/cli/main.js')
+// If the server could not start, it has printed the reason. Without this exit, the parent would wait for this process.
+process.exit(await main())

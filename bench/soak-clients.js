@@ -37,7 +37,7 @@ answerParent({
   },
   async run(requests) {
     const statuses = {}
-    let renewals = 0
+    let refreshes = 0
     let left = requests
     async function sendOneAfterAnother() {
       while (left-- > 0) {
@@ -45,7 +45,7 @@ answerParent({
         waiting.add(browser)
         if (++sent % crowd.expiredEvery === 0) {
           cookies[browser] = sessions.expire(cookies[browser])
-          renewals++
+          refreshes++
         }
         const headers = { ...crowd.headers, cookie: cookies[browser] }
         const answer = await get({ url: crowd.url, headers, agent })
@@ -56,7 +56,7 @@ answerParent({
       }
     }
     await Promise.all(Array.from({ length: crowd.connections }, sendOneAfterAnother))
-    return { statuses, renewals }
+    return { statuses, refreshes }
   }
 })
 

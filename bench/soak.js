@@ -8,7 +8,7 @@ import { startUnits } from './units.js'
 const SESSIONS = 10_000
 const SESSION_BYTES = 2000
 const EXPIRED_EVERY = 20
-const CALLS_FOR_A_RENEWAL = 2
+const CALLS_PER_REFRESH = 2
 const QUARTERS = 4
 const MEBIBYTE = 2 ** 20
 // The default of a minute is longer than the run. Kept sessions would fill the memory until the end, like a leak.
@@ -38,22 +38,22 @@ export async function measureSoak(around, { requests, connections }) {
     const callsBefore = await around.provider.ask('issued')
     const resident = [await residentMebibytes()]
     const statuses = {}
-    let renewals = 0
+    let refreshes = 0
     for (let quarter = 0; quarter < QUARTERS; quarter++) {
       const result = await clients.ask('run', Math.ceil(requests / QUARTERS))
       for (const [status, count] of Object.entries(result.statuses)) statuses[status] = (statuses[status] ?? 0) + count
-      renewals += result.renewals
+      refreshes += result.refreshes
       resident.push(await residentMebibytes())
     }
     const calls = (await around.provider.ask('issued')) - callsBefore
-    const due = renewals * CALLS_FOR_A_RENEWAL
+    const due = refreshes * CALLS_PER_REFRESH
     if (calls !== due || Object.keys(statuses).some(status => status !== '200')) {
       throw new Error(`soak: answers ${JSON.stringify(statuses)}; ${calls} provider calls where ${due} were due`)
     }
     return {
       resident,
       statuses,
-      renewals,
+      refreshes,
       calls,
       sessions: SESSIONS,
       expiredEvery: EXPIRED_EVERY,

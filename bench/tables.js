@@ -68,7 +68,7 @@ ${askingAtOnce} requests at once with one expired session, spread over the proce
 }
 
 /** @param {Awaited<ReturnType<typeof import('./soak.js').measureSoak>>} result */
-export function soakTable({ resident, statuses, renewals, calls, sessions, expiredEvery, keepSeconds }) {
+export function soakTable({ resident, statuses, refreshes, calls, sessions, expiredEvery, keepSeconds }) {
   const [, , middle, , end] = resident
   const growth = (end - middle) / middle
   const change = `${growth < 0 ? '' : '+'}${(growth * 100).toFixed(1)}%`
@@ -77,7 +77,7 @@ export function soakTable({ resident, statuses, renewals, calls, sessions, expir
   const title = `\n## soak: MiB resident over ${sessions} sessions in random order, one expired in every ${expiredEvery} requests\n\n`
   const cells = [['platform-auth-server', ...resident.map(value => value.toFixed(1))]]
   return `${title}${table(['', 'start', '1/4', '2/4', '3/4', 'end'], cells)}
-Answers: ${answers.join(', ')}. ${renewals} refreshes, ${calls} provider calls. Refreshed sessions were kept for ${keepSeconds} s.
+Answers: ${answers.join(', ')}. ${refreshes} refreshes, ${calls} provider calls. Refreshed sessions were kept for ${keepSeconds} s.
 The second half ${verdict}: ${change}.
 `
 }

@@ -36,7 +36,7 @@ export async function start({ secret, session, providerUrl }) {
         ctx.status = 401
         return
       }
-      if (sent.startsWith(STALE)) await renew(ctx)
+      if (sent.startsWith(STALE)) await refresh(ctx)
       ctx.body = tokenObject(session)
     },
     async [PROFILE_PATH](ctx) {
@@ -47,12 +47,12 @@ export async function start({ secret, session, providerUrl }) {
       redirect(ctx, location)
     },
     async [CALLBACK_PATH](ctx) {
-      await renew(ctx)
+      await refresh(ctx)
       redirect(ctx, '/')
     }
   }
 
-  async function renew(ctx) {
+  async function refresh(ctx) {
     await provider.tokens()
     await provider.tokens()
     ctx.set('Set-Cookie', setCookie)
