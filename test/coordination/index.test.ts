@@ -4,23 +4,13 @@ import test from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { createCoordination } from '#src/coordination/index.js'
 import { createKeyring } from '#src/sealing/keyring.js'
-import { type DeepPartial, testConfig } from '../helpers/config.js'
+import { type DeepPartial, testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 
-const provider = {
-  clientId: 'client',
-  clientSecret: 'client secret',
-  authorizationEndpoint: 'http://127.0.0.1:1/authorize',
-  tokenEndpoint: 'http://127.0.0.1:1/token',
-  userinfoEndpoint: 'http://127.0.0.1:1/userinfo',
-  revocationEndpoint: 'http://127.0.0.1:1/revoke',
-  endSessionEndpoint: 'http://127.0.0.1:1/logout'
-}
-
 async function setUp(t: { teardown(end: () => unknown): void }, overrides: DeepPartial<Config> = {}) {
-  const config = testConfig(provider, overrides)
+  const config = testConfig(unreachableIdp, overrides)
   const keyring = createKeyring([config.session.secret])
   const coordination = createCoordination(config, { keyring, now: Date.now, log: (await collectLogs()).log })
   t.teardown(() => coordination.close())

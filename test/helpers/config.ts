@@ -26,6 +26,19 @@ export type KnownIdp = Pick<
   | 'endSessionEndpoint'
 >
 
+const nowhere = 'http://127.0.0.1:9/'
+
+/** An identity provider that nobody can reach, for tests without a login. */
+export const unreachableIdp: KnownIdp = {
+  clientId: 'client',
+  clientSecret: 'client-secret',
+  authorizationEndpoint: nowhere,
+  tokenEndpoint: nowhere,
+  userinfoEndpoint: nowhere,
+  revocationEndpoint: nowhere,
+  endSessionEndpoint: nowhere
+}
+
 /** Complete, valid settings for a server that logs in at `idp`. A setting that is not named here has its default. */
 export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): Config {
   const ofTests: DeepPartial<Config> = {

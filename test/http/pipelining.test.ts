@@ -1,7 +1,7 @@
 // Clients that ask for a file many times at once and read nothing.
 import { connect } from 'node:net'
 import test from 'ava'
-import { testConfig } from '../helpers/config.js'
+import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { sendRaw } from '../helpers/raw.js'
 import { startServerProcess } from '../helpers/server-process/index.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -12,17 +12,7 @@ const connections = 10
 for (const requests of [16, 1000]) {
   test(`${connections} connections with ${requests} pipelined requests for a file leave files for other clients`, async t => {
     const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(5_000_000), 'page.html': '<!doctype html>' })
-    const unused = 'http://127.0.0.1:9/'
-    const idp = {
-      clientId: 'client',
-      clientSecret: 'client-secret',
-      authorizationEndpoint: unused,
-      tokenEndpoint: unused,
-      userinfoEndpoint: unused,
-      revocationEndpoint: unused,
-      endSessionEndpoint: unused
-    }
-    const config = testConfig(idp, { wwwroot, log: { level: 'warn', requests: false } })
+    const config = testConfig(unreachableIdp, { wwwroot, log: { level: 'warn', requests: false } })
     // One file for each request would be more than may be open.
     const { port, lines, heapUsed } = await startServerProcess(t, config, { openFiles: 80 })
     const askOther = async () => {

@@ -4,7 +4,7 @@ import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
-import { testConfig } from '../helpers/config.js'
+import { testConfig, unreachableIdp } from '../helpers/config.js'
 import { sendRaw } from '../helpers/raw.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { startServerProcess } from '../helpers/server-process/index.js'
@@ -282,17 +282,7 @@ test('a file that the browser has is not sent again, until it changes', async t 
 
 test('answers without a body, and those that break off, leave no file open', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(3_000_000), 'page.html': html })
-  const unused = 'http://127.0.0.1:9/'
-  const idp = {
-    clientId: 'client',
-    clientSecret: 'client-secret',
-    authorizationEndpoint: unused,
-    tokenEndpoint: unused,
-    userinfoEndpoint: unused,
-    revocationEndpoint: unused,
-    endSessionEndpoint: unused
-  }
-  const config = testConfig(idp, { wwwroot, log: { level: 'warn', requests: false } })
+  const config = testConfig(unreachableIdp, { wwwroot, log: { level: 'warn', requests: false } })
   const { port, lines, errorOutput } = await startServerProcess(t, config, { openFiles: 80 })
   const requests = [
     'HEAD /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n',

@@ -172,11 +172,9 @@ test('undici and the modules of the proxy are loaded only where there is a rule'
   const script = `
     import { createRequire } from 'node:module'
     const { createApp } = await import('#src/app.js')
-    const { testConfig } = await import('./helpers/config.js')
+    const { testConfig, unreachableIdp } = await import('./helpers/config.js')
     const routes = process.argv[1] === 'rule' ? ['GET /api/x https://h.example/x'] : []
-    const at = path => 'https://h.example/' + path
-    const idp = { clientId: 'a', clientSecret: 'b', authorizationEndpoint: at('a'), tokenEndpoint: at('t'), userinfoEndpoint: at('u'), revocationEndpoint: at('r'), endSessionEndpoint: at('e') }
-    createApp(testConfig(idp, { proxy: { routes } }))
+    createApp(testConfig(unreachableIdp, { proxy: { routes } }))
     // The process ends once nothing is being loaded any more.
     process.on('exit', () => {
       console.log(Object.keys(createRequire(import.meta.url).cache).some(path => path.includes('/undici/')))

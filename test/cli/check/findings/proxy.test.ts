@@ -3,22 +3,12 @@ import test from 'ava'
 import { proxy } from '#src/cli/check/findings/proxy.js'
 import type { Config } from '#src/config/settings.js'
 import { selfSignedCertificate } from '../../../helpers/certificate.js'
-import { type DeepPartial, testConfig } from '../../../helpers/config.js'
+import { type DeepPartial, testConfig, unreachableIdp } from '../../../helpers/config.js'
 import { listen } from '../../../helpers/ports.js'
 import { startUpstream } from '../../../helpers/upstream.js'
 
-const at = (path: string) => `https://id.example/${path}`
-const idp = {
-  clientId: 'client',
-  clientSecret: 'secret',
-  authorizationEndpoint: at('authorize'),
-  tokenEndpoint: at('token'),
-  userinfoEndpoint: at('userinfo'),
-  revocationEndpoint: at('revoke'),
-  endSessionEndpoint: at('logout')
-}
 const config = (routes: readonly string[], more: DeepPartial<Config> = {}) =>
-  testConfig(idp, { proxy: { routes }, ...more })
+  testConfig(unreachableIdp, { proxy: { routes }, ...more })
 
 test('without rules there is nothing to say', async t => {
   t.deepEqual(await proxy(config([])), [])
