@@ -46,7 +46,7 @@ for (const mode of modes) {
     const bytes: Buffer[] = []
 
     async function sendOne() {
-      // Some leave the server waiting for more; it is not given the time it would be willing to wait.
+      // Some requests are incomplete. The client closes the connection long before the time limit of the server.
       const { answers, bytes: received } = await sendRaw(server.port, malformedRequest(random, seeds), {
         timeoutMs: 250
       })

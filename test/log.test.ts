@@ -52,7 +52,7 @@ onFullDisk('a log is written again when its disk has room again', async t => {
   t.is(readFileSync(file, 'utf8'), '\nkept\nkept as well\n')
 })
 
-test('a reader that stops reading holds the program up for a second, and no longer', async t => {
+test('a reader that stops reading delays the end of the program by one second at most', async t => {
   const program = `
     const { standardOutput } = await import(${JSON.stringify(import.meta.resolve('#src/log.js'))})
     // As the command line does; from here on a full pipe refuses what is written to it.
@@ -91,7 +91,7 @@ test('the log of an unexpected error contains its message and stack, not its oth
   t.notRegex(lines.join(), /Bearer/)
 })
 
-test('for people a request is one line, and other events keep their fields', async t => {
+test('in pretty logs a request is one line, and other events keep their fields', async t => {
   const lines: string[] = []
   const output = { write: (text: string) => void lines.push(stripVTControlCharacters(text)) }
   const log = await createLog({ level: 'info', pretty: true, requests: true }, output)

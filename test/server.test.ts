@@ -189,7 +189,7 @@ test('a provider that does not answer holds up the end no longer than the grace'
   t.true((await time(server.close())) < 5000)
 })
 
-// The token of a login that is over must not outlive the process that promised to revoke it.
+// Shutdown waits for pending revocations.
 const revocations: Record<string, (started: TestServer) => Promise<number>> = {
   async 'a logout'({ browser }) {
     await signIn(browser)

@@ -26,7 +26,7 @@ for (const mode of modeNames) {
     t.is(await live(record), record)
   })
 
-  test(`${mode}: a clock set back leaves no pause longer than the longest`, async t => {
+  test(`${mode}: after a clock was set back no pause is longer than the maximum`, async t => {
     const { record, clock, live, unavailable, idp, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(7200)
     idp.next(upstreamError(60))

@@ -1,4 +1,4 @@
-// Only a dead refresh token ends a session; everything else a provider does wrong leaves it standing.
+// Only a dead refresh token ends a session. No other fault of the provider does.
 import test from 'ava'
 import { createRefreshes } from '#src/auth/refresh.js'
 import {
@@ -330,7 +330,7 @@ test('dual: a public token of too many scopes is not handed out, and the session
   t.deepEqual(idp.reused, [])
 })
 
-test('dual: the newest of a session whose refresh came half way is that half', async t => {
+test('dual: the newest form of a session whose refresh failed halfway is the partial result', async t => {
   const { record, clock, idp, unavailable, refreshing } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError())

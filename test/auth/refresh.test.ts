@@ -141,7 +141,7 @@ for (const mode of modeNames) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: old cookies of every generation at once are one refresh of the newest`, async t => {
+  test(`${mode}: simultaneous requests with old cookies of every generation cause one refresh of the newest session`, async t => {
     const { record, clock, live, refreshes, idp } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     clock.advanceSeconds(11)
     const second = await live(record)

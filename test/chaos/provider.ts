@@ -86,7 +86,7 @@ export async function startProvider(scope: Scope, options: ProviderOptions): Pro
   }
 
   idp.failWhen('token', ({ form }) => exchange => {
-    // A code exchange is left in peace: a login that does not come about is not a login lost.
+    // Code exchanges always succeed, because a login that never began cannot be lost.
     if (form.grant_type !== 'refresh_token') return fine.answers(callOf(exchange))
     refreshCalls++
     return current()(callOf(exchange))

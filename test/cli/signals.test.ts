@@ -68,7 +68,7 @@ test('a second signal ends the process at once', t => {
   }
 })
 
-test('a SIGTERM is never an echo', t => {
+test('a SIGTERM after a SIGINT is not taken for a repetition by npm', t => {
   const server = running()
   server.send('SIGINT')
   server.send('SIGTERM')

@@ -66,7 +66,7 @@ test('with nothing set the first words are the commands to begin with', async t 
   t.notRegex((await run(t, [], { env: { PORT: 'x' } })).errors, /No settings were found/)
 })
 
-test('elsewhere one JSON line tells the same', async t => {
+test('without pretty logs a request is one JSON line', async t => {
   const { output, log } = await started(t, ['start'])
   t.is(output(), '')
   const [line, ...more] = log()
@@ -229,7 +229,7 @@ test('wrong settings are found before a demo starts', async t => {
   t.regex(errors, /log\.level \(flag --log-level\)/)
 })
 
-test('a wrong value that only the flags of a demo reach is found too', async t => {
+test('a wrong flag beside --demo is found too', async t => {
   const { code, errors } = await run(t, ['--demo', '--port', '0', '--callback-url', 'http://localhost/elsewhere'])
   t.is(code, 2)
   t.regex(errors, /platform\.callbackUrl/)

@@ -1,4 +1,4 @@
-// What every coordination store promises, whoever keeps it. Each store's test file calls this once with its own factory.
+// The contract of every coordination store. The test file of each store calls this once with its own factory.
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext, type Implementation } from 'ava'
 import type { Coordination, Run, Settled } from '#src/coordination/coordination.js'
@@ -105,7 +105,7 @@ export function coordinationContract(
     t.is((await replicas[0].once('key', countedWork(1, longMs).run)).how, 'ran')
   })
 
-  promises('a kept result that the asker refuses is made again and replaced', async (t, { replicas }) => {
+  promises('a kept result that the caller does not accept is replaced by a new one', async (t, { replicas }) => {
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     const seen: unknown[] = []
     const refuse = (kept: { n: number }) => {

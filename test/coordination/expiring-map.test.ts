@@ -32,7 +32,7 @@ test('a deleted entry is gone at once', t => {
   t.is(map.size, 0)
 })
 
-test("an entry for no time leaves nothing under its key, and takes nobody's place", t => {
+test('an entry with no lifetime is not stored and evicts no other entry', t => {
   const map = createExpiringMap<string>(2, () => 0)
   map.set('a', 'value', 1000)
   map.set('b', 'value', 1000)

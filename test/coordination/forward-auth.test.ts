@@ -52,7 +52,7 @@ for (const mode of modes) {
   })
 }
 
-testWithRedis('a result that is told again after Redis was emptied does not replace a newer one', async t => {
+testWithRedis('a result that is published again after Redis was emptied does not replace a newer one', async t => {
   const redis = await startRedis(t)
   const [one, two] = [await startReplica(t, redis.url), await startReplica(t, redis.url)]
   await one.once('refresh:key', async () => ({ value: { n: 1 }, keepMs: 60_000, hasTokens: true }))

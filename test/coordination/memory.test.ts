@@ -10,7 +10,7 @@ coordinationContract('memory', async t => {
   return { replicas: [coordination], pass: async ms => clock.advance(ms) }
 })
 
-test('memory: a result and a mark live exactly as long as was asked', async t => {
+test('memory: a result and a mark live exactly as long as requested', async t => {
   const clock = createClock()
   const { once, peek, mark, isMarked } = createMemoryCoordination(clock.now)
   await once('key', async () => ({ value: 1, keepMs: 1000 }))

@@ -31,7 +31,7 @@ testWithRedis('the work that a thousand callers on four replicas need is done on
   for (const answer of answers) t.deepEqual(answer?.value, { n: 1 })
 })
 
-testWithRedis('a waiter on another replica is woken by the result, not by a clock', async t => {
+testWithRedis('a waiter on another replica is woken by the result, not by a timer', async t => {
   const redis = await startRedis(t)
   const [owner, waiter] = await startReplicas(t, redis.url)
   const work = controlledWork()
@@ -197,7 +197,7 @@ testWithRedis('a key of another type is an error for this key alone', async t =>
   t.is(replica.status().store, 'redis')
 })
 
-testWithRedis('a lock with a distant end, or with none, lives no longer than a lock can', async t => {
+testWithRedis('a lock with a distant expiry or none is taken over after the maximum lock time', async t => {
   const redis = await startRedis(t)
   const timing = { leaseMs: 200, stalledMs: 100 }
   const replica = await startReplica(t, redis.url, { timing })
@@ -209,7 +209,7 @@ testWithRedis('a lock with a distant end, or with none, lives no longer than a l
   t.deepEqual(replica.logs.entries, [])
 })
 
-testWithRedis('a waiter gives up after its time, and the result is kept for the next request', async t => {
+testWithRedis('a waiter is rejected after its time limit, and the result is kept for the next request', async t => {
   const redis = await startRedis(t)
   const owner = await startReplica(t, redis.url)
   const waiter = await startReplica(t, redis.url, { timing: { waitMs: 50 } })
@@ -295,7 +295,7 @@ testWithRedis('wake-up messages are sent only to waiting replicas', async t => {
   t.is(await published(redis.admin), before)
 })
 
-testWithRedis('two applications share a Redis without seeing each other', async t => {
+testWithRedis("two applications that share a Redis do not see each other's keys", async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { prefix: 'platform-auth:one:' })
   const two = await startReplica(t, redis.url, { prefix: 'platform-auth:two:' })
@@ -348,7 +348,7 @@ testWithRedis('asking for a mark is one command, and a mark once seen is asked f
   t.deepEqual(difference(between, await commandsProcessed(redis.admin)), { pttl: 1 })
 })
 
-testWithRedis('work is two scripts at Redis, and a kept result is one', async t => {
+testWithRedis('work takes two Redis scripts, and a kept result takes one', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
   // The first call of a script that Redis does not know sends its text as well.

@@ -129,7 +129,7 @@ for (const kind of ['one server', 'a cluster'] as const) {
   })
 }
 
-testWithRedis('over TLS a certificate that is not trusted is refused, and says so in the log', async t => {
+testWithRedis('over TLS a certificate that is not trusted is refused, and the log says so', async t => {
   const { url } = await startRedisWithTls(t)
   const replica = await startReplica(t, url, { timing: IMPATIENT })
   await t.throwsAsync(replica.once('key', never), { message: /shared store/ })

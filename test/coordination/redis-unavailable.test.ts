@@ -238,7 +238,7 @@ testWithRedis('a Redis that becomes read-only is noticed although nobody writes'
   t.is(replica.logs.entries[0]?.reason, 'READONLY')
 })
 
-testWithRedis('a Redis that refuses the password is named by that in the log, and the password is not', async t => {
+testWithRedis('the log names a refused Redis password as the reason and does not contain it', async t => {
   const redis = await startRedis(t, ['--requirepass', 'right-password'])
   const replica = await startReplica(t, redis.url.replace('//', '//:wrong-password@'), { timing: IMPATIENT })
   await t.throwsAsync(replica.once('key', never), isUnavailable)

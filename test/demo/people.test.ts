@@ -1,7 +1,7 @@
 import test from 'ava'
 import { createPeople } from '#src/demo/people.js'
 
-test('the longest unseen person is forgotten when there are too many', t => {
+test('if there are too many people, the one not seen for longest is removed', t => {
   const people = createPeople(2)
   const ada = people.signIn('Ada')
   const grace = people.signIn('Grace')

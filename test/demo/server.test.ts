@@ -113,7 +113,7 @@ test('an error of the demo itself is 500 and is logged', async t => {
 
 // oidc-provider prints a notice for each function left to its default when it is first called, and at import on Node
 // releases that are not its favourites. A process of its own, because each notice comes once.
-test('it prints nothing, from the start to the end of a session', async t => {
+test('a demo started by a program prints nothing during a session', async t => {
   const script = `
     const { startDemo } = await import(${JSON.stringify(import.meta.resolve('#src/demo/index.js'))})
     const callbackUrl = ${JSON.stringify(callbackUrl)}

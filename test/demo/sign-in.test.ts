@@ -141,7 +141,7 @@ test('a browser is known for a day', async t => {
   t.true((await browser.navigate(authorizationUrl(demo))).headers.location?.startsWith('/sign-in/'))
 })
 
-test('with prompt=login somebody else can sign in, without a detour', async t => {
+test('prompt=login lets another person sign in without a sign-out', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada Lovelace')
@@ -225,7 +225,7 @@ test('a wrong redirect_uri shows the registered one and never redirects', async 
   }
 })
 
-test('an unknown client is shown a page and goes nowhere', async t => {
+test('an unknown client gets an error page and no redirect', async t => {
   const demo = await start(t)
   const page = await createBrowser(t).navigate(authorizationUrl(demo, { client_id: '<b>' }))
   t.is(page.statusCode, 400)

@@ -32,7 +32,7 @@ test('staying signed in leads back as well, and the next login does not ask', as
   t.is((await browser.navigate(authorizationUrl(demo))).statusCode, 303)
 })
 
-test('signing out here leaves the refresh tokens to the application', async t => {
+test('signing out does not revoke refresh tokens of the application', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const callback = new URL(await signInAtDemo(browser, authorizationUrl(demo), 'Ada'))
@@ -41,7 +41,7 @@ test('signing out here leaves the refresh tokens to the application', async t =>
   t.is((await refresh(demo, body.refresh_token)).status, 200)
 })
 
-test('signing out when nobody is signed in passes at once', async t => {
+test('signing out without a session redirects at once', async t => {
   const demo = await start(t)
   const response = await createBrowser(t).navigate(endSessionUrl(demo, { state: 'bye' }))
   t.is(response.statusCode, 303)
@@ -57,7 +57,7 @@ test('without an address to go back to, signing out ends on a page with a way on
   t.true(page.text().includes(`href="${startPage}"`))
 })
 
-test('an address that is not registered is refused with a page, or left out when nobody vouches for it', async t => {
+test('an unregistered redirect address after sign-out is refused with a page, or ignored if the request names no client', async t => {
   const demo = await start(t)
   const evil = { post_logout_redirect_uri: 'https://evil.example/' }
   const refused = await createBrowser(t).navigate(endSessionUrl(demo, evil))

@@ -19,7 +19,7 @@ test('a record lives as long as it was stored for', async t => {
   t.is(await tokens.find('one'), undefined)
 })
 
-test('a spent record says so, keeps its end and can be destroyed', async t => {
+test('a consumed record is marked, keeps its expiry and can be destroyed', async t => {
   const { clock, tokens } = createTokens()
   await tokens.upsert('one', { accountId: 'ada' }, hour)
   clock.advanceSeconds(10)
@@ -34,7 +34,7 @@ test('a spent record says so, keeps its end and can be destroyed', async t => {
   t.is(await tokens.find('two'), undefined)
 })
 
-test('spending what is not there does nothing', async t => {
+test('consuming a missing record does nothing', async t => {
   const { tokens } = createTokens()
   await tokens.consume('unknown')
   t.is(await tokens.find('unknown'), undefined)
@@ -53,7 +53,7 @@ test('revoking a grant removes its records, spent ones included, and no others',
   t.truthy(await tokens.find('other'))
 })
 
-test('a session is found by its uid, whatever its changing id', async t => {
+test('a session is found by its uid, also after its id changed', async t => {
   const { tokens: sessions } = createTokens()
   await sessions.upsert('old', { uid: 'same', loginTs: 1 }, hour)
   await sessions.upsert('new', { uid: 'same', loginTs: 2 }, hour)
@@ -63,7 +63,7 @@ test('a session is found by its uid, whatever its changing id', async t => {
   t.is(await sessions.findByUid('same'), undefined)
 })
 
-test('when a table is full the oldest record goes', async t => {
+test('if a table is full, the oldest record is evicted', async t => {
   const { tokens } = createTokens(3)
   for (const id of ['a', 'b', 'c']) await tokens.upsert(id, {}, hour)
   await tokens.upsert('a', { loginTs: 1 }, hour)

@@ -288,7 +288,7 @@ test('a revoked refresh token is dead, and so are its successors', async t => {
   t.is(demo.calls.revocation, 1)
 })
 
-test('revoking a token that nobody knows succeeds; revoking without the secret does not', async t => {
+test('revoking an unknown token succeeds, and revoking without the client secret does not', async t => {
   const demo = await start(t)
   t.is((await revoke(demo, 'unknown')).status, 200)
   const { refresh_token: refreshToken } = await logIn(t, demo)

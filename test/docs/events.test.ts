@@ -2,7 +2,7 @@ import test from 'ava'
 import { codeSpans, tableRows } from '../helpers/markdown.js'
 import { filesBelow, readText } from '../helpers/repository.js'
 
-// Whoever searches a log searches for an event's name; so all are in the docs, and none is there that no line has.
+// Operators search logs by event name, so the docs list every event that exists and no other.
 
 const written = new Set(
   filesBelow('src').flatMap(path => [...readText(path).matchAll(/\bevent: '(\w+)'/g)].map(([, name = '']) => name))

@@ -77,7 +77,7 @@ test('there are command lines to type', t => {
 // Words of others that operators search for.
 const ofNginx = ['Request Header Or Cookie Too Large', 'upstream sent too big header']
 
-test('the messages that docs/troubleshooting.md explains are those that people see', t => {
+test('the messages in docs/troubleshooting.md are those of the code', t => {
   const sources = filesBelow('src').map(readText).join('\n').replace(/\s+/g, ' ')
   const text = readText('docs/troubleshooting.md').replace(/\s+/g, ' ')
   const messages = [...text.matchAll(/"([^"]+)"/g)].map(([, message = '']) => message)

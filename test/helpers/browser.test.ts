@@ -31,7 +31,7 @@ test('the public origin, not the port behind it, is what the server and the cook
   t.is(headers.cookie, '__Host-a=1')
 })
 
-test('the path reaches the server as it was written', async t => {
+test('the path is sent exactly as given', async t => {
   const browser = createBrowser(t, { origin: await serve(t, echo) })
   t.is((await browser.get('/a/../b/%2e%2e//c?d=/..//e#f')).json<Echo>().url, '/a/../b/%2e%2e//c?d=/..//e')
   t.is((await browser.get('//evil.example/x')).json<Echo>().url, '//evil.example/x')
@@ -53,7 +53,7 @@ test('a redirect is followed only when asked, cookies on the way are kept, and e
   )
 })
 
-test('a navigation, a script and a foreign image say what they are', async t => {
+test('a navigation, a script and a cross-site image send their Sec-Fetch headers', async t => {
   const origin = await serve(t, echo)
   const browser = createBrowser(t, { origin })
   const seen = async (response: Promise<{ json<T>(): T }>) => {
@@ -108,7 +108,7 @@ test('a clone keeps the old cookies while the browser goes on', async t => {
   t.is((await browser.get('/')).json<Echo>().headers.cookie, 'a=new')
 })
 
-test('half an answer is an error, not an answer', async t => {
+test('an incomplete response is an error', async t => {
   const origin = await serve(t, (_request, response) => {
     response.writeHead(200, { 'content-length': 100 })
     response.write('half', () => response.socket?.destroy())

@@ -1,4 +1,4 @@
-// Every byte that the server sends, whoever asked for it: a TCP relay that stands before the server and keeps a copy.
+// A TCP relay in front of the server that keeps a copy of every byte the server sends to any client.
 import { connect, createServer } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { listen } from './ports.js'

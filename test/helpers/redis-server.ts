@@ -1,4 +1,4 @@
-// A Redis of its own: on loopback, nothing on disk, gone with whoever started it. Valkey does as well.
+// Starts a Redis or Valkey server on loopback that writes nothing to the disk and ends with the process that started it.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { ExecutionContext } from 'ava'

@@ -33,7 +33,7 @@ async function startReturning(t: ExecutionContext, options: Parameters<typeof st
   return { ...server, back, calls: server.idp.tokenRequests.length, session: sessionHeader(server.browser) }
 }
 
-/** Refused with `status`, no code exchanged, and what the browser holds is as before. */
+/** Asserts that the callback was refused with `status`, exchanged no code and changed no cookie of the browser. */
 function assertRefused(
   t: ExecutionContext,
   response: BrowserResponse,
@@ -230,7 +230,7 @@ async function startDiscovered(t: ExecutionContext, platform: DeepPartial<TestSe
   return startTestServer(t, { idp, clock, overrides: { platform: { ...discovered(idp), ...platform } } })
 }
 
-test('an answer that names another issuer is refused, be it a code or an error', async t => {
+test('an authorization response of another issuer is refused, with a code and with an error', async t => {
   const server = await startDiscovered(t)
   const { browser, idp } = server
   for (const iss of ['https://evil.example', `${idp.issuer}/`, idp.issuer.toUpperCase()]) {
@@ -335,13 +335,13 @@ for (const mode of modes) {
       const isTime = ['expires_at', '_login', '_issued', '_expire'].includes(field)
       if (!isTime) t.not(own[field], planted[field], field)
     }
-    // Whoever still holds the planted session ends that one, and nothing else.
+    // A logout with the planted session ends only that session.
     await attacker.navigate('/api/auth/logout')
     t.is((await browser.fetch(guarded)).statusCode, 200)
   })
 }
 
-test('a small session that replaces a large one leaves no chunk of it behind', async t => {
+test('a small session that replaces a large one removes the surplus chunks', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, idp } = server
   idp.settings.accessTokenLength = 4500
@@ -438,7 +438,7 @@ test('two logins at once in two tabs both succeed, in whichever order they come 
   t.is(idp.tokenRequests.length, 6)
 })
 
-/** A server that tells how many callbacks have come to the point where one of them exchanges the code. */
+/** A server that counts the callbacks that have reached the single flight of the code exchange. */
 async function startCounting(t: ExecutionContext, mode: ModeName) {
   const clock = createClock()
   const memory = createMemoryCoordination(clock.now)
@@ -706,7 +706,7 @@ test('a dual login whose narrowing fails is refused, and its grant is revoked', 
   recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }))
 })
 
-test('a public token with more than the public scopes has its own, newest refresh token given back', async t => {
+test('a public token with more than the public scopes is refused, and its newest refresh token is revoked', async t => {
   const { browser, idp } = await startTestServer(t, { mode: 'dual' })
   const back = await startLogin(browser)
   idp.fail('token', faults.none, faults.change({ scope: 'data:read' }))
@@ -732,7 +732,7 @@ test('a login that goes well revokes nothing', async t => {
   t.deepEqual(idp.requestsTo('revoke'), [])
 })
 
-test('a provider that is down is 504, and one that is back is logged in at', async t => {
+test('a login is 504 while the provider is down, and works again once it is back', async t => {
   const { back, browser, idp, session } = await startReturning(t)
   await idp.offline()
   const response = await openCallback(browser, back)
@@ -889,7 +889,7 @@ async function levelsOf(t: ExecutionContext, events: readonly string[], cases: r
   return levels
 }
 
-test('being refused as a client is an error for the operator to read', async t => {
+test('a rejected client is logged as an error for the operator', async t => {
   const cases = [
     [faults.error('invalid_client', 401)],
     [faults.gateway()],

@@ -11,7 +11,7 @@ import { guarded, httpsCallbackUrl, openedFields, ownRoute, startWithRoute, with
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const asProgram = { accept: 'application/json' }
 
-/** How each kind of error comes about, and what it is called. Each leaves the server as it found it. */
+/** How to cause each kind of error, and its code. None changes the state of the server. */
 const errors: readonly {
   readonly what: string
   readonly status: number

@@ -37,7 +37,7 @@ for (const [path, body] of Object.entries(bodies)) {
     }
   })
 
-  test(`${path} asks neither the provider nor the session, and does well without the provider`, async t => {
+  test(`${path} uses neither the provider nor the session, and works without the provider`, async t => {
     const { browser, clock, idp } = await startTestServer(t)
     await signIn(browser)
     const before = idp.requests.length

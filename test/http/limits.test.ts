@@ -1,4 +1,4 @@
-// What the HTTP server accepts from clients: sizes, framing, patience. Raw sockets, since no HTTP client would send most of this.
+// The limits of the HTTP server for sizes, framing and time. Raw sockets, because no HTTP client would send most of this.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -328,7 +328,7 @@ test('a connection is kept for longer than load balancers keep theirs', async t 
   t.true(seconds > 60)
 })
 
-// Against a pause of a slow machine, which must not look like a client that has gone to sleep.
+// Long enough that a pause of a slow machine does not look like a client that has stopped reading.
 const impatient = { unreadTimeout: 2000, connectionsCheckingInterval: 50 }
 const tooLongMs = 4500
 
@@ -485,7 +485,7 @@ test('a malformed body of a pipelined request is answered in its turn, in place 
   t.true(closedByServer)
 })
 
-test('a request waits for its turn before its handler starts, and is dropped when its client leaves', async t => {
+test('a request waits for its turn before its handler starts, and is dropped if its client disconnects', async t => {
   const started: string[] = []
   let answerFirst = () => {}
   const { server } = await start(t, {

@@ -125,7 +125,7 @@ test('neither the cookie nor the URL lets anyone read the verifier or the page t
   t.false(login.setCookies[0]?.value.includes(parameter(location, 'state')))
 })
 
-test('further logins of a browser keep its login cookie and restart its ten minutes', async t => {
+test('further logins of a browser keep its login cookie and extend it to ten minutes again', async t => {
   const { browser, clock } = await startTestServer(t)
   const [first] = (await browser.navigate('/api/auth/login')).setCookies
   clock.advanceSeconds(500)

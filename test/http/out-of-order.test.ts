@@ -1,4 +1,4 @@
-// Answers that arrive late, or never: what one request does must not undo what the person did since.
+// Responses that arrive late or never. A late response must not undo what the person has done since.
 import test from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'

@@ -275,7 +275,7 @@ test('a session ends 24 hours after it was written, even if the browser keeps it
   await assertAnonymous(t, server, cookie, 'one second later')
 })
 
-test('an expired session is not refreshed either: the provider is not asked', async t => {
+test('a session past its maximum age is not refreshed, and the provider is not called', async t => {
   const server = await startTestServer(t)
   await signIn(server.browser)
   const cookie = sessionHeader(server.browser)
@@ -482,7 +482,7 @@ test('nothing outside /api/auth looks at the session, even one that has expired'
   t.is(idp.tokenRequests.length, 1)
 })
 
-test('a session that shrinks leaves no chunk behind, and one that grows gets more', async t => {
+test('a session that shrinks removes its surplus chunks, and one that grows adds chunks', async t => {
   const { browser, clock, idp } = await startLarge(t)
   for (const [length, chunks] of [
     [500, 1],
@@ -522,7 +522,7 @@ test('a cookie that cannot be read stays until a login replaces it or a logout t
   t.deepEqual(sessionCookies(browser), [])
 })
 
-test('two servers on one host, which browsers do not tell apart, leave each other their sessions', async t => {
+test("two servers on one host, which browsers do not tell apart, do not remove each other's sessions", async t => {
   const first = await startTestServer(t)
   const second = await startTestServer(t, { overrides: { session: { secret: newSecret } } })
   const { browser } = first

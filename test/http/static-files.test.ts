@@ -280,7 +280,7 @@ test('a file that the browser has is not sent again, until it changes', async t 
   t.is(changed.text(), 'let a = 2')
 })
 
-test('answers without a body, and those that break off, leave no file open', async t => {
+test('responses without a body and aborted responses close their files', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(3_000_000), 'page.html': html })
   const config = testConfig(unreachableIdp, { wwwroot, log: { level: 'warn', requests: false } })
   const { port, lines, errorOutput } = await startServerProcess(t, config, { openFiles: 80 })
@@ -393,7 +393,7 @@ test('a compressed neighbour is sent to those who can read it, and caches are to
   t.notRegex(head, /^content-encoding:/im)
 })
 
-test('a compressed neighbour that cannot be sent leaves an answer that can be read', async t => {
+test('a compressed variant that cannot be sent gives a 404 without Content-Encoding', async t => {
   const { ask } = await startWith(t, { 'outside.br': marker, 'www/page.html': html }, async folder => {
     await symlink('../outside.br', join(folder, 'www/page.html.br'))
     await mkdir(join(folder, 'www/folder.gz'))

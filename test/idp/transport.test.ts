@@ -372,7 +372,7 @@ test('many calls at once each get their own answer', async t => {
   for (const [n, { json }] of answers.entries()) t.deepEqual(json, { path: `/${n}` })
 })
 
-test('closing leaves no connection open', async t => {
+test('closing closes every connection', async t => {
   const { url, connections } = await startProvider(t, good)
   const transport = setUp(t, PATIENT_MS, PATIENT_MS * 10)
   await transport.call(post(url))

@@ -18,7 +18,7 @@ function transactionOf(opened: ReturnType<ReturnType<typeof setUp>['open']>) {
   return opened.transaction
 }
 
-test('a login that comes back in the same browser is known again, with its return path', t => {
+test('a login that returns in the same browser is recognized, with its return path', t => {
   const { begin, open, clock } = setUp()
   const browser = newBrowserId()
   const { state } = begin(browser, '/page?a=b')

@@ -33,7 +33,7 @@ test('any text comes out of the markup as it went in', t => {
   t.pass()
 })
 
-test('markup inside markup is escaped once, lists are joined, undefined leaves nothing', t => {
+test('nested markup is escaped once, lists are joined, and undefined becomes empty', t => {
   const items = ['a & b', '<c>'].map(text => html`<li>${text}</li>`)
   t.is(toMarkup(html`<ul>${items}${undefined}</ul>${3}`), '<ul><li>a &#38; b</li><li>&#60;c&#62;</li></ul>3')
 })

@@ -34,7 +34,7 @@ test('a sealed value is base64url, longer than its content by a fixed amount, an
   )
 })
 
-test('sealing the same twice gives two values that have nothing in common but their head', t => {
+test('sealing the same content twice gives two values that share only their header', t => {
   const { seal } = sealer()
   const [one, two] = [seal(plaintext, ''), seal(plaintext, '')].map(sealed => Buffer.from(sealed, 'base64url'))
   t.deepEqual(one?.subarray(0, 5), two?.subarray(0, 5))
@@ -42,7 +42,7 @@ test('sealing the same twice gives two values that have nothing in common but th
   t.notDeepEqual(one?.subarray(17), two?.subarray(17))
 })
 
-test('no other character at any place opens', t => {
+test('a sealed value with any character changed does not open', t => {
   const { seal, open } = sealer()
   const sealed = seal(plaintext, 'context')
   for (let index = 0; index < sealed.length; index++) {
@@ -54,7 +54,7 @@ test('no other character at any place opens', t => {
   }
 })
 
-test('no flipped bit opens', t => {
+test('a sealed value with any bit flipped does not open', t => {
   const { seal, open } = sealer()
   const bytes = Buffer.from(seal(plaintext, 'context'), 'base64url')
   for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -64,7 +64,7 @@ test('no flipped bit opens', t => {
   }
 })
 
-test('nothing shorter and nothing longer opens', t => {
+test('a sealed value that is shorter or longer does not open', t => {
   const { seal, open } = sealer()
   const sealed = seal(plaintext, 'context')
   for (let length = 0; length < sealed.length; length++) {

@@ -100,7 +100,7 @@ test('a usual session of two tokens fits one cookie, and it is not deflated', t 
   )
 })
 
-test('a session of 9 kB goes over several cookies and comes back', t => {
+test('a session of 9 kB is stored in several cookies and read again', t => {
   const { seal, open, header } = setUp()
   const record = recordOf({ public_token: tokenOf(4400), internal_token: tokenOf(4600), refresh_token: tokenOf(42) })
   const chunks = seal(record)
@@ -108,7 +108,7 @@ test('a session of 9 kB goes over several cookies and comes back', t => {
   t.deepEqual(open(header(chunks)), record)
 })
 
-test('a session is deflated rather than spread over a second cookie', t => {
+test('a session is compressed if it then fits one cookie', t => {
   const { seal, open, header } = setUp()
   const record = recordOf({ token: 'data:read:urn '.repeat(500), refresh_token: 'r' })
   const chunks = seal(record)
@@ -128,7 +128,7 @@ test('a session too large for four cookies is refused with the sizes and without
   }
 })
 
-test('a session that would be refused when it comes back is refused at once, however small it becomes', t => {
+test('a session that could not be opened again is refused at once, even if it compresses well', t => {
   const { seal } = setUp()
   const error = t.throws(() => seal(recordOf({ token: 'a'.repeat(70_000) })), { instanceOf: SessionTooLargeError })
   t.is(error.sizes.token, 70_000)
@@ -204,7 +204,7 @@ test('an absolute age is over at its time after the login, however often the ses
   t.is(lifetimeMs(record), 0)
 })
 
-test('an absolute age that was lowered after a session was sealed holds for it, remembered or not', t => {
+test('an absolute maximum age that was lowered later applies to existing sessions, cached or not', t => {
   const before = setUp()
   const record = { ...dual, loggedInAt: before.clock.now() }
   const header = before.reopen(record)
@@ -272,7 +272,7 @@ test('a cookie with any character changed does not open', t => {
   }
 })
 
-test('a session over several cookies needs every one of them, whole and in its place', t => {
+test('a session in several cookies opens only if all of them are complete and in order', t => {
   const { seal, open, header } = setUp()
   const chunks = seal(recordOf({ token: tokenOf(13_000) }))
   t.is(chunks.length, 4)

@@ -19,7 +19,7 @@ export interface Chaos {
 }
 
 export interface FaultPlan {
-  /** The next requests to an endpoint meet these, one each, in order. `faults.none` leaves one in peace. */
+  /** The next requests to an endpoint meet these, one each, in order. `faults.none` answers one correctly. */
   fail(endpoint: Endpoint, ...next: readonly Fault[]): void
   /** Every request to an endpoint is judged by a rule, until `heal`. */
   failWhen(endpoint: Endpoint, rule: (request: IdpRequest) => Fault | undefined): void

@@ -70,7 +70,7 @@ test('the paths of this server itself never match a rule, and files win over rul
   t.is(upstream.requests.length, 1)
 })
 
-test('a path without a rule is answered as before', async t => {
+test('a path without a rule is answered as if there were no proxy', async t => {
   const upstream = await startUpstream(t)
   const { browser } = await startProxy(t, { routes: [`GET /api/hubs ${upstream.origin}/hubs`] })
   for (const path of ['/api/hubsX', '/API/hubs', '/api/hubs/', '/elsewhere'])

@@ -49,7 +49,7 @@ test('one session has at most 32 requests in progress, and other sessions are no
   t.is((await proxied.browser.get('/api/more')).statusCode, 200)
 })
 
-test('64 requests wait for a head at one host; the next stands in line, and is never sent if its client leaves', async t => {
+test('64 requests may wait for a response of one host, and the next waits in a queue and is never sent if its client disconnects', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (_request, response) => void held.push(response))
   const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })

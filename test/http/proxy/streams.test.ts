@@ -1,4 +1,4 @@
-// Bodies on their way: nothing is buffered, whoever stops stops the other side, and a cut is seen as a cut.
+// Streaming of bodies through the proxy: backpressure works in both directions, and an aborted body is seen as aborted.
 
 import { once } from 'node:events'
 import http from 'node:http'
@@ -114,7 +114,7 @@ test('an upstream that reads slowly stops the client', async t => {
 })
 
 for (const when of ['before the head', 'within the answer', 'within the upload'] as const) {
-  test(`a client that leaves ${when} ends the request of the upstream`, async t => {
+  test(`a client that disconnects ${when} ends the request to the upstream`, async t => {
     const upstream = await startUpstream(t, (_request, response) => {
       if (when === 'within the answer') response.write('begun')
     })

@@ -89,7 +89,7 @@ for (const [what, { options, url, prepare, line: expected }] of Object.entries(t
   })
 }
 
-test('a cluster of which no node answers', async t => {
+test('a cluster without a node that answers', async t => {
   t.is(
     await line('redis://127.0.0.1:1,127.0.0.1:2'),
     'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
