@@ -32,7 +32,7 @@ export interface SessionRecord {
   readonly fields: Readonly<SessionFields>
   /** As in RefreshState. Only set in dual mode, if a refresh of this session still needs its second step. */
   readonly internalExpiresAt?: number
-  /** The coordination key of the kept result that has this session. When the browser sends the session, it has the result. */
+  /** The coordination key of the kept result with this session. When the browser sends the session, that result is not needed any more. */
   readonly supersedes?: string
   /** Every refresh keeps it. Undefined if `openid` was not among the scopes of the login. */
   readonly identity?: Identity | undefined
