@@ -2,9 +2,10 @@
  * Serves the files of `wwwroot` with koa-static. This file adds conditional requests and refuses links that lead out of
  * the root.
  */
-import { existsSync, type ReadStream, realpathSync, type Stats } from 'node:fs'
+import { existsSync, type ReadStream, read, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, sep } from 'node:path'
+import { promisify } from 'node:util'
 import type { Context, Middleware, Next } from 'koa'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
 import { HttpError } from './errors.js'
@@ -22,7 +23,7 @@ export function loadKoaStatic() {
  * @param wwwroot a folder that exists; the value of the setting or the starter page
  */
 export function staticFiles(wwwroot: string): Middleware {
-  const root = realpathSync(wwwroot)
+  const root = realpathSync.native(wwwroot)
   const inside = root.endsWith(sep) ? root : root + sep
   // The contract gives files precedence over routes. API requests look for files only if wwwroot contains files for API
   // addresses.
@@ -30,7 +31,8 @@ export function staticFiles(wwwroot: string): Middleware {
   let serve: Middleware | undefined
 
   function isServed(path: string): boolean {
-    const target = realpathSync(path)
+    // The other realpathSync is written in JavaScript and makes a system call for each folder above the file.
+    const target = realpathSync.native(path)
     return target.startsWith(inside) && !isHidden(target.slice(inside.length))
   }
 
@@ -65,8 +67,9 @@ export function staticFiles(wwwroot: string): Middleware {
       ctx.remove('Content-Encoding')
       return next()
     }
-    await opened(ctx.body as ReadStream)
+    const descriptor = await opened(ctx.body as ReadStream)
     if (ctx.fresh) ctx.status = 304
+    else if (ctx.method === 'GET') await readSmallFile(ctx, descriptor)
   }
 }
 
@@ -77,13 +80,29 @@ function isHidden(pathInRoot: string): boolean {
 }
 
 // koa-send returns before the file is open. If opening failed later, Koa could only destroy the connection.
-function opened(file: ReadStream): Promise<void> {
+function opened(file: ReadStream): Promise<number> {
   return new Promise((resolve, reject) => {
-    file.once('open', () => resolve())
+    file.once('open', resolve)
     file.once('error', (error: NodeJS.ErrnoException) => {
       reject(MISSING.has(error.code ?? '') ? new NotServedError() : error)
     })
   })
+}
+
+// A stream reads at most this many bytes at once.
+const SMALL_FILE_BYTES = 64 * 1024
+
+const readAt = promisify(read)
+
+/**
+ * Replaces the stream of a small file by its content. A stream would read once more to find the end of the file. Koa
+ * closes the stream. A file that became shorter since koa-send looked at it is left to the stream.
+ */
+async function readSmallFile(ctx: Context, descriptor: number): Promise<void> {
+  const { length } = ctx
+  if (length === undefined || length > SMALL_FILE_BYTES) return
+  const { buffer, bytesRead } = await readAt(descriptor, Buffer.allocUnsafe(length), 0, length, 0)
+  if (bytesRead === length) ctx.body = buffer
 }
 
 // ELOOP reports a circle of links. ENOENT reports a file that was removed after koa-send had found it.

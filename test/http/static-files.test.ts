@@ -1,4 +1,5 @@
 // The files of wwwroot, as seen from outside: by well-behaved clients, and by those that look for a way out of the folder.
+import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -353,6 +354,37 @@ for (const [what, code, status, error] of unopened) {
     )
   })
 }
+
+test('an empty file, a small one and one too large to be read at once are sent whole', async t => {
+  const sizes = [0, 1, 65_536, 65_537, 1_000_000]
+  const files = sizes.map(size => [`www/${size}.bin`, randomBytes(size)] as const)
+  const { ask } = await startWith(t, Object.fromEntries(files))
+  for (const [index, size] of sizes.entries()) {
+    const { statusCode, head, body } = await ask(`/${size}.bin`)
+    t.is(statusCode, 200)
+    t.regex(head, new RegExp(`^content-length: ${size}$`, 'im'))
+    t.true(body.equals(files[index]?.[1] ?? Buffer.alloc(0)), `${size} bytes`)
+  }
+})
+
+test.serial('a small file that grows after its length was read is sent at that length', async t => {
+  const { server, folder } = await startWith(t, { 'www/file.txt': 'first' })
+  const path = join(folder, 'www/file.txt')
+  const { createReadStream } = fs
+  fs.createReadStream = (file, options) => {
+    if (file === path) fs.appendFileSync(path, ' and second')
+    return createReadStream(file, options)
+  }
+  t.teardown(() => {
+    fs.createReadStream = createReadStream
+  })
+  const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  const { answers } = await sendRaw(server.port, [get('/file.txt'), get('/index.html')], { answers: 2 })
+  t.deepEqual(
+    answers.map(({ body }) => body.toString()),
+    ['first', html]
+  )
+})
 
 test('a compressed neighbour is sent to those who can read it, and caches are told', async t => {
   const { ask } = await startWith(t, {
