@@ -4,8 +4,18 @@ import { get, HEADERS } from './get.js'
 import { SERVER_CORE, startProcess } from './processes.js'
 import { SERVER } from './scenarios.js'
 import { createSession, createSessions, expired } from './sessions.js'
+import { hasWrk } from './wrk.js'
 
 const SESSIONS_IN_TURN = 10_000
+
+/**
+ * The program that sends the requests of a scenario.
+ * @param {import('./scenarios.js').Scenario} scenario
+ * @returns {'autocannon' | 'wrk'}
+ */
+export function toolOf({ isForWrk }) {
+  return isForWrk && hasWrk ? 'wrk' : 'autocannon'
+}
 
 /**
  * The processes and folders that all measurements share.
@@ -51,7 +61,9 @@ export async function startCandidates(scenario, names, { providerUrl, wwwroot })
 }
 
 /** A candidate that has given one correct response and is ready for the measurement. */
-async function prepare({ path, status, fresh, isRight }, { name, process, port, cookie, secret, session }) {
+async function prepare(scenario, { name, process, port, cookie, secret, session }) {
+  const { path, status, fresh, isRight } = scenario
+  const tool = toolOf(scenario)
   const isServer = name === SERVER
   // Only this server would detect that a login or an expired session was sent twice.
   const freshFor = fresh === 'many' || isServer ? fresh : undefined
@@ -72,7 +84,7 @@ async function prepare({ path, status, fresh, isRight }, { name, process, port, 
     name,
     process,
     async load({ load, connections, seconds, amount }) {
-      const job = { url, headers, status, connections, seconds, amount }
+      const job = { url, headers, status, connections, seconds, amount, tool }
       if (freshFor) job.fresh = { what: freshFor, secret, session, count: SESSIONS_IN_TURN }
       const before = await process.ask('usage')
       const { requests, seconds: took, p99 } = await load.ask('run', job)

@@ -1,9 +1,10 @@
-/** The load generator autocannon. It has its own process, so its CPU time does not count as the server's. */
+/** The load generators autocannon and wrk. They have their own process, so their CPU time does not count as the server's. */
 import { spawn } from 'node:child_process'
 import net from 'node:net'
 import autocannon from 'autocannon'
 import { answerParent } from './processes.js'
 import { createSessions, expired } from './sessions.js'
+import { runWrk } from './wrk.js'
 
 /**
  * @typedef {object} Job
@@ -14,6 +15,7 @@ import { createSessions, expired } from './sessions.js'
  * @property {number} [seconds]
  * @property {number} [amount] number of requests, instead of a duration
  * @property {Fresh} [fresh]
+ * @property {'autocannon' | 'wrk'} [tool]
  */
 
 /**
@@ -27,7 +29,9 @@ import { createSessions, expired } from './sessions.js'
 
 answerParent({
   /** @param {Job} job */
-  async run({ url, headers, status, connections, seconds, amount, fresh }) {
+  async run(job) {
+    if (job.tool === 'wrk') return runWrk(job)
+    const { url, headers, status, connections, seconds, amount, fresh } = job
     const result = await autocannon({
       url,
       headers,

@@ -12,6 +12,7 @@ import { DISPLAY_NAME } from './settings.js'
  * @property {number} [sessionBytes] size of the session as JSON; without it no cookie is sent
  * @property {boolean} [isExpired] true if the session's tokens have expired
  * @property {'many' | 'expired' | 'callback'} [fresh] the way in which requests differ from each other; see load.js
+ * @property {boolean} [isForWrk] sent by wrk where it is installed, because autocannon needs too long to read the responses
  * @property {(answer: { body: string, headers: object, session: import('./sessions.js').Session }) => boolean} isRight
  */
 
@@ -80,6 +81,7 @@ export const scenarios = {
     candidates: ['koa-static', SERVER],
     peers: ['express-tutorial'],
     sessionBytes: 2000,
+    isForWrk: true,
     isRight: ({ body }) => body.length === FILE_BYTES
   },
   login: {

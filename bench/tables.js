@@ -1,5 +1,6 @@
 /** Formats the results of each measurement. */
 import { availableParallelism } from 'node:os'
+import { toolOf } from './lineup.js'
 import { table } from './report.js'
 import { scenarios } from './scenarios.js'
 
@@ -11,7 +12,9 @@ const NOTEWORTHY_GROWTH = 0.05
  * @param {import('./scenarios.js').Scenario} scenario
  * @param {Awaited<ReturnType<typeof import('./throughput.js').measureThroughput>>} result
  */
-export function throughputTable(name, { path, status, title }, { rows, cookieBytes }) {
+export function throughputTable(name, scenario, { rows, cookieBytes }) {
+  const { path, status, title, isForWrk } = scenario
+  const load = isForWrk ? `; load by ${toolOf(scenario)}` : ''
   const cookie = cookieBytes > 0 ? `; Cookie header of ${cookieBytes} bytes` : ''
   const head = ['', 'req/s', 'ratio', 'CPU us/req', 'ratio', 'p99 ms', 'core busy']
   const cells = rows.map(({ name, rate, rateRatio, cpuMicros, cpuRatio, p99, busy }) => [
@@ -23,7 +26,7 @@ export function throughputTable(name, { path, status, title }, { rows, cookieByt
     p99,
     `${Math.round(busy * 100)}%`
   ])
-  return `\n## ${name}: \`GET ${path}\`, ${status}; ${title}${cookie}\n\n${table(head, cells)}`
+  return `\n## ${name}: \`GET ${path}\`, ${status}; ${title}${cookie}${load}\n\n${table(head, cells)}`
 }
 
 /** @param {Awaited<ReturnType<typeof import('./startup.js').measureStartup>>} rows */
