@@ -10,13 +10,12 @@ import { errors } from './http/errors.js'
 import { fallback } from './http/fallback.js'
 import { keepHashedAssets } from './http/hashed-assets.js'
 import { health } from './http/health.js'
-import { lazily } from './http/lazily.js'
+import { lazily, onFirstUse } from './http/lazily.js'
 import { ignoreLongPreferences, refuseInvalidRequests } from './http/limits.js'
 import { login } from './http/login.js'
 import { logout } from './http/logout.js'
 import { measure } from './http/measure.js'
 import { profile } from './http/profile.js'
-import { programSession } from './http/program-session.js'
 import { skipProxiedFolders } from './http/proxied-folders.js'
 import { originForm } from './http/request-target.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/require-tokens.js'
@@ -40,7 +39,9 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   const sessionLayer = session(services)
   const tokensLayer = requireTokensOf(services)
-  const programSessionLayer = programSession(app, services)
+  const programSessionLayer = onFirstUse(async () =>
+    (await import('./http/program-session.js')).programSession(app, services)
+  )
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot)
   gates.set(app, (ctx, next) => {

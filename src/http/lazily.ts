@@ -14,3 +14,19 @@ export function lazily(load: () => Promise<Middleware>): Middleware {
     return layer ? layer(ctx, next) : loading.then(loaded => loaded(ctx, next))
   }
 }
+
+/**
+ * A layer whose modules are loaded by the first request that needs it. If they cannot be loaded, that request fails and
+ * the next one tries again.
+ */
+export function onFirstUse(load: () => Promise<Middleware>): Middleware {
+  let loading: Promise<Middleware> | undefined
+
+  return async function onFirstUse(ctx, next) {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
+    return (await loading)(ctx, next)
+  }
+}
