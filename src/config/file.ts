@@ -4,6 +4,7 @@ import type { CosmiconfigResult, PublicExplorer } from 'cosmiconfig'
 import type { Problem } from './errors.js'
 import { emptyLayer, type Layer, layerOfObject } from './layer.js'
 import { createLoaders, whyUnusable } from './loaders.js'
+import { errorCode } from './read-file.js'
 
 export const fileName = 'platform-auth-server'
 
@@ -38,7 +39,10 @@ export async function layerOfFile(cwd: string, named?: string): Promise<FileLaye
   const present = await findFiles(cwd)
   const [first] = present
   const expected = first === undefined ? undefined : { path: join(cwd, first), shown: first, origin: `file ${first}` }
-  const layer = await readSettings(cwd, expected, explorer => search(explorer, cwd, first))
+  const mayFind = first !== undefined || (await mayHaveMetaConfig())
+  const layer = mayFind
+    ? await readSettings(cwd, expected, explorer => search(explorer, cwd, first))
+    : { ...emptyLayer, file: undefined, isRead: true }
   const { file } = layer
   const others = file === undefined ? [] : present.filter(place => join(cwd, place) !== file)
   const unused = others.map(other => shadowed(other, relative(cwd, file ?? '')))
@@ -52,6 +56,21 @@ async function search(explorer: PublicExplorer, cwd: string, first: string | und
   // cosmiconfig skips a file without read permission. Loading that file throws an error with the reason.
   if (first === undefined || searchPlaces.indexOf(first) >= place) return found
   return (await explorer.load(join(cwd, first))) ?? found
+}
+
+/**
+ * Returns false if cosmiconfig's meta configuration cannot exist. Then only our own search places count, and cosmiconfig
+ * need not be loaded. cosmiconfig looks for the meta configuration in the working directory of the process.
+ */
+async function mayHaveMetaConfig(): Promise<boolean> {
+  const names = await readdir('.config').catch((error: unknown) => (errorCode(error) === 'ENOENT' ? [] : undefined))
+  if (!names || names.some(name => name.startsWith('config.')) || (await isFile('package.yaml'))) return true
+  try {
+    const manifest: unknown = JSON.parse(await readFile('package.json', 'utf8'))
+    return typeof manifest !== 'object' || manifest === null || Object.hasOwn(manifest, 'cosmiconfig')
+  } catch (error) {
+    return errorCode(error) !== 'ENOENT'
+  }
 }
 
 async function createExplorer(): Promise<PublicExplorer> {
