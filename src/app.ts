@@ -20,7 +20,7 @@ import { skipProxiedFolders } from './http/proxied-folders.js'
 import { originForm } from './http/request-target.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/require-tokens.js'
 import { session } from './http/session.js'
-import { starterPage } from './http/starter-page.js'
+import { hasStarterPage, starterPage } from './http/starter-page.js'
 import { staticFiles } from './http/static-files.js'
 import { noMetrics } from './metrics/metrics.js'
 import { type AppParts, createServices, type Services } from './services.js'
@@ -59,9 +59,9 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
   app.use(errors(services))
   app.use(refuseInvalidRequests)
   app.use(health({ isDraining, coordination: services.coordination }))
-  app.use(fallback(files, config.fallback))
+  if (config.fallback !== undefined) app.use(fallback(files, config.fallback))
   app.use(keepHashedAssets(skipProxiedFolders(files, config.proxy.routes, wwwroot), config.hashedAssets))
-  app.use(starterPage(wwwroot, { mode: config.mode, isDemo: services.isDemo }))
+  if (hasStarterPage(wwwroot)) app.use(starterPage({ mode: config.mode, isDemo: services.isDemo }))
   app.use(
     authRoutes({
       session: sessionLayer,

@@ -8,10 +8,9 @@ import type { Context, Middleware } from 'koa'
  * Serves `file` with 200 when a person opens an address for which no other layer has an answer. Scripts, images and
  * `fetch` do not ask for HTML, so a missing asset stays a 404 instead of becoming a page.
  * @param files the layer that serves static files
- * @param file path below wwwroot, for instance `index.html`; undefined switches the fallback off
+ * @param file path below wwwroot, for instance `index.html`
  */
-export function fallback(files: Middleware, file: string | undefined): Middleware {
-  if (file === undefined) return (_ctx, next) => next()
+export function fallback(files: Middleware, file: string): Middleware {
   const filePath = `/${file.split('/').map(encodeURIComponent).join('/')}`
 
   return async function fallback(ctx, next) {

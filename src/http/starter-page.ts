@@ -13,12 +13,13 @@ export interface AboutServer {
   readonly isDemo: boolean
 }
 
-/**
- * Serves the two files if the starter page is in use.
- * @param wwwroot the folder of static files; the layer does nothing unless it contained `starter.js` at the start
- */
-export function starterPage(wwwroot: string, { mode, isDemo }: AboutServer): Middleware {
-  if (!existsSync(join(wwwroot, 'starter.js'))) return (_ctx, next) => next()
+/** Returns true if the folder of static files contains the starter page. */
+export function hasStarterPage(wwwroot: string): boolean {
+  return existsSync(join(wwwroot, 'starter.js'))
+}
+
+/** Serves the two files. */
+export function starterPage({ mode, isDemo }: AboutServer): Middleware {
   const about = { product: 'platform-auth-server', mode, demo: isDemo }
   const files = new Map([
     ['/starter-base.css', { type: 'css', body: pageStyle }],
