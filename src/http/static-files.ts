@@ -2,10 +2,9 @@
  * Serves the files of `wwwroot` with koa-static. This file adds conditional requests and refuses links that lead out of
  * the root.
  */
-import { existsSync, type ReadStream, read, realpathSync, type Stats } from 'node:fs'
+import { existsSync, type ReadStream, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, sep } from 'node:path'
-import { promisify } from 'node:util'
 import type { Context, Middleware, Next } from 'koa'
 import { AUTH_PATH, isAuthPath } from './auth-routes.js'
 import { HttpError } from './errors.js'
@@ -67,9 +66,12 @@ export function staticFiles(wwwroot: string): Middleware {
       ctx.remove('Content-Encoding')
       return next()
     }
-    const descriptor = await opened(ctx.body as ReadStream)
+    const file = ctx.body as ReadStream
+    await opened(file)
     if (ctx.fresh) ctx.status = 304
-    else if (ctx.method === 'GET') await readSmallFile(ctx, descriptor)
+    else if (ctx.method === 'GET' && ctx.length !== undefined && ctx.length <= SMALL_FILE_BYTES) {
+      ctx.body = (await contentOf(file, ctx.length)) ?? file
+    }
   }
 }
 
@@ -80,9 +82,9 @@ function isHidden(pathInRoot: string): boolean {
 }
 
 // koa-send returns before the file is open. If opening failed later, Koa could only destroy the connection.
-function opened(file: ReadStream): Promise<number> {
+function opened(file: ReadStream): Promise<void> {
   return new Promise((resolve, reject) => {
-    file.once('open', resolve)
+    file.once('open', () => resolve())
     file.once('error', (error: NodeJS.ErrnoException) => {
       reject(MISSING.has(error.code ?? '') ? new NotServedError() : error)
     })
@@ -92,17 +94,26 @@ function opened(file: ReadStream): Promise<number> {
 // A stream reads at most this many bytes at once.
 const SMALL_FILE_BYTES = 64 * 1024
 
-const readAt = promisify(read)
-
 /**
- * Replaces the stream of a small file by its content. A stream would read once more to find the end of the file. Koa
- * closes the stream. A file that became shorter since koa-send looked at it is left to the stream.
+ * The content of a small file. The stream would read a second time to find the end of the file, so it is destroyed before
+ * it can. Only the stream itself may read its descriptor: it closes the descriptor when the client disconnects, and the
+ * system may then give the same number to another file.
+ * @returns undefined if the file became shorter than `length`, or if the stream was closed
  */
-async function readSmallFile(ctx: Context, descriptor: number): Promise<void> {
-  const { length } = ctx
-  if (length === undefined || length > SMALL_FILE_BYTES) return
-  const { buffer, bytesRead } = await readAt(descriptor, Buffer.allocUnsafe(length), 0, length, 0)
-  if (bytesRead === length) ctx.body = buffer
+function contentOf(file: ReadStream, length: number): Promise<Buffer | undefined> {
+  return new Promise(resolve => {
+    file.once('close', () => resolve(undefined))
+    file.once('readable', () => {
+      const content: Buffer | null = file.read()
+      if (content === null || content.length < length) {
+        if (content) file.unshift(content)
+        resolve(undefined)
+        return
+      }
+      resolve(content.subarray(0, length))
+      file.destroy()
+    })
+  })
 }
 
 // ELOOP reports a circle of links. ENOENT reports a file that was removed after koa-send had found it.

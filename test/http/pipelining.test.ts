@@ -2,6 +2,7 @@
 import { connect } from 'node:net'
 import test from 'ava'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { sendRaw } from '../helpers/raw.js'
 import { startServerProcess } from '../helpers/server-process/index.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -20,9 +21,7 @@ for (const requests of [16, 1000]) {
       return answers[0]?.statusCode
     }
     t.is(await askOther(), 200)
-    const before = await heapUsed()
-
-    for (let round = 0; round < 5; round += 1) {
+    const floodAndAsk = async () => {
       const clients = Array.from({ length: connections }, () => connect({ port, host: '127.0.0.1' }))
       const closed = clients.map(client => {
         client.on('error', () => {})
@@ -32,10 +31,13 @@ for (const requests of [16, 1000]) {
       for (let count = 0; count < 10; count += 1) t.is(await askOther(), 200)
       for (const client of clients) client.destroy()
       await Promise.all(closed)
+      t.is(await askOther(), 200)
     }
-    t.is(await askOther(), 200)
-    const growth = (await heapUsed()) - before
-    t.true(growth < 2_000_000, `${growth} bytes`)
+    // The first round loads and compiles code, which stays in memory.
+    await floodAndAsk()
+    const before = await heapUsed()
+    for (let round = 0; round < 5; round += 1) await floodAndAsk()
+    await eventually(async () => (await heapUsed()) - before < 1_000_000)
     t.deepEqual(lines, [])
   })
 }
