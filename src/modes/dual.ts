@@ -33,7 +33,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
 
   async function refreshInternal(state: RefreshState, timeoutMs?: number): Promise<RefreshState> {
     const { fields, identity } = state
-    const refreshToken = fields.refresh_token as string
+    const refreshToken = fields.refresh_token
     const internal = await idp.refreshTokenGrant({ refreshToken, scope: internalScope, timeoutMs })
     checkRefreshedIdentity(parts, internal, identity)
     return {
@@ -49,7 +49,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
 
   async function refreshPublic({ fields, identity, internalExpiresAt }: RefreshState, timeoutMs?: number) {
     const { internal_token, refresh_token } = fields
-    const narrowed = await requestPublicToken(refresh_token as string, timeoutMs)
+    const narrowed = await requestPublicToken(refresh_token, timeoutMs)
     checkNarrowed(narrowed, identity)
     return {
       public_token: narrowed.accessToken,

@@ -28,7 +28,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
       return { fields, identity: tokenSet.identity }
     },
     async refresh({ fields, identity }, { timeoutMs } = {}) {
-      const refreshToken = fields.refresh_token as string
+      const refreshToken = fields.refresh_token
       try {
         const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope, timeoutMs: timeoutMs?.() })
         checkRefreshedIdentity(parts, tokenSet, identity)

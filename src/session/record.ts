@@ -1,4 +1,7 @@
-/** The session data of the contract (section 2.1). The names are those of the stored JSON. */
+/**
+ * The session data of the contract (section 2.1). The names are those of the stored JSON. Every session has a refresh token
+ * and an expiry; which access tokens it has depends on the mode.
+ */
 export interface SessionFields {
   /** The access token in single mode. */
   token?: string
@@ -6,9 +9,9 @@ export interface SessionFields {
   public_token?: string
   /** The access token that stays on the server, in dual mode. */
   internal_token?: string
-  refresh_token?: string
+  refresh_token: string
   /** Milliseconds since the epoch. */
-  expires_at?: number
+  expires_at: number
 }
 
 /** The person who signed in, from the ID token of the login (OpenID Connect Core section 2). */
@@ -52,8 +55,13 @@ const TOKEN_FIELDS: readonly string[] = [
  */
 export function withOwnFields(tokens: SessionFields, stored: object): SessionFields {
   const isOwn = (name: string) => !TOKEN_FIELDS.includes(name) && !name.startsWith('_')
-  return Object.fromEntries([
-    ...Object.entries(stored).filter(([name]) => isOwn(name)),
-    ...Object.entries(tokens).filter(([name]) => TOKEN_FIELDS.includes(name))
-  ])
+  const { token, public_token, internal_token, refresh_token, expires_at } = tokens
+  return {
+    ...Object.fromEntries(Object.entries(stored).filter(([name]) => isOwn(name))),
+    ...(token !== undefined && { token }),
+    ...(public_token !== undefined && { public_token }),
+    ...(internal_token !== undefined && { internal_token }),
+    refresh_token,
+    expires_at
+  }
 }

@@ -104,7 +104,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
   function unseal(sealed: string): Opened | undefined {
     const plaintext = sealer.open(sealed, name)
     const json = plaintext && parse(plaintext)
-    if (!json) return undefined
+    if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
     // If the time of the login is missing, the absolute lifetime starts at the last refresh. The next seal stores this time.
     const { _id, _issued, _login = _issued, _expire, _internal, _from, _identity, ...fields } = json
     const record: SessionRecord = {

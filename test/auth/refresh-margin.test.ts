@@ -125,6 +125,6 @@ test('dual: an early refresh that fails halfway serves the tokens that are still
   idp.next(upstreamError())
   const later = await unavailable(half)
   clock.advanceSeconds(1)
-  t.is((await live(later.record)).fields.expires_at, half.internalExpiresAt)
+  t.is((await live(later.record)).fields.expires_at, half.internalExpiresAt as number)
   t.deepEqual(idp.reused, [])
 })

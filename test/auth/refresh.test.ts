@@ -29,13 +29,6 @@ for (const mode of modeNames) {
     }
   })
 
-  test(`${mode}: a session without an expiry counts as expired`, async t => {
-    const { record, live, refreshes } = await setUpRefresh(mode)
-    const { expires_at, ...fields } = record.fields
-    await live({ ...record, fields })
-    t.is(refreshes(), grants)
-  })
-
   test(`${mode}: a refreshed session is refreshed again when it has expired in turn, for as long as anyone likes`, async t => {
     const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
     let held = record

@@ -38,7 +38,8 @@ function tokenOf(length: number): string {
   return randomBytes(length).toString('base64url').slice(0, length)
 }
 
-function recordOf(fields: SessionRecord['fields']): SessionRecord {
+function recordOf(given: Partial<SessionRecord['fields']>): SessionRecord {
+  const fields = { refresh_token: 'r', expires_at: 1_700_003_599_000, ...given }
   return { id: 'a random id', loggedInAt: 1_699_999_000_000, issuedAt: 1_700_000_000_000, fields }
 }
 
@@ -54,7 +55,21 @@ test('a session opens as it was sealed: the fields of the contract, the id besid
   t.deepEqual(open(reopen(dual)), dual)
   const single = recordOf({ token: 't', refresh_token: 'r', expires_at: 1 })
   t.deepEqual(open(reopen(single)), single)
-  t.deepEqual(open(reopen(recordOf({}))), recordOf({}))
+})
+
+test('sealed content without a refresh token or without an expiry is no session', t => {
+  const { open, sealer, clock } = setUp()
+  const content = { _id: 'id', _issued: clock.now(), _expire: clock.now() + 1000, refresh_token: 'r', expires_at: 1 }
+  const headerOf = (content: object) => `${NAME}=1${sealer.seal(Buffer.from(JSON.stringify(content)), NAME)}`
+  t.not(open(headerOf(content)), undefined)
+  for (const change of [
+    { refresh_token: undefined },
+    { refresh_token: 1 },
+    { expires_at: undefined },
+    { expires_at: '1' }
+  ]) {
+    t.is(open(headerOf({ ...content, ...change })), undefined, JSON.stringify(change))
+  }
 })
 
 test('any session that is sealed opens again', t => {
@@ -64,7 +79,7 @@ test('any session that is sealed opens again', t => {
     fc.tuple(fc.string({ maxLength: 9 }), fc.nat(20_000)).map(([text, times]) => text.repeat(times))
   )
   const tokens = { token, public_token: token, refresh_token: token, expires_at: fc.nat() }
-  const fields = fc.record(tokens, { requiredKeys: [], noNullPrototype: true })
+  const fields = fc.record(tokens, { requiredKeys: ['refresh_token', 'expires_at'], noNullPrototype: true })
   const text = fc.string()
   const identity = fc.record(
     { iss: text, sub: text, name: text, idToken: token },
@@ -138,7 +153,8 @@ test('a session that could not be opened again is refused at once, even if it co
 test('a decompression bomb sealed with our own key is not a session', t => {
   const { open, sealer, header } = setUp()
   const deflated = (size: number) => {
-    const json = JSON.stringify({ token: 'a'.repeat(size), _id: 'id', _issued: 1, _expire: Number.MAX_SAFE_INTEGER })
+    const content = { token: 'a'.repeat(size), refresh_token: 'r', expires_at: 1 }
+    const json = JSON.stringify({ ...content, _id: 'id', _issued: 1, _expire: Number.MAX_SAFE_INTEGER })
     return header(splitIntoChunks(sealer.seal(deflateSync(Buffer.from(json)), NAME)))
   }
   t.is(open(deflated(60_000))?.fields.token?.length, 60_000)
@@ -220,9 +236,10 @@ test('an absolute maximum age that was lowered later applies to existing session
 test('a session that was sealed without the moment of login has the age of its last refresh', t => {
   const { open, reopen, sealer, clock } = setUp({ absoluteMaxAgeSeconds: 3600 })
   const issuedAt = clock.now()
-  const json = { token: 't', refresh_token: 'r', _id: 'id', _issued: issuedAt, _expire: issuedAt + MAX_AGE_MS }
+  const fields = { token: 't', refresh_token: 'r', expires_at: issuedAt }
+  const json = { ...fields, _id: 'id', _issued: issuedAt, _expire: issuedAt + MAX_AGE_MS }
   const header = `${NAME}=1${sealer.seal(Buffer.from(JSON.stringify(json)), NAME)}`
-  const record = { id: 'id', loggedInAt: issuedAt, issuedAt, fields: { token: 't', refresh_token: 'r' } }
+  const record = { id: 'id', loggedInAt: issuedAt, issuedAt, fields }
   clock.advance(1_800_000)
   t.deepEqual(open(header), record)
   const refreshed = reopen({ ...record, issuedAt: clock.now() })
