@@ -1,10 +1,11 @@
 import { parseRedisAddress, withoutSentinelPassword } from './redis-address.js'
+import { AUTH_ROUTES } from './routes.js'
 import { asText, type Valibot, type ValueType } from './types.js'
 
 // Types of the settings that hold an address. An address keeps its original spelling, because the provider compares the
 // callback URL character by character.
 
-export const callbackPath = '/api/auth/callback'
+export const callbackPath = AUTH_ROUTES.callback
 
 /** The type of the callback URL, to which the provider sends the browser after a login. */
 export const callbackAddress: ValueType<string> = {

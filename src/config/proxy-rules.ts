@@ -3,6 +3,7 @@ import { isLoopback, withoutUser } from './addresses.js'
 import { whyNotExact } from './exact-path.js'
 import { coversPattern, type PathPattern, parsePattern } from './path-pattern.js'
 import { quote } from './quote.js'
+import { AUTH_PATH, HEALTH_ROUTES } from './routes.js'
 
 export interface ProxyRule {
   /** The position in the list, starting with 1. It identifies the rule in metrics and logs. */
@@ -91,16 +92,18 @@ function parsePath(text: string, refuse: (problem: string) => void): PathPattern
   }
   if (isReserved(segments)) {
     refuse(
-      `the path ${quote(text)} belongs to this server itself; allowed: paths outside /api/auth, /healthz and /readyz`
+      `the path ${quote(text)} belongs to this server itself; allowed: paths outside ${AUTH_PATH}, ${HEALTH_ROUTES.healthz} and ${HEALTH_ROUTES.readyz}`
     )
   }
   return pattern
 }
 
 /** True for the paths that this server answers itself. No rule matches them, not even with a wildcard. */
-export function isReserved([first, second]: readonly string[]): boolean {
-  return first === 'healthz' || first === 'readyz' || (first === 'api' && second === 'auth')
+export function isReserved(segments: readonly string[]): boolean {
+  return RESERVED.some(reserved => reserved.every((segment, index) => segments[index] === segment))
 }
+
+const RESERVED = [AUTH_PATH, ...Object.values(HEALTH_ROUTES)].map(path => path.slice(1).split('/'))
 
 function parsePatternText(text: string, refuse: (problem: string) => void): PathPattern | undefined {
   const why = text.startsWith('/') ? whyNotExact(text) : 'it does not begin with a slash'

@@ -1,4 +1,4 @@
-import { createExpiringMap, type ExpiringMap } from './expiring-map.js'
+import { createExpiringMap, type ExpiringMap } from '../support/expiring-map.js'
 
 /** The part of both stores that is in memory. It contains kept results, marks and the pause of the identity provider. */
 export interface LocalStore<Result> {

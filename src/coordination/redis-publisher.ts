@@ -1,4 +1,4 @@
-import { createExpiringMap } from './expiring-map.js'
+import { createExpiringMap } from '../support/expiring-map.js'
 import type { LocalStore, Mark } from './local-store.js'
 import type { RedisLink } from './redis-link.js'
 import type { RedisScripts } from './redis-scripts.js'

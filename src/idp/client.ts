@@ -2,10 +2,12 @@
  * The requests that the server sends to the identity provider. Every response is checked. A failure is an OAuthError or an
  * UpstreamError.
  */
+import { homeUrlOf } from '../config/addresses.js'
 import type { Config } from '../config/settings.js'
+import { isJsonObject } from '../support/json.js'
 import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
+import { endSessionUrl } from './end-session-url.js'
 import { type Endpoint, isErrorCode, OAuthError, UpstreamError } from './errors.js'
-import { isJsonObject } from './json.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportRequest, TransportResponse } from './transport.js'
@@ -27,6 +29,12 @@ export interface IdentityProvider {
   metadata(): Promise<ProviderMetadata>
   /** Returns the address to which a login redirects the browser. */
   authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'prompt'>): Promise<string>
+  /**
+   * Returns the address that signs a browser out at the provider and then redirects it to the start page, or undefined if
+   * the provider has no end-session endpoint.
+   * @param idTokenHint the ID token of the login that ends, if it was kept
+   */
+  endSessionUrl(idTokenHint?: string): Promise<string | undefined>
   /**
    * Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). Code exchanges have their own queue, so that
    * made-up codes cannot delay refreshes. Throws OAuthError or UpstreamError, like all requests below.
@@ -97,6 +105,10 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     metadata,
     async authorizationUrl(request) {
       return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt })
+    },
+    async endSessionUrl(idTokenHint) {
+      const postLogoutRedirectUri = homeUrlOf(redirectUri)
+      return endSessionUrl(await metadata(), { clientId, postLogoutRedirectUri, idTokenHint })
     },
     authorizationCodeGrant({ code, codeVerifier, timeoutMs }) {
       const form = {

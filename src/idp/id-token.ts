@@ -2,9 +2,10 @@
  * Checks the claims of ID tokens. Their signatures are not checked, because each token came directly from the token endpoint
  * over TLS. OpenID Connect Core section 3.1.3.7 rule 6 allows this.
  */
+
+import { isJsonObject } from '../support/json.js'
 import type { UserInfo } from './client.js'
 import { UnusableTokenSetError, UpstreamError } from './errors.js'
-import { isJsonObject } from './json.js'
 
 export interface ExpectedClaims {
   readonly nonce: string

@@ -2,8 +2,8 @@
 import { discoveredEndpointProblem, withoutUser } from '../config/addresses.js'
 import { quote } from '../config/quote.js'
 import type { Config } from '../config/settings.js'
+import { isJsonObject } from '../support/json.js'
 import { UpstreamError } from './errors.js'
-import { isJsonObject } from './json.js'
 import type { Transport } from './transport.js'
 
 export interface ProviderMetadata {
@@ -81,9 +81,13 @@ function configuredMetadata(platform: Endpoints): ProviderMetadata {
   }
 }
 
+/** The address of the discovery document of an issuer (OpenID Connect Discovery section 4). */
+export function discoveryUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+}
+
 async function discover(issuer: string, platform: Endpoints, transport: Transport): Promise<ProviderMetadata> {
-  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const response = await transport.call({ endpoint: 'discovery', url })
+  const response = await transport.call({ endpoint: 'discovery', url: discoveryUrl(issuer) })
   const { status, json: document, durationMs, retryAfterSeconds } = response
   const unusable = (detail: string) =>
     new UpstreamError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })

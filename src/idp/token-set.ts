@@ -1,5 +1,5 @@
+import { isJsonObject } from '../support/json.js'
 import { UnusableTokenSetError } from './errors.js'
-import { isJsonObject } from './json.js'
 
 /** A checked response of the token endpoint (RFC 6749 section 5.1). */
 export interface TokenSet {

@@ -113,6 +113,9 @@ export function createFakeIdp({
     async authorizationUrl() {
       return 'https://idp.example/authorize'
     },
+    async endSessionUrl() {
+      return 'https://idp.example/logout'
+    },
     async authorizationCodeGrant(request) {
       grants.push({ type: 'code', code: request.code, codeVerifier: request.codeVerifier })
       return answer(undefined)

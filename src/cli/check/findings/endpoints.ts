@@ -1,5 +1,5 @@
 import type { Config } from '../../../config/settings.js'
-import { createMetadata, type ProviderMetadata } from '../../../idp/metadata.js'
+import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../../idp/metadata.js'
 import type { Transport } from '../../../idp/transport.js'
 import { type Finding, findingsFor } from '../finding.js'
 import type { Provider } from '../provider.js'
@@ -14,7 +14,7 @@ export async function endpoints({ config, idp, transport }: Provider): Promise<F
   const request: CheckedRequest = {
     check: 'endpoints',
     endpoint: 'The discovery document',
-    url: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    url: discoveryUrl(issuer),
     setting: 'platform.issuer',
     timeoutSeconds: config.platform.timeoutSeconds
   }

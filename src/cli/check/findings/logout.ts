@@ -1,5 +1,4 @@
 import { homeUrlOf } from '../../../config/addresses.js'
-import { endSessionUrl } from '../../../idp/end-session-url.js'
 import { OAuthError, UpstreamError } from '../../../idp/errors.js'
 import { type Finding, findingsFor } from '../finding.js'
 import { followRedirects } from '../follow-redirects.js'
@@ -64,10 +63,9 @@ function noRevocation(configured: string | undefined): Finding {
 /** Opens the end-session endpoint like the browser of a person who is not signed in at the provider. */
 async function idpLogout(provider: Provider): Promise<Finding[]> {
   const { config, idp, transport } = provider
-  const { clientId, callbackUrl, timeoutSeconds } = config.platform
-  const metadata = await idp.metadata()
+  const { callbackUrl, timeoutSeconds } = config.platform
   const homeUrl = homeUrlOf(callbackUrl)
-  const url = endSessionUrl(metadata, { clientId, postLogoutRedirectUri: homeUrl, idTokenHint: undefined })
+  const url = await idp.endSessionUrl()
   if (url === undefined) {
     return [
       failed(

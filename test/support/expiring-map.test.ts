@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { createExpiringMap } from '#src/coordination/expiring-map.js'
+import { createExpiringMap } from '#src/support/expiring-map.js'
 import { createClock } from '../helpers/clock.js'
 
 test('an entry is there until its time is over, and not at that moment', t => {
