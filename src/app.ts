@@ -1,4 +1,4 @@
-/** The whole program at a glance: the layers every request passes, outermost first. */
+/** The whole program at a glance: the layers that every request passes, outermost first. */
 import Koa, { type Middleware } from 'koa'
 import type { Config } from './config/settings.js'
 import { STARTER_PAGE } from './config/wwwroot.js'
@@ -17,6 +17,7 @@ import { logout } from './http/logout.js'
 import { measure } from './http/measure.js'
 import { profile } from './http/profile.js'
 import { skipProxiedFolders } from './http/proxied-folders.js'
+import { createRequestLog } from './http/request.js'
 import { originForm } from './http/request-target.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/require-tokens.js'
 import { session } from './http/session.js'
@@ -26,26 +27,38 @@ import { noMetrics } from './metrics/metrics.js'
 import { type AppParts, createServices, type Services } from './services.js'
 
 /**
- * The server as a Koa application, for `app.listen()` or for routes of your own after it (`app.use`). The module of the
- * setting `extend` is not loaded: only `startServer` can wait for an import.
- * @param parts a clock, a logger or a coordination store of your own instead of the usual ones
+ * Creates the server as a Koa application, for `app.listen()` or for routes of your own after it (`app.use`). The module of
+ * the setting `extend` is not loaded, because only `startServer` can wait for an import.
+ * @param parts a clock or a logger of your own instead of the default ones
  */
 export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {
-  return assemble(createServices(config, parts), () => false)
+  return assemble(config, createServices(config, parts))
 }
 
-export function assemble(services: Services, isDraining: () => boolean): Koa {
-  const { config } = services
+export interface AssembleOptions {
+  /** True while the server shuts down. */
+  readonly isDraining?: () => boolean
+  /** True if the identity provider is the built-in demo. Only the starter page says so. */
+  readonly isDemo?: boolean
+}
+
+/** Puts the layers in order. */
+export function assemble(config: Config, services: Services, options: AssembleOptions = {}): Koa {
+  const { isDraining = () => false, isDemo = false } = options
+  const { log, metrics, auth, storeStatus, shutdown } = services
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
+  const requestLog = createRequestLog(log)
+  const logsRequests = config.log.requests
+  const parts = { ...services, config, requestLog }
   const sessionLayer = session(services)
-  const tokensLayer = requireTokensOf(services)
+  const tokensLayer = requireTokensOf(parts)
   const programSessionLayer = onFirstUse(async () =>
-    (await import('./http/program-session.js')).programSession(app, services)
+    (await import('./http/program-session.js')).programSession(app, parts)
   )
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot)
   gates.set(app, (ctx, next) => {
-    // Whatever a handler answers with somebody's tokens is that person's alone; it may say otherwise.
+    // A response that a handler makes with the tokens of a session is for one person. The handler may override this.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
     return sessionLayer(ctx, () => tokensLayer(ctx, () => programSessionLayer(ctx, next)))
@@ -53,29 +66,35 @@ export function assemble(services: Services, isDraining: () => boolean): Koa {
 
   app.use(originForm)
   app.use(ignoreLongPreferences)
-  if (services.metrics !== noMetrics) app.use(measure(services.metrics))
-  if (config.log.requests) app.use(accessLog(services.requestLog))
-  app.on('error', brokenAnswers(services.requestLog))
-  app.use(errors(services))
+  if (metrics !== noMetrics) app.use(measure(metrics))
+  if (logsRequests) app.use(accessLog(requestLog))
+  app.on('error', brokenAnswers(requestLog))
+  app.use(errors({ ...parts, logsRequests }))
   app.use(refuseInvalidRequests)
-  app.use(health({ isDraining, coordination: services.coordination }))
+  app.use(health({ isDraining, storeStatus }))
   if (config.fallback !== undefined) app.use(fallback(files, config.fallback))
   app.use(keepHashedAssets(skipProxiedFolders(files, config.proxy.routes, wwwroot), config.hashedAssets))
-  if (hasStarterPage(wwwroot)) app.use(starterPage({ mode: config.mode, isDemo: services.isDemo }))
+  if (hasStarterPage(wwwroot)) app.use(starterPage({ mode: config.mode, isDemo }))
   app.use(
     authRoutes({
       session: sessionLayer,
       requireTokens: tokensLayer,
-      login: login(services),
-      callback: callback(services),
-      logout: logout(services),
+      login: login(parts),
+      callback: callback(parts),
+      logout: logout(parts),
       profile: profile(services),
-      offersPublicToken: services.offersPublicToken
+      offersPublicToken: auth.offersPublicToken
     })
   )
   if (config.proxy.routes.length > 0) {
-    const parts = { ...services, session: sessionLayer, requireTokens: tokensLayer }
-    app.use(lazily(async () => (await import('./http/proxy.js')).proxy(parts)))
+    const proxyParts = {
+      ...parts,
+      config: config.proxy,
+      session: sessionLayer,
+      requireTokens: tokensLayer,
+      shutdownHooks: shutdown.hooks
+    }
+    app.use(lazily(async () => (await import('./http/proxy.js')).proxy(proxyParts)))
   }
   return app
 }

@@ -1,6 +1,7 @@
-/** The listening process: limits on what clients may send, and an end that finishes what was begun. */
+/** The listening process: time limits for clients, and a shutdown that finishes the requests that have begun. */
 import http, { type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { assemble, requireTokens } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
@@ -9,101 +10,109 @@ import { answerClientErrors } from './http/client-errors.js'
 import { watchConnections } from './http/connections.js'
 import { type Extension, extensionTools, loadExtension } from './http/extension.js'
 import { inTurn } from './http/pipelining.js'
+import { countRequests } from './http/requests-in-progress.js'
 import { loadKoaStatic } from './http/static-files.js'
 import { listenForScrapes } from './metrics/listener.js'
-import { type AppParts, createServices } from './services.js'
+import { createServices, type ServiceParts } from './services.js'
 import { within } from './support/within.js'
 
-export interface StartOptions extends Partial<AppParts> {
-  /** Routes of your own (`app.use`): they come after ours, with `requireTokens` in front of those that need tokens. */
-  readonly extend?: Extension
+export interface ServeOptions extends Partial<ServiceParts> {
+  readonly extend?: Extension | undefined
+  /** True if the identity provider is the built-in demo. Only the starter page says so. */
+  readonly isDemo?: boolean
 }
 
 export interface RunningServer {
   readonly port: number
-  /** Where `/metrics` is, when they are on. */
+  /** The port of `/metrics`, if metrics are on. */
   readonly metricsPort: number | undefined
-  /** Where gateways ask, when forward-auth is on. */
+  /** The port at which gateways ask, if forward-auth is on. */
   readonly forwardAuthPort: number | undefined
-  /** Where a browser on this machine reaches it. */
+  /** The address at which a browser on this machine reaches the server. */
   readonly url: string
-  /** From now on the session secrets and the client secret are those of `fresh`; its other settings are not looked at. */
+  /** Adopts the session secrets and the client secret of `fresh`. Its other settings are ignored. */
   replaceSecrets(fresh: Config): void
   /**
-   * Ends as a deployment wants it: says so on `/readyz`, goes on for `shutdown.delaySeconds`, finishes the requests
-   * and revocations under way within `shutdown.graceSeconds`, then closes what is left. Resolves when everything has ended.
+   * Shuts down. `/readyz` answers 503 from now on. The server goes on for `shutdown.delaySeconds`, then finishes the
+   * requests and revocations that have begun within `shutdown.graceSeconds`, and then closes every connection. Resolves
+   * when everything has ended.
    */
   close(): Promise<void>
 }
 
-const LIMITS = {
+/** The limits of the HTTP server. Times are milliseconds. */
+export interface ClientLimits {
+  readonly maxHeaderSize: number
+  readonly headersTimeout: number
+  readonly requestTimeout: number
+  readonly keepAliveTimeout: number
+  readonly unreadTimeout: number
+  readonly connectionsCheckingInterval: number
+}
+
+export const CLIENT_LIMITS: ClientLimits = {
   maxHeaderSize: 32 * 1024,
   headersTimeout: 15_000,
   requestTimeout: 30_000,
-  // Longer than the 60 seconds after which load balancers usually let go, so that they never send into a closing socket.
+  // Load balancers usually close idle connections after 60 seconds. The server waits longer, so that they never send a
+  // request into a connection that it is closing.
   keepAliveTimeout: 75_000,
-  // For an answer of which nothing more is read; else its connection and its file stay open for ever. The system's buffers
-  // hold megabytes, and who reads some kilobytes a second empties them that slowly.
+  // Without this limit, a client that stops reading would keep its connection and its file open for ever. The limit is
+  // long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
   unreadTimeout: 300_000,
   connectionsCheckingInterval: 5_000
 }
 
-/** The end of the grace, when nothing is answered any more: as long as a slow store may take, and not noticed otherwise. */
+/**
+ * The last part of the grace period, in milliseconds. It is reserved for writes to the store, which may be slow. Nobody
+ * notices half a second more.
+ */
 const LAST_WORK_MS = 500
 
 /**
- * What the command line runs. Signals are left to the caller: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP.
- * Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) when the port cannot be had; it has `listener: 'metrics'` or
- * `listener: 'forwardAuth'` when that was the port of the metrics or of forward-auth.
+ * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with
+ * Node's own error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The error has `listener: 'metrics'` or
+ * `listener: 'forwardAuth'` if it was the port of the metrics or of forward-auth. Programs use `startServer` (start.ts).
  * @param limits for tests that cannot wait as long as a slow client may take
  */
-export async function startServer(
+export async function serve(
   config: Config,
-  { extend, ...parts }: StartOptions = {},
-  limits: Partial<typeof LIMITS> = {}
+  { extend, isDemo = false, ...given }: ServeOptions = {},
+  limits: Partial<ClientLimits> = {}
 ): Promise<RunningServer> {
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
-  const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...parts })
-  const { log, transport, coordination, background, ending } = services
-  prometheus?.watchStore(() => coordination.status().store)
+  const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...given })
+  const { log, shutdown } = services
+  prometheus?.watchStore(() => services.storeStatus().store)
   let draining = false
   const handle = await assembleAll().catch(async (error: unknown) => {
-    await coordination.close()
+    await shutdown.close()
     throw error
   })
-  // A request goes on although its client has gone: a refresh that it began belongs to the whole deployment.
-  let underWay = 0
-  let lastHasEnded = () => {}
-  const ended = () => {
-    underWay -= 1
-    if (underWay === 0) lastHasEnded()
-  }
-  const patience = { ...LIMITS, ...limits }
-  const pipelining = inTurn(
-    (request, response) => {
-      underWay += 1
-      void handle(request, response).then(ended, ended)
-    },
-    () => log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
+  const requests = countRequests(handle)
+  const pipelining = inTurn(requests.run, () =>
+    log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
   )
-  // Node's own answers to requests without a host and with an unknown expectation lack our headers, so ours are sent. Node's time
-  // limit applies to the whole of a request, however steadily its body arrives, so `limitBodies` takes its place.
-  const options = { ...patience, requireHostHeader: false, requestTimeout: 0 }
+  const clientLimits = { ...CLIENT_LIMITS, ...limits }
+  // Node's own responses to a request without a host or with an unknown expectation lack our headers, so the layers of the
+  // application send them. Node's time limit applies to the whole of a request, even if its body arrives steadily, so
+  // `limitBodies` takes its place.
+  const options = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
   const server = http.createServer(options, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
-  const connections = watchConnections(server, patience)
-  limitBodies(server, patience)
+  const connections = watchConnections(server, clientLimits)
+  limitBodies(server, clientLimits)
   answerClientErrors(server, pipelining, log)
   const opened: { close(): Promise<void> }[] = []
   const { scrapes, gateways } = await openListeners().catch(async (error: unknown) => {
     server.close()
     await Promise.all(opened.map(listener => listener.close()))
-    await coordination.close()
+    await shutdown.close()
     throw error
   })
 
   async function assembleAll() {
-    const app = assemble(services, () => draining)
+    const app = assemble(config, services, { isDraining: () => draining, isDemo })
     const tools = extensionTools(requireTokens, log)
     if (config.extend !== undefined) await (await loadExtension(config.extend))(app, tools)
     await extend?.(app, tools)
@@ -124,41 +133,30 @@ export async function startServer(
     const { port, host } = config.forwardAuth
     if (port === undefined) return undefined
     const { listenForGateways } = await import('./http/forward-auth.js')
-    return listenForGateways(services, { port, host })
-  }
-
-  const { port } = server.address() as AddressInfo
-  function allHaveEnded() {
-    return new Promise<void>(resolve => {
-      lastHasEnded = resolve
-      if (underWay === 0) resolve()
-    })
+    return listenForGateways({ ...services, logsRequests: config.log.requests }, { port, host })
   }
 
   let closing: Promise<void> | undefined
   async function close() {
     draining = true
     connections.drain()
-    await pause(config.shutdown.delaySeconds * 1000)
-    // An event stream would last for all of the grace. Ended now, its browser connects again elsewhere.
-    ending.stop()
+    if (config.shutdown.delaySeconds > 0) await pause(config.shutdown.delaySeconds * 1000)
+    // An event stream would last for the whole grace period. If it ends now, its browser connects to another replica.
+    shutdown.hooks.stop()
     const graceMs = config.shutdown.graceSeconds * 1000
     const lastMs = Math.min(LAST_WORK_MS, graceMs / 2)
     const connectionsEnded = Promise.all([connections.end(graceMs - lastMs), gateways?.close(graceMs - lastMs)])
-    // What a request began in the background, revocations above all, is finished like the request itself.
-    const workEnded = Promise.all([connectionsEnded, allHaveEnded()]).then(() =>
-      Promise.all([background.ended(), coordination.idle()])
-    )
+    // Work that a request began in the background, such as a revocation, is finished like the request itself.
+    const workEnded = Promise.all([connectionsEnded, requests.ended()]).then(() => shutdown.workEnded())
     await Promise.all([connectionsEnded, within(graceMs - lastMs, workEnded).catch(() => {})])
-    // Browsers that were cut off just now may have missed their renewed session; it is still being kept for them.
-    await within(lastMs, background.ended()).catch(() => {})
-    await coordination.close()
-    transport.close()
-    await ending.close()
+    await within(lastMs, shutdown.revocationsEnded()).catch(() => {})
+    await shutdown.close()
     await scrapes?.close()
   }
-  // The first request for a file should not wait for it; if it cannot be loaded, that request is told.
+
+  // The first request for a file should not wait for koa-static. If it cannot be loaded, that request is rejected.
   loadKoaStatic().catch(() => {})
+  const { port } = server.address() as AddressInfo
   return {
     port,
     metricsPort: scrapes?.port,
@@ -172,7 +170,7 @@ export async function startServer(
   }
 }
 
-// Loaded only when asked for: most servers are not watched, and all of them should start quickly.
+// The module is loaded only if metrics are on, so that other servers start quickly.
 async function createPrometheus() {
   const { createPrometheusMetrics } = await import('./metrics/prometheus.js')
   return createPrometheusMetrics()
@@ -181,14 +179,11 @@ async function createPrometheus() {
 function listen(server: Server, { port, host }: Config): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // Everybody's pages connect again at the same moment after a restart; what the default of 511 leaves out comes late.
+    // After a restart all pages connect again at the same moment. With Node's default of 511, some of them would have to
+    // retry.
     server.listen({ port, backlog: 2048, ...(host !== undefined && { host }) }, () => {
       server.off('error', reject)
       resolve()
     })
   })
-}
-
-function pause(ms: number): Promise<void> {
-  return ms > 0 ? new Promise(resolve => setTimeout(resolve, ms)) : Promise.resolve()
 }

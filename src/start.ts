@@ -3,15 +3,15 @@
  */
 import { pino } from 'pino'
 import type { Config } from './config/settings.js'
+import type { Extension } from './http/extension.js'
 import { logOptions, standardOutput } from './log.js'
 import { type DemoChoices, openDemo } from './open-demo.js'
-import {
-  type RunningServer as ListeningServer,
-  startServer as listenAndServe,
-  type StartOptions as ServeOptions
-} from './server.js'
+import { type RunningServer as ListeningServer, serve } from './server.js'
+import type { AppParts } from './services.js'
 
-export interface StartOptions extends ServeOptions {
+export interface StartOptions extends Partial<AppParts> {
+  /** Adds routes of your own (`app.use`) after those of the server, with `requireTokens` in front of those that need tokens. */
+  readonly extend?: Extension
   /**
    * Runs a demo identity provider in this process. Logins use it instead of the provider in the settings.
    * `loadConfig({ demo: true })` returns suitable settings even if none are set.
@@ -32,19 +32,17 @@ export interface RunningServer extends ListeningServer {
  * error has `listener: 'metrics'` or `listener: 'demo'` if it was the port of the metrics or of the demo.
  */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
-  const { demo = false, ...serving } = options
+  const { demo = false, ...parts } = options
   if (demo === false) {
-    const server = await listenAndServe(config, serving)
+    const server = await serve(config, parts)
     return { ...server, callbackUrl: config.platform.callbackUrl, demoUrl: undefined }
   }
-  const log = serving.log ?? pino(logOptions(config.log.level), standardOutput())
+  const log = parts.log ?? pino(logOptions(config.log.level), standardOutput())
   const demoProvider = await openDemo(config, demo === true ? {} : demo, log)
-  const server = await listenAndServe(demoProvider.config, { ...serving, log, isDemo: true }).catch(
-    async (error: unknown) => {
-      await demoProvider.close()
-      throw error
-    }
-  )
+  const server = await serve(demoProvider.config, { ...parts, log, isDemo: true }).catch(async (error: unknown) => {
+    await demoProvider.close()
+    throw error
+  })
   const { clientSecret, callbackUrl } = demoProvider.config.platform
   return {
     ...server,

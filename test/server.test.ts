@@ -10,7 +10,7 @@ import test, { type ExecutionContext } from 'ava'
 import { requireTokens } from '#src/app.js'
 import type { Coordination } from '#src/coordination/coordination.js'
 import { createMemoryCoordination } from '#src/coordination/memory.js'
-import { startServer } from '#src/server.js'
+import { serve } from '#src/server.js'
 import { createClock } from './helpers/clock.js'
 import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
@@ -337,10 +337,10 @@ test('routes that cannot be added are an error at the start, and nothing stays o
     fail()
   }
   for (const extend of [fail, failLater]) {
-    await t.throwsAsync(startServer(testConfig(idp), { log, coordination, extend }), { message: 'no such table' })
+    await t.throwsAsync(serve(testConfig(idp), { log, coordination, extend }), { message: 'no such table' })
   }
   const config = { ...testConfig(idp), wwwroot: join(tmpdir(), 'taken-away') }
-  await t.throwsAsync(startServer(config, { log, coordination }), { code: 'ENOENT' })
+  await t.throwsAsync(serve(config, { log, coordination }), { code: 'ENOENT' })
   t.is(closes, 3)
 })
 
@@ -428,7 +428,7 @@ test('a port that is taken is an error of Node’s own, and nothing stays open',
       closes += 1
     }
   }
-  await t.throwsAsync(startServer(testConfig(idp, { port }), { log, coordination }), { code: 'EADDRINUSE' })
+  await t.throwsAsync(serve(testConfig(idp, { port }), { log, coordination }), { code: 'EADDRINUSE' })
   t.is(closes, 1)
 })
 
@@ -449,7 +449,7 @@ test('it says where a browser on this machine reaches it', async t => {
     ['127.0.0.1', '127.0.0.1'],
     ['localhost', 'localhost']
   ]) {
-    const server = await startServer(testConfig(idp, { host }), { log })
+    const server = await serve(testConfig(idp, { host }), { log })
     t.teardown(() => server.close())
     t.is(server.url, `http://${shown}:${server.port}`)
     t.is((await fetch(`${server.url}/healthz`)).status, 200)

@@ -1,5 +1,5 @@
 /** This server. */
-import { startServer } from '../../dist/server.js'
+import { serve } from '../../dist/server.js'
 import { createSessions } from '../sessions.js'
 import { serverConfig } from '../settings.js'
 
@@ -8,6 +8,6 @@ import { serverConfig } from '../settings.js'
  * @returns {Promise<import('./common.js').Candidate>}
  */
 export async function start(bench) {
-  const { port } = await startServer(serverConfig(bench))
+  const { port } = await serve(serverConfig(bench))
   return { port, cookie: createSessions(bench.secret).cookie }
 }

@@ -1,4 +1,4 @@
-/** Exchanges the authorization code of a login, once however often the callback is requested. */
+/** Exchanges the authorization code of a login. The code is sent once, even if the callback is requested several times. */
 import { randomBytes } from 'node:crypto'
 import type { Coordination, Run, Settled } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
@@ -9,7 +9,7 @@ import { LoginInterruptedError, type Mode } from '../modes/mode.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 import type { AccessDecision, AccessRule } from './access.js'
 import { isLoggedOut } from './logout-marks.js'
-import { pausedError, pauseIfBusy } from './pause.js'
+import { pausedError, pauseIfBusy } from './provider-busy.js'
 
 export interface CodeExchangeParts {
   readonly mode: Mode
@@ -17,7 +17,7 @@ export interface CodeExchangeParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly keepSeconds: number
-  /** Undefined: everybody whom the identity provider signs in may sign in. */
+  /** Decides who may sign in. If undefined, everybody whom the identity provider signs in may. */
   readonly access?: {
     readonly rule: AccessRule
     readonly idp: Pick<IdentityProvider, 'userInfo' | 'revokeRefreshToken'>
@@ -25,9 +25,9 @@ export interface CodeExchangeParts {
 }
 
 /**
- * - `fresh`: this call, or the one it waited for, exchanged the code
- * - `repeated`: the code was exchanged before, and the answer may have been lost
- * - `used`: the code was exchanged before, and there is no result to give out any more
+ * - `fresh`: this call exchanged the code, or waited for another call that did
+ * - `repeated`: the code was exchanged before; the browser may not have received that response
+ * - `used`: the code was exchanged before, and its result has expired or its session was logged out
  * - `refused`: the identity provider refused the code
  * - `denied`: the account may not sign in here; its grant has been revoked
  */
@@ -64,10 +64,10 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     const { rule, idp } = access
     try {
       const decision = rule(await idp.userInfo(mode.tokens(fields, now()).internal.access_token))
-      if (decision !== 'allowed') abandon(idp, fields.refresh_token as string)
+      if (decision !== 'allowed') abandon(idp, fields.refresh_token)
       return decision
     } catch (error) {
-      abandon(idp, fields.refresh_token as string)
+      abandon(idp, fields.refresh_token)
       const busy = busyErrorOf(error)
       throw busy ? new LoginInterruptedError(busy) : error
     }
@@ -85,7 +85,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     if (pausedMs > 0) throw pausedError(pausedMs)
     try {
       const login = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
-      // The kept result goes when the browser has its cookie. The mark must outlive the state.
+      // The kept result expires early, once the browser has its cookie. The mark must outlive the state.
       await coordination.mark(key, leftMs)
       const decision = await decideAccess(login.fields)
       if (decision !== 'allowed') return { value: { outcome: 'denied', reason: decision }, keepMs: leftMs }
@@ -94,7 +94,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
       return { value: { record }, hasTokens: true, keepMs: Math.max(keepSeconds * 1000, leftMs) }
     } catch (error) {
       pauseIfBusy(coordination, error)
-      // One refusal decides for this state. Otherwise invented codes could be tried with it again and again.
+      // After one refusal no other code is accepted with this state. Otherwise an attacker could try many codes with it.
       if (error instanceof OAuthError && error.error === 'invalid_grant') {
         return { value: { outcome: 'refused' }, keepMs: leftMs }
       }

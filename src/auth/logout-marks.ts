@@ -1,4 +1,4 @@
-/** Logout marks. A marked session id makes every generation of that session's cookie invalid. */
+/** Logout marks. A logout marks the session id, which makes every cookie of that session invalid, before and after a refresh. */
 import type { Coordination } from '../coordination/coordination.js'
 
 export function isLoggedOut(coordination: Coordination, sessionId: string): Promise<boolean> {
@@ -7,7 +7,7 @@ export function isLoggedOut(coordination: Coordination, sessionId: string): Prom
 
 /**
  * Looks for the mark in the memory of this process only. Each logout is broadcast to the replicas, so a connected
- * replica knows it at once. /
+ * replica knows it at once.
  */
 export function isLoggedOutHere(coordination: Coordination, sessionId: string): boolean {
   return coordination.isMarkedHere(keyOf(sessionId))

@@ -1,39 +1,40 @@
 /**
- * The display names of sessions. A name can be kept for a while, since providers limit user info calls for the whole
+ * The display names of sessions. A name is cached for a while, because providers limit user info calls for the whole
  * application and every page load asks for a name.
  */
-import { createExpiringMap } from '../coordination/expiring-map.js'
+
 import type { IdentityProvider } from '../idp/client.js'
 import { UpstreamError } from '../idp/errors.js'
 import type { Mode } from '../modes/mode.js'
 import type { SessionRecord } from '../session/record.js'
+import { createExpiringMap } from '../support/expiring-map.js'
 
 export interface ProfileParts {
   readonly mode: Pick<Mode, 'displayName'>
   readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** 0 asks the provider at every request. */
+  /** How long a name is cached. 0 asks the provider at every request. */
   readonly keepSeconds: number
 }
 
 export interface Profiles {
   /**
-   * The display name of whoever this session belongs to, at most 1,000 characters. It comes from user info, or from the
-   * ID token of the login if the provider has no user info endpoint. Requests of one session that come
-   * within `keepSeconds` share one call to the provider. Rejects with OAuthError or UpstreamError; errors are not kept.
+   * Returns the display name of the person who signed in, at most 1,000 characters. It comes from user info, or from the ID
+   * token of the login if the provider has no user info endpoint. Requests of one session within `keepSeconds` share one
+   * call to the provider. Rejects with OAuthError or UpstreamError. Errors are not cached.
    * @param accessToken the internal token of the session
    */
   displayName(session: Pick<SessionRecord, 'id' | 'identity'>, accessToken: string): Promise<string>
-  /** Forgets the name of a session, which has been logged out. */
+  /** Removes the name of a session that has been logged out. */
   forget(sessionId: string): void
 }
 
-// At 1,000 characters each, names take 20 MB at the most.
-const MOST_KEPT = 10_000
+// Names of 1,000 characters take at most 20 MB.
+const MOST_CACHED = 10_000
 
 export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): Profiles {
-  const kept = createExpiringMap<Promise<string>>(MOST_KEPT, now)
+  const cached = createExpiringMap<Promise<string>>(MOST_CACHED, now)
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
     const { userinfoEndpoint } = await idp.metadata()
@@ -48,17 +49,17 @@ export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): P
 
   return {
     displayName({ id: sessionId, identity }, accessToken) {
-      const known = kept.get(sessionId)
+      const known = cached.get(sessionId)
       if (known) return known
       const name = ask(identity, accessToken)
-      kept.set(sessionId, name, keepSeconds * 1000)
+      cached.set(sessionId, name, keepSeconds * 1000)
       name.catch(() => {
-        if (kept.get(sessionId) === name) kept.delete(sessionId)
+        if (cached.get(sessionId) === name) cached.delete(sessionId)
       })
       return name
     },
     forget(sessionId) {
-      kept.delete(sessionId)
+      cached.delete(sessionId)
     }
   }
 }

@@ -1,48 +1,32 @@
 /**
- * The kept results that lead from a browser's cookie to its newest session.
+ * Keeps short the chain of kept results that leads from a browser's cookie to its newest session.
  *
  * A refresh of forward-auth reaches no browser, so the browser's old cookie must lead to every later session. Without this
- * file, each such refresh would leave one more kept result between the two. Instead the first result is replaced by the
- * newest one, and the results between them expire soon. That is safe as long as no browser was sent one of the sessions in
- * between, since only its cookie would need them.
+ * file, each such refresh would add one more kept result to the chain. Instead the first result is replaced by the newest
+ * one, and the results between them expire soon. This is safe as long as no browser was sent one of the sessions in between,
+ * because only the cookie of such a session would need them.
  */
 import { type Coordination, CoordinationError } from '../coordination/coordination.js'
-import type { SessionRecord } from '../session/record.js'
-
-/** The kept result of a refresh: plain JSON. Times are milliseconds since the epoch. */
-export type KeptRefresh =
-  | { readonly outcome: 'refreshed'; readonly record: SessionRecord; readonly isUndelivered?: boolean }
-  | {
-      readonly outcome: 'partial'
-      readonly record: SessionRecord
-      readonly isUndelivered?: boolean
-      readonly retryAt: number
-    }
-  | { readonly outcome: 'failed'; readonly retryAt: number; readonly suspectedSince?: number }
-  /** Until `finalAt`, an earlier owner of the lock may still deliver a better result. */
-  | { readonly outcome: 'rejected'; readonly finalAt: number }
-
-/** A kept result that holds a session. `isUndelivered` says that no browser has been sent this session. */
-export type KeptSession = Extract<KeptRefresh, { readonly record: SessionRecord }>
+import type { KeptRefresh, KeptSession } from './kept-refresh.js'
 
 /** The results that one request has followed so far. */
 export interface RefreshChain {
-  /** The next result has been followed: that of `key`, which is `kept`. */
+  /** Adds the next result, which is kept under `key`. */
   follow(key: string, kept: KeptSession): void
   /**
    * Replaces the first result of the chain by the last one, unless a browser was sent a session in between. Returns the key
-   * that leads to the last session afterwards. Awaited before the response, because a process that ends right after it must
-   * not leave a longer chain.
+   * that leads to the last session afterwards, or undefined if nothing was replaced. The caller awaits this before it
+   * responds. Otherwise a process that ends right after the response would leave a longer chain.
    */
   shorten(): Promise<string | undefined>
   /**
-   * Says that this response sends the last session to the browser. False: the chain leads to a newer session by now, so it
-   * must be followed again.
+   * Stores that this response sends the last session to the browser. Resolves with false if the chain leads to a newer
+   * session by now. The caller must then follow the chain again.
    */
   deliver(): Promise<boolean>
   /**
-   * To be awaited by the owner of the lock of the next refresh.
-   * @throws CoordinationError if the chain leads to a newer session by now, so that the refresh token has been used
+   * Checks that no other run has used the refresh token of the last session. The caller must own the lock of that token.
+   * @throws CoordinationError if the chain leads to a newer session by now
    */
   ensureCurrent(): Promise<void>
 }
@@ -53,10 +37,11 @@ export function createRefreshChain(
   keepMs: number
 ): RefreshChain {
   let anchor: { readonly key: string; kept: KeptSession } | undefined
-  let passed: string[] = []
+  let between: string[] = []
   let last: KeptSession | undefined
 
-  const leadsTo = (kept: KeptRefresh | undefined, session: KeptSession) =>
+  /** True if `kept` holds this session. */
+  const isFor = (kept: KeptRefresh | undefined, session: KeptSession) =>
     kept !== undefined && 'record' in kept && tokenOf(kept) === tokenOf(session)
 
   /** Returns undefined if there is no such result, or if the store cannot be used now. */
@@ -69,38 +54,39 @@ export function createRefreshChain(
 
   return {
     follow(key, kept) {
-      if (anchor && last?.isUndelivered && key !== anchor.key) passed.push(key)
+      if (anchor && last?.isUndelivered && key !== anchor.key) between.push(key)
       else {
         anchor = { key, kept }
-        passed = []
+        between = []
       }
       last = kept
     },
     async shorten() {
-      if (!anchor || !last || passed.length === 0) return undefined
+      if (!anchor || !last || between.length === 0) return undefined
       const { key, kept: first } = anchor
       const newest: KeptSession = { ...last, record: { ...last.record, supersedes: key } }
-      const kept = await update(key, kept => (leadsTo(kept, first) && isUndelivered(kept) ? newest : undefined))
-      if (!leadsTo(kept, newest)) return undefined
-      // With more than one, a browser may have been sent a session in between since this request followed the chain.
-      if (passed.length === 1) for (const key of passed) coordination.confirm(key, keepMs)
+      const kept = await update(key, kept => (isFor(kept, first) && isUndelivered(kept) ? newest : undefined))
+      if (!isFor(kept, newest)) return undefined
+      // If there are several results in between, a browser may have been sent one of their sessions since this request
+      // followed the chain.
+      if (between.length === 1) for (const key of between) coordination.confirm(key, keepMs)
       anchor = { key, kept: newest }
-      passed = []
+      between = []
       return key
     },
     async deliver() {
       if (!anchor || !last?.isUndelivered) return true
       const session = last
-      const key = passed.at(-1) ?? anchor.key
+      const key = between.at(-1) ?? anchor.key
       const kept = await update(key, kept =>
-        leadsTo(kept, session) && isUndelivered(kept) ? { ...kept, isUndelivered: false } : undefined
+        isFor(kept, session) && isUndelivered(kept) ? { ...kept, isUndelivered: false } : undefined
       )
-      return kept === undefined || leadsTo(kept, session)
+      return kept === undefined || isFor(kept, session)
     },
     async ensureCurrent() {
       if (!anchor || !last) return
       const kept = await update(anchor.key, () => undefined)
-      if (kept !== undefined && !leadsTo(kept, anchor.kept)) throw new CoordinationError('pending')
+      if (kept !== undefined && !isFor(kept, anchor.kept)) throw new CoordinationError('pending')
     }
   }
 }

@@ -2,27 +2,36 @@
 import { createHash } from 'node:crypto'
 import type { CoordinationError } from '../coordination/coordination.js'
 import type { Metrics } from '../metrics/metrics.js'
+import type { KeptRefresh } from './kept-refresh.js'
 import type { Log } from './log.js'
 
-export interface RefreshOutcome {
-  readonly outcome: 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'rejected' | 'failed'
+export interface EndedRefresh {
+  /** As in `Once`: this request ran the refresh, joined a run, or got a kept result. */
   readonly how: 'ran' | 'joined' | 'kept'
+  readonly result: KeptRefresh
   readonly durationMs: number
   /** The number of token requests that this process sent for this refresh. */
   readonly calls: number
-  /** The lifetime of the new access token, in milliseconds. */
-  readonly lifetimeMs?: number | undefined
 }
 
 export interface RefreshReport {
-  ended(log: Log, sessionId: string, outcome: RefreshOutcome): void
+  ended(log: Log, sessionId: string, refresh: EndedRefresh): void
   /** A request that needed a refresh got no result. */
   unavailable(log: Log, sessionId: string, error: CoordinationError): void
 }
 
-export function createRefreshReport(mode: string, metrics: Pick<Metrics, 'refreshEnded'>): RefreshReport {
+export interface RefreshReportParts {
+  readonly mode: string
+  readonly metrics: Pick<Metrics, 'refreshEnded'>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export function createRefreshReport({ mode, metrics, now }: RefreshReportParts): RefreshReport {
   return {
-    ended(log, sessionId, { outcome, how, durationMs, calls, lifetimeMs }) {
+    ended(log, sessionId, { how, result, durationMs, calls }) {
+      const outcome = outcomeOf(how, result)
+      const expiresAt = result.outcome === 'refreshed' ? result.record.fields.expires_at : undefined
       metrics.refreshEnded(outcome)
       log.info(
         {
@@ -32,7 +41,7 @@ export function createRefreshReport(mode: string, metrics: Pick<Metrics, 'refres
           how,
           duration_ms: Math.round(durationMs),
           provider_calls: calls,
-          ...(lifetimeMs !== undefined && { lifetime_seconds: Math.round(lifetimeMs / 1000) }),
+          ...(expiresAt !== undefined && { lifetime_seconds: Math.round((expiresAt - now()) / 1000) }),
           session: hashOf(sessionId)
         },
         'session refresh'
@@ -44,6 +53,11 @@ export function createRefreshReport(mode: string, metrics: Pick<Metrics, 'refres
       log.info(fields, `session refresh not possible now: ${message}`)
     }
   }
+}
+
+function outcomeOf(how: EndedRefresh['how'], { outcome }: KeptRefresh): string {
+  if (outcome !== 'refreshed' || how === 'ran') return outcome
+  return how === 'joined' ? 'coalesced' : 'kept'
 }
 
 function hashOf(sessionId: string): string {

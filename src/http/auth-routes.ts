@@ -1,11 +1,10 @@
 /** The routes under `/api/auth`, with the headers that all of them share and the layers in front of each. */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
-import { HttpError, methodNotAllowed } from './errors.js'
+import { AUTH_ROUTES, isAuthPath } from '../config/routes.js'
 import { navigationOnly, noForeignSubresource, noPrefetch, sameOriginOnly } from './fetch-metadata.js'
+import { HttpError, methodNotAllowed } from './http-error.js'
 import { token } from './token.js'
-
-export const AUTH_PATH = '/api/auth'
 
 export interface AuthLayers {
   readonly session: Middleware
@@ -18,15 +17,16 @@ export interface AuthLayers {
   readonly offersPublicToken: boolean
 }
 
+/** The routes on their own, which the tests compare with the documents. */
 export function authRouter(layers: AuthLayers): Router {
   const { session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
-  const router = new Router({ prefix: AUTH_PATH, sensitive: true, strict: true })
-  router.get('/login', noPrefetch, navigationOnly, login)
-  router.get('/callback', session, callback)
-  router.get('/logout', noPrefetch, noForeignSubresource, session, logout)
-  router.get('/profile', sameOriginOnly, session, requireTokens, profile)
-  if (offersPublicToken) router.get('/token', sameOriginOnly, session, requireTokens, token)
-  else router.get('/token', noPublicToken)
+  const router = new Router({ sensitive: true, strict: true })
+  router.get(AUTH_ROUTES.login, noPrefetch, navigationOnly, login)
+  router.get(AUTH_ROUTES.callback, session, callback)
+  router.get(AUTH_ROUTES.logout, noPrefetch, noForeignSubresource, session, logout)
+  router.get(AUTH_ROUTES.profile, sameOriginOnly, session, requireTokens, profile)
+  if (offersPublicToken) router.get(AUTH_ROUTES.token, sameOriginOnly, session, requireTokens, token)
+  else router.get(AUTH_ROUTES.token, noPublicToken)
   return router
 }
 
@@ -42,13 +42,10 @@ export function authRoutes(layers: AuthLayers): Middleware {
   }
 }
 
-/** A page written for dual mode asks for this route. The answer says why it is missing (contract section 4). */
+/** A page that was written for dual mode requests this route. The response says why it is missing (contract section 4). */
 const noPublicToken: Middleware = function noPublicToken() {
-  throw new HttpError(404, 'not_found', 'This route exists in dual mode only (mode: dual).')
-}
-
-export function isAuthPath(path: string): boolean {
-  return path.startsWith(AUTH_PATH) && (path.length === AUTH_PATH.length || path[AUTH_PATH.length] === '/')
+  const description = 'This route exists in dual mode only (mode: dual).'
+  throw new HttpError({ status: 404, error: 'not_found', description })
 }
 
 const SHARED_HEADERS = Object.entries({

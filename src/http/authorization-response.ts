@@ -1,13 +1,6 @@
-import { HttpError } from './errors.js'
-
-/**
- * The parameters with which the identity provider redirects the browser to the callback (RFC 6749 sections 4.1.2 and
- * 4.1.2.1, RFC 9207).
- */
-export type AuthorizationResponse = { readonly state: string; readonly iss: string | undefined } & (
-  | { readonly kind: 'code'; readonly code: string }
-  | { readonly kind: 'error'; readonly error: string }
-)
+/** Parses the response of the authorization endpoint, which the browser brings to the callback. */
+import type { AuthorizationResponse } from '../auth/complete-login.js'
+import { invalidRequest } from './http-error.js'
 
 const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 'iss']
 const MAX_LENGTH = 4096
@@ -34,24 +27,20 @@ const REGISTERED_ERRORS = new Set([
  */
 export function parseAuthorizationResponse(query: URLSearchParams): AuthorizationResponse {
   const repeated = PARAMETERS.find(name => query.getAll(name).length > 1)
-  if (repeated) throw malformed(`The parameter ${repeated} must not be repeated.`)
+  if (repeated) throw invalidRequest(`The parameter ${repeated} must not be repeated.`)
   const state = parameter(query, 'state')
-  if (state === undefined) throw malformed('The parameter state is missing.')
+  if (state === undefined) throw invalidRequest('The parameter state is missing.')
   const [code, error, iss] = [parameter(query, 'code'), parameter(query, 'error'), parameter(query, 'iss')]
   if (code !== undefined && error === undefined) return { kind: 'code', state, iss, code }
   if (error !== undefined && code === undefined) {
     return { kind: 'error', state, iss, error: REGISTERED_ERRORS.has(error) ? error : 'invalid_request' }
   }
-  throw malformed('Exactly one of the parameters code and error is required.')
+  throw invalidRequest('Exactly one of the parameters code and error is required.')
 }
 
 function parameter(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)
   if (value === null || value === '') return undefined
-  if (value.length > MAX_LENGTH || !PRINTABLE.test(value)) throw malformed(`The parameter ${name} is malformed.`)
+  if (value.length > MAX_LENGTH || !PRINTABLE.test(value)) throw invalidRequest(`The parameter ${name} is malformed.`)
   return value
-}
-
-function malformed(description: string): HttpError {
-  return new HttpError(400, 'invalid_request', description)
 }

@@ -3,7 +3,7 @@
  * cause, so the request itself must show that a page of this site asked (Fetch Metadata, RFC 6454, and optionally a custom header).
  */
 import type { Context } from 'koa'
-import { HttpError } from './errors.js'
+import { accessDenied } from './http-error.js'
 
 export interface CsrfParts {
   /** Origin of the callback URL: where the pages of this site are. */
@@ -26,19 +26,20 @@ export function createCsrfCheck({ publicOrigin, csrfHeader }: CsrfParts): (ctx: 
     const site = headers['sec-fetch-site']
     // `none` is a person at the address bar. Browsers know no further values beside those of other sites.
     if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-      throw refused('This address answers pages of its own origin only.')
+      throw accessDenied('This address answers pages of its own origin only.')
     }
     const destination = headers['sec-fetch-dest']
     if (destination !== undefined && !HARMLESS_DESTINATIONS.has(String(destination))) {
-      throw refused('This address cannot be loaded as a script, a style sheet, a worker or a frame.')
+      throw accessDenied('This address cannot be loaded as a script, a style sheet, a worker or a frame.')
     }
     if (headerName !== undefined) {
-      if (headers[headerName] === undefined) throw refused(`Requests to this address need the header ${csrfHeader}.`)
+      if (headers[headerName] === undefined)
+        throw accessDenied(`Requests to this address need the header ${csrfHeader}.`)
       return
     }
     if (SAFE_METHODS.has(method) || site === 'same-origin') return
     if (headers.origin === undefined || !isSameOrigin(headers.origin, publicOrigin)) {
-      throw refused('This address changes things for pages of its own origin only.')
+      throw accessDenied('This address changes things for pages of its own origin only.')
     }
   }
 }
@@ -46,8 +47,4 @@ export function createCsrfCheck({ publicOrigin, csrfHeader }: CsrfParts): (ctx: 
 /** Compares origins parsed, because a default port may be spelled out. An opaque origin, `null`, equals none. */
 function isSameOrigin(sent: string, publicOrigin: string): boolean {
   return URL.canParse(sent) && new URL(sent).origin === publicOrigin
-}
-
-function refused(description: string): HttpError {
-  return new HttpError(403, 'access_denied', description)
 }

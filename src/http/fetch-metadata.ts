@@ -3,7 +3,7 @@
  * request without them is not refused.
  */
 import type { Context, Middleware } from 'koa'
-import { HttpError } from './errors.js'
+import { accessDenied } from './http-error.js'
 
 function isForeign({ req }: Context): boolean {
   const site = req.headers['sec-fetch-site']
@@ -13,7 +13,7 @@ function isForeign({ req }: Context): boolean {
 /** For responses that only pages of this origin may read. Throws HttpError 403. */
 export const sameOriginOnly: Middleware = function sameOriginOnly(ctx, next) {
   if (isForeign(ctx)) {
-    throw new HttpError(403, 'access_denied', 'Only pages of the same origin may read this address.')
+    throw accessDenied('Only pages of the same origin may read this address.')
   }
   return next()
 }
@@ -31,18 +31,14 @@ function isPrefetch({ req: { headers } }: Context): boolean {
 export const noForeignSubresource: Middleware = function noForeignSubresource(ctx, next) {
   const destination = ctx.get('Sec-Fetch-Dest')
   if (isForeign(ctx) && destination !== 'document' && destination !== '') {
-    throw new HttpError(
-      403,
-      'access_denied',
-      'Another site may link to this address, but not load it in the background.'
-    )
+    throw accessDenied('Another site may link to this address, but not load it in the background.')
   }
   return next()
 }
 
 /** For addresses that change something. A browser may not prefetch them. Throws HttpError 403. */
 export const noPrefetch: Middleware = function noPrefetch(ctx, next) {
-  if (isPrefetch(ctx)) throw new HttpError(403, 'access_denied', 'This address must not be prefetched.')
+  if (isPrefetch(ctx)) throw accessDenied('This address must not be prefetched.')
   return next()
 }
 
@@ -50,7 +46,7 @@ export const noPrefetch: Middleware = function noPrefetch(ctx, next) {
 export const navigationOnly: Middleware = function navigationOnly(ctx, next) {
   const mode = ctx.get('Sec-Fetch-Mode')
   if (mode !== '' && mode !== 'navigate') {
-    throw new HttpError(403, 'access_denied', 'Open this address in the browser; a script cannot fetch it.')
+    throw accessDenied('Open this address in the browser; a script cannot fetch it.')
   }
   return next()
 }

@@ -5,21 +5,19 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
-import type { Refreshes } from '../auth/refresh.js'
-import type { Config } from '../config/settings.js'
+import type { Auth } from '../auth/index.js'
 import type { Metrics } from '../metrics/metrics.js'
-import type { Mode } from '../modes/mode.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import { forgeryReason, isAskedByBrowser } from './forward-auth-csrf.js'
 import { requestIdOf } from './request.js'
+import type { Site } from './site.js'
 
 export interface ForwardAuthParts {
-  readonly config: Pick<Config, 'platform' | 'log'>
-  readonly mode: Pick<Mode, 'tokens'>
-  readonly refreshes: Pick<Refreshes, 'current'>
+  readonly auth: Pick<Auth, 'stateOf' | 'refresh' | 'tokensOf'>
+  readonly site: Pick<Site, 'origin'>
   readonly sessionCookie: Pick<SessionCookie, 'open'>
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
+  /** True if every question has a log line. */
+  readonly logsRequests: boolean
   readonly metrics: Pick<Metrics, 'forwardAuthEnded'>
   readonly log: Logger
 }
@@ -37,6 +35,9 @@ interface Answer {
   /** For the log. */
   readonly reason?: string
 }
+
+// No response of this listener sets a cookie.
+const TO_GATEWAY = { reachesBrowser: false }
 
 // Gateways add headers of their own to those of the browser.
 const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }
@@ -73,20 +74,22 @@ export async function listenForGateways(
  * answer sets a cookie, because gateways lose some of them.
  */
 function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const { config, mode, refreshes, sessionCookie, now, metrics, log } = parts
-  const ownOrigin = new URL(config.platform.callbackUrl).origin
+  const { auth, site, sessionCookie, logsRequests, metrics, log } = parts
 
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Answer> {
     if (isAskedByBrowser(request)) return { status: 403, reason: 'open_location' }
     const { method = '', headers } = request
-    const reason = forgeryReason({ method, headers }, ownOrigin)
+    const reason = forgeryReason({ method, headers }, site.origin)
     if (reason !== undefined) return { status: 403, reason }
     const record = sessionCookie.open(headers.cookie ?? '')
-    if (!record?.fields.refresh_token) return { status: 401 }
-    const current = await refreshes.current(record, requestLog, { reachesBrowser: false })
-    if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
-    if (current.kind !== 'live') return { status: 401 }
-    return { status: 200, accessToken: mode.tokens(current.record.fields, now()).internal.access_token }
+    if (!record) return { status: 401 }
+    const state = await auth.stateOf(record, TO_GATEWAY)
+    if (state === 'loggedOut') return { status: 401 }
+    if (state === 'active') return { status: 200, accessToken: auth.tokensOf(record).internal.access_token }
+    const refreshed = await auth.refresh(record, requestLog(), TO_GATEWAY)
+    if (refreshed.kind === 'unavailable') return { status: 503, retryAfterSeconds: refreshed.retryAfterSeconds }
+    if (refreshed.kind !== 'live') return { status: 401 }
+    return { status: 200, accessToken: auth.tokensOf(refreshed.record).internal.access_token }
   }
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -103,7 +106,7 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
       const message = 'the gateway lets browsers ask for its forward-auth address; make that location internal'
       requestLog().error({ event: 'forward_auth_open' }, message)
     }
-    if (config.log.requests) {
+    if (logsRequests) {
       const duration_ms = Math.round(performance.now() - started)
       requestLog().info({ event: 'forward_auth', status, ...(reason && { reason }), duration_ms }, 'forward-auth')
     }

@@ -1,9 +1,8 @@
 /** One proxied request from the refresh step to the last byte of the answer. */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import { isLoggedOutHere } from '../auth/logout-marks.js'
+import type { Auth } from '../auth/index.js'
 import type { ProxyRule } from '../config/proxy-rules.js'
-import type { Coordination } from '../coordination/coordination.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { createAnswerHeaders } from '../proxy/answer-headers.js'
 import { createMapLocation } from '../proxy/location.js'
@@ -12,9 +11,9 @@ import { createRequestHeaders } from '../proxy/request-headers.js'
 import type { FindRoute, Route } from '../proxy/routes.js'
 import { BusyError, createTurns, type Turn } from '../proxy/turns.js'
 import type { Exchange, FailureKind, UpstreamFailure, UpstreamRequest, Upstreams } from '../proxy/upstream.js'
+import type { ShutdownHooks } from '../support/shutdown-hooks.js'
 import { hasBody } from './body-timeout.js'
-import type { Ending } from './ending.js'
-import { HttpError } from './errors.js'
+import { HttpError } from './http-error.js'
 import type { RequestLog } from './request.js'
 import { tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
@@ -29,8 +28,8 @@ export interface ForwardParts {
   readonly answerHeaders: readonly string[]
   readonly timeoutSeconds: number
   readonly maxBodyBytes: number
-  readonly coordination: Coordination
-  readonly ending: Ending
+  readonly auth: Pick<Auth, 'isLoggedOutHere'>
+  readonly shutdownHooks: ShutdownHooks
   readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
   readonly requestLog: RequestLog
 }
@@ -39,7 +38,7 @@ export interface ForwardParts {
 export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
 
 export function createForward(parts: ForwardParts): Forward {
-  const { upstreams, maxBodyBytes, coordination, ending, metrics, requestLog } = parts
+  const { upstreams, maxBodyBytes, auth, shutdownHooks, metrics, requestLog } = parts
   const selectRequestHeaders = createRequestHeaders(parts.requestHeaders)
   const selectAnswerHeaders = createAnswerHeaders(parts.answerHeaders)
   const mapLocation = createMapLocation(parts.findRoute, parts.basePath)
@@ -83,7 +82,8 @@ export function createForward(parts: ForwardParts): Forward {
     if (!(error instanceof BusyError)) return error
     metrics.upstreamAnswered(rule.number, 'busy', 0)
     const description = 'Too many requests to the API are under way.'
-    return new HttpError(503, 'temporarily_unavailable', description, { 'Retry-After': '1' })
+    const headers = { 'Retry-After': '1' }
+    return new HttpError({ status: 503, error: 'temporarily_unavailable', description, headers })
   }
 
   function carry(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, turn: Turn): Promise<void> {
@@ -132,7 +132,7 @@ export function createForward(parts: ForwardParts): Forward {
         // The head must not wait for the body: the first event of a stream may be minutes away. An empty write in
         // latin1 sends the header bytes as they are, where flushHeaders() would encode them as UTF-8.
         if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
-        if (isEventStream(headers.get('content-type'))) forgetStop = ending.onStop(() => giveUp(finish))
+        if (isEventStream(headers.get('content-type'))) forgetStop = shutdownHooks.onStop(() => giveUp(finish))
       }
 
       function failed(error: UpstreamFailure) {
@@ -193,7 +193,7 @@ export function createForward(parts: ForwardParts): Forward {
 
   function isLoggedOut(ctx: Context): boolean {
     const record = sessionRecord(ctx)
-    return record !== undefined && isLoggedOutHere(coordination, record.id)
+    return record !== undefined && auth.isLoggedOutHere(record.id)
   }
 
   function requestOf(
@@ -245,12 +245,12 @@ function breakOff(res: ServerResponse): void {
 function unauthorized(): HttpError {
   // 401 would tell the page that nobody is signed in, and it would start a login again and again.
   const description = 'The API did not accept the token of your session.'
-  return new HttpError(502, 'upstream_unauthorized', description)
+  return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
 }
 
 function failure(kind: FailureKind, cause: unknown): HttpError {
   const [status, description] = FAILURES[kind]
-  return Object.assign(new HttpError(status, `upstream_${kind}`, description), { cause })
+  return new HttpError({ status, error: `upstream_${kind}`, description, cause })
 }
 
 const FAILURES: Readonly<Record<FailureKind, readonly [status: number, description: string]>> = {
@@ -262,5 +262,5 @@ const FAILURES: Readonly<Record<FailureKind, readonly [status: number, descripti
 /** The connection ends with this answer, because the rest of the body would have to be read to use it again. */
 export function tooLarge(maxBodyBytes: number): HttpError {
   const description = `The body of this request is longer than ${maxBodyBytes} bytes.`
-  return new HttpError(413, 'invalid_request', description, { Connection: 'close' })
+  return new HttpError({ status: 413, error: 'invalid_request', description, headers: { Connection: 'close' } })
 }

@@ -1,11 +1,10 @@
 import type { Middleware } from 'koa'
-import type { Coordination } from '../coordination/coordination.js'
-
-export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz']
+import { HEALTH_ROUTES } from '../config/routes.js'
+import type { CoordinationStatus } from '../coordination/coordination.js'
 
 export interface HealthParts {
   readonly isDraining: () => boolean
-  readonly coordination: Coordination
+  readonly storeStatus: () => CoordinationStatus
 }
 
 /**
@@ -13,16 +12,15 @@ export interface HealthParts {
  * shutdown. Neither depends on the identity provider or on Redis, because their outage must not remove this server from
  * the load balancer. `/readyz` names the store that is in use.
  */
-export function health({ isDraining, coordination }: HealthParts): Middleware {
+export function health({ isDraining, storeStatus }: HealthParts): Middleware {
   return function health(ctx, next) {
-    if (!HEALTH_PATHS.includes(ctx.path) || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
-    const isHealthz = ctx.path === '/healthz'
+    const isHealthz = ctx.path === HEALTH_ROUTES.healthz
+    if (!isHealthz && ctx.path !== HEALTH_ROUTES.readyz) return next()
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next()
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
     const draining = !isHealthz && isDraining()
     ctx.status = draining ? 503 : 200
-    ctx.body = isHealthz
-      ? { status: 'ok' }
-      : { status: draining ? 'draining' : 'ready', store: coordination.status().store }
+    ctx.body = isHealthz ? { status: 'ok' } : { status: draining ? 'draining' : 'ready', store: storeStatus().store }
     return undefined
   }
 }

@@ -1,13 +1,16 @@
 import type { Middleware } from 'koa'
 
-/** A layer whose modules are loaded only where it is used. The loading begins at once, and early requests wait for it. */
+/**
+ * Creates a layer whose modules are loaded in the background, so that servers without this layer do not load them. Requests
+ * that come before the modules are loaded wait for them. If loading fails, these requests are rejected with its error.
+ */
 export function lazily(load: () => Promise<Middleware>): Middleware {
   let layer: Middleware | undefined
   const loading = load().then(loaded => {
     layer = loaded
     return loaded
   })
-  // A failure is told to the requests that need the layer.
+  // Without this handler, a failure before the first request would end the process.
   loading.catch(() => {})
 
   return function lazily(ctx, next) {

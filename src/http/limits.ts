@@ -1,7 +1,7 @@
 /** Limits on the content of a request. Later layers can rely on them. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
-import { HttpError } from './errors.js'
+import { HttpError } from './http-error.js'
 
 // negotiator, which Koa and koa-send use, takes time quadratic in the length of these headers. Browsers send about a
 // hundred characters.
@@ -61,5 +61,5 @@ function refuseBody({ method, headers }: IncomingMessage): void {
 }
 
 function refusal(status: number, description: string): HttpError {
-  return new HttpError(status, 'invalid_request', description, { Connection: 'close' })
+  return new HttpError({ status, error: 'invalid_request', description, headers: { Connection: 'close' } })
 }

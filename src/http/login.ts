@@ -1,26 +1,19 @@
 import type { Middleware } from 'koa'
-import type { IdentityProvider } from '../idp/client.js'
+import type { Auth } from '../auth/index.js'
 import { safeReturnTo } from '../login/return-to.js'
-import { type LoginTransactions, newBrowserId } from '../login/transaction.js'
+import { newBrowserId } from '../login/transaction.js'
 import type { Metrics } from '../metrics/metrics.js'
-import type { Mode } from '../modes/mode.js'
-import type { CookieNames } from './cookies.js'
+import { readCookie } from '../session/cookie-header.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { isLoginLoop, otherLoopbackName, sessionCookieMissing } from './login-loop.js'
+import { otherLoopbackName, sessionCookieMissing } from './missing-cookie.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'
 import { rememberReturnTo } from './return-path.js'
+import type { Site } from './site.js'
 
 export interface LoginParts {
-  readonly mode: Mode
-  readonly idp: IdentityProvider
-  readonly transactions: LoginTransactions
-  readonly cookies: CookieNames
-  readonly pkce: boolean
-  /** Longest lifetime of a session. */
-  readonly maxAgeSeconds: number
-  readonly homeUrl: string
-  readonly now: () => number
+  readonly auth: Pick<Auth, 'beginLogin'>
+  readonly site: Site
   readonly metrics: Pick<Metrics, 'loginStarted'>
   readonly requestLog: RequestLog
 }
@@ -29,31 +22,25 @@ export interface LoginParts {
  * `GET /api/auth/login` redirects to the identity provider (contract section 5.1, step 1). It does not change the
  * session.
  */
-export function login(parts: LoginParts): Middleware {
-  const { mode, idp, transactions, cookies, pkce, maxAgeSeconds, homeUrl, now, metrics, requestLog } = parts
-  const wantsIdToken = mode.loginScope.split(' ').includes('openid')
-  const { host: callbackHost } = new URL(homeUrl)
+export function login({ auth, site, metrics, requestLog }: LoginParts): Middleware {
+  const { cookies } = site
+  const { host: callbackHost } = new URL(site.homeUrl)
+
   return async function login(ctx) {
     const [requested, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
     const returnTo = safeReturnTo(more.length === 0 ? requested : undefined)
     rememberReturnTo(ctx, returnTo)
     const startedAt = otherLoopbackName(ctx, callbackHost)
-    const loginCookie = readLoginCookie(ctx, cookies)
-    const browserId = loginCookie?.browserId ?? newBrowserId()
+    const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
-    if (loginCookie && isLoginLoop(ctx, cookies, loginCookie, { now: now(), maxAgeSeconds })) {
+    const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined
+    const begun = await auth.beginLogin({ browserId, returnTo, startedAt, succeededAt, hasSessionCookie })
+    if (begun.kind === 'loop') {
       requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie that was just set did not come back')
       throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost, startedAt })
     }
-    const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, startedAt)
-    const location = await idp.authorizationUrl({
-      scope: mode.loginScope,
-      state,
-      nonce: wantsIdToken ? nonce : undefined,
-      codeChallenge: pkce ? codeChallenge : undefined
-    })
     metrics.loginStarted()
     requestLog(ctx).debug({ event: 'login_started' }, 'login started')
-    redirect(ctx, location)
+    redirect(ctx, begun.location)
   }
 }

@@ -1,16 +1,19 @@
 import type { Context, Middleware } from 'koa'
+import { AUTH_ROUTES, HEALTH_ROUTES, isAuthPath } from '../config/routes.js'
 import type { Metrics } from '../metrics/metrics.js'
-import { AUTH_PATH, isAuthPath } from './auth-routes.js'
 import { wasSent } from './was-sent.js'
 
-const ROUTES = new Set(['login', 'callback', 'logout', 'profile', 'token'])
+const NAMES = new Map<string, string>([
+  ...Object.entries(AUTH_ROUTES).map(([name, path]) => [path, name] as const),
+  ...Object.values(HEALTH_ROUTES).map(path => [path, 'health'] as const)
+])
 
 /** Counts and times every request by route and status. */
 export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   return function measure(ctx, next) {
     const started = performance.now()
     ctx.res.once('close', () => {
-      // 499 as proxies have it: the client left before there was an answer.
+      // Proxies use 499 for a client that disconnected before the response was sent.
       const status = wasSent(ctx) ? ctx.res.statusCode : 499
       metrics.requestEnded(routeOf(ctx), status, (performance.now() - started) / 1000)
     })
@@ -18,11 +21,10 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   }
 }
 
-// From a short list: a label taken from the path would grow with whatever people type.
+// The labels come from a short list. With labels taken from the path, clients could create any number of time series.
 function routeOf({ path, status, state }: Context): string {
   if (state.proxyRule !== undefined) return 'proxy'
-  if (path === '/healthz' || path === '/readyz') return 'health'
-  if (!isAuthPath(path)) return status < 400 ? 'static' : 'other'
-  const name = path.slice(AUTH_PATH.length + 1)
-  return ROUTES.has(name) ? name : 'other'
+  const name = NAMES.get(path)
+  if (name !== undefined) return name
+  return status < 400 && !isAuthPath(path) ? 'static' : 'other'
 }

@@ -1,25 +1,23 @@
 /**
- * `ctx.session` for the routes of a program: the middleware of koa-session, whose store is the sealed cookies. It costs two
- * hashes of the session for each request, so the routes of this server do without it.
+ * `ctx.session` for the routes of a program: the middleware of koa-session, whose store is the encrypted cookies. It costs
+ * two hashes of the session for each request, so the routes of this server do without it.
  */
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
-import { isLoggedOut } from '../auth/logout-marks.js'
-import type { Refreshes } from '../auth/refresh.js'
+import type { Auth } from '../auth/index.js'
 import type { Config } from '../config/settings.js'
-import type { Coordination } from '../coordination/coordination.js'
 import { type SessionFields, type SessionRecord, withOwnFields } from '../session/record.js'
-import type { CookieNames } from './cookies.js'
 import type { RequestLog } from './request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
+import type { Site } from './site.js'
 
 export interface ProgramSessionParts {
-  readonly config: Config
-  readonly cookies: CookieNames
-  readonly refreshes: Pick<Refreshes, 'newest'>
-  readonly coordination: Coordination
+  readonly config: Pick<Config, 'session' | 'refresh'>
+  readonly site: Pick<Site, 'cookies'>
+  readonly auth: Pick<Auth, 'newest' | 'isLoggedOut'>
   readonly requestLog: RequestLog
+  /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
@@ -31,7 +29,8 @@ type Marked = Context & { [HAS_SESSION]?: true }
 
 /** Must run behind `session` and `requireTokens`. The session is saved after the handlers, if they changed it. */
 export function programSession(app: Koa, parts: ProgramSessionParts): Middleware {
-  const { config, cookies, refreshes, coordination, requestLog, now } = parts
+  const { config, site, auth, requestLog, now } = parts
+  const { cookies } = site
   const keepMs = config.refresh.keepSeconds * 1000
 
   class BrowserStore {
@@ -46,7 +45,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
     async get(): Promise<SessionFields | undefined> {
       this.#record = sessionRecord(this.#ctx)
       this.#readAt = now()
-      // A copy, because the opened record serves later requests with the same cookie too.
+      // The handlers get a copy, because later requests with the same cookie share the opened record.
       return structuredClone(this.#record?.fields)
     }
 
@@ -55,15 +54,15 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
       const record = this.#record
       if (!record) throw new TypeError('ctx.session can be saved only behind requireTokens')
       const { id, loggedInAt } = record
-      // Another request may have refreshed the tokens meanwhile. Its result is kept for keepSeconds at least. Later it is
-      // unknown whether the refresh token of this request is still the newest one.
+      // Another request may have refreshed the tokens meanwhile. Its result is kept for at least keepSeconds. After that
+      // time this server cannot know whether the refresh token of this request is still the newest one.
       if (ctx.headerSent || now() - this.#readAt > keepMs) {
         const reason = ctx.headerSent ? 'response_started' : 'request_too_long'
         requestLog(ctx).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
         return
       }
-      const newest = await refreshes.newest(record)
-      if (await isLoggedOut(coordination, id)) return
+      const newest = await auth.newest(record)
+      if (await auth.isLoggedOut(id)) return
       writeSession(ctx, { ...newest, id, loggedInAt, fields: withOwnFields(newest.fields, stored) })
     }
 
@@ -90,7 +89,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
 
   return function programSession(ctx, next) {
     const marked: Marked = ctx
-    // A second requireTokens in the same chain must not discard what the handlers before it changed.
+    // A second requireTokens in the same chain must not discard the changes of the handlers before it.
     if (marked[HAS_SESSION]) return next()
     marked[HAS_SESSION] = true
     return koaSession(ctx, next)

@@ -1,27 +1,28 @@
 /**
- * The API proxy: forwards the requests that a rule lists to an API, with the token of the session, and nothing else. Loaded only
- * where there is a rule.
+ * The API proxy. It forwards the requests that a rule lists to an API, with the token of the session, and nothing else. This
+ * module is loaded only if there is a rule.
  */
 import type { Context, Middleware } from 'koa'
-import { basePathOf } from '../config/addresses.js'
+import type { Auth } from '../auth/index.js'
 import { parseRules } from '../config/proxy-rules.js'
 import type { Config } from '../config/settings.js'
-import type { Coordination } from '../coordination/coordination.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { createRoutes } from '../proxy/routes.js'
 import { createUpstreams } from '../proxy/upstream.js'
+import type { ShutdownHooks } from '../support/shutdown-hooks.js'
 import { createCsrfCheck } from './csrf.js'
-import type { Ending } from './ending.js'
-import { HttpError, methodNotAllowed } from './errors.js'
 import { createForward, tooLarge } from './forward.js'
+import { invalidRequest, methodNotAllowed } from './http-error.js'
 import type { RequestLog } from './request.js'
+import type { Site } from './site.js'
 
 export interface ProxyParts {
-  readonly config: Pick<Config, 'proxy' | 'platform'>
+  readonly config: Config['proxy']
+  readonly site: Pick<Site, 'origin' | 'basePath'>
+  readonly auth: Pick<Auth, 'isLoggedOutHere'>
   readonly session: Middleware
   readonly requireTokens: Middleware
-  readonly coordination: Coordination
-  readonly ending: Ending
+  readonly shutdownHooks: ShutdownHooks
   readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
   readonly requestLog: RequestLog
 }
@@ -29,34 +30,33 @@ export interface ProxyParts {
 const CONNECT_TIMEOUT_MS = 10_000
 
 export function proxy(parts: ProxyParts): Middleware {
-  const { config, session, requireTokens, ending } = parts
-  const { routes, maxBodyBytes, csrfHeader } = config.proxy
-  const publicOrigin = new URL(config.platform.callbackUrl).origin
-  const findRoute = createRoutes(parseRules(routes).rules, publicOrigin)
-  const checkCsrf = createCsrfCheck({ publicOrigin, csrfHeader })
+  const { config, site, session, requireTokens, shutdownHooks } = parts
+  const { routes, maxBodyBytes, csrfHeader } = config
+  const findRoute = createRoutes(parseRules(routes).rules, site.origin)
+  const checkCsrf = createCsrfCheck({ publicOrigin: site.origin, csrfHeader })
   const upstreams = createUpstreams({ connectTimeoutMs: CONNECT_TIMEOUT_MS })
-  ending.onClose(() => upstreams.close())
-  const basePath = basePathOf(config.platform.callbackUrl)
-  const forward = createForward({ ...parts, ...config.proxy, findRoute, basePath, upstreams })
+  shutdownHooks.onClose(() => upstreams.close())
+  const forward = createForward({ ...parts, ...config, findRoute, basePath: site.basePath, upstreams })
 
   return function proxy(ctx, next) {
-    // The target as it was sent: other layers may have rewritten `ctx.url`, and what is matched must be what is forwarded.
+    // Other layers may have rewritten `ctx.url`. The rules are applied to the original target, which is the one that is
+    // forwarded.
     const route = findRoute(ctx.method, ctx.originalUrl)
     if (!route) return next()
     if (route.kind === 'inexact') {
-      throw new HttpError(400, 'invalid_request', `The address of this request cannot be forwarded: ${route.reason}.`)
+      throw invalidRequest(`The address of this request cannot be forwarded: ${route.reason}.`)
     }
     if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
     ctx.state.proxyRule = route.rule.number
     checkCsrf(ctx)
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
-    protect(ctx)
+    setProtectiveHeaders(ctx)
     return session(ctx, () => requireTokens(ctx, () => forward(ctx, route)))
   }
 }
 
-// For the answers of this server itself, such as 401. An upstream's answer has its own Cache-Control.
-function protect({ res }: Context): void {
+// These headers are for the responses of this server itself, such as 401. An upstream's response has its own Cache-Control.
+function setProtectiveHeaders({ res }: Context): void {
   res.setHeader('Cache-Control', 'private, no-store')
   res.setHeader('Vary', 'Cookie')
   res.setHeader('X-Content-Type-Options', 'nosniff')

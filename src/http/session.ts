@@ -6,11 +6,12 @@ import type { Context, Middleware } from 'koa'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
-import { type CookieNames, clearCookie, setCookie, withholdCookies } from './cookies.js'
+import { clearCookie, setCookie, withholdCookies } from './cookies.js'
+import type { Site } from './site.js'
 
 export interface SessionParts {
   readonly sessionCookie: SessionCookie
-  readonly cookies: CookieNames
+  readonly site: Pick<Site, 'cookies'>
   readonly metrics: Pick<Metrics, 'sessionWritten'>
 }
 
@@ -41,12 +42,14 @@ export function sessionRecord(ctx: Context): SessionRecord | undefined {
 /**
  * Sets the cookies of `record` in this response, even if an error follows. They replace cookies that this response set
  * before.
+ * @param sealed the cookie values of `record`, if it has been sealed already
  * @throws {SessionTooLargeError} and changes nothing if the session does not fit into its cookies
  */
-export function writeSession(ctx: Context, record: SessionRecord): void {
+export function writeSession(ctx: Context, record: SessionRecord, sealed?: readonly string[]): void {
   const session = requestSession(ctx)
-  const { sessionCookie, cookies, metrics } = session.parts
-  const chunks = sessionCookie.seal(record)
+  const { sessionCookie, site, metrics } = session.parts
+  const { secure } = site.cookies
+  const chunks = sealed ?? sessionCookie.seal(record)
   session.record = record
   metrics.sessionWritten(chunks.join('').length)
   withholdCookies(ctx, sessionCookie.names)
@@ -54,20 +57,21 @@ export function writeSession(ctx: Context, record: SessionRecord): void {
   const sent = sessionCookie.sentNames(ctx.get('Cookie'))
   for (const [index, name] of sessionCookie.names.entries()) {
     const chunk = chunks[index]
-    if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, cookies.secure)
-    else if (sent.includes(name)) clearCookie(ctx, name, cookies.secure)
+    if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, secure)
+    else if (sent.includes(name)) clearCookie(ctx, name, secure)
   }
 }
 
 /** Clears the session's cookies in the browser, readable or not. */
 export function removeSession(ctx: Context): void {
   const session = requestSession(ctx)
-  const { sessionCookie, cookies } = session.parts
+  const { sessionCookie, site } = session.parts
+  const { secure } = site.cookies
   session.record = undefined
   withholdCookies(ctx, sessionCookie.names)
   const sent = sessionCookie.sentNames(ctx.get('Cookie'))
   for (const [index, name] of sessionCookie.names.entries()) {
-    if (index === 0 || sent.includes(name)) clearCookie(ctx, name, cookies.secure)
+    if (index === 0 || sent.includes(name)) clearCookie(ctx, name, secure)
   }
 }
 

@@ -6,8 +6,8 @@ import { existsSync, type ReadStream, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join, sep } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
-import { AUTH_PATH, isAuthPath } from './auth-routes.js'
-import { HttpError } from './errors.js'
+import { AUTH_PATH, isAuthPath } from '../config/routes.js'
+import { invalidRequest } from './http-error.js'
 
 /**
  * Loads koa-static after the server listens, or on the first request, because loading it takes a third of the startup
@@ -56,7 +56,7 @@ export function staticFiles(wwwroot: string): Middleware {
       })
     } catch (error) {
       const { code = '', status } = error as NodeJS.ErrnoException & { readonly status?: number }
-      if (status === 400) throw new HttpError(400, 'invalid_request', 'The address of this request is malformed.')
+      if (status === 400) throw invalidRequest('The address of this request is malformed.')
       // 403 means that the path leads out of the root. The response does not reveal whether something exists there.
       if (!MISSING.has(code) && status !== 403) throw error
       found = false

@@ -12,7 +12,7 @@ import {
 import { UnusableTokenSetError, UpstreamError } from '#src/idp/errors.js'
 import { createRandom } from '../helpers/random.js'
 import { busyError, oauthError, upstreamError } from '../modes/fake-idp.js'
-import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
+import { currentSession, grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
   ['a timeout', new UpstreamError('token', 'timeout', 'no complete response in time'), 'warn'],
@@ -217,7 +217,7 @@ for (const mode of modeNames) {
       maxAgeSeconds: 86_400
     }
     clock.advanceSeconds(3601)
-    const current = createRefreshes(parts).current(record, () => logs.log)
+    const current = currentSession(createRefreshes(parts), record, logs.log)
     await t.throwsAsync(current, { message: 'the store is gone' })
   })
 }
@@ -274,7 +274,7 @@ test('dual: an old cookie is led to the finished refresh at once, although the p
   clock.advanceSeconds(5)
   const whole = await live(half.record)
   clock.advanceSeconds(-4)
-  const late = await refreshing.current(record, () => logs.log)
+  const late = await currentSession(refreshing, record, logs.log)
   t.deepEqual(late, { kind: 'live', record: whole })
 })
 
@@ -357,7 +357,7 @@ test('dual: when a process dies between the two steps, another resumes from the 
       }
     }
     clock.advanceSeconds(3601)
-    void createRefreshes({ ...parts, coordination: dying }).current(record, () => logs.log)
+    void currentSession(createRefreshes({ ...parts, coordination: dying }), record, logs.log)
   })
   await death
   t.is(refreshes(), 1)
@@ -370,7 +370,7 @@ test('dual: when a process dies between the two steps, another resumes from the 
       return coordination.once(key, work, options)
     }
   }
-  const session = await createRefreshes({ ...parts, coordination: inheriting }).current(record, () => logs.log)
+  const session = await currentSession(createRefreshes({ ...parts, coordination: inheriting }), record, logs.log)
   t.is(session.kind === 'live' && session.record.fields.refresh_token, idp.newestRefreshToken)
   t.is(refreshes(), 2)
   t.deepEqual(idp.reused, [])
@@ -386,7 +386,7 @@ test('dual: the second step is not made when the lock may have been lost', async
   }
   clock.advanceSeconds(3601)
   const refreshing = createRefreshes({ mode, idp, now: clock.now, ...ages, coordination: losing })
-  const session = await refreshing.current(record, () => logs.log)
+  const session = await currentSession(refreshing, record, logs.log)
   if (session.kind !== 'unavailable') throw new Error(session.kind)
   t.is(session.record.fields.refresh_token, idp.newestRefreshToken)
   t.is(refreshes(), 1)
@@ -403,7 +403,7 @@ for (const mode of modeNames) {
     clock.advanceSeconds(3601)
     idp.next(oauthError('invalid_grant'))
     const refreshing = createRefreshes({ mode: modeUnderTest, idp, now: clock.now, ...ages, coordination: stalled })
-    const current = () => refreshing.current(record, () => logs.log)
+    const current = () => currentSession(refreshing, record, logs.log)
     t.deepEqual(await current(), { kind: 'unavailable', record, retryAfterSeconds: 35 })
     clock.advanceSeconds(34)
     t.deepEqual(await current(), { kind: 'unavailable', record, retryAfterSeconds: 1 })

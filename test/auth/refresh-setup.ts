@@ -1,6 +1,8 @@
 // A login, a provider, a clock and a log for one test of the refresh step, in either mode.
+
+import type { Log } from '#src/auth/log.js'
 import { markLoggedOut } from '#src/auth/logout-marks.js'
-import { type CurrentSession, createRefreshes, type Refreshes } from '#src/auth/refresh.js'
+import { createRefreshes, type RefreshedSession, type Refreshes } from '#src/auth/refresh.js'
 import type { Coordination } from '#src/coordination/coordination.js'
 import { createMemoryCoordination } from '#src/coordination/memory.js'
 import { createDualMode } from '#src/modes/dual.js'
@@ -33,16 +35,27 @@ export interface RefreshSetUp {
   readonly logs: CollectedLogs
   /** What a browser holds that has just logged in. */
   readonly record: SessionRecord
-  current(record: SessionRecord): Promise<CurrentSession>
+  current(record: SessionRecord): Promise<RefreshedSession>
   /** The same, where the session must be good; gives what the browser holds from now on. */
   live(record: SessionRecord): Promise<SessionRecord>
   /** The same, where it cannot be refreshed now. */
-  unavailable(record: SessionRecord): Promise<Extract<CurrentSession, { kind: 'unavailable' }>>
+  unavailable(record: SessionRecord): Promise<Extract<RefreshedSession, { kind: 'unavailable' }>>
   logout(record: SessionRecord): Promise<void>
   /** Grants since the login. */
   refreshes(): number
   /** The lines about refreshes. */
   refreshLines(): readonly LogEntry[]
+}
+
+/** Does what every request does: asks for the state of its session, and refreshes the session if it is due. */
+export async function currentSession(
+  refreshing: Refreshes,
+  record: SessionRecord,
+  log: Log
+): Promise<RefreshedSession> {
+  const state = await refreshing.stateOf(record)
+  if (state === 'loggedOut') return { kind: 'loggedOut' }
+  return state === 'due' ? refreshing.refresh(record, log) : { kind: 'live', record }
 }
 
 export interface RefreshOptions extends FakeIdpOptions {
@@ -71,7 +84,7 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   const { fields } = await mode.exchangeCode({ code: 'c', codeVerifier: 'v', nonce: 'n' })
   const moments = { loggedInAt: clock.now(), issuedAt: clock.now() }
   const record = Object.freeze({ id: 'the-session-id', ...moments, fields: Object.freeze(fields) })
-  const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)
+  const current = (record: SessionRecord) => currentSession(refreshing, record, logs.log)
   return {
     idp,
     mode,

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { startServer } from '#src/server.js'
+import { serve } from '#src/server.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { type DeepPartial, publicOrigin, testConfig } from '../helpers/config.js'
@@ -28,7 +28,7 @@ async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: De
     }
   )
   const { log } = await collectLogs('info')
-  const server = await startServer(config, { now: clock.now, log })
+  const server = await serve(config, { now: clock.now, log })
   t.teardown(() => server.close())
   const newBrowser = () =>
     createBrowser(t, {

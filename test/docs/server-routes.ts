@@ -1,5 +1,5 @@
+import { HEALTH_ROUTES } from '#src/config/routes.js'
 import { authRouter } from '#src/http/auth-routes.js'
-import { HEALTH_PATHS } from '#src/http/health.js'
 
 const unused = async () => {}
 
@@ -7,5 +7,5 @@ const unused = async () => {}
 export function serverRoutes(): string[] {
   const handlers = { login: unused, callback: unused, logout: unused, profile: unused }
   const router = authRouter({ ...handlers, session: unused, requireTokens: unused, offersPublicToken: true })
-  return [...router.stack.map(({ path }) => String(path)), ...HEALTH_PATHS].toSorted()
+  return [...router.stack.map(({ path }) => String(path)), ...Object.values(HEALTH_ROUTES)].toSorted()
 }

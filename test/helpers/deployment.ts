@@ -5,8 +5,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { type DemoOptions, startDemo } from '#src/demo/index.js'
-import { startServer } from '#src/server.js'
-import type { AppParts } from '#src/services.js'
+import { type ServeOptions, serve } from '#src/server.js'
 import { selfSignedCertificate } from './certificate.js'
 import { type Clock, createClock } from './clock.js'
 import { type DeepPartial, type KnownIdp, testConfig } from './config.js'
@@ -75,7 +74,7 @@ async function startBehind(
   idp: KnownIdp,
   { mode = 'single', overrides = {} }: DeploymentOptions,
   platform: DeepPartial<Config['platform']>,
-  parts: Partial<AppParts> = {}
+  parts: ServeOptions = {}
 ) {
   const fromIssuer = Object.fromEntries(Object.keys(discovered).map(endpoint => [endpoint, undefined]))
   const config = testConfig(idp, {
@@ -89,7 +88,7 @@ async function startBehind(
     }
   })
   const logs = await collectLogs()
-  const server = await startServer(config, { ...parts, log: logs.log })
+  const server = await serve(config, { ...parts, log: logs.log })
   t.teardown(() => server.close())
   front.leadTo(server.port)
   /** Another way to the same server, under an address that the server does not know of. */

@@ -1,7 +1,7 @@
 // A whole server, an identity provider, a browser and a clock of its own for one test.
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { type RunningServer, type StartOptions, startServer } from '#src/server.js'
+import { type RunningServer, type ServeOptions, serve } from '#src/server.js'
 import { type Browser, type BrowserResponse, createBrowser } from './browser.js'
 import { type ByteRecorder, recordBytes } from './byte-recorder.js'
 import { type Clock, createClock } from './clock.js'
@@ -17,9 +17,9 @@ export interface TestServerOptions {
   readonly idp?: HostileIdp
   readonly clock?: Clock
   readonly logLevel?: Config['log']['level']
-  readonly parts?: StartOptions
+  readonly parts?: ServeOptions
   /** Shorter patience with slow clients than a real server has. */
-  readonly limits?: Parameters<typeof startServer>[2]
+  readonly limits?: Parameters<typeof serve>[2]
 }
 
 export interface TestServer {
@@ -48,7 +48,7 @@ export async function startTestServer(
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
   const config = testConfig(idp, { mode, wwwroot, ...overrides, log: { level: logLevel, ...overrides.log } })
   const logs = await collectLogs(config.log.level)
-  const server = await startServer(config, { now: clock.now, log: logs.log, ...options.parts }, options.limits)
+  const server = await serve(config, { now: clock.now, log: logs.log, ...options.parts }, options.limits)
   t.teardown(() => server.close())
   const recorder = await recordBytes(t, server.port)
 

@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { pino } from 'pino'
 import { loadConfig } from '#src/config/load.js'
-import { startServer } from '#src/server.js'
+import { serve } from '#src/server.js'
 import { createBrowser } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { createHostileIdp, faults, type HostileIdp } from '../helpers/hostile-idp/index.js'
@@ -93,7 +93,7 @@ for (const mode of modes) {
       PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint
     }
     const { config } = await loadConfig({ env, cwd: await tempFolder(t) })
-    const server = await startServer(config, { log: pino({ level: 'silent' }) })
+    const server = await serve(config, { log: pino({ level: 'silent' }) })
     t.teardown(() => server.close())
     const browser = createBrowser(t, {
       origin: publicOrigin,

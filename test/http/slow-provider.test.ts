@@ -1,5 +1,5 @@
 import test from 'ava'
-import { providerFailure } from '#src/http/errors.js'
+import { providerFailure } from '#src/http/provider-failure.js'
 import { UpstreamError } from '#src/idp/errors.js'
 import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { findings } from '#src/cli/check/index.js'
 import { loadConfig } from '#src/config/load.js'
-import { startServer } from '#src/server.js'
+import { serve } from '#src/server.js'
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { collectLogs } from '../helpers/logs.js'
@@ -148,7 +148,7 @@ async function setStage(
 ): Promise<Stage> {
   const clock = createClock()
   const { config } = await load(provider, mode, more)
-  const server = await startServer(config, { now: clock.now, log: logs.log })
+  const server = await serve(config, { now: clock.now, log: logs.log })
   teardowns.push(() => server.close())
   const { origin } = new URL(client.callbackUrl)
   const browser = createBrowser(

@@ -1,11 +1,11 @@
 // Runs in a process of its own: a server with the settings from the command line. It answers questions over IPC.
 import type { Config } from '#src/config/settings.js'
 import { createLog } from '#src/log.js'
-import { startServer } from '#src/server.js'
+import { serve } from '#src/server.js'
 
 const config = JSON.parse(process.argv[2] ?? '') as Config
 const log = await createLog(config.log)
-const server = await startServer(config, { log })
+const server = await serve(config, { log })
 
 process.on('message', question => {
   process.send?.(question === 'cpuMs' ? { cpuMs: cpuMs() } : { heapUsed: heapUsed() })

@@ -1,14 +1,19 @@
-/** What has to happen when the server stops, said by the parts that it concerns. */
-export interface Ending {
-  /** Runs `action` when the server begins to stop, or at once if it has. Returns a function that takes it back. */
+/** Lets the parts of a server register what they have to do when it shuts down. */
+export interface ShutdownHooks {
+  /**
+   * Runs `action` when shutdown begins. Runs it at once if shutdown has begun already. Returns a function that removes the
+   * hook.
+   */
   onStop(action: () => void): () => void
   /** Runs `action` after the last request has ended. */
   onClose(action: () => Promise<void>): void
+  /** Runs the actions of `onStop`. */
   stop(): void
+  /** Runs the actions of `onClose` and resolves when all of them have ended. */
   close(): Promise<void>
 }
 
-export function createEnding(): Ending {
+export function createShutdownHooks(): ShutdownHooks {
   const stopActions = new Set<() => void>()
   const closeActions: (() => Promise<void>)[] = []
   let isStopping = false

@@ -1,0 +1,69 @@
+/**
+ * Begins a login (contract section 5.1, step 1). It also stops login loops. If a page asks for a login whenever nobody is
+ * signed in, and the browser does not keep the session cookie, the login would repeat for ever.
+ */
+import type { IdentityProvider } from '../idp/client.js'
+import type { LoginTransactions } from '../login/transaction.js'
+import type { Mode } from '../modes/mode.js'
+
+export interface BeginLoginParts {
+  readonly mode: Pick<Mode, 'loginScope'>
+  readonly idp: Pick<IdentityProvider, 'authorizationUrl'>
+  readonly transactions: Pick<LoginTransactions, 'begin'>
+  readonly pkce: boolean
+  /** The longest lifetime of a session. */
+  readonly maxAgeSeconds: number
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export interface LoginRequest {
+  /** The random value that identifies this browser, from `newBrowserId()`. */
+  readonly browserId: string
+  /** A path that `safeReturnTo` has accepted. */
+  readonly returnTo: string
+  /** The host on which the login begins, if an error page of the callback should name it. */
+  readonly startedAt: string | undefined
+  /** Time of this browser's last successful login in milliseconds since the epoch, if there was one. */
+  readonly succeededAt: number | undefined
+  readonly hasSessionCookie: boolean
+}
+
+/**
+ * - `started`: the browser must be sent to `location`, the authorization endpoint of the identity provider
+ * - `loop`: the session cookie of a login that has just succeeded did not come back
+ */
+export type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
+
+/** Rejects with UpstreamError if the endpoints of the identity provider cannot be discovered. */
+export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
+
+// A loop repeats within seconds. A login that starts later has another cause, for example a session that was lost in
+// the meantime.
+const LOOP_WINDOW_MS = 60_000
+
+export function createBeginLogin(parts: BeginLoginParts): BeginLogin {
+  const { mode, idp, transactions, pkce, maxAgeSeconds, now } = parts
+  const scope = mode.loginScope
+  const wantsIdToken = scope.split(' ').includes('openid')
+  // A session cookie that has expired does not count as missing.
+  const loopWindowMs = Math.min(LOOP_WINDOW_MS, maxAgeSeconds * 1000)
+
+  function isLoop({ succeededAt, hasSessionCookie }: LoginRequest): boolean {
+    if (succeededAt === undefined || hasSessionCookie) return false
+    return succeededAt <= now() && now() - succeededAt < loopWindowMs
+  }
+
+  return async function beginLogin(request) {
+    if (isLoop(request)) return { kind: 'loop' }
+    const { browserId, returnTo, startedAt } = request
+    const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, startedAt)
+    const location = await idp.authorizationUrl({
+      scope,
+      state,
+      nonce: wantsIdToken ? nonce : undefined,
+      codeChallenge: pkce ? codeChallenge : undefined
+    })
+    return { kind: 'started', location }
+  }
+}

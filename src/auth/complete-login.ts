@@ -1,0 +1,171 @@
+/** Completes a login when the browser comes back from the identity provider (contract section 5.1, step 2). */
+import { type Coordination, CoordinationError } from '../coordination/coordination.js'
+import type { IdentityProvider } from '../idp/client.js'
+import { UpstreamError } from '../idp/errors.js'
+import type { LoginTransaction, LoginTransactions } from '../login/transaction.js'
+import { abandon } from '../modes/grants.js'
+import { LoginInterruptedError } from '../modes/mode.js'
+import type { SessionRecord } from '../session/record.js'
+import type { SessionCookie } from '../session/session-cookie.js'
+import type { CodeExchange, CodeExchanges, Denial } from './code-exchange.js'
+import { isLoggedOut, markLoggedOut } from './logout-marks.js'
+import { retrySecondsOf } from './provider-busy.js'
+
+export interface CompleteLoginParts {
+  readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken'>
+  readonly transactions: Pick<LoginTransactions, 'open'>
+  readonly codeExchanges: CodeExchanges
+  readonly coordination: Coordination
+  readonly sessionCookie: Pick<SessionCookie, 'seal'>
+  /** The longest lifetime of a session. */
+  readonly maxAgeSeconds: number
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/**
+ * The parameters with which the identity provider redirects the browser to the callback (RFC 6749 sections 4.1.2 and
+ * 4.1.2.1, RFC 9207).
+ */
+export type AuthorizationResponse = { readonly state: string; readonly iss: string | undefined } & (
+  | { readonly kind: 'code'; readonly code: string }
+  | { readonly kind: 'error'; readonly error: string }
+)
+
+export interface CallbackRequest {
+  readonly response: AuthorizationResponse
+  /** The random value in the login cookie of this browser; undefined if the cookie did not come. */
+  readonly browserId: string | undefined
+  /** The session that the browser has, if any. */
+  readonly session: SessionRecord | undefined
+}
+
+/**
+ * - `signedIn`: `session` replaces the browser's session; `sealed` holds its cookie values
+ * - `kept`: the login was completed before, and the browser keeps the session that it has
+ * - `foreign`: this deployment did not create the state, or another browser started the login
+ * - `unbound`: the browser did not send the login cookie
+ * - `expired`: the login took too long; `isSignedIn` says that the browser has a session nevertheless
+ * - `otherIssuer`: the response came from another identity provider
+ * - `notAuthorized`: the identity provider answered with an error instead of a code
+ * - `codeRefused`: the identity provider refused the code
+ * - `used`: the login was completed before
+ * - `denied`: the account may not sign in here
+ * - `pending`: the identity provider has not answered yet; the exchange goes on, and a repeated callback gets its result
+ * - `busy`: the identity provider was busy; `retry` says which request can succeed later
+ * - `failed`: the identity provider, the store or this server failed
+ */
+export type CallbackResult =
+  | {
+      readonly kind: 'signedIn'
+      readonly session: SessionRecord
+      readonly sealed: readonly string[]
+      /** Milliseconds since the epoch. */
+      readonly succeededAt: number
+      /** True if the code was exchanged by an earlier request. */
+      readonly isRepeated: boolean
+    }
+  | { readonly kind: 'kept' }
+  | { readonly kind: 'otherIssuer' | 'codeRefused' | 'used' }
+  | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
+  | { readonly kind: 'expired'; readonly isSignedIn: boolean }
+  | { readonly kind: 'notAuthorized'; readonly error: string }
+  | { readonly kind: 'denied'; readonly reason: Denial }
+  | { readonly kind: 'pending'; readonly retryAfterSeconds: number }
+  | { readonly kind: 'busy'; readonly cause: UpstreamError; readonly retry: 'callback' | 'login' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** `returnTo` is the path to which this login, or the next attempt, should return. It is unknown for a foreign state. */
+export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | { readonly kind: 'foreign' }
+
+/** Never rejects. */
+export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
+
+// Some providers accept a code for no more than a minute.
+const LONGEST_RETRY_SECONDS = 30
+
+export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
+  const { idp, transactions, codeExchanges, coordination, sessionCookie, maxAgeSeconds, now } = parts
+
+  // RFC 9207 section 2.4: a response of another provider must not be accepted as a response of this one.
+  async function isFromOurIssuer({ iss }: AuthorizationResponse): Promise<boolean> {
+    const { issuer, issParameterSupported } = await idp.metadata()
+    if (iss === undefined) return !issParameterSupported
+    return issuer === undefined || iss === issuer
+  }
+
+  async function liveSession(session: SessionRecord | undefined): Promise<SessionRecord | undefined> {
+    return session && !(await isLoggedOut(coordination, session.id)) ? session : undefined
+  }
+
+  async function exchangeCode(
+    transaction: LoginTransaction,
+    code: string,
+    session: SessionRecord | undefined
+  ): Promise<CallbackResult> {
+    const exchange = await codeExchanges.exchange(transaction, code)
+    if (exchange.kind === 'refused') return { kind: 'codeRefused' }
+    if (exchange.kind === 'denied') return exchange
+    const live = await liveSession(session)
+    if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
+    // Keep the current session unless it is older than the repeated one, whose refresh token may have been spent since.
+    if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
+    return replaceSession(live, exchange)
+  }
+
+  async function replaceSession(
+    live: SessionRecord | undefined,
+    { record, kind }: Extract<CodeExchange, { readonly record: SessionRecord }>
+  ): Promise<CallbackResult> {
+    let sealed: readonly string[]
+    try {
+      sealed = sessionCookie.seal(record)
+    } catch (error) {
+      abandon(idp, record.fields.refresh_token)
+      throw error
+    }
+    // Neither a copy of the replaced cookie nor a late response to it may bring the replaced session back.
+    if (live && live.id !== record.id) await markLoggedOut(coordination, live.id, maxAgeSeconds * 1000)
+    return { kind: 'signedIn', session: record, sealed, succeededAt: now(), isRepeated: kind === 'repeated' }
+  }
+
+  function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
+    if (error instanceof CoordinationError && error.problem === 'pending') {
+      return { kind: 'pending', retryAfterSeconds: error.retryAfterSeconds }
+    }
+    const isCodeSpent = error instanceof LoginInterruptedError
+    const cause = isCodeSpent ? error.cause : error
+    if (!(cause instanceof UpstreamError && cause.isBusy)) return { kind: 'failed', error }
+    // The callback can be repeated as long as the code and the state are still good.
+    const retrySeconds = retrySecondsOf(cause)
+    const comesTooLate = retrySeconds > LONGEST_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
+    return { kind: 'busy', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
+  }
+
+  async function complete(transaction: LoginTransaction, { response, session }: CallbackRequest) {
+    if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' } as const
+    if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error } as const
+    return exchangeCode(transaction, response.code, session).catch((error: unknown) =>
+      resultOfError(error, transaction)
+    )
+  }
+
+  return async function completeLogin(request) {
+    const { response, browserId, session } = request
+    // RFC 9700 section 4.7: a code must not reach the provider before it is known whose login this is.
+    const opened = transactions.open(response.state, browserId)
+    if (opened.kind === 'foreign') return opened
+    if (opened.kind === 'unbound') return opened
+    const { returnTo } = opened.kind === 'valid' ? opened.transaction : opened
+    try {
+      if (opened.kind === 'expired') return { kind: 'expired', isSignedIn: !!(await liveSession(session)), returnTo }
+      return { ...(await complete(opened.transaction, request)), returnTo }
+    } catch (error) {
+      return { kind: 'failed', error, returnTo }
+    }
+  }
+}
+
+function isOlder(session: SessionRecord, other: SessionRecord): boolean {
+  return session.id !== other.id && session.issuedAt < other.issuedAt
+}

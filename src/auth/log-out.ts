@@ -1,0 +1,75 @@
+/** Ends a session here and, as configured, at the identity provider. */
+import type { Config } from '../config/settings.js'
+import type { Coordination } from '../coordination/coordination.js'
+import type { IdentityProvider } from '../idp/client.js'
+import type { SessionRecord } from '../session/record.js'
+import type { Background } from '../support/background.js'
+import { within } from '../support/within.js'
+import type { Log } from './log.js'
+import { markLoggedOut } from './logout-marks.js'
+import type { Profiles } from './profiles.js'
+import type { Refreshes } from './refresh.js'
+
+export interface LogOutParts {
+  /** The setting `logout`. */
+  readonly logout: Config['logout']
+  readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken' | 'endSessionUrl'>
+  readonly refreshes: Pick<Refreshes, 'newest'>
+  readonly profiles: Pick<Profiles, 'forget'>
+  readonly coordination: Coordination
+  readonly background: Background
+  /** The longest lifetime of a session. */
+  readonly maxAgeSeconds: number
+}
+
+/**
+ * Marks the session as logged out and, if configured, revokes its refresh token in the background. Works even if the
+ * identity provider is down. Returns the address that signs the browser out at the identity provider, or undefined if the
+ * browser should go to the start page.
+ * @param session the session that the browser has, if any
+ */
+export type LogOut = (session: SessionRecord | undefined, log: Log) => Promise<string | undefined>
+
+// A revocation may take as long. A person who logs out must not wait for a provider that does not answer.
+const DISCOVERY_TIMEOUT_MS = 2000
+
+export function createLogOut(parts: LogOutParts): LogOut {
+  const { logout, idp, refreshes, profiles, coordination, background, maxAgeSeconds } = parts
+
+  // The redirect does not wait for this. A refresh that is under way sees the logout mark and revokes its own new token.
+  async function revoke(session: SessionRecord, log: Log): Promise<void> {
+    try {
+      const { fields } = await refreshes.newest(session)
+      const { revocationEndpoint } = await idp.metadata()
+      if (revocationEndpoint === undefined) {
+        log.info({ event: 'revocation_unavailable' }, 'refresh token not revoked: the provider has no such endpoint')
+        return
+      }
+      await idp.revokeRefreshToken(fields.refresh_token)
+      log.info({ event: 'revoked' }, 'refresh token revoked')
+    } catch (error) {
+      log.warn({ event: 'revocation_failed', err: error }, 'refresh token not revoked')
+    }
+  }
+
+  async function endSessionUrl(session: SessionRecord | undefined, log: Log): Promise<string | undefined> {
+    try {
+      const url = await within(DISCOVERY_TIMEOUT_MS, idp.endSessionUrl(session?.identity?.idToken))
+      if (url !== undefined) return url
+      log.warn({ event: 'end_session_unavailable' }, 'logged out here only: the provider has no end-session endpoint')
+    } catch (error) {
+      log.warn({ event: 'end_session_unavailable', err: error }, 'logged out here only: the provider did not answer')
+    }
+    return undefined
+  }
+
+  return async function logOut(session, log) {
+    if (session) {
+      profiles.forget(session.id)
+      await markLoggedOut(coordination, session.id, maxAgeSeconds * 1000)
+      if (logout === 'revoke') void background.add(revoke(session, log))
+    }
+    log.info({ event: 'logout', had_session: session !== undefined }, 'logout')
+    return logout === 'idp' ? endSessionUrl(session, log) : undefined
+  }
+}

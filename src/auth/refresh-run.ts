@@ -1,0 +1,61 @@
+/** One run of a refresh: uses the refresh token under its lock. */
+import { CoordinationError, type Run, type Settled } from '../coordination/coordination.js'
+import type { Mode } from '../modes/mode.js'
+import type { SessionRecord } from '../session/record.js'
+import { type KeptRefresh, markUndelivered } from './kept-refresh.js'
+import type { Log } from './log.js'
+import type { RefreshChain } from './refresh-chain.js'
+import type { RefreshReport } from './refresh-report.js'
+import { createRefreshResults, type RefreshResultParts } from './refresh-result.js'
+
+export interface RefreshRunParts extends RefreshResultParts {
+  readonly mode: Mode
+  readonly report: RefreshReport
+}
+
+/** A request that needs a refreshed session. */
+export interface RefreshRequest {
+  readonly log: Log
+  /** False if the response cannot set cookies. */
+  readonly reachesBrowser: boolean
+}
+
+export interface RefreshRunOptions extends RefreshRequest {
+  readonly record: SessionRecord
+  /** The kept results that led to `record`. */
+  readonly chain: RefreshChain
+  /** Until this time, an owner that stopped extending its lock may still deliver a result. Milliseconds since the epoch. */
+  readonly stalledUntil: number
+}
+
+/**
+ * Refreshes a session and returns the result to keep. The caller must own the lock of the refresh token.
+ * @throws CoordinationError if the refresh token has been used already, or if the provider asked for a pause
+ */
+export type RefreshUnderLock = (options: RefreshRunOptions, run: Run<KeptRefresh>) => Promise<Settled<KeptRefresh>>
+
+export function createRefreshRun(parts: RefreshRunParts): RefreshUnderLock {
+  const { mode, coordination, now, report } = parts
+  const { checkpointOf, resultOf } = createRefreshResults(parts)
+
+  return async function refreshUnderLock({ record, chain, stalledUntil, log, reachesBrowser }, run) {
+    await chain.ensureCurrent()
+    const startedAt = performance.now()
+    const isSecondStep = record.internalExpiresAt !== undefined
+    const pausedMs = coordination.pausedMs({ isUrgent: isSecondStep })
+    if (pausedMs > 0) throw new CoordinationError('paused', Math.ceil(pausedMs / 1000))
+    const toKeep = reachesBrowser ? (settled: Settled<KeptRefresh>) => settled : markUndelivered
+    const refreshed = await mode.refresh(record, {
+      timeoutMs: run.remainingMs,
+      async betweenSteps(reached) {
+        await run.checkpoint(toKeep(checkpointOf(record, reached)))
+        await run.ensureOwned()
+      }
+    })
+    const finalAt = Math.max(now() + run.stalledOwnerMs, stalledUntil)
+    const settled = toKeep(resultOf({ before: record, refreshed, finalAt, previous: run.previous, log }))
+    const durationMs = performance.now() - startedAt
+    report.ended(log, record.id, { how: 'ran', result: settled.value, durationMs, calls: refreshed.calls })
+    return settled
+  }
+}

@@ -1,0 +1,65 @@
+/** Translates a login that was not completed into the error response of the callback. */
+import type { CompletedLogin } from '../auth/complete-login.js'
+import { BusyError, HttpError, invalidRequest } from './http-error.js'
+import { loginCookieMissing } from './missing-cookie.js'
+import { providerBusy } from './provider-failure.js'
+import type { Site } from './site.js'
+
+export type FailedLogin = Exclude<CompletedLogin, { readonly kind: 'signedIn' | 'kept' | 'failed' }>
+
+export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): HttpError {
+  switch (failed.kind) {
+    case 'foreign':
+      return signInAgain('This login was not started in this browser.')
+    case 'unbound':
+      return loginCookieMissing(cookies, failed.startedAt)
+    case 'expired':
+      return signInAgain('This login took too long.')
+    case 'otherIssuer':
+      return signInAgain('This answer did not come from the configured identity provider.')
+    case 'notAuthorized':
+      return notAuthorized(failed.error)
+    case 'codeRefused':
+      return signInAgain('The identity provider did not accept this login any more.')
+    case 'used':
+      return signInAgain('This login has been used already.')
+    case 'denied': {
+      // The response does not say why. The log does.
+      const description = 'This account may not sign in to this application.'
+      return new HttpError({ status: 403, error: 'account_not_allowed', description })
+    }
+    case 'pending': {
+      // The page repeats this callback. By then the result of the exchange may be kept.
+      const { retryAfterSeconds } = failed
+      const description = 'The identity provider has not answered in time.'
+      return new BusyError({ description, retryAfterSeconds, status: 504 })
+    }
+    case 'busy': {
+      const newLogin = `${loginPath}?${new URLSearchParams({ return_to: failed.returnTo })}`
+      return providerBusy(failed.cause, failed.retry === 'login' ? newLogin : undefined)
+    }
+  }
+}
+
+function signInAgain(description: string): HttpError {
+  return invalidRequest(`${description} Please sign in again.`)
+}
+
+// RFC 6749 section 4.1.2.1. The provider's own text is not repeated, since anyone can write it into this address.
+function notAuthorized(error: string): HttpError {
+  switch (error) {
+    case 'access_denied':
+      return new HttpError({ status: 403, error, description: 'The login was cancelled, or access was not granted.' })
+    case 'temporarily_unavailable':
+    case 'server_error': {
+      const description = 'The identity provider cannot sign anyone in at the moment.'
+      return new HttpError({ status: 503, error, description, headers: { 'Retry-After': '5' } })
+    }
+    default:
+      return new HttpError({
+        status: 400,
+        error,
+        description: 'The identity provider did not accept the login request.'
+      })
+  }
+}

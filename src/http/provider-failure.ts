@@ -1,0 +1,27 @@
+/** Translates a failure of the identity provider into the response of a gateway (502, 503 or 504). */
+import { retrySecondsOf } from '../auth/provider-busy.js'
+import { OAuthError, type UpstreamError } from '../idp/errors.js'
+import { BusyError, HttpError } from './http-error.js'
+
+export function providerFailure(error: OAuthError | UpstreamError): HttpError {
+  if (error instanceof OAuthError) return badGateway('The identity provider refused a request of this server.')
+  if (error.isBusy) return providerBusy(error)
+  if (error.problem === 'unusable') return badGateway('The identity provider sent a response that could not be used.')
+  const happened = error.problem === 'unreachable' ? 'could not be reached' : 'did not answer in time'
+  const description = `The identity provider ${happened}.`
+  return new HttpError({ status: 504, error: 'temporarily_unavailable', description })
+}
+
+/**
+ * Returns the response for a busy provider (`cause.isBusy`), with the provider's own `Retry-After`.
+ * @param retryPath address of the page's next attempt; the same address if undefined
+ */
+export function providerBusy(cause: UpstreamError, retryPath?: string): BusyError {
+  const description =
+    cause.problem === 'busy' ? 'Too many requests wait for the identity provider.' : 'The identity provider is busy.'
+  return new BusyError({ description, retryAfterSeconds: retrySecondsOf(cause), retryPath, cause })
+}
+
+function badGateway(description: string): HttpError {
+  return new HttpError({ status: 502, error: 'server_error', description })
+}
