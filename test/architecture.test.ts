@@ -61,6 +61,17 @@ const broken: readonly (readonly [what: string, sources: Sources, breach: RegExp
   ['the environment read in the app', { 'app.ts': 'const home = process.env.HOME' }, /reads the environment/],
   ['the environment imported', { 'app.ts': "import { env } from 'node:process'" }, /reads the environment/],
   ['the environment taken apart', { 'app.ts': 'const { env } = process' }, /reads the environment/],
+  [
+    'an HTTP error made in auth',
+    { 'auth/a.ts': "import { HttpError } from '../http/http-error.js'" },
+    /not a layer below/
+  ],
+  [
+    'a context among the helpers',
+    { 'support/a.ts': 'export const a = (ctx: Context) => ctx.path' },
+    /knows a Koa context/
+  ],
+  ['a helper that knows the program', { 'support/a.ts': "import { b } from '../config/b.js'" }, /not a layer below/],
   ['a context below http', { 'modes/a.ts': 'export const a = (ctx: Context) => ctx.session' }, /knows a Koa context/],
   [
     'a cycle inside a folder',

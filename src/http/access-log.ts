@@ -2,17 +2,18 @@ import type { Middleware } from 'koa'
 import { type RequestLog, requestId } from './request.js'
 import { wasSent } from './was-sent.js'
 
-// Addresses, with a port or a zone. A proxy that passes on what it was sent would let anyone write anything here.
+// Accepts addresses, with a port or a zone. If a proxy forwards the header of the client unchecked, its value could be any
+// text.
 const ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
 /**
- * One line a request, once it has been answered or given up. The path comes without its query: on these routes that is
- * where codes and states are.
+ * Writes one log line for each request, when its response has been sent or its client has disconnected. The path is logged
+ * without its query, because the query contains codes and states.
  */
 export function accessLog(requestLog: RequestLog): Middleware {
   return function accessLog(ctx, next) {
     const started = performance.now()
-    // Read now: once the connection is gone, nobody knows whose it was.
+    // These values must be read now. After the connection has closed, Node no longer knows the address of the client.
     const { method, path, ip } = ctx
     const peer = ctx.req.socket.remoteAddress
     ctx.set('X-Request-Id', requestId(ctx))
@@ -21,10 +22,10 @@ export function accessLog(requestLog: RequestLog): Middleware {
         event: 'request',
         method,
         path,
-        // Koa begins with 404; who left before the answer was given none.
+        // Koa's initial status is 404. A client that disconnected before the response got no status at all.
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
         aborted: !wasSent(ctx),
-        // Set for proxied requests: their rule, and how long the head of the upstream's answer took.
+        // Proxied requests have the number of their rule, and the time until the head of the upstream's response came.
         ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),
         ...(ctx.state.upstreamMs !== undefined && { upstream_ms: ctx.state.upstreamMs }),
         duration_ms: Math.round(performance.now() - started),

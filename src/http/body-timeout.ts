@@ -1,28 +1,29 @@
 /**
- * The time limit of request bodies. Node's `requestTimeout` limits a request as a whole, so a long upload that a route reads would be cut
- * however steadily it arrives. Here a body that is read only has to keep moving, and one that nobody reads has to arrive in time.
+ * Limits the time of request bodies. Node's `requestTimeout` limits a request as a whole, so it would end a long upload even
+ * if data arrives steadily. Here, a body that a route reads only has to make progress. A body that no route reads has to
+ * arrive in time.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-export interface BodyPatience {
-  /** Milliseconds for a body that nobody reads, and for the silence of a client whose body is read. */
+export interface BodyLimits {
+  /** Milliseconds until a body that no route reads must be complete, and for which a body that is read may make no progress. */
   readonly requestTimeout: number
-  /** Milliseconds from one look at the bodies to the next. */
+  /** Milliseconds between two checks of the bodies. */
   readonly connectionsCheckingInterval: number
 }
 
-interface Arriving {
+interface IncomingBody {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   bytesRead: number
-  movedAt: number
+  lastProgressAt: number
 }
 
 /** Reports a body that takes too long as Node does, with `clientError` and the code ERR_HTTP_REQUEST_TIMEOUT. */
-export function limitBodies(server: Server, { requestTimeout, connectionsCheckingInterval }: BodyPatience): void {
-  // Bodies arrive one after the other on a connection, so the next request takes the place of the one before.
-  const arriving = new Map<Socket, Arriving>()
+export function limitBodies(server: Server, { requestTimeout, connectionsCheckingInterval }: BodyLimits): void {
+  // A connection carries one body at a time, so the next request replaces the previous one.
+  const incoming = new Map<Socket, IncomingBody>()
   const watched = new WeakSet<Socket>()
 
   server.on('request', watch)
@@ -31,29 +32,29 @@ export function limitBodies(server: Server, { requestTimeout, connectionsCheckin
   function watch(request: IncomingMessage, response: ServerResponse) {
     const { socket } = request
     if (!hasBody(request)) {
-      arriving.delete(socket)
+      incoming.delete(socket)
       return
     }
-    arriving.set(socket, { request, response, bytesRead: 0, movedAt: performance.now() })
+    incoming.set(socket, { request, response, bytesRead: 0, lastProgressAt: performance.now() })
     if (watched.has(socket)) return
     watched.add(socket)
-    socket.once('close', () => arriving.delete(socket))
+    socket.once('close', () => incoming.delete(socket))
   }
 
   function check() {
     const now = performance.now()
-    for (const [socket, body] of arriving) {
-      if (body.request.complete) arriving.delete(socket)
-      else if (isMoving(body)) body.movedAt = now
-      else if (now - body.movedAt > requestTimeout) {
-        arriving.delete(socket)
+    for (const [socket, body] of incoming) {
+      if (body.request.complete) incoming.delete(socket)
+      else if (isInProgress(body)) body.lastProgressAt = now
+      else if (now - body.lastProgressAt > requestTimeout) {
+        incoming.delete(socket)
         end(body)
       }
     }
   }
 
-  function end({ request: { socket }, response }: Arriving) {
-    // The client has its answer already. Another one would be taken for the answer to its next request.
+  function end({ request: { socket }, response }: IncomingBody) {
+    // The client has received its response. It would mistake a second response for the one to its next request.
     if (response.writableFinished) socket.destroy()
     else
       server.emit(
@@ -68,13 +69,16 @@ export function limitBodies(server: Server, { requestTimeout, connectionsCheckin
   server.once('close', () => clearInterval(checking))
 }
 
-/** True if a body comes with the request (RFC 9112 section 6). */
+/** True if the request has a body (RFC 9112 section 6). */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** True if the client is not to blame for the silence: bytes came, the route does not take them, or its answer is on the way. */
-function isMoving(body: Arriving): boolean {
+/**
+ * True if the client is not responsible for a pause: data has arrived, the route has not read all of it yet, or the response
+ * has begun.
+ */
+function isInProgress(body: IncomingBody): boolean {
   const { request, response } = body
   if (!request.readableDidRead || response.writableFinished) return false
   const { bytesRead } = request.socket

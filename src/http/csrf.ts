@@ -1,20 +1,22 @@
 /**
- * Protection of the API proxy against other sites (CSRF). A browser adds the session cookie to requests that pages of other sites
- * cause, so the request itself must show that a page of this site asked (Fetch Metadata, RFC 6454, and optionally a custom header).
+ * Protects the API proxy against other sites (CSRF). A browser adds the session cookie even to requests that pages of other
+ * sites cause. So the request itself must show that a page of this site made it (Fetch Metadata, RFC 6454, and optionally a
+ * custom header).
  */
 import type { Context } from 'koa'
 import { accessDenied } from './http-error.js'
 
 export interface CsrfParts {
-  /** Origin of the callback URL: where the pages of this site are. */
+  /** The origin of the callback URL, which is the origin of this site's pages. */
   readonly publicOrigin: string
-  /** Name of a header that every request must carry, if one is configured. */
+  /** The name of a header that every request must have, if one is configured. */
   readonly csrfHeader: string | undefined
 }
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
-// What a page shows or reads. Anything that would run in the page (script, style, worker, frame …) is missing on purpose.
+// The destinations of content that a page shows or reads. Content that would run in the page, such as a script, a style
+// sheet, a worker or a frame, is not listed.
 const HARMLESS_DESTINATIONS = new Set(['empty', 'image', 'audio', 'video', 'track', 'font', 'document'])
 
 /** Returns a function that throws HttpError 403 for a request that a page of this site did not make. */
@@ -24,7 +26,7 @@ export function createCsrfCheck({ publicOrigin, csrfHeader }: CsrfParts): (ctx: 
   return function checkCsrf({ req, method }) {
     const { headers } = req
     const site = headers['sec-fetch-site']
-    // `none` is a person at the address bar. Browsers know no further values beside those of other sites.
+    // `none` means that a person entered the address. All other values name other sites.
     if (site !== undefined && site !== 'same-origin' && site !== 'none') {
       throw accessDenied('This address answers pages of its own origin only.')
     }
@@ -44,7 +46,7 @@ export function createCsrfCheck({ publicOrigin, csrfHeader }: CsrfParts): (ctx: 
   }
 }
 
-/** Compares origins parsed, because a default port may be spelled out. An opaque origin, `null`, equals none. */
+/** Compares parsed origins, because a default port may be written explicitly. The opaque origin `null` equals no origin. */
 function isSameOrigin(sent: string, publicOrigin: string): boolean {
   return URL.canParse(sent) && new URL(sent).origin === publicOrigin
 }

@@ -1,6 +1,6 @@
 /**
- * Forward-auth: a gateway such as nginx, Caddy or Traefik asks here about each request. The answer holds the internal token,
- * so this is a listener of its own, which the public port never leads to.
+ * Forward-auth: a gateway such as nginx, Caddy or Traefik asks here whether it may forward a request. The response contains
+ * the internal token, so it has a listener of its own, which cannot be reached through the public port.
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import type { Auth } from '../auth/index.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionCookie } from '../session/session-cookie.js'
-import { forgeryReason, isAskedByBrowser } from './forward-auth-csrf.js'
+import { forgeryReason, isRequestedByBrowser } from './forward-auth-csrf.js'
 import { requestIdOf } from './request.js'
 import type { Site } from './site.js'
 
@@ -24,7 +24,7 @@ export interface ForwardAuthParts {
 
 export interface ForwardAuthListener {
   readonly port: number
-  /** Accepts no new connections and waits for the requests under way, at most `graceMs` milliseconds. */
+  /** Accepts no more connections and resolves when all requests have ended. Those still open after `graceMs` are destroyed. */
   close(graceMs: number): Promise<void>
 }
 
@@ -32,7 +32,7 @@ interface Answer {
   readonly status: 200 | 401 | 403 | 500 | 503
   readonly accessToken?: string
   readonly retryAfterSeconds?: number
-  /** For the log. */
+  /** The reason of a refusal, for the log. */
   readonly reason?: string
 }
 
@@ -42,7 +42,7 @@ const TO_GATEWAY = { reachesBrowser: false }
 // Gateways add headers of their own to those of the browser.
 const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }
 
-/** Rejects with the error of `listen`, marked with `listener: 'forwardAuth'`. */
+/** Starts the listener. Rejects with the error of `listen`. The error has `listener: 'forwardAuth'`. */
 export async function listenForGateways(
   parts: ForwardAuthParts,
   { port, host }: { readonly port: number; readonly host: string }
@@ -68,16 +68,20 @@ export async function listenForGateways(
 }
 
 /**
- * Answers any request, whatever its path and method, with an empty body: 200 and `Authorization: Bearer <internal token>`;
- * 401 without a session; 403 for a request that another site caused; 503 with `Retry-After` if the session cannot be
- * refreshed now. `Authorization` is set in every answer, so that a gateway always replaces the one that a client sent. No
- * answer sets a cookie, because gateways lose some of them.
+ * Answers every request, with any path and method, with an empty body:
+ * - 200 and `Authorization: Bearer <internal token>`
+ * - 401 without a session
+ * - 403 for a request that another site caused
+ * - 503 with `Retry-After` if the session cannot be refreshed now
+ *
+ * Every response has the header `Authorization`, so that a gateway always replaces the value that a client sent. No response
+ * sets a cookie, because gateways lose some of them.
  */
 function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
   const { auth, site, sessionCookie, logsRequests, metrics, log } = parts
 
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Answer> {
-    if (isAskedByBrowser(request)) return { status: 403, reason: 'open_location' }
+    if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
     const { method = '', headers } = request
     const reason = forgeryReason({ method, headers }, site.origin)
     if (reason !== undefined) return { status: 403, reason }
@@ -118,7 +122,7 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
       ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
     })
     response.end()
-    // A gateway that sends the body of the request has to be able to finish it.
+    // The body of the request is read and ignored, so that a gateway that sends it can finish.
     request.resume()
   }
 

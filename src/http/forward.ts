@@ -1,4 +1,4 @@
-/** One proxied request from the refresh step to the last byte of the answer. */
+/** Forwards one request to the API, from the refresh step to the last byte of the response. */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Auth } from '../auth/index.js'
@@ -6,17 +6,17 @@ import type { ProxyRule } from '../config/proxy-rules.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { createAnswerHeaders } from '../proxy/answer-headers.js'
 import { createMapLocation } from '../proxy/location.js'
-import { BodyTooLargeError, createRequestBody, type RequestBody } from '../proxy/request-body.js'
+import { createRequestBody, type RequestBody } from '../proxy/request-body.js'
 import { createRequestHeaders } from '../proxy/request-headers.js'
 import type { FindRoute, Route } from '../proxy/routes.js'
 import { BusyError, createTurns, type Turn } from '../proxy/turns.js'
-import type { Exchange, FailureKind, UpstreamFailure, UpstreamRequest, Upstreams } from '../proxy/upstream.js'
+import type { Exchange, UpstreamFailure, UpstreamRequest, Upstreams } from '../proxy/upstream.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
 import { hasBody } from './body-timeout.js'
-import { HttpError } from './http-error.js'
 import type { RequestLog } from './request.js'
 import { tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
+import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-error.js'
 
 export type ForwardRoute = Extract<Route, { kind: 'forward' }>
 
@@ -34,7 +34,10 @@ export interface ForwardParts {
   readonly requestLog: RequestLog
 }
 
-/** Resolves when the answer has ended or the client has left. Rejects with HttpError where there is no answer to pass on. */
+/**
+ * Resolves when the response has ended or the client has disconnected. Rejects with HttpError if there is no response to
+ * forward.
+ */
 export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
 
 export function createForward(parts: ForwardParts): Forward {
@@ -45,14 +48,14 @@ export function createForward(parts: ForwardParts): Forward {
   const turns = createTurns()
 
   return async function forward(ctx, route) {
-    // The client may have left during a refresh. Then nothing is sent.
+    // The client may have disconnected during the refresh. Nothing is sent in that case.
     if (ctx.res.destroyed) return
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? parts.timeoutSeconds) * 1000
     const turn = takeTurn(ctx, rule)
     try {
-      const hasCome = turn.hasCome() || (await waitInLine(ctx, rule, turn, silenceMs))
-      if (hasCome && !ctx.res.destroyed) await carry(ctx, route, silenceMs, turn)
+      const hasCome = turn.hasCome() || (await waitForTurn(ctx, rule, turn, silenceMs))
+      if (hasCome && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, turn)
     } finally {
       turn.end()
     }
@@ -62,40 +65,43 @@ export function createForward(parts: ForwardParts): Forward {
     try {
       return turns.take(rule.targetOrigin, sessionRecord(ctx)?.id ?? '')
     } catch (error) {
-      throw busyOr(error, rule)
+      throw errorOfTurn(error, rule)
     }
   }
 
-  /** Resolves with false if the client leaves. Then nothing is sent. */
-  async function waitInLine({ res }: Context, rule: ProxyRule, turn: Turn, patienceMs: number): Promise<boolean> {
+  /** Resolves with false if the client disconnects. Nothing is sent in that case. */
+  async function waitForTurn({ res }: Context, rule: ProxyRule, turn: Turn, limitMs: number): Promise<boolean> {
     res.once('close', turn.end)
     try {
-      return await turn.wait(patienceMs)
+      return await turn.wait(limitMs)
     } catch (error) {
-      throw busyOr(error, rule)
+      throw errorOfTurn(error, rule)
     } finally {
       res.off('close', turn.end)
     }
   }
 
-  function busyOr(error: unknown, rule: ProxyRule): unknown {
+  function errorOfTurn(error: unknown, rule: ProxyRule): unknown {
     if (!(error instanceof BusyError)) return error
     metrics.upstreamAnswered(rule.number, 'busy', 0)
-    const description = 'Too many requests to the API are under way.'
-    const headers = { 'Retry-After': '1' }
-    return new HttpError({ status: 503, error: 'temporarily_unavailable', description, headers })
+    return upstreamBusy()
   }
 
-  function carry(ctx: Context, { rule, target }: ForwardRoute, silenceMs: number, turn: Turn): Promise<void> {
+  function exchangeWithUpstream(
+    ctx: Context,
+    { rule, target }: ForwardRoute,
+    silenceMs: number,
+    turn: Turn
+  ): Promise<void> {
     const { req, res } = ctx
     const startedAt = performance.now()
     let state: 'waiting' | 'answering' | 'over' = 'waiting'
     let exchange: Exchange | undefined
-    let forgetStop = () => {}
+    let removeStopHook = () => {}
     const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
 
     return new Promise((resolve, reject) => {
-      res.on('close', clientLeft)
+      res.on('close', onClientGone)
       res.on('drain', resume)
       exchange = upstreams.send(requestOf(ctx, { rule, target, silenceMs, body }), {
         answered,
@@ -105,11 +111,12 @@ export function createForward(parts: ForwardParts): Forward {
       })
 
       function answered(statusCode: number, rawHeaders: readonly Buffer[]) {
-        noteHead(String(statusCode))
-        if (statusCode === 401) refuse(unauthorized())
-        else if (statusCode === 407) refuse(failure('unusable', new Error('it asks for proxy authentication')))
-        // A refreshed session would go out with this answer. The refresh step sees that nothing was sent and answers 401.
-        else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) giveUp(resolve)
+        reportHead(String(statusCode))
+        if (statusCode === 401) refuse(upstreamUnauthorized())
+        else if (statusCode === 407) refuse(upstreamError('unusable', new Error('it asks for proxy authentication')))
+        // This response would set the cookies of a session that was logged out meanwhile. Without it, the refresh step
+        // answers 401.
+        else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) abort(resolve)
         else begin(statusCode, rawHeaders)
       }
 
@@ -121,42 +128,42 @@ export function createForward(parts: ForwardParts): Forward {
           for (const [name, [value = '', ...more]] of headers)
             res.setHeader(name, more.length > 0 ? [value, ...more] : value)
         } catch (error) {
-          // Bytes that no header may hold. The error answer must not have the headers of this one.
+          // A header contains bytes that Node refuses. The error response must not have the headers of this response.
           for (const name of headers.keys()) res.removeHeader(name)
-          refuse(failure('unusable', error))
+          refuse(upstreamError('unusable', error))
           return
         }
         state = 'answering'
         ctx.respond = false
         res.statusCode = statusCode
-        // The head must not wait for the body: the first event of a stream may be minutes away. An empty write in
-        // latin1 sends the header bytes as they are, where flushHeaders() would encode them as UTF-8.
+        // The head must not wait for the body, because the first event of a stream may come minutes later. An empty write
+        // in latin1 sends the bytes of the headers unchanged, whereas flushHeaders() would encode them as UTF-8.
         if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
-        if (isEventStream(headers.get('content-type'))) forgetStop = shutdownHooks.onStop(() => giveUp(finish))
+        if (isEventStream(headers.get('content-type'))) removeStopHook = shutdownHooks.onStop(() => abort(finish))
       }
 
       function failed(error: UpstreamFailure) {
         if (state === 'waiting') {
-          noteHead(error.kind)
+          reportHead(error.kind)
           settle()
-          reject(failureOf(error))
+          reject(errorOfFailure(error, maxBodyBytes))
           return
         }
         metrics.proxiedAnswerBroken(rule.number)
         requestLog(ctx).warn({ event: 'proxied_answer_broken', rule: rule.number, err: error }, 'upstream broke off')
         settle()
-        breakOff(res)
+        abortResponse(res)
         resolve()
       }
 
-      function clientLeft() {
+      function onClientGone() {
         if (state === 'over') return
-        if (state === 'waiting') noteHead('aborted')
-        giveUp(resolve)
+        if (state === 'waiting') reportHead('aborted')
+        abort(resolve)
       }
 
       function refuse(error: unknown) {
-        giveUp(() => reject(error))
+        abort(() => reject(error))
       }
 
       function finish() {
@@ -165,7 +172,7 @@ export function createForward(parts: ForwardParts): Forward {
         resolve()
       }
 
-      function giveUp(then: () => void) {
+      function abort(then: () => void) {
         exchange?.abort()
         settle()
         then()
@@ -176,7 +183,7 @@ export function createForward(parts: ForwardParts): Forward {
       exchange?.resume()
     }
 
-    function noteHead(outcome: string) {
+    function reportHead(outcome: string) {
       turn.headCame()
       const elapsedMs = performance.now() - startedAt
       ctx.state.upstreamMs = Math.round(elapsedMs)
@@ -186,7 +193,7 @@ export function createForward(parts: ForwardParts): Forward {
     function settle() {
       state = 'over'
       res.off('drain', resume)
-      forgetStop()
+      removeStopHook()
       body?.discard()
     }
   }
@@ -216,10 +223,6 @@ export function createForward(parts: ForwardParts): Forward {
       silenceMs
     }
   }
-
-  function failureOf(error: UpstreamFailure): HttpError {
-    return error.cause instanceof BodyTooLargeError ? tooLarge(maxBodyBytes) : failure(error.kind, error.cause)
-  }
 }
 
 interface SendOptions {
@@ -236,31 +239,11 @@ function isEventStream([contentType = '']: readonly string[] = []): boolean {
   return /^text\/event-stream\b/i.test(contentType)
 }
 
-/** Ends an answer so that the client notices. Without a length and without chunks only a reset tells it from a whole answer. */
-function breakOff(res: ServerResponse): void {
+/**
+ * Ends an incomplete response so that the client notices. A response without a length and without chunks ends with its
+ * connection, so only a reset shows that it is incomplete.
+ */
+function abortResponse(res: ServerResponse): void {
   if (res.chunkedEncoding || res.hasHeader('Content-Length')) res.destroy()
   else res.socket?.resetAndDestroy()
-}
-
-function unauthorized(): HttpError {
-  // 401 would tell the page that nobody is signed in, and it would start a login again and again.
-  const description = 'The API did not accept the token of your session.'
-  return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
-}
-
-function failure(kind: FailureKind, cause: unknown): HttpError {
-  const [status, description] = FAILURES[kind]
-  return new HttpError({ status, error: `upstream_${kind}`, description, cause })
-}
-
-const FAILURES: Readonly<Record<FailureKind, readonly [status: number, description: string]>> = {
-  unreachable: [502, 'The API could not be reached.'],
-  unusable: [502, 'The API gave an answer that could not be used.'],
-  timeout: [504, 'The API did not answer in time.']
-}
-
-/** The connection ends with this answer, because the rest of the body would have to be read to use it again. */
-export function tooLarge(maxBodyBytes: number): HttpError {
-  const description = `The body of this request is longer than ${maxBodyBytes} bytes.`
-  return new HttpError({ status: 413, error: 'invalid_request', description, headers: { Connection: 'close' } })
 }

@@ -4,8 +4,9 @@ import type { Middleware } from 'koa'
 import { parseRules } from '../config/proxy-rules.js'
 
 /**
- * Looks for static files everywhere but where proxy rules begin. Files win over rules, but a look at the disk costs 40 % of a proxied
- * request. So the first folder of a rule is only looked into if `wwwroot` had it at start.
+ * Wraps the layer of static files, so that it ignores the folders in which proxy rules begin. Files take precedence over
+ * rules, but looking for a file costs 40 % of a proxied request. So the first folder of a rule is searched only if `wwwroot`
+ * contained it at the start.
  */
 export function skipProxiedFolders(staticFiles: Middleware, routes: readonly string[], wwwroot: string): Middleware {
   const firstFolders = parseRules(routes).rules.map(({ path }) => path.segments[0] ?? '')

@@ -11,10 +11,11 @@ import { createRoutes } from '../proxy/routes.js'
 import { createUpstreams } from '../proxy/upstream.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
 import { createCsrfCheck } from './csrf.js'
-import { createForward, tooLarge } from './forward.js'
+import { createForward } from './forward.js'
 import { invalidRequest, methodNotAllowed } from './http-error.js'
 import type { RequestLog } from './request.js'
 import type { Site } from './site.js'
+import { tooLarge } from './upstream-error.js'
 
 export interface ProxyParts {
   readonly config: Config['proxy']

@@ -1,6 +1,6 @@
 /**
  * The session of a request. It is opened from the request's cookies, and the response sets the cookies again when the
- * session changed. The routes of this server use it directly; those of a program use `ctx.session` (program-session.ts).
+ * session changed. The routes of this server use it directly. The routes of a program use `ctx.session` (program-session.ts).
  */
 import type { Context, Middleware } from 'koa'
 import type { Metrics } from '../metrics/metrics.js'
@@ -28,13 +28,13 @@ type WithSession = Context & { [SESSION]?: RequestSession }
 export function session(parts: SessionParts): Middleware {
   return function session(ctx, next) {
     const withSession: WithSession = ctx
-    // A second run must not go back to the session that the request came with, because a refresh may have replaced it.
+    // If the layer runs twice, the second run must not restore the session of the request. A refresh may have replaced it.
     withSession[SESSION] ??= { record: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''), parts }
     return next()
   }
 }
 
-/** The session that this request came with, or the one written since. Undefined if there is none. */
+/** Returns the session of this request, or the one that was written since. Returns undefined if there is none. */
 export function sessionRecord(ctx: Context): SessionRecord | undefined {
   return (ctx as WithSession)[SESSION]?.record
 }
@@ -62,7 +62,7 @@ export function writeSession(ctx: Context, record: SessionRecord, sealed?: reado
   }
 }
 
-/** Clears the session's cookies in the browser, readable or not. */
+/** Clears the session's cookies in the browser, even if they cannot be opened. */
 export function removeSession(ctx: Context): void {
   const session = requestSession(ctx)
   const { sessionCookie, site } = session.parts

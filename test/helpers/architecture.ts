@@ -45,7 +45,8 @@ const withoutContext = [
   'sealing',
   'config',
   'pages',
-  'metrics'
+  'metrics',
+  'support'
 ]
 
 interface Import {

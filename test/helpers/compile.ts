@@ -48,6 +48,8 @@ app.use(requireTokens).use(ctx => {
   // @ts-expect-error
   ctx.body = ctx.state.tokens.internal.acces_token
 })
+// @ts-expect-error
+createApp(config, { coordination: undefined })
 const port: Config['port'] = config.port
 app.listen(port)
 const server: RunningServer = await startServer(config, {

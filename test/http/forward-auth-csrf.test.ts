@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type ForgeryReason, forgeryReason, isAskedByBrowser } from '#src/http/forward-auth-csrf.js'
+import { type ForgeryReason, forgeryReason, isRequestedByBrowser } from '#src/http/forward-auth-csrf.js'
 
 const own = 'https://app.example'
 const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
@@ -76,6 +76,6 @@ for (const [what, url, headersDistinct, isAsked] of [
   ['a question without an address', '/auth', {}, false]
 ] as const) {
   test(`a browser that asks forward-auth itself: ${what}`, t => {
-    t.is(isAskedByBrowser({ url, headersDistinct: { ...headersDistinct } as Record<string, string[]> }), isAsked)
+    t.is(isRequestedByBrowser({ url, headersDistinct: { ...headersDistinct } as Record<string, string[]> }), isAsked)
   })
 }

@@ -28,6 +28,20 @@ test('token is answered with headers that keep it out of caches and other origin
   t.is(headers['set-cookie'], undefined, 'nothing changed, nothing is written')
 })
 
+test('a request with an active session creates no logger of its own, and one that refreshes creates one', async t => {
+  const { browser, clock, logs } = await startTestServer(t, { mode: 'dual', overrides: { log: { requests: false } } })
+  await signIn(browser)
+  let children = 0
+  logs.log.onChild = () => {
+    children += 1
+  }
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  t.is(children, 0)
+  clock.advanceSeconds(3601)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  t.is(children, 1)
+})
+
 test('token does not exist in single mode', async t => {
   const { browser } = await startTestServer(t, { mode: 'single' })
   await signIn(browser)

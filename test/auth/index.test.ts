@@ -1,0 +1,113 @@
+// The steps of a login as data in and data out, without HTTP. The tests of src/http look at the same steps from a browser.
+import test, { type ExecutionContext } from 'ava'
+import type { CallbackRequest } from '#src/auth/complete-login.js'
+import { createAuth } from '#src/auth/index.js'
+import type { Config } from '#src/config/settings.js'
+import { createMemoryCoordination } from '#src/coordination/memory.js'
+import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
+import { noMetrics } from '#src/metrics/metrics.js'
+import { createMode } from '#src/modes/index.js'
+import { createKeyring } from '#src/sealing/keyring.js'
+import { createSessionCookie } from '#src/session/session-cookie.js'
+import { createBackground } from '#src/support/background.js'
+import { createClock } from '../helpers/clock.js'
+import { type DeepPartial, testConfig } from '../helpers/config.js'
+import { collectLogs } from '../helpers/logs.js'
+import { createFakeIdp } from '../modes/fake-idp.js'
+
+const known = {
+  clientId: 'our-client',
+  clientSecret: 'our-secret',
+  authorizationEndpoint: 'https://idp.example/authorize',
+  tokenEndpoint: 'https://idp.example/token',
+  userinfoEndpoint: 'https://idp.example/userinfo',
+  revocationEndpoint: 'https://idp.example/revoke',
+  endSessionEndpoint: 'https://idp.example/logout'
+}
+
+async function setUp(overrides: DeepPartial<Config> = {}) {
+  const config = testConfig(known, overrides)
+  const clock = createClock(1_700_000_000_000)
+  const { now } = clock
+  const idp = createFakeIdp()
+  const keyring = createKeyring([config.session.secret])
+  const transactions = createLoginTransactions(keyring.sealer('login state'), now)
+  const ages = { maxAgeSeconds: config.session.maxAgeSeconds, absoluteMaxAgeSeconds: undefined }
+  const sessionCookie = createSessionCookie({ sealer: keyring.sealer('session cookie'), name: 'session', ...ages, now })
+  const coordination = createMemoryCoordination(now)
+  const background = createBackground()
+  const mode = createMode(config, idp, now)
+  const parts = { transactions, sessionCookie, coordination, background }
+  const auth = createAuth({ config, mode, idp, ...parts, metrics: noMetrics, now })
+  const { log } = await collectLogs()
+  const browserId = newBrowserId()
+  const begin = () => transactions.begin(browserId, '/models').state
+  const request = (state: string): CallbackRequest => ({
+    response: { kind: 'code', state, iss: undefined, code: 'the-code' },
+    browserId,
+    session: undefined
+  })
+  async function signIn(t: ExecutionContext) {
+    const completed = await auth.completeLogin(request(begin()))
+    t.is(completed.kind, 'signedIn')
+    if (completed.kind !== 'signedIn') throw new Error(completed.kind)
+    return completed
+  }
+  return { auth, clock, idp, log, background, sessionCookie, browserId, begin, request, signIn }
+}
+
+test('begin login returns the address of the provider, unless the session cookie has just been lost', async t => {
+  const { auth, clock, browserId } = await setUp()
+  const first = { browserId, returnTo: '/', startedAt: undefined, succeededAt: undefined, hasSessionCookie: false }
+  t.deepEqual(await auth.beginLogin(first), { kind: 'started', location: 'https://idp.example/authorize' })
+  const again = { ...first, succeededAt: clock.now() }
+  t.deepEqual(await auth.beginLogin(again), { kind: 'loop' })
+  t.is((await auth.beginLogin({ ...again, hasSessionCookie: true })).kind, 'started')
+  clock.advanceSeconds(60)
+  t.is((await auth.beginLogin(again)).kind, 'started')
+})
+
+test('complete login returns the session, its cookie values and the way back', async t => {
+  const { sessionCookie, clock, signIn } = await setUp()
+  const { session, sealed, returnTo, succeededAt, isRepeated } = await signIn(t)
+  t.deepEqual(sessionCookie.open(`session=${sealed[0]}`)?.fields, session.fields)
+  t.is(returnTo, '/models')
+  t.is(succeededAt, clock.now())
+  t.false(isRepeated)
+})
+
+test('complete login sends no code to the provider for a state of another browser or without the login cookie', async t => {
+  const { auth, idp, begin, request } = await setUp()
+  const foreign = await auth.completeLogin({ ...request(begin()), browserId: newBrowserId() })
+  t.deepEqual(foreign, { kind: 'foreign' })
+  const unbound = await auth.completeLogin({ ...request(begin()), browserId: undefined })
+  t.deepEqual(unbound, { kind: 'unbound', returnTo: '/models', startedAt: undefined })
+  t.deepEqual(idp.grants, [])
+})
+
+test('a session is active, then due, and after a logout neither', async t => {
+  const { auth, clock, log, signIn } = await setUp({ logout: 'local' })
+  const { session } = await signIn(t)
+  t.is(await auth.stateOf(session), 'active')
+  clock.advanceSeconds(3601)
+  t.is(await auth.stateOf(session), 'due')
+  const refreshed = await auth.refresh(session, log)
+  if (refreshed.kind !== 'live') throw new Error(refreshed.kind)
+  t.is(await auth.stateOf(refreshed.record), 'active')
+  t.is(await auth.logOut(session, log), undefined)
+  t.is(await auth.stateOf(session), 'loggedOut')
+  t.is(await auth.stateOf(refreshed.record), 'loggedOut')
+  t.true(auth.isLoggedOutHere(session.id))
+})
+
+test('log out revokes the newest refresh token, or returns the logout address of the provider', async t => {
+  const revoking = await setUp({ logout: 'revoke' })
+  const { session } = await revoking.signIn(t)
+  t.is(await revoking.auth.logOut(session, revoking.log), undefined)
+  await revoking.background.ended()
+  t.deepEqual(revoking.idp.revoked, [session.fields.refresh_token])
+  const leaving = await setUp({ logout: 'idp' })
+  const { session: other } = await leaving.signIn(t)
+  t.is(await leaving.auth.logOut(other, leaving.log), 'https://idp.example/logout')
+  t.deepEqual(leaving.idp.revoked, [])
+})
