@@ -40,14 +40,17 @@ export type CodeExchange =
 export type Denial = Exclude<AccessDecision, 'allowed'>
 
 export interface CodeExchanges {
-  /** @throws OAuthError, UpstreamError or LoginInterruptedError from the exchange; CoordinationError */
+  /**
+   * @throws OAuthError, UpstreamError or LoginInterruptedError if the exchange fails
+   * @throws CoordinationError if there is no result now
+   */
   exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange>
 }
 
 // 132 random bits. The key is stored in every cookie, so it should be short.
 const KEY_ID_LENGTH = 22
 
-// For a provider whose 503 names no `Retry-After`.
+// The delay for a provider that answers 503 without `Retry-After`.
 const DEFAULT_RETRY_SECONDS = 5
 
 type Kept =
@@ -58,7 +61,10 @@ type Kept =
 export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
   const { mode, coordination, now, keepSeconds, access } = parts
 
-  /** Revokes the grant if the account may not sign in, or if that cannot be decided. Throws OAuthError or UpstreamError. */
+  /**
+   * Revokes the grant if the account may not sign in, or if that cannot be decided.
+   * @throws OAuthError, UpstreamError or LoginInterruptedError if the user info cannot be read
+   */
   async function decideAccess(fields: SessionFields): Promise<AccessDecision> {
     if (!access) return 'allowed'
     const { rule, idp } = access
@@ -115,7 +121,10 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
   }
 }
 
-/** The error if a later login may succeed: the provider is busy, or answers 503 without saying for how long. */
+/**
+ * Returns an error that asks the browser to try again later, if the provider is busy or answers 503 without `Retry-After`.
+ * Returns undefined for any other error.
+ */
 function busyErrorOf(error: unknown): UpstreamError | undefined {
   if (!(error instanceof UpstreamError)) return undefined
   if (error.isBusy) return error

@@ -36,7 +36,7 @@ const DISCOVERY_TIMEOUT_MS = 2000
 export function createLogOut(parts: LogOutParts): LogOut {
   const { logout, idp, refreshes, profiles, coordination, background, maxAgeSeconds } = parts
 
-  // The redirect does not wait for this. A refresh that is under way sees the logout mark and revokes its own new token.
+  // The redirect does not wait for this. A refresh that is in progress sees the logout mark and revokes its own new token.
   async function revoke(session: SessionRecord, log: Log): Promise<void> {
     try {
       const { fields } = await refreshes.newest(session)

@@ -14,7 +14,7 @@ export interface ProfileParts {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** How long a name is cached. 0 asks the provider at every request. */
+  /** A name is cached for this time. With 0 the provider is asked at every request. */
   readonly keepSeconds: number
 }
 

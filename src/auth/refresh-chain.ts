@@ -36,7 +36,8 @@ export function createRefreshChain(
   coordination: Pick<Coordination, 'update' | 'confirm'>,
   keepMs: number
 ): RefreshChain {
-  let anchor: { readonly key: string; kept: KeptSession } | undefined
+  // The first result of the part of the chain that may be shortened, the keys of the results after it, and the last result.
+  let start: { readonly key: string; kept: KeptSession } | undefined
   let between: string[] = []
   let last: KeptSession | undefined
 
@@ -54,39 +55,39 @@ export function createRefreshChain(
 
   return {
     follow(key, kept) {
-      if (anchor && last?.isUndelivered && key !== anchor.key) between.push(key)
+      if (start && last?.isUndelivered && key !== start.key) between.push(key)
       else {
-        anchor = { key, kept }
+        start = { key, kept }
         between = []
       }
       last = kept
     },
     async shorten() {
-      if (!anchor || !last || between.length === 0) return undefined
-      const { key, kept: first } = anchor
+      if (!start || !last || between.length === 0) return undefined
+      const { key, kept: first } = start
       const newest: KeptSession = { ...last, record: { ...last.record, supersedes: key } }
       const kept = await update(key, kept => (isFor(kept, first) && isUndelivered(kept) ? newest : undefined))
       if (!isFor(kept, newest)) return undefined
       // If there are several results in between, a browser may have been sent one of their sessions since this request
       // followed the chain.
       if (between.length === 1) for (const key of between) coordination.confirm(key, keepMs)
-      anchor = { key, kept: newest }
+      start = { key, kept: newest }
       between = []
       return key
     },
     async deliver() {
-      if (!anchor || !last?.isUndelivered) return true
+      if (!start || !last?.isUndelivered) return true
       const session = last
-      const key = between.at(-1) ?? anchor.key
+      const key = between.at(-1) ?? start.key
       const kept = await update(key, kept =>
         isFor(kept, session) && isUndelivered(kept) ? { ...kept, isUndelivered: false } : undefined
       )
       return kept === undefined || isFor(kept, session)
     },
     async ensureCurrent() {
-      if (!anchor || !last) return
-      const kept = await update(anchor.key, () => undefined)
-      if (kept !== undefined && !isFor(kept, anchor.kept)) throw new CoordinationError('pending')
+      if (!start || !last) return
+      const kept = await update(start.key, () => undefined)
+      if (kept !== undefined && !isFor(kept, start.kept)) throw new CoordinationError('pending')
     }
   }
 }

@@ -22,7 +22,7 @@ export type FollowedSession =
   | { readonly kind: 'unavailable'; readonly record: SessionRecord; readonly retryAfterSeconds: number }
 
 export interface RefreshFollower {
-  /** @throws CoordinationError if no result can be had now */
+  /** @throws CoordinationError if there is no result now */
   refresh(record: SessionRecord, request: RefreshRequest): Promise<FollowedSession>
   /** The newest session that finished refreshes have made of `record`. Never refreshes. */
   newest(record: SessionRecord): Promise<SessionRecord>

@@ -17,7 +17,7 @@ export interface RefreshResultParts {
   readonly coordination: Coordination
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** How long requests that were sent before the end of a session still get its result, in milliseconds. */
+  /** The time in milliseconds for which a session's last result is kept for requests that were sent before it ended. */
   readonly keepMs: number
   /** The lifetime of a session cookie in milliseconds. A result that holds tokens is kept for as long. */
   readonly maxAgeMs: number
@@ -41,7 +41,7 @@ export interface RefreshResults {
   checkpointOf(before: SessionRecord, reached: RefreshState): Settled<KeptRefresh>
 }
 
-// How long the first `invalid_request` is remembered. This is longer than it takes until the token counts as dead.
+// The first `invalid_request` is remembered for this time. It is longer than the time until the token counts as dead.
 const SUSPICION_KEPT_MS = 300_000
 
 export function createRefreshResults(parts: RefreshResultParts): RefreshResults {

@@ -19,7 +19,10 @@ export interface CallbackParts {
   readonly requestLog: RequestLog
 }
 
-/** `GET /api/auth/callback`: the browser comes back from the identity provider (contract section 5.1, step 2). */
+/**
+ * `GET /api/auth/callback` completes the login of a browser that comes back from the identity provider (contract section
+ * 5.1, step 2).
+ */
 export function callback({ auth, site, metrics, requestLog }: CallbackParts): Middleware {
   const { cookies, homePath } = site
 
@@ -65,7 +68,7 @@ export function callback({ auth, site, metrics, requestLog }: CallbackParts): Mi
     }
   }
 
-  // The path of the start page includes the base path. Other return paths were given by the browser and are public already.
+  // Only the start page needs the base path. Every other return path came from the browser, so it is a public path already.
   function publicPathOf(returnTo: string): string {
     return returnTo === '/' ? homePath : returnTo
   }

@@ -99,7 +99,11 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const started = performance.now()
     const requestId = requestIdOf(request.headers['x-request-id'])
-    const requestLog = () => log.child({ request_id: requestId })
+    let child: Logger | undefined
+    const requestLog = () => {
+      child ??= log.child({ request_id: requestId })
+      return child
+    }
     const answer = await decide(request, requestLog).catch((err: unknown): Answer => {
       requestLog().error({ event: 'request_failed', status: 500, error: 'server_error', err }, 'request failed')
       return { status: 500 }

@@ -44,7 +44,7 @@ export function createRequestLog(log: Logger): RequestLog {
   }
 }
 
-/** Whether a log line names this request, so that its id leads an operator somewhere. */
+/** True if a log line contains the id of this request, so that an operator can find it. */
 export function isLogged(ctx: Context): boolean {
   return logs.has(ctx)
 }
