@@ -26,7 +26,7 @@ export interface RefreshChain {
   deliver(): Promise<boolean>
   /**
    * Checks that no other run has used the refresh token of the last session. The caller must own the lock of that token.
-   * @throws CoordinationError if the chain leads to a newer session by now
+   * @throws CoordinationError if the chain leads to a newer session by now, or if the store cannot be used now
    */
   ensureCurrent(): Promise<void>
 }
@@ -86,7 +86,7 @@ export function createRefreshChain(
     },
     async ensureCurrent() {
       if (!start || !last) return
-      const kept = await update(start.key, () => undefined)
+      const kept = await coordination.update<KeptRefresh>(start.key, () => undefined)
       if (kept !== undefined && !isFor(kept, start.kept)) throw new CoordinationError('pending')
     }
   }

@@ -30,7 +30,8 @@ export interface RefreshRunOptions extends RefreshRequest {
 
 /**
  * Refreshes a session and returns the result to keep. The caller must own the lock of the refresh token.
- * @throws CoordinationError if the refresh token has been used already, or if the provider asked for a pause
+ * @throws CoordinationError if the refresh token has been used already, if the lock was lost, or if the provider asked for a
+ *   pause
  */
 export type RefreshUnderLock = (options: RefreshRunOptions, run: Run<KeptRefresh>) => Promise<Settled<KeptRefresh>>
 
@@ -40,6 +41,8 @@ export function createRefreshRun(parts: RefreshRunParts): RefreshUnderLock {
 
   return async function refreshUnderLock({ record, chain, stalledUntil, log, reachesBrowser }, run) {
     await chain.ensureCurrent()
+    // The process may have been stopped since it acquired the lock, and another replica may have used the refresh token.
+    await run.ensureOwned()
     const startedAt = performance.now()
     const isSecondStep = record.internalExpiresAt !== undefined
     const pausedMs = coordination.pausedMs({ isUrgent: isSecondStep })

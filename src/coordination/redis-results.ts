@@ -29,7 +29,7 @@ export function createRedisResults(
   scripts: RedisScripts,
   seal: ResultSeal,
   local: LocalStore<HeldResult>,
-  log: Pick<Logger, 'error'>
+  { log, whenAway }: { readonly log: Pick<Logger, 'error'>; readonly whenAway: 'wait' | 'alone' }
 ): RedisResults {
   function unreadable(key: string): CoordinationError {
     const kind = key.slice(0, key.indexOf(':'))
@@ -53,6 +53,32 @@ export function createRedisResults(
     }
   }
 
+  async function updateInRedis<T>(key: string, change: (kept: T) => T | undefined): Promise<T | undefined> {
+    for (let attempt = 1; attempt <= MAX_UPDATE_ATTEMPTS; attempt++) {
+      const text = await sendForUpdate(scripts.peek(key))
+      if (text === null) return undefined
+      const { value } = open<T>(key, text)
+      const changed = change(value)
+      if (changed === undefined) return value
+      const held = { value: changed, run: newRunId(), refused: NO_RUN, hasTokens: true, version: versionOf(text) + 1 }
+      const leftMs = await sendForUpdate(scripts.replace(key, runOf(text), seal.seal(key, held)))
+      if (leftMs <= 0) continue
+      local.results.set(key, { ...held, storedAt: performance.now() }, leftMs)
+      return changed
+    }
+    throw new CoordinationError('pending')
+  }
+
+  /** Updates the copy in the memory of this process. It is published when Redis can be used again. */
+  function updateLocally<T>(key: string, change: (kept: T) => T | undefined): T | undefined {
+    const held = local.results.get(key) as (HeldResult & { readonly value: T }) | undefined
+    const changed = held && change(held.value)
+    if (!held || changed === undefined) return held?.value
+    const version = (held.version ?? 0) + 1
+    local.results.replace(key, { ...held, value: changed, run: newRunId(), version, storedAt: performance.now() })
+    return changed
+  }
+
   return {
     open,
     unreadable,
@@ -66,19 +92,13 @@ export function createRedisResults(
       }
     },
     async update<T>(key: string, change: (kept: T) => T | undefined) {
-      for (let attempt = 1; attempt <= MAX_UPDATE_ATTEMPTS; attempt++) {
-        const text = await sendForUpdate(scripts.peek(key))
-        if (text === null) return undefined
-        const { value } = open<T>(key, text)
-        const changed = change(value)
-        if (changed === undefined) return value
-        const held = { value: changed, run: newRunId(), refused: NO_RUN, hasTokens: true, version: versionOf(text) + 1 }
-        const leftMs = await sendForUpdate(scripts.replace(key, runOf(text), seal.seal(key, held)))
-        if (leftMs <= 0) continue
-        local.results.set(key, { ...held, storedAt: performance.now() }, leftMs)
-        return changed
+      try {
+        return await updateInRedis(key, change)
+      } catch (error) {
+        const isAway = error instanceof CoordinationError && error.problem === 'store'
+        if (isAway && whenAway === 'alone') return updateLocally(key, change)
+        throw error
       }
-      throw new CoordinationError('pending')
     }
   }
 }

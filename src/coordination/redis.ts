@@ -70,7 +70,7 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
   const runs = createRedisRuns(link, scripts, seal, timing)
   const lockMs = timing.leaseMs + timing.stalledMs
   const publisher = createRedisPublisher(link, scripts, seal, local, { markKey, now, lockMs })
-  const results = createRedisResults(link, scripts, seal, local, log)
+  const results = createRedisResults(link, scripts, seal, local, { log, whenAway })
   const { waitMs } = timing
   const steps = { link, scripts, runs, publisher, results, local, wakeups, whenAway, waitMs }
   const runInOneProcess = createRunInOneProcess(steps)

@@ -379,7 +379,12 @@ test('dual: when a process dies between the two steps, another resumes from the 
 test('dual: the second step is not made when the lock may have been lost', async t => {
   const { record, clock, idp, mode, coordination, refreshes, logs } = await setUpRefresh('dual')
   const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
-  const ensureOwned = () => Promise.reject(new CoordinationError('store'))
+  // The lock is checked before each of the two steps.
+  let checks = 0
+  const ensureOwned = async () => {
+    checks += 1
+    if (checks === 2) throw new CoordinationError('store')
+  }
   const losing: Coordination = {
     ...coordination,
     once: (key, work, options) => coordination.once(key, run => work({ ...run, ensureOwned }), options)
@@ -393,6 +398,45 @@ test('dual: the second step is not made when the lock may have been lost', async
 })
 
 for (const mode of modeNames) {
+  test(`${mode}: no token is used by a run that has lost its lock before the first step`, async t => {
+    const { record, clock, idp, mode: modeUnderTest, coordination, refreshes, logs } = await setUpRefresh(mode)
+    const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
+    const ensureOwned = () => Promise.reject(new CoordinationError('store'))
+    const losing: Coordination = {
+      ...coordination,
+      once: (key, work, options) => coordination.once(key, run => work({ ...run, ensureOwned }), options)
+    }
+    clock.advanceSeconds(3601)
+    const refreshing = createRefreshes({ mode: modeUnderTest, idp, now: clock.now, ...ages, coordination: losing })
+    const session = await refreshing.current(record, () => logs.log)
+    t.deepEqual(session, { kind: 'unavailable', record, retryAfterSeconds: 1 })
+    t.is(refreshes(), 0)
+  })
+
+  test(`${mode}: no token is used while the store cannot say whether an earlier result has been replaced`, async t => {
+    const { record, clock, idp, mode: modeUnderTest, coordination, refreshes, logs } = await setUpRefresh(mode)
+    const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
+    let isAway = false
+    const leaving: Coordination = {
+      ...coordination,
+      update: async (key, change) => {
+        if (isAway) throw new CoordinationError('store', 2)
+        return coordination.update(key, change)
+      }
+    }
+    const refreshing = createRefreshes({ mode: modeUnderTest, idp, now: clock.now, ...ages, coordination: leaving })
+    const ask = () => refreshing.current(record, () => logs.log, { reachesBrowser: false })
+    clock.advanceSeconds(3601)
+    t.is((await ask()).kind, 'live')
+    clock.advanceSeconds(3601)
+    isAway = true
+    t.is((await ask()).kind, 'unavailable')
+    t.is(refreshes(), grantsOf[mode])
+    isAway = false
+    t.is((await ask()).kind, 'live')
+    t.deepEqual(idp.reused, [])
+  })
+
   test(`${mode}: a refusal is not believed while an earlier owner of the lock may still deliver`, async t => {
     const { record, clock, idp, mode: modeUnderTest, coordination, logs } = await setUpRefresh(mode)
     const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }

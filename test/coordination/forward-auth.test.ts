@@ -1,4 +1,6 @@
 // Forward-auth over replicas that share a Redis: the browser keeps its first cookie all day.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
@@ -8,6 +10,7 @@ import { modes } from '../helpers/modes.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { startReplica } from './replicas.js'
+import { SHORT_LEASE } from './work.js'
 
 for (const mode of modes) {
   testWithRedis(`${mode}: 24 refreshes by two replicas and a restart lose no session and keep one result`, async t => {
@@ -49,6 +52,48 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     const afterwards = await Promise.all(keys.map(key => redis.admin.pttl(key)))
     t.is(afterwards.filter(ms => ms > 60_000).length, 0, 'the browser has its new cookie')
+  })
+}
+
+for (const mode of modes) {
+  testWithRedis(`${mode}: a process that stands still just before its call to the provider loses nobody`, async t => {
+    const redis = await startRedis(t)
+    const clock = createClock()
+    const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+    const coordination = await startReplica(t, redis.url, { now: clock.now, timing: SHORT_LEASE })
+    const overrides = { forwardAuth: { port: 0 } }
+    const { server, browser, config } = await startTestServer(t, {
+      mode,
+      idp,
+      clock,
+      overrides,
+      parts: { coordination }
+    })
+    const port = server.forwardAuthPort as number
+    await signIn(browser)
+    // The first refresh leaves a kept result, which the next one has to check.
+    clock.advanceSeconds(3600)
+    t.is((await askAbout(port, browser)).status, 200)
+    clock.advanceSeconds(3600)
+    const before = idp.tokenRequests.length
+
+    const script = new URL('stalled-server.js', import.meta.url)
+    const stalled = fork(script, [redis.url, JSON.stringify(config), String(clock.now())], { silent: true })
+    t.teardown(() => stalled.kill('SIGKILL'))
+    const [{ forwardAuthPort }] = (await once(stalled, 'message')) as [{ forwardAuthPort: number }]
+    const checked = once(stalled, 'message')
+    const late = askAbout(forwardAuthPort, browser)
+    t.deepEqual(await checked, ['checked', undefined])
+    stalled.kill('SIGSTOP')
+
+    t.is((await askAbout(port, browser)).status, 200, 'the other replica takes the lock over')
+    const calls = idp.tokenRequests.length - before
+    stalled.kill('SIGCONT')
+    stalled.send('go on')
+    t.is((await late).status, 503)
+    t.is(idp.tokenRequests.length - before, calls)
+    t.deepEqual(idp.reuses, [])
+    t.is((await askAbout(port, browser)).status, 200)
   })
 }
 

@@ -111,6 +111,27 @@ testWithRedis('an operator can choose that a replica works alone while Redis can
   t.pass()
 })
 
+testWithRedis('only a replica that works alone replaces a result while Redis cannot be used', async t => {
+  const redis = await startRedis(t)
+  const timing = IMPATIENT
+  const alone = await startReplica(t, redis.url, { timing, whenAway: 'alone' })
+  const waiting = await startReplica(t, redis.url, { timing, whenAway: 'wait' })
+  const tokens = async () => ({ value: 'first', keepMs: KEEP_MS, hasTokens: true })
+  await alone.once('key', tokens)
+  await waiting.once('key', tokens)
+  await redis.kill()
+  t.is(await alone.update('key', () => 'newer'), 'newer')
+  t.is(await alone.update<string>('other', () => 'newer'), undefined)
+  await t.throwsAsync(
+    waiting.update('key', () => undefined),
+    isUnavailable
+  )
+  t.is(await alone.peek('key'), 'newer')
+  await redis.restart()
+  await eventually(async () => (await waiting.peek('key')) === 'newer')
+  t.is(await alone.peek('key'), 'newer')
+})
+
 testWithRedis('results and logouts that Redis lost in a restart are published again', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { timing: { settleMs: 1000 } })

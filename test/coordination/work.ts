@@ -5,6 +5,9 @@ import { eventually } from '../helpers/eventually.js'
 
 export const KEEP_MS = 60_000
 
+/** The lock of a process that stands still can be taken over soon. Milliseconds. */
+export const SHORT_LEASE = { leaseMs: 1500, callMs: 500 }
+
 export interface ControlledWork {
   readonly run: () => Promise<Settled<unknown>>
   readonly started: Promise<void>
