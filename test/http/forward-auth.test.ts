@@ -1,9 +1,13 @@
 // Forward-auth in a whole server: gateways ask, and no Set-Cookie ever reaches the browser.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { askAbout, askForwardAuth } from '../helpers/gateway.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
+import { freePort } from '../helpers/ports.js'
 import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
+import { startUpstream } from '../helpers/upstream.js'
 import { openedFields, sessionCookies, sessionHeader } from './support.js'
 
 async function startGuarded(t: ExecutionContext, options: TestServerOptions = {}) {
@@ -82,6 +86,22 @@ for (const mode of modes) {
     t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
     t.is(idp.tokenRequests.length - before, calls)
     t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a proxied request lets the browser catch up`, async t => {
+    const upstream = await startUpstream(t)
+    const overrides = { forwardAuth: { port: 0 }, proxy: { routes: [`GET /api/hubs ${upstream.origin}/hubs`] } }
+    const { browser, port, idp, clock } = await startGuarded(t, { mode, overrides })
+    await signIn(browser)
+    const old = sessionHeader(browser)
+    clock.advanceSeconds(3600)
+    const { authorization } = await askAbout(port, browser)
+    const before = idp.tokenRequests.length
+    t.is((await browser.fetch('/api/hubs')).statusCode, 200)
+    t.not(sessionHeader(browser), old)
+    t.deepEqual(upstream.requests[0]?.headers('authorization'), [authorization])
+    t.is((await askAbout(port, browser)).authorization, authorization)
+    t.is(idp.tokenRequests.length, before, 'the browser is given the kept session')
   })
 
   test(`${mode}: pages and gateways that refresh in turn lose no session`, async t => {
@@ -194,10 +214,12 @@ test('the public port does not answer forward-auth requests for any path, method
   const { browser, port } = server
   await signIn(browser)
   const secret = openedFields(browser, server).internal_token as string
-  for (const path of ['/', '/_forward_auth', '/oauth2/auth', '/api/auth/forward', '/api/auth']) {
-    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS']) {
+  const paths = ['/', '/_forward_auth', '/oauth2/auth', '/api/auth/forward', '/api/auth', `http://127.0.0.1:${port}/`]
+  for (const path of paths) {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS', 'PROPFIND']) {
       for (const host of ['localhost:8080', `127.0.0.1:${port}`]) {
-        const headers = { cookie: sessionHeader(browser), host, 'x-forwarded-uri': '/page' }
+        const forwarded = { 'x-forwarded-uri': '/page', 'x-original-uri': '/page', 'x-forwarded-method': 'GET' }
+        const headers = { cookie: sessionHeader(browser), host, ...forwarded }
         const answer = await askForwardAuth(server.server.port, { method, path, headers })
         t.is(answer.authorization, undefined)
         t.false(`${JSON.stringify(answer.headers)}${answer.body}`.includes(secret))
@@ -215,4 +237,19 @@ test('a port of forward-auth that is taken is named, and nothing stays open', as
   const { port } = await startGuarded(t)
   const failed = startTestServer(t, { overrides: { forwardAuth: { port } } })
   t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })
+})
+
+test('if a later listener cannot open, the one of forward-auth is closed again', async t => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => taken.close())
+  await once(taken, 'listening')
+  const { port: metricsPort } = taken.address() as AddressInfo
+  const [port, forwardAuthPort] = [await freePort(), await freePort()]
+  const overrides = { port, forwardAuth: { port: forwardAuthPort }, metrics: { port: metricsPort, host: '127.0.0.1' } }
+  t.like(await t.throwsAsync(startTestServer(t, { overrides })), { code: 'EADDRINUSE', listener: 'metrics' })
+  for (const closed of [port, forwardAuthPort]) {
+    const server = createServer().listen(closed, '127.0.0.1')
+    await t.notThrowsAsync(once(server, 'listening'), `port ${closed} is free again`)
+    server.close()
+  }
 })

@@ -4,23 +4,18 @@ import { createBrowser } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { askForwardAuth, type Question } from '../helpers/gateway.js'
 import { faults } from '../helpers/hostile-idp/index.js'
+import type { ModeName } from '../helpers/modes.js'
 import { testWhere } from '../helpers/requirement.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { openedFields, sessionCookies, sessionHeader } from '../http/support.js'
-import { hasPython, startBackEnd } from './back-end.js'
+import { authorizationsIn, hasPython, startBackEnd } from './back-end.js'
 import { hasNginx, runNginx } from './nginx.js'
 
 const canRun = hasNginx && hasPython
 const missing = 'nginx or python3 is not installed'
 
-interface Seen {
-  readonly method: string
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body: string
-}
-
-async function startSite(t: ExecutionContext, accessTokenLength = 300) {
-  const started = await startTestServer(t, { overrides: { forwardAuth: { port: 0 } } })
+async function startSite(t: ExecutionContext, accessTokenLength = 300, mode: ModeName = 'single') {
+  const started = await startTestServer(t, { mode, overrides: { forwardAuth: { port: 0 } } })
   started.idp.settings.accessTokenLength = accessTokenLength
   const { server, clock } = started
   const nginx = await runNginx(t, 'deploy/proxy/nginx-forward-auth.conf', {
@@ -37,34 +32,36 @@ async function startSite(t: ExecutionContext, accessTokenLength = 300) {
   return { ...started, nginx, browser, send, token: () => openedFields(browser, started).token }
 }
 
-function authorizationsOf(body: string): string[] {
-  const { headers } = JSON.parse(body) as Seen
-  return headers.filter(([name]) => name.toLowerCase() === 'authorization').map(([, value]) => value)
-}
-
-for (const [cookies, accessTokenLength] of [
-  [1, 300],
-  [2, 4500]
+for (const [mode, cookies, accessTokenLength] of [
+  ['single', 1, 300],
+  ['single', 2, 4500],
+  ['dual', 1, 300],
+  ['dual', 2, 2250]
 ] as const) {
-  testWhere(canRun, missing, `nginx, ${cookies} cookies: 24 refreshes without a Set-Cookie lose nobody`, async t => {
-    const { browser, clock, idp } = await startSite(t, accessTokenLength)
-    t.is(sessionCookies(browser).length, cookies)
-    const old = sessionHeader(browser)
-    const before = idp.tokenRequests.length
-    for (let hour = 1; hour <= 24; hour++) {
-      clock.advance(3_599_500)
-      for (const status of [200, 204, 301, 404, 500]) {
-        const answer = await browser.fetch(`/app/${status}`)
-        t.is(answer.statusCode, status)
-        t.deepEqual(answer.setCookies, [])
+  testWhere(
+    canRun,
+    missing,
+    `nginx, ${mode}, ${cookies} cookies: 24 refreshes without a Set-Cookie lose nobody`,
+    async t => {
+      const { browser, clock, idp } = await startSite(t, accessTokenLength, mode)
+      t.is(sessionCookies(browser).length, cookies)
+      const old = sessionHeader(browser)
+      const before = idp.tokenRequests.length
+      for (let hour = 1; hour <= 24; hour++) {
+        clock.advance(3_599_500)
+        for (const status of [200, 204, 301, 404, 500]) {
+          const answer = await browser.fetch(`/app/${status}`)
+          t.is(answer.statusCode, status)
+          t.deepEqual(answer.setCookies, [])
+        }
       }
+      t.is(idp.tokenRequests.length - before, mode === 'dual' ? 48 : 24)
+      t.is(sessionHeader(browser), old)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.not(sessionHeader(browser), old)
+      t.deepEqual(idp.reuses, [])
     }
-    t.is(idp.tokenRequests.length - before, 24)
-    t.is(sessionHeader(browser), old)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.not(sessionHeader(browser), old)
-    t.deepEqual(idp.reuses, [])
-  })
+  )
 }
 
 testWhere(canRun, missing, 'nginx gives the back end the internal token, whatever the client sends', async t => {
@@ -81,7 +78,7 @@ testWhere(canRun, missing, 'nginx gives the back end the internal token, whateve
   for (const headers of attempts) {
     const { status, body } = await send({ path: '/app', headers })
     t.is(status, 200, JSON.stringify(headers))
-    t.deepEqual(authorizationsOf(body), [`Bearer ${token()}`], JSON.stringify(headers))
+    t.deepEqual(authorizationsIn(JSON.parse(body)), [`Bearer ${token()}`], JSON.stringify(headers))
     t.false(body.includes('of-the-client') && !('x-forwarded-authorization' in headers), JSON.stringify(headers))
   }
   const twice = await send({ path: '/app', headers: { authorization: ['Bearer of-the-client', 'Bearer again'] } })
