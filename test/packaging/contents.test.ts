@@ -19,7 +19,7 @@ const wanted = [
   /^config\/schema\.json$/,
   /^deploy\/(Dockerfile|compose\.yaml|platform-auth-server@\.service)$/,
   /^deploy\/(kubernetes|monitoring)\/[\w-]+\.(yaml|json)$/,
-  /^deploy\/proxy\/(nginx(-forward-auth)?\.conf|Caddyfile|traefik\.yaml)$/,
+  /^deploy\/proxy\/(nginx(-forward-auth)?\.conf|Caddyfile(-forward-auth)?|traefik(-forward-auth(-routes)?)?\.yaml)$/,
   /^docs\/[\w-]+\.(md|yaml|png)$/,
   /^docs\/providers\/[\w-]+\.md$/,
   /^examples\/[\w-]+\.js$/,

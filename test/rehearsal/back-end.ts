@@ -44,6 +44,7 @@ class BackEnd(BaseHTTPRequestHandler):
     def reply(self, status, content):
         self.send_response(status)
         if status == 301: self.send_header('Location', '/elsewhere')
+        if self.path == '/accel-redirect': self.send_header('X-Accel-Redirect', '/_forward_auth')
         if status == 204: content = b''
         else: self.send_header('Content-Length', str(len(content)))
         self.end_headers()

@@ -14,15 +14,26 @@ import { hasNginx, runNginx } from './nginx.js'
 const canRun = hasNginx && hasPython
 const missing = 'nginx or python3 is not installed'
 
-async function startSite(t: ExecutionContext, accessTokenLength = 300, mode: ModeName = 'single') {
+interface SiteOptions {
+  readonly mode?: ModeName
+  readonly accessTokenLength?: number
+  /** Alters the shipped configuration. */
+  readonly change?: (configuration: string) => string
+}
+
+async function startSite(
+  t: ExecutionContext,
+  { mode = 'single', accessTokenLength = 300, change = text => text }: SiteOptions = {}
+) {
   const started = await startTestServer(t, { mode, overrides: { forwardAuth: { port: 0 } } })
   started.idp.settings.accessTokenLength = accessTokenLength
   const { server, clock } = started
-  const nginx = await runNginx(t, 'deploy/proxy/nginx-forward-auth.conf', {
+  const addresses = {
     'server-1:8080': server.port,
     'server-1:4181': server.forwardAuthPort as number,
     'back-end:8000': await startBackEnd(t)
-  })
+  }
+  const nginx = await runNginx(t, 'deploy/proxy/nginx-forward-auth.conf', addresses, change)
   const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: nginx.url }, now: clock.now })
   await signIn(browser)
   const port = Number(new URL(nginx.url).port)
@@ -43,7 +54,7 @@ for (const [mode, cookies, accessTokenLength] of [
     missing,
     `nginx, ${mode}, ${cookies} cookies: 24 refreshes without a Set-Cookie lose nobody`,
     async t => {
-      const { browser, clock, idp } = await startSite(t, accessTokenLength, mode)
+      const { browser, clock, idp } = await startSite(t, { mode, accessTokenLength })
       t.is(sessionCookies(browser).length, cookies)
       const old = sessionHeader(browser)
       const before = idp.tokenRequests.length
@@ -100,24 +111,35 @@ testWhere(canRun, missing, 'nginx lets nobody ask for the internal token', async
   }
 })
 
-testWhere(canRun, missing, 'without `internal` the server itself refuses, and tells the operator', async t => {
-  const started = await startTestServer(t, { overrides: { forwardAuth: { port: 0 } } })
-  const nginx = await runNginx(
-    t,
-    'deploy/proxy/nginx-forward-auth.conf',
-    { 'server-1:8080': started.server.port, 'server-1:4181': started.server.forwardAuthPort as number },
-    text =>
-      text
-        .replace('internal;', '')
-        .replace('back-end:8000', '127.0.0.1:9')
-        .replace('http://forward_auth/;', 'http://forward_auth;')
-  )
-  await signIn(started.browser)
-  const headers = { cookie: sessionHeader(started.browser) }
-  const answer = await askForwardAuth(Number(new URL(nginx.url).port), { path: '/_forward_auth', headers })
-  t.is(answer.status, 403)
-  t.truthy(started.logs.find(({ event }) => event === 'forward_auth_open'))
-})
+testWhere(
+  canRun,
+  missing,
+  'no answer of nginx has the token, even if `internal` is missing or the back end redirects',
+  async t => {
+    const { send, token } = await startSite(t)
+    const inside = await send({ path: '/accel-redirect' })
+    t.is(inside.authorization, undefined)
+    t.false(JSON.stringify(inside.headers).includes(token() as string))
+
+    const open = await startSite(t, { change: text => text.replace('internal;', '') })
+    const asked = await open.send({ path: '/_forward_auth' })
+    t.is(asked.status, 200)
+    t.is(asked.authorization, undefined)
+  }
+)
+
+testWhere(
+  canRun,
+  missing,
+  'without `internal` and with its path, the server itself refuses and tells the operator',
+  async t => {
+    const change = (text: string) =>
+      text.replace('internal;', '').replace('http://forward_auth/;', 'http://forward_auth;')
+    const { send, logs } = await startSite(t, { change })
+    t.is((await send({ path: '/_forward_auth' })).status, 403)
+    t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
+  }
+)
 
 testWhere(canRun, missing, 'nginx passes on 401, 403 and 503, and leads people to the login', async t => {
   const { send, browser, clock, idp, nginx } = await startSite(t)
