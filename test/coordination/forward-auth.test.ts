@@ -1,13 +1,16 @@
 // Forward-auth over replicas that share a Redis: the browser keeps its first cookie all day.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import test from 'ava'
 import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { askAbout } from '../helpers/gateway.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { tableRows } from '../helpers/markdown.js'
 import { modes } from '../helpers/modes.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { readText } from '../helpers/repository.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { startReplica } from './replicas.js'
 import { SHORT_LEASE } from './work.js'
@@ -94,6 +97,31 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length - before, calls)
     t.deepEqual(idp.reuses, [])
     t.is((await askAbout(port, browser)).status, 200)
+  })
+}
+
+const documentedSizes = tableRows(readText('docs/forward-auth.md')).filter(([, cookies]) =>
+  / in (one|two)$/.test(cookies ?? '')
+)
+
+test('the sizes of four kinds of entries are documented', t => t.is(documentedSizes.length, 4))
+
+for (const [session = '', , inRedis = ''] of documentedSizes) {
+  testWithRedis(`an entry in Redis has the size that is documented: ${session}`, async t => {
+    const redis = await startRedis(t)
+    const coordination = await startReplica(t, redis.url)
+    const mode = session.startsWith('dual') ? 'dual' : 'single'
+    const parts = { coordination, now: Date.now }
+    const { server, browser, idp } = await startTestServer(t, { mode, overrides: { forwardAuth: { port: 0 } }, parts })
+    idp.settings.accessTokenLength = Number(/of ([\d,]+) characters/.exec(session)?.[1]?.replace(',', '') ?? 1000)
+    idp.settings.accessTokenLifetimeSeconds = 0.001
+    await signIn(browser)
+    await askAbout(server.forwardAuthPort as number, browser)
+    const [key = ''] = await redis.admin.keys('*refresh:*:result')
+    const bytes = Number(await redis.admin.call('MEMORY', 'USAGE', key))
+    // Other versions of Redis and of its memory allocator need a little more or less.
+    const ratio = bytes / 1000 / Number.parseFloat(inRedis)
+    t.true(ratio > 0.75 && ratio < 1.25, `${bytes} bytes, documented as ${inRedis}`)
   })
 }
 

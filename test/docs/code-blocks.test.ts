@@ -93,8 +93,7 @@ for (const line of commandLines.filter(({ text }) => own.test(text))) {
     // Words, and what stands in single quotation marks.
     const args = (line.text.replace(own, '').match(/'[^']*'|\S+/g) ?? []).map(word => word.replace(/^'|'$/g, ''))
     // A port of the text may be taken on this machine.
-    const port = args.indexOf('--port')
-    if (port >= 0) args[port + 1] = '0'
+    for (const name of ['--port', '--forward-auth-port']) if (args.includes(name)) args[args.indexOf(name) + 1] = '0'
     const files = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
     const console = await shell(t, args, { env: environmentFor(idp, defaultCallbackUrl), files })
     const ended = main(console.terminal)
