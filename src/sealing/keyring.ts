@@ -88,7 +88,10 @@ function createSealer(purpose: string, secrets: readonly string[]) {
       decipher.setAAD(Buffer.from(context))
       decipher.setAuthTag(bytes.subarray(-TAG_LENGTH))
       try {
-        return Buffer.concat([decipher.update(bytes.subarray(IV_END, -TAG_LENGTH)), decipher.final()])
+        const plaintext = decipher.update(bytes.subarray(IV_END, -TAG_LENGTH))
+        // Checks the authentication tag. In GCM it returns no further bytes (NIST SP 800-38D section 7.2).
+        decipher.final()
+        return plaintext
       } catch {
         return undefined
       }
