@@ -408,7 +408,7 @@ for (const mode of modeNames) {
     }
     clock.advanceSeconds(3601)
     const refreshing = createRefreshes({ mode: modeUnderTest, idp, now: clock.now, ...ages, coordination: losing })
-    const session = await refreshing.current(record, () => logs.log)
+    const session = await currentSession(refreshing, record, logs.log)
     t.deepEqual(session, { kind: 'unavailable', record, retryAfterSeconds: 1 })
     t.is(refreshes(), 0)
   })
@@ -425,7 +425,7 @@ for (const mode of modeNames) {
       }
     }
     const refreshing = createRefreshes({ mode: modeUnderTest, idp, now: clock.now, ...ages, coordination: leaving })
-    const ask = () => refreshing.current(record, () => logs.log, { reachesBrowser: false })
+    const ask = () => refreshing.refresh(record, logs.log, { reachesBrowser: false })
     clock.advanceSeconds(3601)
     t.is((await ask()).kind, 'live')
     clock.advanceSeconds(3601)

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import type { Config } from '#src/config/settings.js'
 import type { Coordination } from '#src/coordination/coordination.js'
-import { startServer } from '#src/server.js'
+import { serve } from '#src/server.js'
 import { startReplica } from './replicas.js'
 import { SHORT_LEASE } from './work.js'
 
@@ -19,5 +19,5 @@ const update: Coordination['update'] = async (key, change) => {
   return kept
 }
 
-const server = await startServer(JSON.parse(config) as Config, { now, coordination: { ...coordination, update } })
+const server = await serve(JSON.parse(config) as Config, { now, coordination: { ...coordination, update } })
 process.send?.({ forwardAuthPort: server.forwardAuthPort })
