@@ -1,6 +1,6 @@
 /**
- * Begins a login (contract section 5.1, step 1). It also stops login loops. If a page asks for a login whenever nobody is
- * signed in, and the browser does not keep the session cookie, the login would repeat for ever.
+ * Begins a login (service contract, section 5.1, step 1) and detects login loops. Some pages start a login whenever
+ * nobody is signed in. If the browser does not keep the session cookie, such a page would start logins for ever.
  */
 import type { IdentityProvider } from '../idp/client.js'
 import type { LoginTransactions } from '../login/transaction.js'
@@ -11,7 +11,7 @@ export interface BeginLoginParts {
   readonly idp: Pick<IdentityProvider, 'authorizationUrl'>
   readonly transactions: Pick<LoginTransactions, 'begin'>
   readonly pkce: boolean
-  /** The longest lifetime of a session. */
+  /** The lifetime of a session cookie. */
   readonly maxAgeSeconds: number
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -20,9 +20,9 @@ export interface BeginLoginParts {
 export interface LoginRequest {
   /** The random value that identifies this browser, from `newBrowserId()`. */
   readonly browserId: string
-  /** A path that `safeReturnTo` has accepted. */
+  /** The path to open after the login. `safeReturnTo` has accepted it. */
   readonly returnTo: string
-  /** The host on which the login begins, if an error page of the callback should name it. */
+  /** The host on which the login begins, if error pages of the callback may show it. */
   readonly startedAt: string | undefined
   /** Time of this browser's last successful login in milliseconds since the epoch, if there was one. */
   readonly succeededAt: number | undefined
@@ -31,22 +31,22 @@ export interface LoginRequest {
 
 /**
  * - `started`: the browser must be sent to `location`, the authorization endpoint of the identity provider
- * - `loop`: the session cookie of a login that has just succeeded did not come back
+ * - `loop`: a login of this browser has just succeeded, but the browser did not send back its session cookie
  */
 export type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
 
 /** Rejects with UpstreamError if the endpoints of the identity provider cannot be discovered. */
 export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 
-// A loop repeats within seconds. A login that starts later has another cause, for example a session that was lost in
-// the meantime.
+// A loop repeats within seconds. A login that starts later has another cause. For example, the person may have deleted
+// the cookies.
 const LOOP_WINDOW_MS = 60_000
 
 export function createBeginLogin(parts: BeginLoginParts): BeginLogin {
   const { mode, idp, transactions, pkce, maxAgeSeconds, now } = parts
   const scope = mode.loginScope
   const wantsIdToken = scope.split(' ').includes('openid')
-  // A session cookie that has expired does not count as missing.
+  // Browsers delete the session cookie after `maxAgeSeconds`. After that time a missing cookie is no sign of a loop.
   const loopWindowMs = Math.min(LOOP_WINDOW_MS, maxAgeSeconds * 1000)
 
   function isLoop({ succeededAt, hasSessionCookie }: LoginRequest): boolean {

@@ -1,4 +1,7 @@
-/** Exchanges the authorization code of a login. The code is sent once, even if the callback is requested several times. */
+/**
+ * Exchanges the authorization code of a login for tokens. A code can be used only once, so all requests of the same
+ * callback share one successful exchange.
+ */
 import { randomBytes } from 'node:crypto'
 import type { Coordination, Run, Settled } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
@@ -17,7 +20,7 @@ export interface CodeExchangeParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly keepSeconds: number
-  /** Decides who may sign in. If undefined, everybody whom the identity provider signs in may. */
+  /** Decides which accounts may sign in. If undefined, all accounts may. */
   readonly access?: {
     readonly rule: AccessRule
     readonly idp: Pick<IdentityProvider, 'userInfo' | 'revokeRefreshToken'>
@@ -25,11 +28,11 @@ export interface CodeExchangeParts {
 }
 
 /**
- * - `fresh`: this call exchanged the code, or waited for another call that did
- * - `repeated`: the code was exchanged before; the browser may not have received that response
- * - `used`: the code was exchanged before, and its result has expired or its session was logged out
+ * - `fresh`: this call exchanged the code, or joined another call that exchanged it
+ * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
+ * - `used`: an earlier call exchanged the code, and its result has expired or its session was logged out
  * - `refused`: the identity provider refused the code
- * - `denied`: the account may not sign in here; its grant has been revoked
+ * - `denied`: the account may not sign in here; its refresh token is revoked
  */
 export type CodeExchange =
   | { readonly kind: 'fresh' | 'repeated'; readonly record: SessionRecord }
@@ -42,12 +45,12 @@ export type Denial = Exclude<AccessDecision, 'allowed'>
 export interface CodeExchanges {
   /**
    * @throws OAuthError, UpstreamError or LoginInterruptedError if the exchange fails
-   * @throws CoordinationError if there is no result now
+   * @throws CoordinationError if no result is available now
    */
   exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange>
 }
 
-// 132 random bits. The key is stored in every cookie, so it should be short.
+// These characters hold 132 random bits. The key is part of the session cookie, so it should be short.
 const KEY_ID_LENGTH = 22
 
 // The delay for a provider that answers 503 without `Retry-After`.
@@ -62,7 +65,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
   const { mode, coordination, now, keepSeconds, access } = parts
 
   /**
-   * Revokes the grant if the account may not sign in, or if that cannot be decided.
+   * Checks whether the account may sign in. Revokes the refresh token if the account may not, or if the check fails.
    * @throws OAuthError, UpstreamError or LoginInterruptedError if the user info cannot be read
    */
   async function decideAccess(fields: SessionFields): Promise<AccessDecision> {
@@ -85,24 +88,26 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     code: string,
     run: Run<Kept>
   ): Promise<Settled<Kept>> {
-    const leftMs = Math.max(1, expiresAt - now())
-    if (await coordination.isMarked(key)) return { value: { outcome: 'used' }, keepMs: leftMs }
+    const stateRemainingMs = Math.max(1, expiresAt - now())
+    if (await coordination.isMarked(key)) return { value: { outcome: 'used' }, keepMs: stateRemainingMs }
     const pausedMs = coordination.pausedMs({ isUrgent: true })
     if (pausedMs > 0) throw pausedError(pausedMs)
     try {
       const login = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
-      // The kept result expires early, once the browser has its cookie. The mark must outlive the state.
-      await coordination.mark(key, leftMs)
+      // The result is removed soon after the browser has sent its session cookie. The mark stays until the state
+      // expires, so that no second code can be exchanged with this state.
+      await coordination.mark(key, stateRemainingMs)
       const decision = await decideAccess(login.fields)
-      if (decision !== 'allowed') return { value: { outcome: 'denied', reason: decision }, keepMs: leftMs }
+      if (decision !== 'allowed') return { value: { outcome: 'denied', reason: decision }, keepMs: stateRemainingMs }
       const id = randomBytes(16).toString('base64url')
       const record = { id, loggedInAt: now(), issuedAt: now(), ...login, supersedes: key }
-      return { value: { record }, hasTokens: true, keepMs: Math.max(keepSeconds * 1000, leftMs) }
+      return { value: { record }, hasTokens: true, keepMs: Math.max(keepSeconds * 1000, stateRemainingMs) }
     } catch (error) {
       pauseIfBusy(coordination, error)
-      // After one refusal no other code is accepted with this state. Otherwise an attacker could try many codes with it.
+      // After a refused code, the state cannot be used again. Otherwise an attacker could try many codes with one
+      // state.
       if (error instanceof OAuthError && error.error === 'invalid_grant') {
-        return { value: { outcome: 'refused' }, keepMs: leftMs }
+        return { value: { outcome: 'refused' }, keepMs: stateRemainingMs }
       }
       throw error
     }
@@ -122,8 +127,8 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
 }
 
 /**
- * Returns an error that asks the browser to try again later, if the provider is busy or answers 503 without `Retry-After`.
- * Returns undefined for any other error.
+ * Returns an error with the time after which a new login may succeed, if the provider is busy or answered 503 without
+ * `Retry-After`. Returns undefined for any other error.
  */
 function busyErrorOf(error: unknown): UpstreamError | undefined {
   if (!(error instanceof UpstreamError)) return undefined

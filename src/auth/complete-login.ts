@@ -1,4 +1,7 @@
-/** Completes a login when the browser comes back from the identity provider (contract section 5.1, step 2). */
+/**
+ * Completes a login after the identity provider has redirected the browser to the callback (service contract, section
+ * 5.1, step 2).
+ */
 import { type Coordination, CoordinationError } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { UpstreamError } from '../idp/errors.js'
@@ -17,7 +20,7 @@ export interface CompleteLoginParts {
   readonly codeExchanges: CodeExchanges
   readonly coordination: Coordination
   readonly sessionCookie: Pick<SessionCookie, 'seal'>
-  /** The longest lifetime of a session. */
+  /** The lifetime of a session cookie. */
   readonly maxAgeSeconds: number
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -34,25 +37,26 @@ export type AuthorizationResponse = { readonly state: string; readonly iss: stri
 
 export interface CallbackRequest {
   readonly response: AuthorizationResponse
-  /** The random value in the login cookie of this browser; undefined if the cookie did not come. */
+  /** The random value from the login cookie, which identifies this browser. Undefined without that cookie. */
   readonly browserId: string | undefined
   /** The session that the browser has, if any. */
   readonly session: SessionRecord | undefined
 }
 
 /**
- * - `signedIn`: `session` replaces the browser's session; `sealed` holds its cookie values
- * - `kept`: the login was completed before, and the browser keeps the session that it has
+ * - `signedIn`: the browser gets `session` instead of the session that it may have; `sealed` holds the cookie values
+ * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
  * - `foreign`: this deployment did not create the state, or another browser started the login
  * - `unbound`: the browser did not send the login cookie
- * - `expired`: the login took too long; `isSignedIn` says that the browser has a session nevertheless
+ * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session anyway
  * - `otherIssuer`: the response came from another identity provider
- * - `notAuthorized`: the identity provider answered with an error instead of a code
+ * - `notAuthorized`: the identity provider returned an error instead of a code
  * - `codeRefused`: the identity provider refused the code
- * - `used`: the login was completed before
+ * - `used`: an earlier callback has completed this login, and the browser has no valid session now
  * - `denied`: the account may not sign in here
- * - `pending`: the identity provider has not answered yet; the exchange goes on, and a repeated callback gets its result
- * - `busy`: the identity provider was busy; `retry` says which request can succeed later
+ * - `pending`: the identity provider has not answered yet; the code exchange continues, and a later callback gets its
+ *   result
+ * - `busy`: the identity provider was busy; `retry` tells whether to repeat the callback or to start a new login
  * - `failed`: the identity provider, the store or this server failed
  */
 export type CallbackResult =
@@ -75,19 +79,22 @@ export type CallbackResult =
   | { readonly kind: 'busy'; readonly cause: UpstreamError; readonly retry: 'callback' | 'login' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** `returnTo` is the path to which this login, or the next attempt, should return. It is unknown for a foreign state. */
+/**
+ * `returnTo` is the path to open after this login, or after the next attempt if this one failed. A `foreign` result has
+ * no path, because its state is not trusted.
+ */
 export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | { readonly kind: 'foreign' }
 
-/** Never rejects. */
+/** Never rejects. Unexpected errors become the result `failed`. */
 export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
 
-// Some providers accept a code for no more than a minute.
+// A repeated callback sends the same code, and some providers accept a code for one minute only.
 const LONGEST_RETRY_SECONDS = 30
 
 export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
   const { idp, transactions, codeExchanges, coordination, sessionCookie, maxAgeSeconds, now } = parts
 
-  // RFC 9207 section 2.4: a response of another provider must not be accepted as a response of this one.
+  // RFC 9207 section 2.4: a response from another identity provider must be rejected.
   async function isFromOurIssuer({ iss }: AuthorizationResponse): Promise<boolean> {
     const { issuer, issParameterSupported } = await idp.metadata()
     if (iss === undefined) return !issParameterSupported
@@ -108,7 +115,8 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     if (exchange.kind === 'denied') return exchange
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
-    // Keep the current session unless it is older than the repeated one, whose refresh token may have been spent since.
+    // The refresh token of a repeated exchange may have been used since. So the browser gets the repeated session only if
+    // its current session is older.
     if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
     return replaceSession(live, exchange)
   }
@@ -124,7 +132,8 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
       abandon(idp, record.fields.refresh_token)
       throw error
     }
-    // Neither a copy of the replaced cookie nor a late response to it may bring the replaced session back.
+    // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in
+    // progress could set the cookie again.
     if (live && live.id !== record.id) await markLoggedOut(coordination, live.id, maxAgeSeconds * 1000)
     return { kind: 'signedIn', session: record, sealed, succeededAt: now(), isRepeated: kind === 'repeated' }
   }
@@ -136,7 +145,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     const isCodeSpent = error instanceof LoginInterruptedError
     const cause = isCodeSpent ? error.cause : error
     if (!(cause instanceof UpstreamError && cause.isBusy)) return { kind: 'failed', error }
-    // The callback can be repeated as long as the code and the state are still good.
+    // The callback can be repeated only while the code and the state are still valid.
     const retrySeconds = retrySecondsOf(cause)
     const comesTooLate = retrySeconds > LONGEST_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
     return { kind: 'busy', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
@@ -152,7 +161,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
 
   return async function completeLogin(request) {
     const { response, browserId, session } = request
-    // RFC 9700 section 4.7: a code must not reach the provider before it is known whose login this is.
+    // RFC 9700 section 4.7: check that this browser started the login before the code is sent to the provider.
     const opened = transactions.open(response.state, browserId)
     if (opened.kind === 'foreign') return opened
     if (opened.kind === 'unbound') return opened

@@ -1,6 +1,6 @@
 /**
- * The steps of a login: begin, complete, refresh, log out. They take data and return data, and know nothing of HTTP. The
- * adapters in `http/` turn requests into these calls and the results into responses.
+ * Login, refresh and logout, independent of HTTP. The middleware in `http/` translates requests into calls of these
+ * functions, and translates the results into responses.
  */
 import type { Config } from '../config/settings.js'
 import type { Coordination } from '../coordination/coordination.js'
@@ -37,12 +37,16 @@ export interface Auth extends Refreshes, Pick<Profiles, 'displayName'> {
   readonly beginLogin: BeginLogin
   readonly completeLogin: CompleteLogin
   readonly logOut: LogOut
+  /** True if the session has been logged out. */
   isLoggedOut(sessionId: string): Promise<boolean>
-  /** Looks for the logout mark in the memory of this process only, which every connected replica's logouts reach. */
+  /**
+   * Like `isLoggedOut`, but looks only in the memory of this process. Each logout is broadcast to the other replicas,
+   * so a replica that is connected to the shared store knows of it at once.
+   */
   isLoggedOutHere(sessionId: string): boolean
-  /** The token objects of a session at this moment. */
+  /** Returns the access tokens of a session with their remaining lifetimes. */
   tokensOf(session: SessionRecord): Tokens
-  /** True if the browser may have the public token (`GET /api/auth/token`). */
+  /** True if `GET /api/auth/token` gives pages an access token. This is the case in dual mode. */
   readonly offersPublicToken: boolean
 }
 

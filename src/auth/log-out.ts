@@ -1,4 +1,7 @@
-/** Ends a session here and, as configured, at the identity provider. */
+/**
+ * Logs a browser out of this server. Depending on the setting `logout`, also revokes the refresh token or signs the
+ * browser out at the identity provider.
+ */
 import type { Config } from '../config/settings.js'
 import type { Coordination } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
@@ -18,25 +21,26 @@ export interface LogOutParts {
   readonly profiles: Pick<Profiles, 'forget'>
   readonly coordination: Coordination
   readonly background: Background
-  /** The longest lifetime of a session. */
+  /** The lifetime of a session cookie. */
   readonly maxAgeSeconds: number
 }
 
 /**
- * Marks the session as logged out and, if configured, revokes its refresh token in the background. Works even if the
- * identity provider is down. Returns the address that signs the browser out at the identity provider, or undefined if the
- * browser should go to the start page.
- * @param session the session that the browser has, if any
+ * Marks the session as logged out. With `logout: revoke`, also revokes its refresh token in the background. Works even
+ * if the identity provider is down. Returns the address that signs the browser out at the identity provider, or
+ * undefined if the browser should go to the start page.
+ * @param session the session of the browser, if it has one
  */
 export type LogOut = (session: SessionRecord | undefined, log: Log) => Promise<string | undefined>
 
-// A revocation may take as long. A person who logs out must not wait for a provider that does not answer.
+// A person who logs out should not wait longer for a provider that does not answer.
 const DISCOVERY_TIMEOUT_MS = 2000
 
 export function createLogOut(parts: LogOutParts): LogOut {
   const { logout, idp, refreshes, profiles, coordination, background, maxAgeSeconds } = parts
 
-  // The redirect does not wait for this. A refresh that is in progress sees the logout mark and revokes its own new token.
+  // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout
+  // mark and revokes the refresh token that it receives.
   async function revoke(session: SessionRecord, log: Log): Promise<void> {
     try {
       const { fields } = await refreshes.newest(session)

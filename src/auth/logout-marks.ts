@@ -1,4 +1,7 @@
-/** Logout marks. A logout marks the session id, which makes every cookie of that session invalid, before and after a refresh. */
+/**
+ * Logout marks. A logout mark records that a session was logged out. It contains the session id, which a refresh does
+ * not change, so it makes the cookies from before and after a refresh invalid.
+ */
 import type { Coordination } from '../coordination/coordination.js'
 
 export function isLoggedOut(coordination: Coordination, sessionId: string): Promise<boolean> {
@@ -6,14 +9,14 @@ export function isLoggedOut(coordination: Coordination, sessionId: string): Prom
 }
 
 /**
- * Looks for the mark in the memory of this process only. Each logout is broadcast to the replicas, so a connected
- * replica knows it at once.
+ * Looks for the logout mark only in the memory of this process. Each logout is broadcast to the other replicas, so a
+ * replica that is connected to the shared store knows of it at once.
  */
 export function isLoggedOutHere(coordination: Coordination, sessionId: string): boolean {
   return coordination.isMarkedHere(keyOf(sessionId))
 }
 
-/** @param maxAgeMs the longest time that any cookie of this session can still be valid */
+/** @param maxAgeMs the lifetime of a session cookie, after which no cookie of this session is valid */
 export function markLoggedOut(coordination: Coordination, sessionId: string, maxAgeMs: number): Promise<void> {
   return coordination.mark(keyOf(sessionId), maxAgeMs, 'everyone')
 }

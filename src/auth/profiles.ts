@@ -1,6 +1,6 @@
 /**
- * The display names of sessions. A name is cached for a while, because providers limit user info calls for the whole
- * application and every page load asks for a name.
+ * Gets the display name of the person who signed in, and caches it. Every page load asks for the name, and providers
+ * limit the number of user info requests of an application.
  */
 
 import type { IdentityProvider } from '../idp/client.js'
@@ -14,23 +14,24 @@ export interface ProfileParts {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** A name is cached for this time. With 0 the provider is asked at every request. */
+  /** The time for which a name is cached. With 0, every request asks the provider. */
   readonly keepSeconds: number
 }
 
 export interface Profiles {
   /**
-   * Returns the display name of the person who signed in, at most 1,000 characters. It comes from user info, or from the ID
-   * token of the login if the provider has no user info endpoint. Requests of one session within `keepSeconds` share one
-   * call to the provider. Rejects with OAuthError or UpstreamError. Errors are not cached.
-   * @param accessToken the internal token of the session
+   * Returns the display name of the person who signed in, at most 1,000 characters. It comes from the provider's user
+   * info endpoint. If the provider has no such endpoint, it comes from the ID token of the login, or is empty without
+   * an ID token. Requests of one session within `keepSeconds` share one call to the provider. Rejects with OAuthError
+   * or UpstreamError. Errors are not cached.
+   * @param accessToken the internal token of the session, which is the access token that stays on the server
    */
   displayName(session: Pick<SessionRecord, 'id' | 'identity'>, accessToken: string): Promise<string>
-  /** Removes the name of a session that has been logged out. */
+  /** Removes the name of a logged-out session from the cache. */
   forget(sessionId: string): void
 }
 
-// Names of 1,000 characters take at most 20 MB.
+// The cache takes at most 20 MB, even if every name has 1,000 characters.
 const MOST_CACHED = 10_000
 
 export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): Profiles {

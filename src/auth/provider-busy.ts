@@ -1,4 +1,4 @@
-/** Reactions to an identity provider that is busy: a pause for all replicas, and the delay after which to try again. */
+/** Handles a busy identity provider. Pauses the token requests of all replicas, and calculates when to try again. */
 import type { Coordination } from '../coordination/coordination.js'
 import { UpstreamError } from '../idp/errors.js'
 
@@ -7,24 +7,27 @@ import { UpstreamError } from '../idp/errors.js'
  * 9110 section 10.2.3). All replicas must pause because they share one quota.
  */
 export function pauseIfBusy(coordination: Coordination, error: unknown): void {
-  // An error without a status comes from our own full queue: the identity provider was never called.
+  // An error without a status comes from the full queue of this process. In that case the provider was not called.
   if (!(error instanceof UpstreamError) || !error.isBusy || error.status === undefined) return
   coordination.pauseCalls((error.retryAfterSeconds ?? 1) * 1000)
 }
 
-/** The error of a code exchange that was not sent because of a pause. It equals the provider's own 429 error. */
+/**
+ * Creates the error for a code exchange that was not sent because of a pause. The server handles it like a 429 of the
+ * provider.
+ */
 export function pausedError(pausedMs: number): UpstreamError {
   const retryAfterSeconds = Math.ceil(pausedMs / 1000)
   return new UpstreamError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
 }
 
-// Delays for a provider that sends no Retry-After, and for calls that were refused because our own queue is full.
+// Delays for a provider that sends no `Retry-After`, and for calls that the full queue of this process refused.
 const DEFAULT_RETRY_SECONDS = 5
 const QUEUE_RETRY_SECONDS = 2
 
 /**
- * Returns the number of seconds after which a call to a busy provider (`error.isBusy`) should be repeated. It is at least
- * one second, because pages would otherwise retry without a pause.
+ * Returns the number of seconds after which a call to a busy provider (`error.isBusy`) should be repeated. It is at
+ * least one second, because pages would otherwise repeat the call without a pause.
  */
 export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: UpstreamError): number {
   return problem === 'busy' ? QUEUE_RETRY_SECONDS : Math.max(1, retryAfterSeconds)

@@ -1,27 +1,28 @@
 /**
- * Keeps short the chain of kept results that leads from a browser's cookie to its newest session.
+ * The chain of kept results from the session in a browser's cookie to the newest session. A kept result is the result
+ * of a refresh that the coordination store keeps for later requests.
  *
- * A refresh of forward-auth reaches no browser, so the browser's old cookie must lead to every later session. Without this
- * file, each such refresh would add one more kept result to the chain. Instead the first result is replaced by the newest
- * one, and the results between them expire soon. This is safe as long as no browser was sent one of the sessions in between,
- * because only the cookie of such a session would need them.
+ * A refresh by forward-auth cannot send a cookie to the browser. The browser continues to send its old cookie, so the
+ * server must find every later session from that cookie. Each refresh would make the chain longer. To keep it short,
+ * the newest result replaces the first one, and the results between them expire soon. This is safe only if no session
+ * between them was sent to a browser, because a browser with such a session would need the removed results.
  */
 import { type Coordination, CoordinationError } from '../coordination/coordination.js'
 import type { KeptRefresh, KeptSession } from './kept-refresh.js'
 
-/** The results that one request has followed so far. */
+/** The kept results that one request has followed so far. */
 export interface RefreshChain {
-  /** Adds the next result, which is kept under `key`. */
+  /** Adds the result that the store keeps under `key`. */
   follow(key: string, kept: KeptSession): void
   /**
-   * Replaces the first result of the chain by the last one, unless a browser was sent a session in between. Returns the key
-   * that leads to the last session afterwards, or undefined if nothing was replaced. The caller awaits this before it
-   * responds. Otherwise a process that ends right after the response would leave a longer chain.
+   * Replaces the first result of the chain by the last one, unless a session between them was sent to a browser.
+   * Returns the key of the replaced result, or undefined if nothing was replaced. Await this before sending the
+   * response. Otherwise the chain would stay long if this process ended right after the response.
    */
   shorten(): Promise<string | undefined>
   /**
-   * Stores that this response sends the last session to the browser. Resolves with false if the chain leads to a newer
-   * session by now. The caller must then follow the chain again.
+   * Records in the store that this response sends the last session to the browser. Resolves with false if the chain
+   * leads to a newer session by now. The caller must then follow the chain again.
    */
   deliver(): Promise<boolean>
   /**
@@ -31,21 +32,25 @@ export interface RefreshChain {
   ensureCurrent(): Promise<void>
 }
 
-/** @param keepMs how long results are kept for requests that follow the chain at this moment */
+/**
+ * @param keepMs the time in milliseconds for which replaced results are kept for requests that are following the chain
+ */
 export function createRefreshChain(
   coordination: Pick<Coordination, 'update' | 'confirm'>,
   keepMs: number
 ): RefreshChain {
-  // The first result of the part of the chain that may be shortened, the keys of the results after it, and the last result.
+  // The first result of the part of the chain that may be shortened.
   let start: { readonly key: string; kept: KeptSession } | undefined
+  // The keys of the results after `start`.
   let between: string[] = []
+  // The last result of the chain.
   let last: KeptSession | undefined
 
-  /** True if `kept` holds this session. */
-  const isFor = (kept: KeptRefresh | undefined, session: KeptSession) =>
+  /** True if `kept` holds the same session as `session`. */
+  const holdsSession = (kept: KeptRefresh | undefined, session: KeptSession) =>
     kept !== undefined && 'record' in kept && tokenOf(kept) === tokenOf(session)
 
-  /** Returns undefined if there is no such result, or if the store cannot be used now. */
+  /** Like `coordination.update`, but returns undefined instead of throwing a CoordinationError. */
   function update(key: string, change: (kept: KeptRefresh) => KeptRefresh | undefined) {
     return coordination.update<KeptRefresh>(key, change).catch((error: unknown) => {
       if (error instanceof CoordinationError) return undefined
@@ -66,10 +71,10 @@ export function createRefreshChain(
       if (!start || !last || between.length === 0) return undefined
       const { key, kept: first } = start
       const newest: KeptSession = { ...last, record: { ...last.record, supersedes: key } }
-      const kept = await update(key, kept => (isFor(kept, first) && isUndelivered(kept) ? newest : undefined))
-      if (!isFor(kept, newest)) return undefined
-      // If there are several results in between, a browser may have been sent one of their sessions since this request
-      // followed the chain.
+      const kept = await update(key, kept => (holdsSession(kept, first) && isUndelivered(kept) ? newest : undefined))
+      if (!holdsSession(kept, newest)) return undefined
+      // The update has checked that the first session was not sent to a browser. If there are several results in
+      // between, their sessions may have been sent meanwhile, so these results are kept.
       if (between.length === 1) for (const key of between) coordination.confirm(key, keepMs)
       start = { key, kept: newest }
       between = []
@@ -80,14 +85,14 @@ export function createRefreshChain(
       const session = last
       const key = between.at(-1) ?? start.key
       const kept = await update(key, kept =>
-        isFor(kept, session) && isUndelivered(kept) ? { ...kept, isUndelivered: false } : undefined
+        holdsSession(kept, session) && isUndelivered(kept) ? { ...kept, isUndelivered: false } : undefined
       )
-      return kept === undefined || isFor(kept, session)
+      return kept === undefined || holdsSession(kept, session)
     },
     async ensureCurrent() {
       if (!start || !last) return
       const kept = await coordination.update<KeptRefresh>(start.key, () => undefined)
-      if (kept !== undefined && !isFor(kept, start.kept)) throw new CoordinationError('pending')
+      if (kept !== undefined && !holdsSession(kept, start.kept)) throw new CoordinationError('pending')
     }
   }
 }

@@ -1,4 +1,8 @@
-/** Follows the kept results from the session in a browser's cookie to the newest session, and refreshes that if necessary. */
+/**
+ * Finds the newest session for the cookie of a request, and refreshes that session if necessary. The store keeps the
+ * result of each refresh under a hash of the old refresh token. These kept results form a chain from the session in the
+ * cookie to the newest session.
+ */
 import { CoordinationError, type Once } from '../coordination/coordination.js'
 import type { SessionRecord } from '../session/record.js'
 import { type KeptRefresh, refreshKeyOf, withIdentityOf } from './kept-refresh.js'
@@ -13,8 +17,8 @@ export interface FollowParts extends RefreshRunParts {
 
 /**
  * - `live`: `record` holds tokens that are valid now
- * - `ended`: the identity provider has ended this login
- * - `unavailable`: the session still exists, but it could not be refreshed now; `record` is its newest state
+ * - `ended`: the identity provider refused the refresh token, so the person must sign in again
+ * - `unavailable`: the session could not be refreshed now; `record` is the session that the browser should keep
  */
 export type FollowedSession =
   | { readonly kind: 'live'; readonly record: SessionRecord }
@@ -22,15 +26,17 @@ export type FollowedSession =
   | { readonly kind: 'unavailable'; readonly record: SessionRecord; readonly retryAfterSeconds: number }
 
 export interface RefreshFollower {
-  /** @throws CoordinationError if there is no result now */
+  /** @throws CoordinationError if no result is available now */
   refresh(record: SessionRecord, request: RefreshRequest): Promise<FollowedSession>
-  /** The newest session that finished refreshes have made of `record`. Never refreshes. */
+  /**
+   * Returns the newest session that earlier refreshes of `record` have produced, or `record` itself. Never refreshes.
+   */
   newest(record: SessionRecord): Promise<SessionRecord>
 }
 
-// A provider that issues old tokens again could otherwise make the chain of kept results a circle.
+// Without this limit, a provider that issues an old refresh token again could make the chain endless.
 const LONGEST_CHAIN = 100
-// A chain is followed again only if another request refreshed the session in exactly this moment.
+// The chain is followed again only if another request refreshes the session at the same moment.
 const MOST_ATTEMPTS = 5
 
 export function createRefreshFollower(parts: FollowParts): RefreshFollower {
@@ -38,17 +44,20 @@ export function createRefreshFollower(parts: FollowParts): RefreshFollower {
   const { hasExpired, isDue } = schedule
   const refreshUnderLock = createRefreshRun(parts)
 
-  /** True if a kept result still helps a request that has `from`. */
+  /**
+   * True if the kept result can be used for a request with the session `from`. Otherwise the session must be refreshed.
+   */
   function isUsable(kept: KeptRefresh, from: SessionRecord): boolean {
     if (kept.outcome === 'rejected') return true
     if (kept.outcome === 'failed') return isPausing(kept.retryAt, now())
     if (kept.record.fields.refresh_token !== from.fields.refresh_token) return true
-    // A provider that does not rotate refresh tokens gives the same key again, so the kept record may be `from` itself.
+    // If the provider does not rotate refresh tokens, the old and the new session have the same key in the store. Then
+    // the kept session may be `from` itself.
     if (kept.outcome === 'partial') return isPausing(kept.retryAt, now())
     return kept.record.issuedAt > from.issuedAt && !hasExpired(kept.record.fields)
   }
 
-  /** Runs a refresh for the refresh token of `record`, or returns the result of another run. */
+  /** Refreshes `record`, or returns the result of another run for the same refresh token. */
   async function refreshOnce(
     record: SessionRecord,
     request: RefreshRequest,
@@ -61,12 +70,13 @@ export function createRefreshFollower(parts: FollowParts): RefreshFollower {
       run => refreshUnderLock({ ...request, record, chain, stalledUntil }, run),
       {
         accept: kept => isUsable(kept, record),
-        // An early refresh waits for no lock, because the old token is still valid.
+        // An early refresh does not wait for a lock, because the old access token is still valid.
         canWait: hasExpired(record.fields)
       }
     )
     const { value: result, how } = once
-    // Forward-auth gets the kept result for every request until the browser has the new cookie, and does not report it.
+    // In forward-auth, every request gets the kept result until the browser has the new cookie. These requests are not
+    // reported.
     if (how === 'joined' || (how === 'kept' && request.reachesBrowser)) {
       report.ended(request.log, record.id, { how, result, durationMs: performance.now() - startedAt, calls: 0 })
     }
@@ -82,7 +92,8 @@ export function createRefreshFollower(parts: FollowParts): RefreshFollower {
     let latest = record
     let stalledUntil = 0
     const unavailable = (retryAfterSeconds: number): FollowedSession => {
-      // While an earlier owner may deliver a better result, the browser must keep the cookie that leads to it.
+      // An earlier owner of the lock may still store a better result. Until then the browser must keep its current
+      // cookie, because that result can only be found from that cookie.
       const newest = stalledUntil > now() ? record : latest
       if (!hasExpired(newest.fields)) return { kind: 'live', record: newest }
       return { kind: 'unavailable', record: newest, retryAfterSeconds }
@@ -90,7 +101,7 @@ export function createRefreshFollower(parts: FollowParts): RefreshFollower {
     const secondsUntil = (time: number) => Math.max(1, Math.ceil((time - now()) / 1000))
     for (let step = 1; step <= LONGEST_CHAIN; step++) {
       const once = await refreshOnce(latest, request, chain, stalledUntil).catch((error: unknown) => {
-        // The refresh was early, and the tokens of the kept result are still valid.
+        // An early refresh failed, but the tokens of the last kept result are still valid.
         if (error instanceof CoordinationError && latest !== record && !hasExpired(latest.fields)) return undefined
         throw error
       })
@@ -104,12 +115,14 @@ export function createRefreshFollower(parts: FollowParts): RefreshFollower {
       chain.follow(refreshKeyOf(latest), value)
       latest = withIdentityOf(record, value.record)
       const isFresh = how !== 'kept'
-      // A request that joined a run needs the shorter chain only if it sends the session to a browser.
+      // The request that runs a refresh shortens the chain. A request that joins the run must do the same only if it
+      // sends the session to a browser.
       if (value.outcome === 'refreshed' && (how !== 'joined' || reachesBrowser) && stalledUntil <= now()) {
         const supersedes = await chain.shorten()
         if (supersedes !== undefined) latest = { ...latest, supersedes }
       }
-      // A browser that is sent a kept session asks for an early refresh with its next request. Forward-auth does it now.
+      // A browser can refresh a kept session early with its next request. Forward-auth cannot send the session to the
+      // browser, so it refreshes at once.
       const isGoodEnough = isFresh || reachesBrowser ? !hasExpired(latest.fields) : !isDue(latest)
       if (isGoodEnough || (value.outcome === 'refreshed' && isFresh)) return { kind: 'live', record: latest }
       if (
@@ -118,12 +131,13 @@ export function createRefreshFollower(parts: FollowParts): RefreshFollower {
       ) {
         return unavailable(secondsUntil(value.retryAt))
       }
-      // The kept tokens have expired, or another request has completed the second step. The chain goes on from there.
+      // The tokens of this result have expired, or another request has completed the second step of a dual-mode
+      // refresh. Continue with the next result in the chain.
     }
     return unavailable(SHORTEST_PAUSE_SECONDS)
   }
 
-  /** True if another request has completed a half-finished refresh. */
+  /** True if another request has completed a refresh of which `record` is the partial result. */
   async function isContinued(record: SessionRecord): Promise<boolean> {
     const next = await coordination.peek<KeptRefresh>(refreshKeyOf(record))
     return next?.outcome === 'refreshed'

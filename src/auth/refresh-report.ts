@@ -6,7 +6,10 @@ import type { KeptRefresh } from './kept-refresh.js'
 import type { Log } from './log.js'
 
 export interface EndedRefresh {
-  /** As in `Once`: this request ran the refresh, joined a run, or got a kept result. */
+  /**
+   * The source of the result: this request ran the refresh (`ran`), joined a refresh in progress (`joined`), or got the
+   * result of an earlier refresh (`kept`).
+   */
   readonly how: 'ran' | 'joined' | 'kept'
   readonly result: KeptRefresh
   readonly durationMs: number
@@ -16,7 +19,7 @@ export interface EndedRefresh {
 
 export interface RefreshReport {
   ended(log: Log, sessionId: string, refresh: EndedRefresh): void
-  /** A request that needed a refresh got no result. */
+  /** Reports a request that needed a refresh and got no result. */
   unavailable(log: Log, sessionId: string, error: CoordinationError): void
 }
 

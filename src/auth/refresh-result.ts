@@ -1,4 +1,4 @@
-/** Turns the provider's answer to a refresh into the result that the coordination store keeps. */
+/** Turns the response of the identity provider to a refresh into the result that the coordination store keeps. */
 import { type Coordination, CoordinationError, type Settled } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { UpstreamError } from '../idp/errors.js'
@@ -17,31 +17,40 @@ export interface RefreshResultParts {
   readonly coordination: Coordination
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** The time in milliseconds for which a session's last result is kept for requests that were sent before it ended. */
+  /**
+   * The time in milliseconds for which the store keeps the result that a session has ended. Requests that the browser
+   * sent before still need this result.
+   */
   readonly keepMs: number
-  /** The lifetime of a session cookie in milliseconds. A result that holds tokens is kept for as long. */
+  /** The lifetime of a session cookie in milliseconds. The store keeps a result with tokens for the same time. */
   readonly maxAgeMs: number
 }
 
 export interface RefreshAnswer {
-  /** The session that was to be refreshed. */
+  /** The session before the refresh. */
   readonly before: SessionRecord
   readonly refreshed: Refreshed
-  /** The time from which a refusal is final. Until then an earlier owner of the lock may deliver a better result. */
+  /**
+   * If the provider rejected the refresh token, the session counts as ended from this time, in milliseconds since the
+   * epoch. Before this time, an earlier owner of the lock may still store a successful result.
+   */
   readonly finalAt: number
-  /** The earlier result for the same refresh token, if there was one. */
+  /** The kept result that this refresh replaces, if there was one. */
   readonly previous: KeptRefresh | undefined
   readonly log: Log
 }
 
 export interface RefreshResults {
-  /** Returns the result of a refresh that has ended. Revokes the new refresh token if the session was logged out meanwhile. */
+  /**
+   * Returns the result to keep after a refresh. If the session was logged out meanwhile, revokes the new refresh token.
+   */
   resultOf(answer: RefreshAnswer): Settled<KeptRefresh>
-  /** Returns the intermediate result after the first step of dual mode. */
+  /** Returns the result to keep after the first of the two token requests of a refresh in dual mode. */
   checkpointOf(before: SessionRecord, reached: RefreshState): Settled<KeptRefresh>
 }
 
-// The first `invalid_request` is remembered for this time. It is longer than the time until the token counts as dead.
+// The time for which the first `invalid_request` error for a refresh token is remembered. It must be longer than the
+// time after which the refresh token is considered invalid (refresh-verdict.ts).
 const SUSPICION_KEPT_MS = 300_000
 
 export function createRefreshResults(parts: RefreshResultParts): RefreshResults {
@@ -96,7 +105,7 @@ interface FailedAnswer extends RefreshAnswer {
   readonly refreshed: Exclude<Refreshed, { readonly outcome: 'complete' }>
 }
 
-/** True if a repetition may help. Otherwise the operator has to fix something. */
+/** True if the same refresh may succeed later. Otherwise the operator has to fix something. */
 function isTemporary(error: unknown): boolean {
   return error instanceof CoordinationError || (error instanceof UpstreamError && !error.isRefusal)
 }

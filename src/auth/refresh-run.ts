@@ -1,4 +1,4 @@
-/** One run of a refresh: uses the refresh token under its lock. */
+/** One run of a refresh, which sends its token requests while it owns the lock of the refresh token. */
 import { CoordinationError, type Run, type Settled } from '../coordination/coordination.js'
 import type { Mode } from '../modes/mode.js'
 import type { SessionRecord } from '../session/record.js'
@@ -22,16 +22,19 @@ export interface RefreshRequest {
 
 export interface RefreshRunOptions extends RefreshRequest {
   readonly record: SessionRecord
-  /** The kept results that led to `record`. */
+  /** The kept results of earlier refreshes that led to `record`. */
   readonly chain: RefreshChain
-  /** Until this time, an owner that stopped extending its lock may still deliver a result. Milliseconds since the epoch. */
+  /**
+   * Until this time, in milliseconds since the epoch, an earlier owner of the lock may still store its result, although
+   * it has stopped extending the lock.
+   */
   readonly stalledUntil: number
 }
 
 /**
  * Refreshes a session and returns the result to keep. The caller must own the lock of the refresh token.
- * @throws CoordinationError if the refresh token has been used already, if the lock was lost, or if the provider asked for a
- *   pause
+ * @throws CoordinationError if another run has used the refresh token, if the lock was lost, if the provider asked for
+ *   a pause, or if the store cannot be used now
  */
 export type RefreshUnderLock = (options: RefreshRunOptions, run: Run<KeptRefresh>) => Promise<Settled<KeptRefresh>>
 
@@ -41,7 +44,8 @@ export function createRefreshRun(parts: RefreshRunParts): RefreshUnderLock {
 
   return async function refreshUnderLock({ record, chain, stalledUntil, log, reachesBrowser }, run) {
     await chain.ensureCurrent()
-    // The process may have been stopped since it acquired the lock, and another replica may have used the refresh token.
+    // This process may have been suspended after it acquired the lock. In that time another replica may have acquired
+    // the lock and used the refresh token.
     await run.ensureOwned()
     const startedAt = performance.now()
     const isSecondStep = record.internalExpiresAt !== undefined

@@ -10,9 +10,9 @@ export interface RefreshScheduleParts {
 
 /** Decides when the tokens of a session have to be refreshed. */
 export interface RefreshSchedule {
-  /** True when `expires_at` is in the past (contract section 5.1, step 3.2). */
+  /** True if `expires_at` is in the past (service contract, section 5.1, step 3.2). */
   hasExpired(fields: SessionFields): boolean
-  /** True when the tokens have expired, or expire so soon that they should be refreshed early. */
+  /** True if the tokens have expired, or will expire so soon that they should be refreshed early. */
   isDue(record: SessionRecord): boolean
 }
 
@@ -22,22 +22,23 @@ export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: Ref
   function earlyRefreshMs(record: SessionRecord): number {
     const { expires_at = 0 } = record.fields
     const spreadMs = spreadSeconds > 0 ? spreadFractionOf(record) * spreadSeconds * 1000 : 0
-    // The limit is half of the lifetime. With a larger value, nearly every request would refresh.
+    // An early refresh never comes before half of the lifetime. Otherwise nearly every request would refresh
+    // short-lived tokens.
     return Math.min(marginSeconds * 1000 + spreadMs, Math.max(0, (expires_at - record.issuedAt) / 2))
   }
 
   return {
     hasExpired: ({ expires_at = 0 }) => expires_at < now(),
     isDue(record) {
-      const leftMs = (record.fields.expires_at ?? 0) - now()
-      // An issue time in the future means that the clock was set back since. The real expiry is then unknown.
-      if (leftMs < 0 || record.issuedAt > now() + CLOCK_LEEWAY_MS) return true
-      return leftMs < (marginSeconds + spreadSeconds) * 1000 && leftMs < earlyRefreshMs(record)
+      const remainingMs = (record.fields.expires_at ?? 0) - now()
+      // If the issue time is in the future, the clock was set back since. Then `expires_at` is not reliable either.
+      if (remainingMs < 0 || record.issuedAt > now() + CLOCK_LEEWAY_MS) return true
+      return remainingMs < (marginSeconds + spreadSeconds) * 1000 && remainingMs < earlyRefreshMs(record)
     }
   }
 }
 
-/** Derives a number in [0, 1) from the session's id and expiry. All replicas get the same number for a session. */
+/** Derives a number in [0, 1) from the id and the expiry of a session, so that all replicas get the same number. */
 function spreadFractionOf({ id, fields }: SessionRecord): number {
   const hash = createHash('sha256').update(`${id} ${fields.expires_at}`).digest()
   return hash.readUInt32BE(0) / 2 ** 32

@@ -1,18 +1,18 @@
 import { OAuthError } from '../idp/errors.js'
 
-/** The meaning of an error from the identity provider for the refresh token that was sent. */
+/** The state of a refresh token after the identity provider has answered with an error. */
 export type Refusal =
-  /** The refresh token will never work again. */
+  /** The refresh token is invalid and will never work again. */
   | { readonly kind: 'final' }
   /**
-   * The refresh token may be dead. Some providers return this error for a dead token, others for a temporary fault.
-   * `since` is the time of the first such error.
+   * The refresh token may be invalid. Some providers return this error for an invalid token, and others for a temporary
+   * fault. `since` is the time of the first such error.
    */
   | { readonly kind: 'suspected'; readonly since: number }
-  /** The error says nothing about the token. */
+  /** The error says nothing about the refresh token. */
   | { readonly kind: 'none' }
 
-// A token counts as dead when the provider has answered `invalid_request` for this long.
+// If the provider still answers `invalid_request` after this time, the refresh token is considered invalid.
 const SUSPICION_MS = 30_000
 
 /**
@@ -23,10 +23,10 @@ export function judgeRefusal(error: unknown, since: number | undefined, now: num
   if (!(error instanceof OAuthError)) return { kind: 'none' }
   if (error.error === 'invalid_grant') return { kind: 'final' }
   if (error.status !== 400) return { kind: 'none' }
-  // A refresh token that has lost one of our scopes can never regain it.
+  // A refresh token never regains a scope that it has lost.
   if (error.error === 'invalid_scope') return { kind: 'final' }
   if (error.error !== 'invalid_request') return { kind: 'none' }
-  // Dex answers `invalid_request` for a dead token.
+  // Dex answers `invalid_request` for an invalid refresh token.
   if (since !== undefined && now - since >= SUSPICION_MS) return { kind: 'final' }
   return { kind: 'suspected', since: since ?? now }
 }

@@ -1,7 +1,8 @@
 /**
- * The refresh step of the contract (section 5.1, step 3.2), made safe for single-use refresh tokens. A refresh token is
- * used by one run at a time, under a lock. The result is kept for requests that still carry the old cookie, until the
- * browser has sent the new one.
+ * Refreshes the tokens of a session (service contract, section 5.1, step 3.2). Providers may accept a refresh token
+ * only once, so a request must own a lock to use it. The coordination store keeps the result of each refresh, because
+ * other requests may still carry the old cookie. This result is called the kept result. It expires soon after the
+ * browser has sent the new cookie.
  */
 import { type Coordination, CoordinationError } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
@@ -31,28 +32,35 @@ export interface RefreshParts {
 
 /**
  * - `active`: the tokens are valid, and no refresh is necessary
- * - `due`: the tokens have expired, or expire so soon that they should be refreshed early
- * - `loggedOut`: a logout has ended the session
+ * - `due`: the tokens have expired, or will expire so soon that they should be refreshed early
+ * - `loggedOut`: the session was logged out
  */
 export type SessionState = 'active' | 'due' | 'loggedOut'
 
-/** The session after a refresh. `loggedOut`: a logout ended it meanwhile. */
+/** The session after a refresh. `loggedOut` means that the session was logged out during the refresh. */
 export type RefreshedSession = FollowedSession | { readonly kind: 'loggedOut' }
 
 export interface Delivery {
-  /** False if the response cannot set cookies, so that the browser's old cookie must go on leading to the newest session. */
+  /**
+   * False if the response cannot set cookies, as in forward-auth. The browser then keeps its old cookie, so the server
+   * must be able to find the newest session from the old cookie.
+   */
   readonly reachesBrowser: boolean
 }
 
 export interface Refreshes {
-  /** The state of a session that a request carries. This is the only cost of a request whose session is active. */
+  /**
+   * Returns the state of the session in a request. A request with an active session needs no other call to the store.
+   */
   stateOf(record: SessionRecord, delivery?: Delivery): Promise<SessionState>
   /**
-   * Refreshes a session that is due. If the old tokens are still valid and cannot be refreshed now, the record in the result
-   * is the same object.
+   * Refreshes a session that is due. If this is not possible now but the old tokens are still valid, the result
+   * contains the same `record` object.
    */
   refresh(record: SessionRecord, log: Log, delivery?: Delivery): Promise<RefreshedSession>
-  /** The newest session that finished refreshes have made of `record`. */
+  /**
+   * Returns the newest session that earlier refreshes of `record` have produced, or `record` itself. Never refreshes.
+   */
   newest(record: SessionRecord): Promise<SessionRecord>
 }
 
@@ -79,14 +87,15 @@ export function createRefreshes(parts: RefreshParts): Refreshes {
 
   return {
     async stateOf(record, { reachesBrowser } = TO_BROWSER) {
-      // Confirming shortens the life of a result, which the browser's other requests may still need.
+      // The cookie shows that the browser has received this session, so the kept result may expire soon. A forward-auth
+      // request does not shorten its lifetime, because other requests of the browser may still need the result.
       if (reachesBrowser && record.supersedes !== undefined) coordination.confirm(record.supersedes, keepMs)
       if (await isLoggedOut(coordination, record.id)) return 'loggedOut'
       return schedule.isDue(record) ? 'due' : 'active'
     },
     async refresh(record, log, { reachesBrowser } = TO_BROWSER) {
       const session = await refreshOrReport(record, { log, reachesBrowser })
-      // A logout that came meanwhile wins over every answer of the identity provider.
+      // If the session was logged out during the refresh, the logout takes precedence over the new tokens.
       if (!(await isLoggedOut(coordination, record.id))) return session
       const { fields } = 'record' in session ? session.record : record
       if (fields.refresh_token !== record.fields.refresh_token) abandon(idp, fields.refresh_token)
