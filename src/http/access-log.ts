@@ -2,18 +2,18 @@ import type { Middleware } from 'koa'
 import { type RequestLog, requestId } from './request.js'
 import { wasSent } from './was-sent.js'
 
-// Accepts addresses, with a port or a zone. If a proxy forwards the header of the client unchecked, its value could be any
-// text.
+// Matches an IP address, with or without a port or a zone. The address may come from a header that the client wrote. If
+// that header has another form, the address of the connection is logged instead.
 const ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
 /**
- * Writes one log line for each request, when its response has been sent or its client has disconnected. The path is logged
- * without its query, because the query contains codes and states.
+ * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
+ * logged, because it contains codes and states.
  */
 export function accessLog(requestLog: RequestLog): Middleware {
   return function accessLog(ctx, next) {
     const started = performance.now()
-    // These values must be read now. After the connection has closed, Node no longer knows the address of the client.
+    // Read these values now, because Node does not know the address of the client after the connection has closed.
     const { method, path, ip } = ctx
     const peer = ctx.req.socket.remoteAddress
     ctx.set('X-Request-Id', requestId(ctx))
@@ -22,10 +22,11 @@ export function accessLog(requestLog: RequestLog): Middleware {
         event: 'request',
         method,
         path,
-        // Koa's initial status is 404. A client that disconnected before the response got no status at all.
+        // If no headers were sent, the client got no status. The status in `ctx` would then be Koa's initial 404.
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
         aborted: !wasSent(ctx),
-        // Proxied requests have the number of their rule, and the time until the head of the upstream's response came.
+        // For proxied requests: the number of the proxy rule, and the time until the upstream had sent its response
+        // headers.
         ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),
         ...(ctx.state.upstreamMs !== undefined && { upstream_ms: ctx.state.upstreamMs }),
         duration_ms: Math.round(performance.now() - started),

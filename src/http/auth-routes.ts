@@ -1,4 +1,4 @@
-/** The routes under `/api/auth`, with the headers that all of them share and the layers in front of each. */
+/** The routes under `/api/auth`, with the headers that all of them share and the middleware in front of each route. */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../config/routes.js'
@@ -13,11 +13,11 @@ export interface AuthLayers {
   readonly callback: Middleware
   readonly logout: Middleware
   readonly profile: Middleware
-  /** Dual mode only (contract section 4). */
+  /** True in dual mode, in which `/api/auth/token` gives pages the public token (service contract, section 4). */
   readonly offersPublicToken: boolean
 }
 
-/** The routes on their own, which the tests compare with the documents. */
+/** Creates the router. It is exported because a test compares its routes with the documentation. */
 export function authRouter(layers: AuthLayers): Router {
   const { session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
   const router = new Router({ sensitive: true, strict: true })
@@ -31,7 +31,7 @@ export function authRouter(layers: AuthLayers): Router {
 }
 
 export function authRoutes(layers: AuthLayers): Middleware {
-  // The type of the router's middleware requires fields of the context that this middleware adds itself.
+  // The router adds some fields to the context itself, but its type requires them. The cast removes this requirement.
   const routes = authRouter(layers).routes() as unknown as Middleware
 
   return function authRoutes(ctx, next) {
@@ -42,7 +42,10 @@ export function authRoutes(layers: AuthLayers): Middleware {
   }
 }
 
-/** A page that was written for dual mode requests this route. The response says why it is missing (contract section 4). */
+/**
+ * Answers `/api/auth/token` in single mode. The error tells the author of a page that was written for dual mode why the
+ * token is missing.
+ */
 const noPublicToken: Middleware = function noPublicToken() {
   const description = 'This route exists in dual mode only (mode: dual).'
   throw new HttpError({ status: 404, error: 'not_found', description })

@@ -1,4 +1,4 @@
-/** Parses the response of the authorization endpoint, which the browser brings to the callback. */
+/** Parses the authorization response (RFC 6749 section 4.1.2) from the query of the callback. */
 import type { AuthorizationResponse } from '../auth/complete-login.js'
 import { invalidRequest } from './http-error.js'
 
@@ -6,7 +6,8 @@ const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 
 const MAX_LENGTH = 4096
 const PRINTABLE = /^[ -~]+$/
 
-// RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. Any other code becomes `invalid_request`.
+// RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. Any other error code is replaced by
+// `invalid_request`.
 const REGISTERED_ERRORS = new Set([
   'invalid_request',
   'unauthorized_client',
@@ -22,8 +23,8 @@ const REGISTERED_ERRORS = new Set([
 ])
 
 /**
- * Parses the parameters of the callback and ignores those that the protocol does not define. Throws HttpError 400 for a
- * malformed response.
+ * Parses the parameters of the callback. Ignores parameters that the protocol does not define. Throws HttpError 400 if
+ * the response is malformed.
  */
 export function parseAuthorizationResponse(query: URLSearchParams): AuthorizationResponse {
   const repeated = PARAMETERS.find(name => query.getAll(name).length > 1)

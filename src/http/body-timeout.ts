@@ -1,13 +1,15 @@
 /**
- * Limits the time of request bodies. Node's `requestTimeout` limits a request as a whole, so it would end a long upload even
- * if data arrives steadily. Here, a body that a route reads only has to make progress. A body that no route reads has to
- * arrive in time.
+ * Limits the time that a client may take to send a request body. Node's `requestTimeout` limits the whole request, so
+ * it would end a long upload even if data arrives steadily. Here, the limit applies to pauses if a route reads the
+ * body. A body that no route reads must arrive completely within the limit.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export interface BodyLimits {
-  /** Milliseconds until a body that no route reads must be complete, and for which a body that is read may make no progress. */
+  /**
+   * The longest pause in a body that a route reads, and the time limit for a body that no route reads, in milliseconds.
+   */
   readonly requestTimeout: number
   /** Milliseconds between two checks of the bodies. */
   readonly connectionsCheckingInterval: number
@@ -20,9 +22,12 @@ interface IncomingBody {
   lastProgressAt: number
 }
 
-/** Reports a body that takes too long as Node does, with `clientError` and the code ERR_HTTP_REQUEST_TIMEOUT. */
+/**
+ * Starts the checks. If a body takes too long, the server emits `clientError` with the code ERR_HTTP_REQUEST_TIMEOUT,
+ * as Node does for its own time limit.
+ */
 export function limitBodies(server: Server, { requestTimeout, connectionsCheckingInterval }: BodyLimits): void {
-  // A connection carries one body at a time, so the next request replaces the previous one.
+  // A connection carries one request body at a time, so the map needs only one entry for each connection.
   const incoming = new Map<Socket, IncomingBody>()
   const watched = new WeakSet<Socket>()
 
@@ -54,7 +59,8 @@ export function limitBodies(server: Server, { requestTimeout, connectionsCheckin
   }
 
   function end({ request: { socket }, response }: IncomingBody) {
-    // The client has received its response. It would mistake a second response for the one to its next request.
+    // The response has been sent already. The client would mistake an error response for the response to its next
+    // request.
     if (response.writableFinished) socket.destroy()
     else
       server.emit(
@@ -75,8 +81,8 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * True if the client is not responsible for a pause: data has arrived, the route has not read all of it yet, or the response
- * has begun.
+ * True if a route reads the body and the client is not responsible for a pause. The client is not responsible if new
+ * data has arrived, if the route has not read all data yet, or if the response has begun but is not finished.
  */
 function isInProgress(body: IncomingBody): boolean {
   const { request, response } = body

@@ -20,8 +20,8 @@ export interface CallbackParts {
 }
 
 /**
- * `GET /api/auth/callback` completes the login of a browser that comes back from the identity provider (contract section
- * 5.1, step 2).
+ * `GET /api/auth/callback` completes a login after the identity provider has redirected the browser here (service
+ * contract, section 5.1, step 2).
  */
 export function callback({ auth, site, metrics, requestLog }: CallbackParts): Middleware {
   const { cookies, homePath } = site
@@ -44,7 +44,7 @@ export function callback({ auth, site, metrics, requestLog }: CallbackParts): Mi
     }
   }
 
-  /** Sets the cookies of a completed login and returns the address to redirect to. Throws if the login failed. */
+  /** Sets the cookies of a successful login and returns the address to redirect to. Throws if the login failed. */
   function applyToResponse(ctx: Context, completed: CompletedLogin, loginCookie: LoginCookie | undefined): string {
     switch (completed.kind) {
       case 'signedIn': {
@@ -68,7 +68,8 @@ export function callback({ auth, site, metrics, requestLog }: CallbackParts): Mi
     }
   }
 
-  // Only the start page needs the base path. Every other return path came from the browser, so it is a public path already.
+  // The path `/` means the start page. If a reverse proxy removes a base path from each request, the browser needs the
+  // start page with this base path. All other return paths came from the browser and already contain the base path.
   function publicPathOf(returnTo: string): string {
     return returnTo === '/' ? homePath : returnTo
   }

@@ -1,4 +1,7 @@
-/** Responds to bytes that are not an HTTP request, in the same form as every other error, and closes the connection. */
+/**
+ * Responds to requests that are malformed, have too large headers, or do not arrive in time. The response has the same form
+ * as every other error, and the connection is closed.
+ */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
@@ -12,8 +15,8 @@ const BY_CODE: Readonly<Record<string, Answer>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.']
 }
 
-// The client gets this time to read the response. Closing the socket at once could discard the response, and a client
-// may never close its side.
+// The client has this time to read the response. Destroying the socket at once could discard the response. Without a
+// time limit, a client that never closes its side would keep the socket open.
 const LINGER_MS = 1000
 
 export function answerClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
@@ -25,7 +28,7 @@ export function answerClientErrors(server: Server, pipelining: Pipelining, log: 
       socket.destroy()
       return
     }
-    // Node reports the error again when more data arrives while earlier responses are still being sent.
+    // Node emits the event again if more data arrives while earlier responses are still being sent.
     if (refused.has(socket)) return
     refused.add(socket)
     const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED

@@ -1,19 +1,23 @@
 /**
  * Tracks the connections of a server, so that shutdown can close them without cutting off a response. Node's own
- * `server.close()` waits for every connection that is kept alive or that has never been used.
+ * `server.close()` closes only connections that are idle at that moment. It waits for connections that become idle
+ * later, and for connections that were never used.
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export interface Connections {
-  /** From now on every response is the last on its connection. */
+  /** Closes each connection as soon as its current or next response has been sent. */
   drain(): void
-  /** Accepts no more connections and resolves when all have ended. Those still open after `graceMs` are destroyed. */
+  /**
+   * Stops accepting connections. Resolves when all connections have ended. After `graceMs` milliseconds, destroys the
+   * connections that are still open.
+   */
   end(graceMs: number): Promise<void>
 }
 
-// Node's undocumented reference to the response in progress. Counting responses ourselves would cost time on every
-// request, although the count is needed only once, at the end.
+// Node's undocumented reference to the response in progress. It is needed only at shutdown, and tracking the responses
+// in our own code would cost time at every request.
 interface HttpSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
 }
@@ -21,7 +25,7 @@ interface HttpSocket extends Socket {
 export interface ConnectionLimits {
   /**
    * Time limit in milliseconds for a client that stops reading its response. The connection is closed after one to two
-   * times this limit, because Node checks for progress once per limit.
+   * times this limit, because Node checks for progress only once in this time.
    */
   readonly unreadTimeout: number
   /** Milliseconds between two checks of the connections. */
@@ -48,13 +52,14 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       return
     }
     response.shouldKeepAlive = false
-    // Headers that were sent already promised to keep the connection open, and Node keeps that promise.
+    // If the headers were sent before, they promised keep-alive, and Node does not close the connection after the
+    // response.
     if (response.headersSent) response.once('close', () => endAfterResponse(socket))
   }
 
   return {
     drain() {
-      // The listener runs before the handler, because the handler may send the headers at once.
+      // This listener must run before the handler, because the handler may send the headers at once.
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
       })
@@ -69,7 +74,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
           if (open.size === 0) resolve()
           else onAllClosed = resolve
         })
-        // Browsers open connections before they need them, and Node counts a connection without a request as busy.
+        // Browsers open connections in advance, and Node would wait for a connection on which no request has arrived.
         for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
       })
     }
@@ -77,9 +82,9 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
 }
 
 /**
- * Ends connections whose client has stopped reading. Only connections with unsent data have a time limit, since a
- * client may wait for its response, or for the next part of it, for any time. Node's own limit (`server.timeout`) would
- * apply to all of them, and every response would pay for restarting its timer.
+ * Closes connections whose clients have stopped reading. The time limit applies only to connections with unsent data,
+ * because a client may have to wait long for a response or for its next part. Node's own limit (`server.timeout`) would
+ * apply to all connections, and restarting its timer would cost time at every response.
  */
 function endUnread(
   server: Server,
@@ -89,8 +94,8 @@ function endUnread(
   const timedByUs = new WeakSet<Socket>()
   const timer = setInterval(() => {
     for (const socket of open) {
-      // Node restarts the timer whenever data is sent, and destroys the socket when the time is over. A timeout that
-      // the program has set itself is left alone.
+      // Node restarts the timer whenever data is sent, and destroys the socket when the timer ends. A timeout that
+      // other code has set is not changed.
       if (socket.writableLength > 0 && !socket.timeout) {
         socket.setTimeout(unreadTimeout)
         timedByUs.add(socket)

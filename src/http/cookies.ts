@@ -8,9 +8,9 @@ export interface CookieNames {
 }
 
 /**
- * Derives the cookie names from the callback URL and not from the request, because a client can forge what its request
- * claims. Over https the `__Host-` prefix makes browsers refuse a cookie that a neighbouring host or a plain-http page
- * tries to set (RFC 6265bis section 4.1.3.2).
+ * Returns the cookie names. They depend on the callback URL and not on the request, because a client can forge the
+ * headers of its request. With https, the prefix `__Host-` makes browsers refuse a cookie that a neighbouring host or a
+ * plain-http page tries to set (RFC 6265bis section 4.1.3.2).
  */
 export function cookieNames(cookieName: string, callbackUrl: string): CookieNames {
   const secure = new URL(callbackUrl).protocol === 'https:'
@@ -18,10 +18,7 @@ export function cookieNames(cookieName: string, callbackUrl: string): CookieName
   return { session, login: `${session}_login`, secure }
 }
 
-/**
- * Appends a Set-Cookie header (RFC 6265 section 4.1). Names and values of this server contain no character that needs
- * escaping.
- */
+/** Appends a Set-Cookie header (RFC 6265 section 4.1). The names and values that this server uses need no escaping. */
 export function setCookie(ctx: Context, name: string, value: string, maxAgeSeconds: number, secure: boolean): void {
   const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
   ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`)
@@ -33,7 +30,9 @@ export function clearCookie(ctx: Context, name: string, secure: boolean): void {
   setCookie(ctx, name, '', 0, secure)
 }
 
-/** Removes the Set-Cookie headers for these names from the response, so that the browser keeps its cookies. */
+/**
+ * Removes the Set-Cookie headers for these names from the response, so that the cookies in the browser do not change.
+ */
 export function withholdCookies(ctx: Context, names: readonly string[]): void {
   const lines = [ctx.res.getHeader('Set-Cookie') ?? []].flat().map(String)
   ctx.res.removeHeader('Set-Cookie')

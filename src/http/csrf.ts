@@ -1,7 +1,7 @@
 /**
- * Protects the API proxy against other sites (CSRF). A browser adds the session cookie even to requests that pages of other
- * sites cause. So the request itself must show that a page of this site made it (Fetch Metadata, RFC 6454, and optionally a
- * custom header).
+ * Protects the API proxy against cross-site request forgery. A browser may send the session cookie even if a page of
+ * another site caused the request. Therefore the check uses headers that other sites cannot forge: Fetch Metadata,
+ * `Origin` (RFC 6454) and optionally a custom header.
  */
 import type { Context } from 'koa'
 import { accessDenied } from './http-error.js'
@@ -15,18 +15,22 @@ export interface CsrfParts {
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
-// The destinations of content that a page shows or reads. Content that would run in the page, such as a script, a style
-// sheet, a worker or a frame, is not listed.
+// Values of `Sec-Fetch-Dest` for content that a page shows or reads. Scripts, style sheets, workers and frames are
+// missing, because their content would take effect in the page.
 const HARMLESS_DESTINATIONS = new Set(['empty', 'image', 'audio', 'video', 'track', 'font', 'document'])
 
-/** Returns a function that throws HttpError 403 for a request that a page of this site did not make. */
+/**
+ * Returns a function that throws HttpError 403 for a request that a page of another origin may have caused. It also throws
+ * if the browser would use the response as a script, a style sheet, a worker or a frame.
+ */
 export function createCsrfCheck({ publicOrigin, csrfHeader }: CsrfParts): (ctx: Context) => void {
   const headerName = csrfHeader?.toLowerCase()
 
   return function checkCsrf({ req, method }) {
     const { headers } = req
     const site = headers['sec-fetch-site']
-    // `none` means that a person entered the address. All other values name other sites.
+    // `none` means that a person entered the address. `same-site` and `cross-site` mean that another origin caused the
+    // request.
     if (site !== undefined && site !== 'same-origin' && site !== 'none') {
       throw accessDenied('This address answers pages of its own origin only.')
     }
@@ -46,7 +50,7 @@ export function createCsrfCheck({ publicOrigin, csrfHeader }: CsrfParts): (ctx: 
   }
 }
 
-/** Compares parsed origins, because a default port may be written explicitly. The opaque origin `null` equals no origin. */
+/** Compares parsed origins, because an origin may contain the default port. `Origin: null` equals no origin. */
 function isSameOrigin(sent: string, publicOrigin: string): boolean {
   return URL.canParse(sent) && new URL(sent).origin === publicOrigin
 }

@@ -1,4 +1,4 @@
-/** The outermost layer. It alone turns errors into responses and logs them once. */
+/** The layer that turns all errors of later layers into responses, and logs the errors with a status of 500 or more. */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../config/routes.js'
 import { CoordinationError } from '../coordination/coordination.js'
@@ -19,8 +19,8 @@ export interface ErrorParts {
 }
 
 /**
- * Creates the layer. It writes the response itself, because Koa's own handler would drop the Set-Cookie of a session that
- * was refreshed before something else failed.
+ * Creates the layer. It writes the response itself, because Koa's own error handler would drop the Set-Cookie header of
+ * a session that was refreshed before the error occurred.
  */
 export function errors({ site, requestLog, logsRequests }: ErrorParts): Middleware {
   const { homePath, homeUrl, hasStartPage, loginPath } = site
@@ -39,11 +39,11 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
 
   function logFault(error: unknown, answer: HttpError, ctx: Context) {
     const log = requestLog(ctx)
-    // The cause is the provider's failure, which names the endpoint and the status.
+    // If a BusyError has a cause, that is the error of the provider, which names the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
-    // A short outage of the provider is not a fault of this server. A rejected client is an error that the operator
-    // must fix.
+    // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
+    // are logged as errors, because the operator must fix something.
     const isOurs = error instanceof HttpError || error instanceof CoordinationError
     const isTransient = isOurs || (error instanceof UpstreamError && !error.isRefusal)
     log[isTransient ? 'warn' : 'error'](fields, 'request failed')
@@ -67,7 +67,7 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
     ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
     if (retry) ctx.set('Refresh', refreshHeader(retry))
     ctx.type = 'html'
-    // People and operators would search in vain for an id that no log line has.
+    // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = logsRequests || isLogged(ctx) ? requestId(ctx) : undefined
     const shared = { requestId: quotedId, signInPath: signInAddress(loginPath, returnToOf(ctx, homePath)) }
     ctx.body = diagnosis
@@ -85,7 +85,7 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
   }
 }
 
-// Headers that describe the content of the failed response (RFC 9110 section 8). Koa corrects Content-Length itself.
+// Headers that describe the content of the failed response (RFC 9110 section 8). Koa replaces Content-Length itself.
 const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']
 
 function notFound(ctx: Context): HttpError {
@@ -104,8 +104,7 @@ function answerTo(error: unknown, ctx: Context): HttpError {
     const description = 'The tokens of this login do not fit the cookies a browser keeps.'
     return new HttpError({ status: 500, error: 'session_too_large', description })
   }
-  // ctx.throw() in a program's own routes, and Koa itself, throw such errors. `expose` means that the message may be
-  // shown.
+  // Koa and `ctx.throw()` throw errors with `status` and `expose`. If `expose` is true, the client may see the message.
   const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
   if (status === 404) return notFound(ctx)
   if (expose === true && typeof status === 'number' && status >= 400 && status < 500) {
@@ -120,7 +119,8 @@ function answerTo(error: unknown, ctx: Context): HttpError {
 
 const ERROR_OF_STATUS: Readonly<Record<number, string | undefined>> = { 401: 'unauthorized', 403: 'access_denied' }
 
-// The header `Refresh` is used because axe-core's accessibility check rejects a `meta` element with the same effect.
+// Returns the value of the header `Refresh`. A `meta` element would have the same effect, but axe-core's accessibility
+// check rejects it.
 function refreshHeader({ retryAfterSeconds, retryPath }: BusyError): string {
   return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`
 }

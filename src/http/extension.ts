@@ -6,7 +6,7 @@ import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { TokensState } from './require-tokens.js'
 
-/** Tools that an extension receives, so that it works in a folder where no package is installed. */
+/** Objects that an extension receives as arguments, so that it works in a folder in which no package is installed. */
 export interface ExtensionTools {
   /** The `requireTokens` middleware that this package exports. */
   readonly requireTokens: Middleware<TokensState>
@@ -16,7 +16,7 @@ export interface ExtensionTools {
   readonly log: Logger
 }
 
-/** Adds routes or layers to the application (`app.use`). They come after those of the server. */
+/** Adds routes or middleware to the application with `app.use`. They run after the routes of the server. */
 export type Extension = (app: Koa, tools: ExtensionTools) => void | Promise<void>
 
 export function extensionTools(requireTokens: Middleware<TokensState>, log: Logger): ExtensionTools {
@@ -26,7 +26,8 @@ export function extensionTools(requireTokens: Middleware<TokensState>, log: Logg
 /**
  * Imports an extension.
  * @param path the absolute path of a module whose default export is an `Extension`
- * @throws {ExtensionError} when the module cannot be run or exports something else; also later, when the function fails
+ * @throws {ExtensionError} if the module cannot be loaded, or if its default export is not a function. The returned
+ *   function rejects with ExtensionError if the extension itself fails.
  */
 export async function loadExtension(path: string): Promise<Extension> {
   const module: { readonly default?: unknown } = await import(pathToFileURL(path).href).catch((error: unknown) => {
@@ -45,7 +46,7 @@ export async function loadExtension(path: string): Promise<Extension> {
   }
 }
 
-/** The module of the setting `extend` cannot be used. The message is for the operator and says why. */
+/** The module that the setting `extend` names cannot be used. The message tells the operator the reason. */
 export class ExtensionError extends Error {
   override readonly name = 'ExtensionError'
 
@@ -58,7 +59,7 @@ function isExtension(value: unknown): value is Extension {
   return typeof value === 'function'
 }
 
-/** Name, message and line of an error, without its stack. */
+/** Returns the name and message of an error, and the line of the extension in which it occurred. */
 function summary(error: unknown, path: string): string {
   if (!(error instanceof Error)) return String(error)
   const [, line] = (error.stack ?? '').split(path)[1]?.match(/^:(\d+)/) ?? []

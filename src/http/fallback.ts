@@ -1,12 +1,12 @@
 /**
- * The setting `fallback` names the page of a single-page application. It is served for the addresses that the
- * application's own router handles.
+ * Implements the setting `fallback`, which is for single-page applications. Their router runs in the browser, so the
+ * server sends the same HTML page for every address that the router handles.
  */
 import type { Context, Middleware } from 'koa'
 
 /**
  * Serves `file` with 200 when a person opens an address for which no other layer has an answer. Scripts, images and
- * `fetch` do not ask for HTML, so a missing asset stays a 404 instead of becoming a page.
+ * `fetch` do not ask for HTML, so a request for a missing asset still gets 404.
  * @param files the layer that serves static files
  * @param file path below wwwroot, for instance `index.html`
  */
@@ -14,7 +14,7 @@ export function fallback(files: Middleware, file: string): Middleware {
   const filePath = `/${file.split('/').map(encodeURIComponent).join('/')}`
 
   return async function fallback(ctx, next) {
-    // Later layers take precedence, because a program may have added its own routes.
+    // Later layers take precedence, because the operator may have added routes.
     await next()
     if (!isUnanswered(ctx) || !isPageAddress(ctx)) return
     const { url } = ctx
@@ -36,7 +36,7 @@ function isUnanswered({ status, body, respond }: Context): boolean {
 
 function isPageAddress(ctx: Context): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
-  // Names that begin with a dot are never served. Attackers request them to find secrets.
+  // Names that begin with a dot are never served, because attackers look for secrets under such names.
   if (/^\/api(\/|$)|\/(\.|%2e)/i.test(ctx.path)) return false
   return ctx.accepts('json', 'html') === 'html'
 }

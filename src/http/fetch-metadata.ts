@@ -1,6 +1,6 @@
 /**
- * Refuses requests by the headers of Fetch Metadata (W3C). Browsers send these headers, and pages cannot forge them. A
- * request without them is not refused.
+ * Refuses requests because of their Fetch Metadata headers (W3C). Browsers send these headers, and pages cannot forge
+ * them. A request without these headers is not refused.
  */
 import type { Context, Middleware } from 'koa'
 import { accessDenied } from './http-error.js'
@@ -10,7 +10,7 @@ function isForeign({ req }: Context): boolean {
   return site === 'cross-site' || site === 'same-site'
 }
 
-/** For responses that only pages of this origin may read. Throws HttpError 403. */
+/** Throws HttpError 403 if a page of another origin sent the request. */
 export const sameOriginOnly: Middleware = function sameOriginOnly(ctx, next) {
   if (isForeign(ctx)) {
     throw accessDenied('Only pages of the same origin may read this address.')
@@ -25,8 +25,8 @@ function isPrefetch({ req: { headers } }: Context): boolean {
 }
 
 /**
- * For addresses that a person opens. Another site may not load them as an image, a frame or a script. Throws HttpError
- * 403.
+ * Throws HttpError 403 if a page of another origin loads the address as an image, a frame or a script. Such a page may
+ * still link to the address.
  */
 export const noForeignSubresource: Middleware = function noForeignSubresource(ctx, next) {
   const destination = ctx.get('Sec-Fetch-Dest')
@@ -36,13 +36,13 @@ export const noForeignSubresource: Middleware = function noForeignSubresource(ct
   return next()
 }
 
-/** For addresses that change something. A browser may not prefetch them. Throws HttpError 403. */
+/** Throws HttpError 403 if a browser prefetches the address. This is for addresses that change something. */
 export const noPrefetch: Middleware = function noPrefetch(ctx, next) {
   if (isPrefetch(ctx)) throw accessDenied('This address must not be prefetched.')
   return next()
 }
 
-/** For addresses that a browser has to navigate to. Throws HttpError 403. */
+/** Throws HttpError 403 unless the browser navigates to the address. Scripts cannot fetch it. */
 export const navigationOnly: Middleware = function navigationOnly(ctx, next) {
   const mode = ctx.get('Sec-Fetch-Mode')
   if (mode !== '' && mode !== 'navigate') {

@@ -1,10 +1,13 @@
 /**
- * Protects forward-auth against requests that other sites cause (CSRF). Whole web sites are behind a gateway. So links from
- * other sites must work, and so must the redirect from the identity provider.
+ * Protects the sites behind forward-auth against cross-site request forgery. These are whole web sites, so links from
+ * other sites and the redirect from the identity provider must still work.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
-/** The parts of a request that the check needs. Node joins the values of a repeated header, so they equal no known value. */
+/**
+ * The parts of a request that the check uses. If a header is repeated, Node joins its values, and the joined text
+ * equals none of the accepted values.
+ */
 export interface ForwardedRequest {
   readonly method: string
   readonly headers: IncomingHttpHeaders
@@ -16,7 +19,8 @@ const READS = ['GET', 'HEAD']
 const SAFE = [...READS, 'OPTIONS']
 
 /**
- * Returns the reason why the request that a gateway asks about must be refused, or undefined if there is none.
+ * Returns the reason why the browser's request must be refused, or undefined if the gateway may forward it.
+ * @param request the gateway's request to this server, which contains the headers of the browser's request
  * @param ownOrigin the origin of the callback URL
  */
 export function forgeryReason(request: ForwardedRequest, ownOrigin: string): ForgeryReason | undefined {
@@ -26,13 +30,16 @@ export function forgeryReason(request: ForwardedRequest, ownOrigin: string): For
   const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none'
   if (isForeign && !(isNavigation(headers) && methods.every(method => READS.includes(method)))) return 'other_site'
   const { origin } = headers
-  // In a WebSocket handshake, only this header shows which page began it.
+  // In a WebSocket handshake, `Origin` shows which page opens the connection (RFC 6455 section 10.2).
   if (origin !== undefined && originOf(origin) !== ownOrigin) return 'other_origin'
   const isSafe = methods.every(method => SAFE.includes(method))
   return isSafe || site === 'same-origin' || origin !== undefined ? undefined : 'not_same_origin'
 }
 
-/** Returns every method that the gateway names. The check must pass for all of them. */
+/**
+ * Returns the methods that the gateway names in headers, or else the method of its own request. The check must pass for
+ * each of these methods.
+ */
 function methodsOf({ method, headers }: ForwardedRequest): readonly string[] {
   const named = [headers['x-forwarded-method'], headers['x-original-method']].filter(name => name !== undefined)
   return named.length > 0 ? named.map(String) : [method]
@@ -47,9 +54,9 @@ function originOf(text: string): string | undefined {
 }
 
 /**
- * True if a browser requested the address that the gateway uses for forward-auth. Such a gateway would show the internal
- * token to every page. In nginx, this means that its location lacks `internal;`. The root is exempt, because a gateway that
- * sends all its questions to the root also names the root when somebody opens the start page.
+ * True if a browser requested the address that the gateway itself uses for forward-auth. If browsers can open this
+ * address, every page can read the internal token. In nginx, the location for this address then lacks `internal;`. The
+ * address `/` is not checked. If a gateway uses it for forward-auth, a request for the start page has the same address.
  */
 export function isRequestedByBrowser({
   url,

@@ -1,6 +1,7 @@
 /**
- * Forward-auth: a gateway such as nginx, Caddy or Traefik asks here whether it may forward a request. The response contains
- * the internal token, so it has a listener of its own, which cannot be reached through the public port.
+ * Forward-auth: before a gateway such as nginx, Caddy or Traefik forwards a request, it asks this server whether the
+ * request has a session. The response contains the internal token, which is the access token for use on servers.
+ * Browsers must not get this token, so forward-auth has its own port.
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,7 +17,7 @@ export interface ForwardAuthParts {
   readonly auth: Pick<Auth, 'stateOf' | 'refresh' | 'tokensOf'>
   readonly site: Pick<Site, 'origin'>
   readonly sessionCookie: Pick<SessionCookie, 'open'>
-  /** True if every question has a log line. */
+  /** True if every request has a log line. */
   readonly logsRequests: boolean
   readonly metrics: Pick<Metrics, 'forwardAuthEnded'>
   readonly log: Logger
@@ -24,7 +25,10 @@ export interface ForwardAuthParts {
 
 export interface ForwardAuthListener {
   readonly port: number
-  /** Accepts no more connections and resolves when all requests have ended. Those still open after `graceMs` are destroyed. */
+  /**
+   * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the
+   * connections that are still open.
+   */
   close(graceMs: number): Promise<void>
 }
 
@@ -32,17 +36,20 @@ interface Answer {
   readonly status: 200 | 401 | 403 | 500 | 503
   readonly accessToken?: string
   readonly retryAfterSeconds?: number
-  /** The reason of a refusal, for the log. */
+  /** The reason for a status of 403, for the log. */
   readonly reason?: string
 }
 
-// No response of this listener sets a cookie.
+// No response of this listener sets a cookie, so a refreshed session does not reach the browser.
 const TO_GATEWAY = { reachesBrowser: false }
 
-// Gateways add headers of their own to those of the browser.
+// The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
 const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }
 
-/** Starts the listener. Rejects with the error of `listen`. The error has `listener: 'forwardAuth'`. */
+/**
+ * Starts the listener. If the port cannot be used, rejects with Node's own error and adds `listener: 'forwardAuth'` to
+ * it.
+ */
 export async function listenForGateways(
   parts: ForwardAuthParts,
   { port, host }: { readonly port: number; readonly host: string }
@@ -69,13 +76,15 @@ export async function listenForGateways(
 
 /**
  * Answers every request, with any path and method, with an empty body:
- * - 200 and `Authorization: Bearer <internal token>`
- * - 401 without a session
- * - 403 for a request that another site caused
+ * - 200 and `Authorization: Bearer <internal token>` if there is a session
+ * - 401 if there is no session, or if the session has ended
+ * - 403 if a page of another site may have caused the request, or if a browser opened the gateway's forward-auth
+ *   address
+ * - 500 after an unexpected error
  * - 503 with `Retry-After` if the session cannot be refreshed now
  *
- * Every response has the header `Authorization`, so that a gateway always replaces the value that a client sent. No response
- * sets a cookie, because gateways lose some of them.
+ * Every response has the header `Authorization`, which is empty without a token, so that a gateway always replaces the
+ * value that a client sent. No response sets a cookie, because gateways may not pass on all cookies of a response.
  */
 function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
   const { auth, site, sessionCookie, logsRequests, metrics, log } = parts
@@ -126,7 +135,7 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
       ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
     })
     response.end()
-    // The body of the request is read and ignored, so that a gateway that sends it can finish.
+    // Read and ignore the body of the request, because a gateway that sends a body may wait until it is read.
     request.resume()
   }
 

@@ -1,4 +1,4 @@
-/** Forwards one request to the API, from the refresh step to the last byte of the response. */
+/** Forwards one request to an API with the access token of the session, and forwards the response to the client. */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Auth } from '../auth/index.js'
@@ -35,8 +35,12 @@ export interface ForwardParts {
 }
 
 /**
- * Resolves when the response has ended or the client has disconnected. Rejects with HttpError if there is no response to
- * forward.
+ * Resolves in these cases:
+ * - the response has ended, was broken off by the API, or was ended by the shutdown of this server
+ * - the client has disconnected
+ * - the session was logged out after its refresh; no response was sent, and `requireTokens` then answers 401
+ *
+ * Rejects with HttpError if there is no response to forward.
  */
 export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
 
@@ -48,7 +52,7 @@ export function createForward(parts: ForwardParts): Forward {
   const turns = createTurns()
 
   return async function forward(ctx, route) {
-    // The client may have disconnected during the refresh. Nothing is sent in that case.
+    // The client may have disconnected while the session was refreshed. In that case nothing is sent to the API.
     if (ctx.res.destroyed) return
     const { rule } = route
     const silenceMs = (rule.timeoutSeconds ?? parts.timeoutSeconds) * 1000
@@ -69,7 +73,7 @@ export function createForward(parts: ForwardParts): Forward {
     }
   }
 
-  /** Resolves with false if the client disconnects. Nothing is sent in that case. */
+  /** Waits until this request may be sent to the API. Resolves with false if the client disconnects before. */
   async function waitForTurn({ res }: Context, rule: ProxyRule, turn: Turn, limitMs: number): Promise<boolean> {
     res.once('close', turn.end)
     try {
@@ -114,8 +118,8 @@ export function createForward(parts: ForwardParts): Forward {
         reportHead(String(statusCode))
         if (statusCode === 401) refuse(upstreamUnauthorized())
         else if (statusCode === 407) refuse(upstreamError('unusable', new Error('it asks for proxy authentication')))
-        // This response would set the cookies of a session that was logged out meanwhile. Without it, the refresh step
-        // answers 401.
+        // The session was refreshed for this request and then logged out. This response would set the new session
+        // cookies, so it is dropped, and `requireTokens` answers 401.
         else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) abort(resolve)
         else begin(statusCode, rawHeaders)
       }
@@ -128,7 +132,8 @@ export function createForward(parts: ForwardParts): Forward {
           for (const [name, [value = '', ...more]] of headers)
             res.setHeader(name, more.length > 0 ? [value, ...more] : value)
         } catch (error) {
-          // A header contains bytes that Node refuses. The error response must not have the headers of this response.
+          // Node refuses a header value. Remove the headers of the API's response, so that the error response does not
+          // have them.
           for (const name of headers.keys()) res.removeHeader(name)
           refuse(upstreamError('unusable', error))
           return
@@ -136,8 +141,8 @@ export function createForward(parts: ForwardParts): Forward {
         state = 'answering'
         ctx.respond = false
         res.statusCode = statusCode
-        // The head must not wait for the body, because the first event of a stream may come minutes later. An empty write
-        // in latin1 sends the bytes of the headers unchanged, whereas flushHeaders() would encode them as UTF-8.
+        // Send the headers at once, because the first event of a stream may come minutes later. An empty write in
+        // latin1 sends the bytes of the headers unchanged, whereas flushHeaders() would encode them as UTF-8.
         if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
         if (isEventStream(headers.get('content-type'))) removeStopHook = shutdownHooks.onStop(() => abort(finish))
       }
@@ -230,7 +235,7 @@ interface SendOptions {
   readonly body: RequestBody | undefined
 }
 
-// RFC 9110 sections 6.4.1 and 9.3.2.
+// A response to HEAD and a response with 204 or 304 have no body (RFC 9110 sections 6.4.1 and 9.3.2).
 function hasContent(method: string, statusCode: number): boolean {
   return method !== 'HEAD' && statusCode !== 204 && statusCode !== 304
 }
@@ -240,8 +245,8 @@ function isEventStream([contentType = '']: readonly string[] = []): boolean {
 }
 
 /**
- * Ends an incomplete response so that the client notices. A response without a length and without chunks ends with its
- * connection, so only a reset shows that it is incomplete.
+ * Ends an incomplete response in a way that the client notices. A response with neither a length nor chunks ends when
+ * its connection is closed. Only a reset of the connection shows that such a response is incomplete.
  */
 function abortResponse(res: ServerResponse): void {
   if (res.chunkedEncoding || res.hasHeader('Content-Length')) res.destroy()

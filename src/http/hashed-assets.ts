@@ -1,13 +1,13 @@
 /**
- * The setting `hashedAssets` names folders of files that never change, because build tools put a hash of the content
- * into their names.
+ * Implements the setting `hashedAssets`. It names folders whose files never change, because a build tool puts a hash of
+ * the content into each file name.
  */
 import type { Middleware } from 'koa'
 
 const A_YEAR = 'public, max-age=31536000, immutable'
 
 /**
- * Wraps the layer `files`, so that browsers cache the files of some folders for a year (RFC 8246).
+ * Wraps the layer for static files, so that browsers cache the files of some folders for a year (RFC 8246).
  * @param files the layer that serves static files
  * @param folders paths below wwwroot, for instance `assets`
  */
@@ -29,8 +29,8 @@ export function keepHashedAssets(files: Middleware, folders: readonly string[] =
   }
 }
 
-// Pages keep their names when their content changes. A path without an extension may lead to the index.html of a
-// folder.
+// HTML pages are excluded, because they keep their names when their content changes. A path without an extension may
+// lead to the `index.html` of a folder.
 function isNamedFile(path: string): boolean {
   return /\.[a-z][a-z0-9]*$/i.test(path) && !/\.x?html?$/i.test(path)
 }

@@ -9,8 +9,8 @@ export interface HealthParts {
 
 /**
  * `/healthz` answers 200 while the process runs. `/readyz` answers 200 while the server accepts requests and 503 during
- * shutdown. Neither depends on the identity provider or on Redis, because their outage must not remove this server from
- * the load balancer. `/readyz` names the store that is in use.
+ * shutdown. An outage of the identity provider or of Redis does not change these answers, because load balancers should
+ * still send requests to this server. `/readyz` also names the store that is in use.
  */
 export function health({ isDraining, storeStatus }: HealthParts): Middleware {
   return function health(ctx, next) {

@@ -1,16 +1,16 @@
-/** The errors that become responses. The layer `errors` sends them. */
+/** The errors that become responses. The layer `errors` (errors.ts) sends the responses. */
 import type { LoginLoopDiagnosis } from '../pages/index.js'
 
 export interface HttpErrorOptions {
   readonly status: number
-  /** A registered OAuth error code where one fits. */
+  /** A registered OAuth error code if one is suitable, otherwise a code of this server. */
   readonly error: string
   /** Shown to the client, so it must not contain internals. */
   readonly description: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The likely reasons why a cookie did not come back, if that is the error. */
+  /** The likely reasons, if the error is that the browser did not send back a cookie. */
   readonly diagnosis?: LoginLoopDiagnosis
-  /** The reason, for the log. The response never shows it. */
+  /** The original error, for the log. The response never contains it. */
   readonly cause?: unknown
 }
 
@@ -36,14 +36,14 @@ export interface BusyErrorOptions {
   readonly retryAfterSeconds: number
   /** 503 unless given. */
   readonly status?: 503 | 504
-  /** The address of the next attempt. The same request is repeated unless given. */
+  /** The address that the error page opens next. By default it is the address of the failed request. */
   readonly retryPath?: string | undefined
   readonly cause?: unknown
 }
 
 /**
- * An error 503, or 504 if another server is slow, with `Retry-After` (RFC 9110 section 10.2.3). It is for GET requests
- * that may succeed when they are repeated. The page that a person sees repeats the request by itself.
+ * A temporary failure, with `Retry-After` (RFC 9110 section 10.2.3). The status is 503, or 504 if another server is too
+ * slow. For a GET request, the error page repeats the request automatically.
  */
 export class BusyError extends HttpError {
   readonly retryAfterSeconds: number
@@ -58,7 +58,7 @@ export class BusyError extends HttpError {
   }
 }
 
-/** @param allow the methods that the address answers, as in the header `Allow` */
+/** @param allow the methods that are allowed at this address, as in the header `Allow` */
 export function methodNotAllowed(allow: string): HttpError {
   const description = `This address answers ${allow} only.`
   return new HttpError({ status: 405, error: 'method_not_allowed', description, headers: { Allow: allow } })

@@ -1,8 +1,8 @@
 import type { Middleware } from 'koa'
 
 /**
- * Creates a layer whose modules are loaded in the background, so that servers without this layer do not load them. Requests
- * that come before the modules are loaded wait for them. If loading fails, these requests are rejected with its error.
+ * Creates a layer and loads its modules in the background, so that servers without this layer never load them. Requests
+ * wait until the modules are loaded. If loading fails, every request is rejected with that error.
  */
 export function lazily(load: () => Promise<Middleware>): Middleware {
   let layer: Middleware | undefined
@@ -19,8 +19,8 @@ export function lazily(load: () => Promise<Middleware>): Middleware {
 }
 
 /**
- * A layer whose modules are loaded by the first request that needs it. If they cannot be loaded, that request fails and
- * the next one tries again.
+ * Creates a layer whose modules are loaded by the first request. If loading fails, that request is rejected, and the
+ * next request tries again.
  */
 export function onFirstUse(load: () => Promise<Middleware>): Middleware {
   let loading: Promise<Middleware> | undefined

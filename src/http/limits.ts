@@ -1,16 +1,16 @@
-/** Limits on the content of a request. Later layers can rely on them. */
+/** Checks that every request passes first. Later layers can rely on them. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { HttpError } from './http-error.js'
 
-// negotiator, which Koa and koa-send use, takes time quadratic in the length of these headers. Browsers send about a
-// hundred characters.
+// The package negotiator, which Koa and koa-send use, needs time quadratic in the length of these headers. Browsers
+// send about a hundred characters.
 const LONGEST_PREFERENCE = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
 
 /**
- * Removes each `Accept` header of more than 1,024 characters, so that the request states no preference. A server may
- * disregard these headers (RFC 9110 section 12.5).
+ * Removes `Accept` and the related headers if they have more than 1,024 characters. A server may disregard these
+ * headers (RFC 9110 section 12.5).
  */
 export const ignoreLongPreferences: Middleware = function ignoreLongPreferences(ctx, next) {
   const { headers } = ctx.req
@@ -21,9 +21,9 @@ export const ignoreLongPreferences: Middleware = function ignoreLongPreferences(
 }
 
 /**
- * Refuses an invalid request. Throws HttpError 400 unless the request has exactly one Host header. Throws 417 for an
- * expectation other than `100-continue`, and 413 for a GET or HEAD with a body. Each of these responses closes the
- * connection.
+ * Refuses an invalid request. Throws HttpError 400 if there are several Host headers, or none in HTTP/1.1. Throws 417
+ * for an expectation other than `100-continue`, and 413 for a GET or HEAD with a body. Each of these responses closes
+ * the connection.
  */
 export const refuseInvalidRequests: Middleware = function refuseInvalidRequests(ctx, next) {
   refuseHosts(ctx.req)
@@ -32,7 +32,7 @@ export const refuseInvalidRequests: Middleware = function refuseInvalidRequests(
   return next()
 }
 
-// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another.
+// RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another header.
 function refuseHosts({ rawHeaders, httpVersion }: IncomingMessage): void {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -44,7 +44,7 @@ function refuseHosts({ rawHeaders, httpVersion }: IncomingMessage): void {
   }
 }
 
-// RFC 9110 section 10.1.1. Node has already responded to `100-continue` before this runs.
+// RFC 9110 section 10.1.1. Node has already answered `100-continue` before this function runs.
 function refuseExpectation({ headers, httpVersion }: IncomingMessage): void {
   const { expect } = headers
   if (expect !== undefined && httpVersion === '1.1' && !/\b100-continue\b/i.test(expect)) {
@@ -52,7 +52,7 @@ function refuseExpectation({ headers, httpVersion }: IncomingMessage): void {
   }
 }
 
-// No route reads a request body, so the server does not wait for one.
+// No route reads the body of a GET or HEAD, so the server does not wait for it.
 function refuseBody({ method, headers }: IncomingMessage): void {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   if (hasBody && (method === 'GET' || method === 'HEAD')) {

@@ -1,6 +1,7 @@
 /**
- * The login cookie identifies the browser that started a login. All tabs of the browser share it. It also records when
- * a login last succeeded. This shows whether the browser has kept the session cookie of that login.
+ * The login cookie identifies the browser that started a login. All tabs of the browser share this cookie. It also
+ * records the time of the last successful login. If the session cookie is missing soon after that time, the browser did
+ * not keep it.
  */
 import type { Context } from 'koa'
 import { LOGIN_MAX_AGE_SECONDS } from '../login/transaction.js'
@@ -11,8 +12,8 @@ export interface LoginCookie {
   /** The random value that identifies this browser. Login transactions are bound to it. */
   readonly browserId: string
   /**
-   * Time of the last successful login in milliseconds since the epoch. It is undefined if there was none, or after the
-   * session cookie has come back.
+   * Time of the last successful login in milliseconds since the epoch. It is undefined if there was none, if the
+   * browser has started another login since, or if the server has ended the session.
    */
   readonly succeededAt: number | undefined
 }

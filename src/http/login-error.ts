@@ -1,4 +1,4 @@
-/** Translates a login that was not completed into the error response of the callback. */
+/** Creates the error response of the callback for a login that failed. */
 import type { CompletedLogin } from '../auth/complete-login.js'
 import { BusyError, HttpError, invalidRequest } from './http-error.js'
 import { loginCookieMissing } from './missing-cookie.js'
@@ -24,12 +24,12 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
     case 'used':
       return signInAgain('This login has been used already.')
     case 'denied': {
-      // The response does not say why. The log does.
+      // The reason is logged, but the response does not contain it.
       const description = 'This account may not sign in to this application.'
       return new HttpError({ status: 403, error: 'account_not_allowed', description })
     }
     case 'pending': {
-      // The page repeats this callback. By then the result of the exchange may be kept.
+      // The error page repeats the callback. By then the code exchange may have ended, and the store has its result.
       const { retryAfterSeconds } = failed
       const description = 'The identity provider has not answered in time.'
       return new BusyError({ description, retryAfterSeconds, status: 504 })
@@ -45,7 +45,7 @@ function signInAgain(description: string): HttpError {
   return invalidRequest(`${description} Please sign in again.`)
 }
 
-// RFC 6749 section 4.1.2.1. The provider's own text is not repeated, since anyone can write it into this address.
+// RFC 6749 section 4.1.2.1. The `error_description` is not shown, because anyone can write a text into this address.
 function notAuthorized(error: string): HttpError {
   switch (error) {
     case 'access_denied':

@@ -12,7 +12,10 @@ export interface LogoutParts {
   readonly requestLog: RequestLog
 }
 
-/** `GET /api/auth/logout` ends the session and redirects to the start page, or to the logout page of the provider. */
+/**
+ * `GET /api/auth/logout` ends the session. It redirects to the start page, or with `logout: idp` to the provider's
+ * logout page.
+ */
 export function logout({ auth, site, requestLog }: LogoutParts): Middleware {
   return async function logout(ctx) {
     const endSessionUrl = await auth.logOut(sessionRecord(ctx), requestLog(ctx))

@@ -13,7 +13,7 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   return function measure(ctx, next) {
     const started = performance.now()
     ctx.res.once('close', () => {
-      // Proxies use 499 for a client that disconnected before the response was sent.
+      // Proxies use the status 499 for a client that disconnected before the response was sent.
       const status = wasSent(ctx) ? ctx.res.statusCode : 499
       metrics.requestEnded(routeOf(ctx), status, (performance.now() - started) / 1000)
     })
@@ -21,7 +21,7 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   }
 }
 
-// The labels come from a short list. With labels taken from the path, clients could create any number of time series.
+// Returns one of a few names. If paths were labels, clients could create any number of time series.
 function routeOf({ path, status, state }: Context): string {
   if (state.proxyRule !== undefined) return 'proxy'
   const name = NAMES.get(path)

@@ -1,4 +1,4 @@
-/** The errors for a cookie that the browser did not send back. Their page explains the likely causes. */
+/** The errors for a cookie that the browser did not send back. The error page explains the likely causes. */
 import type { Context } from 'koa'
 import { isLoopback } from '../config/addresses.js'
 import type { LoginLoopReason } from '../pages/index.js'
@@ -6,9 +6,9 @@ import type { CookieNames } from './cookies.js'
 import { HttpError } from './http-error.js'
 
 /**
- * Returns the host of this request if it and the callback's host are two names of this machine, such as 127.0.0.1 and
- * localhost. In every other case it returns undefined, because a proxy may have put an internal name into the Host
- * header, and people must not see that name.
+ * Returns the host of this request if it differs from the callback's host and both are names of this machine, such as
+ * 127.0.0.1 and localhost. In every other case it returns undefined. A proxy may have put an internal name into the
+ * Host header, and people must not see this name.
  */
 export function otherLoopbackName({ host }: Context, callbackHost: string): string | undefined {
   const [here, there] = [`http://${host}`, `http://${callbackHost}`]
@@ -18,9 +18,9 @@ export function otherLoopbackName({ host }: Context, callbackHost: string): stri
 }
 
 export interface LoginHost {
-  /** True if the login began on another host than that of the callback. */
+  /** True if the login began on a host other than the callback's host. */
   readonly isOtherHost: boolean
-  /** That host, if the page may name it. */
+  /** The host on which the login began, if the page may show it. */
   readonly startedAt: string | undefined
 }
 
@@ -39,8 +39,7 @@ export function loginCookieMissing({ secure }: CookieNames, startedAt: string | 
   return cookieMissing('The login cookie did not come back.', reasons, startedAt)
 }
 
-// If the login began under another name of this machine, that alone explains the missing cookie. The page then gives no
-// other reason.
+// If the login began under another name of this machine, the page gives only this reason for the missing cookie.
 function cookieMissing(
   description: string,
   likelyReasons: readonly LoginLoopReason[],

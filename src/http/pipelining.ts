@@ -1,23 +1,25 @@
 /**
  * Handles pipelined requests, which a client sends without waiting for earlier responses (RFC 9112 section 9.3.2). A
- * handler starts only when its response is the next one on its connection. Node would start all handlers at once. It
- * would also never tell a queued response that its client has disconnected, so the files that it holds would stay open.
+ * handler starts only when its response is the next one on its connection. Node would start all handlers at once. If
+ * the client then disconnected, Node would not notify the responses that wait for their turn, and the files that these
+ * responses have opened would stay open.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Longest queue on one connection. Browsers never pipeline. A client that has read a whole file may send its next
- * request a moment before Node notices the end of the file, so at least one request must be able to wait.
+ * The maximum number of requests that wait on one connection. Browsers do not pipeline requests, so a low limit is
+ * enough. At least one request must be able to wait, because Node notices the end of a file late. A client that has
+ * read the whole file may then have sent its next request already.
  */
 const MAX_WAITING = 16
 
 export interface Pipelining {
-  /** Listener for the `request` event, in place of the handler. */
+  /** The listener for the server's `request` event. It calls the handler. */
   readonly listener: RequestListener
   /**
-   * Calls `refuse` after every complete request on `socket` has been answered, so that the error response comes in its
-   * turn. If the error is in the body of a request whose response has begun, the connection is destroyed instead.
+   * Calls `refuse`, which sends an error response, after the responses to all earlier requests on `socket`. If the
+   * error is in the body of a request whose response has begun, destroys the connection instead.
    */
   refuseInTurn(socket: Socket, refuse: () => void): void
 }
@@ -43,8 +45,8 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
     waiting.set(socket, count)
     before.once('close', () => {
       waiting.set(socket, (waiting.get(socket) ?? 1) - 1)
-      // A response without a socket is not the next one. Its connection has ended, or will end with the response before
-      // it.
+      // Node has not given the socket to this response, so the connection has ended or is about to end. The request is
+      // dropped.
       if (response.socket === null) return
       const refuse = refusals.get(response)
       if (refuse) refuse()
@@ -55,7 +57,7 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
   return {
     listener(request, response) {
       const { socket } = request
-      // Node still parses requests from data that it read before their connection was destroyed.
+      // Node may still parse requests from data that it read before the connection was destroyed.
       if (socket.destroyed) return
       const before = newest.get(socket)
       newest.set(socket, response)

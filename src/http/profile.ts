@@ -8,12 +8,12 @@ import { tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
 
 /**
- * `GET /api/auth/profile` returns `{ name }`, the display name of the person who is signed in (contract section 4). The name
- * is requested with the internal token.
+ * `GET /api/auth/profile` returns `{ name }`, the display name of the person who is signed in (service contract,
+ * section 4). The user info request uses the internal token, which is the access token for use on servers.
  */
 export function profile({ auth }: { readonly auth: Pick<Auth, 'displayName'> }): Middleware {
   return async function profile(ctx) {
-    // Behind requireTokens there is always a session.
+    // This route runs after `requireTokens`, so there is always a session.
     const record = sessionRecord(ctx) as SessionRecord
     const name = await auth.displayName(record, tokensOf(ctx).internal.access_token).catch((error: unknown) => {
       throw profileFailure(error)

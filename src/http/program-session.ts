@@ -1,6 +1,6 @@
 /**
- * `ctx.session` for the routes of a program: the middleware of koa-session, whose store is the encrypted cookies. It costs
- * two hashes of the session for each request, so the routes of this server do without it.
+ * Provides `ctx.session` for routes that a program has added. It uses koa-session and stores the session in the
+ * encrypted cookies. koa-session hashes the session twice for each request, so the server's own routes do not use it.
  */
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
@@ -21,13 +21,17 @@ export interface ProgramSessionParts {
   readonly now: () => number
 }
 
-// koa-session requires an id for an external store. The store is the request itself, so any constant works.
+// koa-session requires a key for an external store. Here each request has its own store, so the key can be any
+// constant.
 const STORE_KEY = 'browser'
 
 const HAS_SESSION = Symbol('has ctx.session')
 type Marked = Context & { [HAS_SESSION]?: true }
 
-/** Must run behind `session` and `requireTokens`. The session is saved after the handlers, if they changed it. */
+/**
+ * Creates the layer. It must run after `session` and `requireTokens`. It saves the session after the handlers if they
+ * changed it.
+ */
 export function programSession(app: Koa, parts: ProgramSessionParts): Middleware {
   const { config, site, auth, requestLog, now } = parts
   const { cookies } = site
@@ -45,7 +49,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
     async get(): Promise<SessionFields | undefined> {
       this.#record = sessionRecord(this.#ctx)
       this.#readAt = now()
-      // The handlers get a copy, because later requests with the same cookie share the opened record.
+      // The handlers get a copy, because all requests with the same cookie share one opened record.
       return structuredClone(this.#record?.fields)
     }
 
@@ -54,8 +58,9 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
       const record = this.#record
       if (!record) throw new TypeError('ctx.session can be saved only behind requireTokens')
       const { id, loggedInAt } = record
-      // Another request may have refreshed the tokens meanwhile. Its result is kept for at least keepSeconds. After that
-      // time this server cannot know whether the refresh token of this request is still the newest one.
+      // No cookie can be set after the headers were sent. If the request took longer than `keepSeconds`, another
+      // request may have refreshed the tokens, and the result of that refresh may have expired in the store. The server
+      // then cannot know whether this request has the newest refresh token.
       if (ctx.headerSent || now() - this.#readAt > keepMs) {
         const reason = ctx.headerSent ? 'response_started' : 'request_too_long'
         requestLog(ctx).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
@@ -68,8 +73,8 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
 
     async destroy(): Promise<void> {
       removeSession(this.#ctx)
-      // After this call koa-session clears the first cookie itself, with the cookies of Koa. Behind a proxy that ends TLS,
-      // those would refuse to set a Secure cookie.
+      // After this call, koa-session clears the first cookie through `ctx.cookies`. Behind a proxy that terminates TLS,
+      // `ctx.cookies` refuses to set a Secure cookie unless this property is set.
       this.#ctx.cookies.secure = cookies.secure
     }
   }
@@ -89,7 +94,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
 
   return function programSession(ctx, next) {
     const marked: Marked = ctx
-    // A second requireTokens in the same chain must not discard the changes of the handlers before it.
+    // If `requireTokens` runs a second time for a request, it must not discard the changes of the handlers before it.
     if (marked[HAS_SESSION]) return next()
     marked[HAS_SESSION] = true
     return koaSession(ctx, next)

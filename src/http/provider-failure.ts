@@ -1,4 +1,4 @@
-/** Translates a failure of the identity provider into the response of a gateway (502, 503 or 504). */
+/** Translates a failure of the identity provider into an error with the status 502, 503 or 504. */
 import { retrySecondsOf } from '../auth/provider-busy.js'
 import { OAuthError, type UpstreamError } from '../idp/errors.js'
 import { BusyError, HttpError } from './http-error.js'
@@ -13,8 +13,8 @@ export function providerFailure(error: OAuthError | UpstreamError): HttpError {
 }
 
 /**
- * Returns the response for a busy provider (`cause.isBusy`), with the provider's own `Retry-After`.
- * @param retryPath address of the page's next attempt; the same address if undefined
+ * Returns the error for a busy provider (`cause.isBusy`).
+ * @param retryPath the address that the error page opens next; undefined if it should repeat the failed request
  */
 export function providerBusy(cause: UpstreamError, retryPath?: string): BusyError {
   const description =

@@ -4,9 +4,9 @@ import type { Middleware } from 'koa'
 import { parseRules } from '../config/proxy-rules.js'
 
 /**
- * Wraps the layer of static files, so that it ignores the folders in which proxy rules begin. Files take precedence over
- * rules, but looking for a file costs 40 % of a proxied request. So the first folder of a rule is searched only if `wwwroot`
- * contained it at the start.
+ * Wraps the layer for static files, so that it does not search the folders of proxy rules. Files take precedence over
+ * proxy rules, but looking for a file costs 40 % of a proxied request. Therefore the first folder in the path of a rule
+ * is searched only if `wwwroot` contained this folder when the server started.
  */
 export function skipProxiedFolders(staticFiles: Middleware, routes: readonly string[], wwwroot: string): Middleware {
   const firstFolders = parseRules(routes).rules.map(({ path }) => path.segments[0] ?? '')

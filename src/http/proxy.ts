@@ -1,6 +1,6 @@
 /**
- * The API proxy. It forwards the requests that a rule lists to an API, with the token of the session, and nothing else. This
- * module is loaded only if there is a rule.
+ * The API proxy. It forwards requests to an API and adds the access token of the session. It forwards only requests
+ * that a proxy rule lists. This module is loaded only if there is a proxy rule.
  */
 import type { Context, Middleware } from 'koa'
 import type { Auth } from '../auth/index.js'
@@ -40,8 +40,8 @@ export function proxy(parts: ProxyParts): Middleware {
   const forward = createForward({ ...parts, ...config, findRoute, basePath: site.basePath, upstreams })
 
   return function proxy(ctx, next) {
-    // Other layers may have rewritten `ctx.url`. The rules are applied to the original target, which is the one that is
-    // forwarded.
+    // Other layers may have rewritten `ctx.url`. The rules are applied to the original target, because the original
+    // target is forwarded.
     const route = findRoute(ctx.method, ctx.originalUrl)
     if (!route) return next()
     if (route.kind === 'inexact') {
@@ -56,7 +56,7 @@ export function proxy(parts: ProxyParts): Middleware {
   }
 }
 
-// These headers are for the responses of this server itself, such as 401. An upstream's response has its own Cache-Control.
+// These headers are for the responses of this server itself, such as 401. A forwarded response replaces them.
 function setProtectiveHeaders({ res }: Context): void {
   res.setHeader('Cache-Control', 'private, no-store')
   res.setHeader('Vary', 'Cookie')

@@ -4,9 +4,9 @@ import type { Middleware } from 'koa'
 const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i
 
 /**
- * Reduces every request target to its path and query. A client may send an absolute address. Koa would parse its host
- * with `url.parse()` on every access to `ctx.path`, and that function throws for a malformed host. This server does not
- * need the host.
+ * Reduces every request target to its path and query. A client may send an absolute address, but this server does not
+ * need the host in it. Koa would parse the host with `url.parse()` on every access to `ctx.path`, and this function
+ * throws for a malformed host.
  */
 export const originForm: Middleware = function originForm(ctx, next) {
   if (!isPlainPath(ctx.url)) ctx.url = pathAndQuery(ctx.url)
@@ -21,6 +21,6 @@ function pathAndQuery(target: string): string {
   if (target === '*') return target
   const rest = target.replace(AUTHORITY, '')
   const path = rest.startsWith('/') ? rest : `/${rest}`
-  // The parser would also read the text after two leading slashes, or after a slash and a backslash, as a host.
+  // `url.parse()` would read the text after two slashes, or after a slash and a backslash, as a host.
   return path.replace(/^\/[/\\]/, '/%2F')
 }

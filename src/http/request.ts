@@ -3,8 +3,8 @@ import type { Context } from 'koa'
 import type { Logger } from 'pino'
 
 /**
- * Returns the logger of a request, whose lines carry the request id. It is created on first use, because most requests
- * log nothing.
+ * Returns the logger of a request. Each of its lines contains the request id. It is created on first use, because most
+ * requests log nothing.
  */
 export type RequestLog = (ctx: Context) => Logger
 
@@ -17,7 +17,7 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f
 const ids = new WeakMap<Context, string>()
 const logs = new WeakMap<Context, Logger>()
 
-/** Returns the id that the request brought, if it is well-formed, otherwise a new one. */
+/** Returns the value of `X-Request-Id` if it is well-formed, otherwise a new random id. */
 export function requestId(ctx: Context): string {
   let id = ids.get(ctx)
   if (!id) {

@@ -8,8 +8,8 @@ export interface RequestsInProgress {
 }
 
 /**
- * Counts the handlers that are running. A handler goes on after its client has disconnected, because a refresh that it
- * began concerns the whole deployment.
+ * Counts the handlers that are running, so that shutdown can wait for them. A handler continues after its client has
+ * disconnected, because other requests may need the refresh that it has begun.
  */
 export function countRequests(
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>

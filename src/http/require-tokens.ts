@@ -10,7 +10,7 @@ import type { RequestLog } from './request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
 import type { Site } from './site.js'
 
-/** The state of a request behind `requireTokens`. */
+/** The state of a request after `requireTokens` has run. */
 export interface TokensState {
   tokens: Tokens
 }
@@ -23,8 +23,9 @@ export interface RequireTokensParts {
 }
 
 /**
- * The refresh step (contract section 5.1, step 3). It sets `ctx.state.tokens`. It answers 401 with an empty body if nobody
- * is logged in, and 503 with `Retry-After` if the session cannot be refreshed now.
+ * Creates the layer in front of every route that needs tokens (service contract, section 5.1, step 3). It refreshes the
+ * session if necessary and sets `ctx.state.tokens`. It answers 401 with an empty body if nobody is logged in, and 503
+ * with `Retry-After` if the session cannot be refreshed now.
  */
 export function requireTokens({ auth, site, sessionCookie, requestLog }: RequireTokensParts): Middleware {
   const { cookies } = site
@@ -46,8 +47,9 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
       return unauthorized(ctx)
     }
     const isNew = refreshed.record !== record
-    // A kept result may come from another login that has the same refresh token, or from a version that did not store the
-    // moment of login. Neither may extend this session's absolute age.
+    // The refreshed session may come from another login that has the same refresh token, or from an older version that
+    // did not store the time of the login. Keep the login time of this session, because it limits the lifetime of the
+    // session.
     if (isNew) {
       const fields = withOwnFields(refreshed.record.fields, record.fields)
       writeSession(ctx, { ...refreshed.record, loggedInAt: record.loggedInAt, fields })
@@ -66,20 +68,20 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
     }
   }
 
-  // The session cookie is missing from now on because we removed it. The next login must not mistake that for a browser
-  // that keeps no cookies.
+  // The server itself has removed the session cookie. If `succeededAt` stayed in the login cookie, the next login would
+  // conclude that the browser does not keep cookies.
   function forgetSuccess(ctx: Context): void {
     const loginCookie = readLoginCookie(ctx, cookies)
     if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
   }
 }
 
-/** The token objects of this request. They exist only behind `requireTokens`. */
+/** Returns the tokens of this request. Call it only after `requireTokens` has run. */
 export function tokensOf(ctx: Context): Tokens {
   return ctx.state.tokens as Tokens
 }
 
-// Contract section 7: 401 and an empty body.
+// Service contract, section 7: 401 with an empty body.
 function unauthorized(ctx: Context): void {
   // If a handler already set JSON, Koa would send the text "null".
   ctx.remove('Content-Type')

@@ -1,4 +1,4 @@
-/** Error pages offer to sign in again. This file determines the page to which that login returns. */
+/** Error pages offer a new login. This file determines the page to which the new login returns. */
 import type { Context } from 'koa'
 import { safeReturnTo } from '../login/return-to.js'
 
@@ -10,9 +10,10 @@ export function rememberReturnTo(ctx: Context, returnTo: string): void {
 }
 
 /**
- * Returns the path and query to which the next login should return. This is the return path of the login that failed.
- * Without one it is the address of this request if that is a page of the site, otherwise `/`.
- * @param homePath public path of the start page; a proxy may have removed it, without its last slash, from the request
+ * Returns the path and query to which the next login should return. If a login has failed, this is the return path of
+ * that login. Otherwise it is the address of this request if that is a page of the site, and `/` if not.
+ * @param homePath the public path of the start page. A reverse proxy may have removed this path, except for its last
+ *   slash, from the request.
  */
 export function returnToOf(ctx: Context, homePath: string): string {
   const remembered = returnPaths.get(ctx)

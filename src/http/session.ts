@@ -1,6 +1,6 @@
 /**
- * The session of a request. It is opened from the request's cookies, and the response sets the cookies again when the
- * session changed. The routes of this server use it directly. The routes of a program use `ctx.session` (program-session.ts).
+ * Opens the session in the cookies of a request, and sets the cookies again if the session has changed. The server's
+ * own routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
  */
 import type { Context, Middleware } from 'koa'
 import type { Metrics } from '../metrics/metrics.js'
@@ -20,28 +20,33 @@ interface RequestSession {
   readonly parts: SessionParts
 }
 
-// A property of the context. Entries of a WeakMap would keep each context in memory until the next full collection.
+// The session is a property of the context. A WeakMap would keep each context in memory until the next full garbage
+// collection.
 const SESSION = Symbol('session')
 type WithSession = Context & { [SESSION]?: RequestSession }
 
-/** Opens the session of a request. Without this layer a request has no session. */
+/** Creates the layer that opens the session of a request. */
 export function session(parts: SessionParts): Middleware {
   return function session(ctx, next) {
     const withSession: WithSession = ctx
-    // If the layer runs twice, the second run must not restore the session of the request. A refresh may have replaced it.
+    // If the layer runs twice, the second run must keep the current session, because a refresh may have replaced the
+    // session of the request.
     withSession[SESSION] ??= { record: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''), parts }
     return next()
   }
 }
 
-/** Returns the session of this request, or the one that was written since. Returns undefined if there is none. */
+/**
+ * Returns the session of this request, or the session that replaced it during the request. Returns undefined without a
+ * session.
+ */
 export function sessionRecord(ctx: Context): SessionRecord | undefined {
   return (ctx as WithSession)[SESSION]?.record
 }
 
 /**
- * Sets the cookies of `record` in this response, even if an error follows. They replace cookies that this response set
- * before.
+ * Sets the cookies of `record` in this response, even if it becomes an error response. Replaces session cookies that
+ * this response has set before.
  * @param sealed the cookie values of `record`, if it has been sealed already
  * @throws {SessionTooLargeError} and changes nothing if the session does not fit into its cookies
  */

@@ -17,7 +17,7 @@ export interface Site {
   readonly homeUrl: string
   /** The public path of the start page. */
   readonly homePath: string
-  /** False if nothing is known to answer at the start page's address, so that error pages must not link to it. */
+  /** True if a page may exist at the address of the start page. Otherwise error pages do not link to that address. */
   readonly hasStartPage: boolean
   /** The public path of the login route. */
   readonly loginPath: string

@@ -1,6 +1,6 @@
 /**
- * Serves two files that the packaged starter page needs and that are not in its folder. One is the style that it shares
- * with the error pages, the other a description of this server. They exist only where the starter page is served.
+ * Serves two files for the starter page in this package: the style sheet that it shares with the error pages, and a
+ * description of this server. Both exist only if the starter page is served.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,12 +13,12 @@ export interface AboutServer {
   readonly isDemo: boolean
 }
 
-/** Returns true if the folder of static files contains the starter page. */
+/** True if the folder of static files contains the starter page. */
 export function hasStarterPage(wwwroot: string): boolean {
   return existsSync(join(wwwroot, 'starter.js'))
 }
 
-/** Serves the two files. */
+/** Creates the layer that serves the two files. */
 export function starterPage({ mode, isDemo }: AboutServer): Middleware {
   const about = { product: 'platform-auth-server', mode, demo: isDemo }
   const files = new Map([

@@ -10,8 +10,8 @@ import { AUTH_PATH, isAuthPath } from '../config/routes.js'
 import { invalidRequest } from './http-error.js'
 
 /**
- * Loads koa-static after the server listens, or on the first request, because loading it takes a third of the startup
- * time.
+ * Loads koa-static. This takes a third of the startup time, so it is done after the server listens, or on the first
+ * request.
  */
 export function loadKoaStatic() {
   return import('koa-static')
@@ -19,18 +19,18 @@ export function loadKoaStatic() {
 
 /**
  * Creates the layer that serves static files.
- * @param wwwroot a folder that exists; the value of the setting or the starter page
+ * @param wwwroot an existing folder, either from the setting `wwwroot` or the folder of the starter page
  */
 export function staticFiles(wwwroot: string): Middleware {
   const root = realpathSync.native(wwwroot)
   const inside = root.endsWith(sep) ? root : root + sep
-  // The contract gives files precedence over routes. API requests look for files only if wwwroot contains files for API
-  // addresses.
+  // Files take precedence over routes (service contract, section 4, rule 5). Requests under `/api/auth` look for a file
+  // only if `wwwroot` contains this folder.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   let serve: Middleware | undefined
 
   function isServed(path: string): boolean {
-    // The other realpathSync is written in JavaScript and makes a system call for each folder above the file.
+    // Plain `realpathSync` is written in JavaScript and makes a system call for each folder above the file.
     const target = realpathSync.native(path)
     return target.startsWith(inside) && !isHidden(target.slice(inside.length))
   }
@@ -38,7 +38,7 @@ export function staticFiles(wwwroot: string): Middleware {
   function setHeaders(response: ServerResponse, path: string, stats: Stats) {
     if (!stats.isFile() || !isServed(path)) throw new NotServedError()
     response.setHeader('X-Content-Type-Options', 'nosniff')
-    // koa-send chooses a compressed file by this header but does not tell caches (RFC 9110 section 12.5.5).
+    // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5).
     response.setHeader('Vary', 'Accept-Encoding')
     response.setHeader('ETag', `W/"${stats.size.toString(36)}-${Math.round(stats.mtimeMs).toString(36)}"`)
   }
@@ -75,7 +75,7 @@ export function staticFiles(wwwroot: string): Middleware {
   }
 }
 
-// koa-send checks the names in the address, but not the target of a link. A name that begins with two dots does not
+// koa-send checks the names in the address, but not in the target of a link. A name that begins with two dots does not
 // count as hidden, because every file of a mounted Kubernetes ConfigMap is a link into the folder `..data`.
 function isHidden(pathInRoot: string): boolean {
   return pathInRoot.split(sep).some(name => name.startsWith('.') && !name.startsWith('..'))
@@ -91,13 +91,13 @@ function opened(file: ReadStream): Promise<void> {
   })
 }
 
-// A stream reads at most this many bytes at once.
+// The number of bytes that a stream reads at once.
 const SMALL_FILE_BYTES = 64 * 1024
 
 /**
- * The content of a small file. The stream would read a second time to find the end of the file, so it is destroyed before
- * it can. Only the stream itself may read its descriptor: it closes the descriptor when the client disconnects, and the
- * system may then give the same number to another file.
+ * Returns the content of a small file. The stream is destroyed after its first read, because it would read again to
+ * find the end of the file. The content must be read through the stream and not through the file descriptor. When the
+ * client disconnects, the stream closes the descriptor, and the system may use the same number for another file.
  * @returns undefined if the file became shorter than `length`, or if the stream was closed
  */
 function contentOf(file: ReadStream, length: number): Promise<Buffer | undefined> {
@@ -120,8 +120,8 @@ function contentOf(file: ReadStream, length: number): Promise<Buffer | undefined
 const MISSING = new Set(['ELOOP', 'ENOENT'])
 
 /**
- * The path leads to a link whose target is not served, to a folder, or to a pipe. The response is that of a missing
- * file.
+ * The path leads to a folder, to a pipe, or to a link whose target is not served. The response is the same as for a
+ * missing file.
  */
 class NotServedError extends Error {
   readonly status = 404
