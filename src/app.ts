@@ -1,4 +1,4 @@
-/** The whole program at a glance: the layers that every request passes, outermost first. */
+/** The Koa application. It lists the layers (the Koa middleware) that every request passes, outermost first. */
 import Koa, { type Middleware } from 'koa'
 import type { Config } from './config/settings.js'
 import { STARTER_PAGE } from './config/wwwroot.js'
@@ -27,9 +27,9 @@ import { noMetrics } from './metrics/metrics.js'
 import { type AppParts, createServices, type Services } from './services.js'
 
 /**
- * Creates the server as a Koa application, for `app.listen()` or for routes of your own after it (`app.use`). The module of
- * the setting `extend` is not loaded, because only `startServer` can wait for an import.
- * @param parts a clock or a logger of your own instead of the default ones
+ * Creates the server as a Koa application. Add routes of your own with `app.use()`, and start it with `app.listen()`.
+ * The module that the setting `extend` names is not loaded, because only `startServer` can wait for an import.
+ * @param parts a clock or a logger that replaces the default one
  */
 export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {
   return assemble(config, createServices(config, parts))
@@ -38,11 +38,11 @@ export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {
 export interface AssembleOptions {
   /** True while the server shuts down. */
   readonly isDraining?: () => boolean
-  /** True if the identity provider is the built-in demo. Only the starter page says so. */
+  /** True if the identity provider is the built-in demo. Only the starter page shows this. */
   readonly isDemo?: boolean
 }
 
-/** Puts the layers in order. */
+/** Creates the application and adds the layers in their order. */
 export function assemble(config: Config, services: Services, options: AssembleOptions = {}): Koa {
   const { isDraining = () => false, isDemo = false } = options
   const { log, metrics, auth, storeStatus, shutdown } = services
@@ -58,7 +58,8 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot)
   gates.set(app, (ctx, next) => {
-    // A response that a handler makes with the tokens of a session is for one person. The handler may override this.
+    // The handlers behind this layer use the tokens of one person, so no shared cache may store their responses. A
+    // handler may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
     return sessionLayer(ctx, () => tokensLayer(ctx, () => programSessionLayer(ctx, next)))
@@ -102,11 +103,13 @@ export function assemble(config: Config, services: Services, options: AssembleOp
 const gates = new WeakMap<Koa, Middleware>()
 
 /**
- * The refresh step for routes of your own. Behind it `ctx.state.tokens` is `{ internal, public }`, each
- * `{ access_token, expires_in }` (seconds left). Without a login it answers 401 with an empty body, and the handler does
- * not run. It answers 503 when the identity provider cannot refresh the session at the moment.
+ * Middleware for routes of your own that need tokens. It refreshes the session if necessary and sets `ctx.state.tokens`
+ * to `{ internal, public }`. Each of the two is `{ access_token, expires_in }`, where `expires_in` is the remaining
+ * lifetime in seconds. If nobody is logged in, it answers 401 with an empty body, and the handler does not run. If the
+ * session cannot be refreshed now, it answers 503.
  *
- * Its type carries the state to the handlers after it in the same `router.get()`, or in the same chain of `app.use()`.
+ * TypeScript knows the type of `ctx.state.tokens` in the handlers after it in the same `router.get()`, or in the same
+ * chain of `app.use()`.
  */
 export const requireTokens: Middleware<TokensState> = async function requireTokens(ctx, next) {
   const gate = gates.get(ctx.app)

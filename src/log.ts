@@ -1,4 +1,4 @@
-/** Creates the log of the process. It has one line of JSON for each event, or a readable form for a person at a terminal. */
+/** Creates the log of the process. Each event is one line of JSON, or a readable line for a person at a terminal. */
 import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Config } from './config/settings.js'
@@ -28,13 +28,14 @@ function shortRequest(line: string): string {
   return `${JSON.stringify({ level, time, msg })}\n`
 }
 
-// sonic-boom blocks the process for a tenth of a second before each retry.
+// sonic-boom, which writes the lines, blocks the process for a tenth of a second before each retry.
 const MAX_RETRIES = 10
 
 /**
  * Writes lines to the standard output, or to another file descriptor. A line is lost if it cannot be written, for
- * example because the disk is full or the terminal is closed. Neither a login nor shutdown may wait for such a line.
- * For a slow reader the log blocks for up to one second, and then not again until the reader has accepted data.
+ * example because the disk is full or the terminal is closed. Neither a login nor shutdown may wait for such a line. If
+ * the reader is slow, a write blocks the process for up to one second. After that, no write blocks until the reader has
+ * accepted data.
  */
 export function standardOutput(fd = 1): DestinationStream {
   let mayHavePartialLine = false
@@ -44,8 +45,8 @@ export function standardOutput(fd = 1): DestinationStream {
     opened.on('write', written => {
       if (written > 0) retries = 0
     })
-    // The failed stream would keep its line and retry it before every other line, and endlessly when flushed. A new
-    // stream replaces it.
+    // A failed stream would keep its line, write it again before every other line, and never stop trying when it is
+    // flushed. A new stream replaces it.
     opened.once('error', () => {
       mayHavePartialLine = true
       stream = open()
@@ -77,7 +78,7 @@ export function logOptions(level: Config['log']['level']): LoggerOptions {
   return { level, timestamp: pino.stdTimeFunctions.isoTime, base: null, serializers: { err: errorFields } }
 }
 
-// The fields of a provider's failure show where it occurred. Only unexpected errors need a stack.
+// The endpoint and the status show where the provider failed. Only unexpected errors need a stack.
 function errorFields(error: Error): object {
   if (error instanceof UpstreamError || error instanceof OAuthError) {
     const { name, message, endpoint, status } = error

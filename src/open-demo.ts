@@ -14,14 +14,16 @@ export interface DemoChoices {
 export interface OpenDemo {
   /** The address of the demo identity provider. */
   readonly url: string
-  /** The given settings, but with the demo as the provider and with a port that is not 0. */
+  /**
+   * The given settings with two changes: the demo is the identity provider, and `port` is a port number other than 0.
+   */
   readonly config: Config
   close(): Promise<void>
 }
 
 /**
- * Starts the demo identity provider. Rejects with Node's own error if its port cannot be used. The error has
- * `listener: 'demo'`.
+ * Starts the demo identity provider. If its port cannot be used, rejects with Node's own error and adds `listener:
+ * 'demo'` to it.
  */
 export async function openDemo(
   config: Config,
@@ -31,7 +33,7 @@ export async function openDemo(
   // The demo provider needs the callback URL with its port before the server listens.
   const port = config.port === 0 ? await freePort() : config.port
   const callbackUrl = withPort(config.platform.callbackUrl, port)
-  // An ordinary start does not need this code, so it is loaded here.
+  // Only the demo needs this module, so an ordinary start does not load it.
   const { startDemo } = await import('./demo/index.js')
   const demo = await startDemo({
     callbackUrl,

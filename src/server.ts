@@ -1,4 +1,4 @@
-/** The listening process: time limits for clients, and a shutdown that finishes the requests that have begun. */
+/** Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. */
 import http, { type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -18,7 +18,7 @@ import { within } from './support/within.js'
 
 export interface ServeOptions extends Partial<ServiceParts> {
   readonly extend?: Extension | undefined
-  /** True if the identity provider is the built-in demo. Only the starter page says so. */
+  /** True if the identity provider is the built-in demo. Only the starter page shows this. */
   readonly isDemo?: boolean
 }
 
@@ -26,16 +26,16 @@ export interface RunningServer {
   readonly port: number
   /** The port of `/metrics`, if metrics are on. */
   readonly metricsPort: number | undefined
-  /** The port at which gateways ask, if forward-auth is on. */
+  /** The port at which gateways send their requests, if forward-auth is on. */
   readonly forwardAuthPort: number | undefined
   /** The address at which a browser on this machine reaches the server. */
   readonly url: string
-  /** Adopts the session secrets and the client secret of `fresh`. Its other settings are ignored. */
+  /** Replaces the session secrets and the client secret by those of `fresh`. Ignores the other settings of `fresh`. */
   replaceSecrets(fresh: Config): void
   /**
-   * Shuts down. `/readyz` answers 503 from now on. The server goes on for `shutdown.delaySeconds`, then finishes the
-   * requests and revocations that have begun within `shutdown.graceSeconds`, and then closes every connection. Resolves
-   * when everything has ended.
+   * Shuts down. `/readyz` answers 503 at once. The server still accepts requests for `shutdown.delaySeconds`. Then it
+   * has `shutdown.graceSeconds` to finish the requests and revocations in progress. After that it closes every
+   * connection. Resolves when the shutdown is complete.
    */
   close(): Promise<void>
 }
@@ -54,26 +54,27 @@ export const CLIENT_LIMITS: ClientLimits = {
   maxHeaderSize: 32 * 1024,
   headersTimeout: 15_000,
   requestTimeout: 30_000,
-  // Load balancers usually close idle connections after 60 seconds. The server waits longer, so that they never send a
-  // request into a connection that it is closing.
+  // Load balancers usually close idle connections after 60 seconds. The server keeps them open longer, so that a load
+  // balancer never sends a request on a connection that the server is closing.
   keepAliveTimeout: 75_000,
-  // Without this limit, a client that stops reading would keep its connection and its file open for ever. The limit is
-  // long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
+  // Without this limit, a client that stops reading its response would keep the connection and the file open for ever.
+  // The limit is long because the buffers of the system hold megabytes, and a slow client takes minutes to empty them.
   unreadTimeout: 300_000,
   connectionsCheckingInterval: 5_000
 }
 
 /**
- * The last part of the grace period, in milliseconds. It is reserved for writes to the store, which may be slow. Nobody
- * notices half a second more.
+ * The last part of the grace period, in milliseconds. Connections are closed before it begins, so that revocations that
+ * are still in progress have this time to finish.
  */
 const LAST_WORK_MS = 500
 
 /**
  * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with
  * Node's own error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The error has `listener: 'metrics'` or
- * `listener: 'forwardAuth'` if it was the port of the metrics or of forward-auth. Programs use `startServer` (start.ts).
- * @param limits for tests that cannot wait as long as a slow client may take
+ * `listener: 'forwardAuth'` if it is about the port of the metrics or of forward-auth. Rejects with ExtensionError if
+ * the module of the setting `extend` cannot be used. Programs use `startServer` (start.ts).
+ * @param limits for tests, which cannot wait as long as a slow client may take
  */
 export async function serve(
   config: Config,
@@ -94,9 +95,9 @@ export async function serve(
     log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
   )
   const clientLimits = { ...CLIENT_LIMITS, ...limits }
-  // Node's own responses to a request without a host or with an unknown expectation lack our headers, so the layers of the
-  // application send them. Node's time limit applies to the whole of a request, even if its body arrives steadily, so
-  // `limitBodies` takes its place.
+  // By default, Node itself refuses a request without a host or with an unknown expectation. Its responses lack our
+  // headers, so the application refuses these requests instead. Node's `requestTimeout` limits the whole request, even
+  // if the body arrives steadily, so `limitBodies` replaces it.
   const options = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
   const server = http.createServer(options, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
@@ -128,7 +129,7 @@ export async function serve(
     return { scrapes, gateways }
   }
 
-  // The module is loaded only if forward-auth is on.
+  // This module is loaded only if forward-auth is on, so that other servers start quickly.
   async function openForwardAuth() {
     const { port, host } = config.forwardAuth
     if (port === undefined) return undefined
@@ -141,12 +142,14 @@ export async function serve(
     draining = true
     connections.drain()
     if (config.shutdown.delaySeconds > 0) await pause(config.shutdown.delaySeconds * 1000)
-    // An event stream would last for the whole grace period. If it ends now, its browser connects to another replica.
+    // An event stream would last for the whole grace period. After an early end, the browser connects to another
+    // replica.
     shutdown.hooks.stop()
     const graceMs = config.shutdown.graceSeconds * 1000
     const lastMs = Math.min(LAST_WORK_MS, graceMs / 2)
     const connectionsEnded = Promise.all([connections.end(graceMs - lastMs), gateways?.close(graceMs - lastMs)])
-    // Work that a request began in the background, such as a revocation, is finished like the request itself.
+    // A request may have begun work in the background, such as a revocation. Shutdown waits for this work in the same
+    // way.
     const workEnded = Promise.all([connectionsEnded, requests.ended()]).then(() => shutdown.workEnded())
     await Promise.all([connectionsEnded, within(graceMs - lastMs, workEnded).catch(() => {})])
     await within(lastMs, shutdown.revocationsEnded()).catch(() => {})
@@ -179,8 +182,8 @@ async function createPrometheus() {
 function listen(server: Server, { port, host }: Config): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // After a restart all pages connect again at the same moment. With Node's default of 511, some of them would have to
-    // retry.
+    // After a restart all pages connect again at the same moment. With Node's default of 511 waiting connections, some
+    // pages would have to retry.
     server.listen({ port, backlog: 2048, ...(host !== undefined && { host }) }, () => {
       server.off('error', reject)
       resolve()

@@ -1,4 +1,4 @@
-/** Makes the parts of the server from the configuration, in the order they need each other. */
+/** Creates the parts of the server from the configuration. Each part is created after the parts that it uses. */
 import { type Logger, pino } from 'pino'
 import { type Auth, createAuth } from './auth/index.js'
 import type { Config } from './config/settings.js'
@@ -26,7 +26,7 @@ export interface AppParts {
 
 /** The parts that only this package and its tests replace. */
 export interface ServiceParts extends AppParts {
-  /** Resolves after so many milliseconds. */
+  /** Resolves after `ms` milliseconds. */
   readonly wait: (ms: number) => Promise<unknown>
   readonly coordination: Coordination
   readonly metrics: Metrics
@@ -42,16 +42,19 @@ export interface Services {
   readonly metrics: Metrics
   readonly storeStatus: Coordination['status']
   readonly shutdown: Shutdown
-  /** Adopts the secrets of `fresh` and ignores its other settings. Sessions encrypted with a secret still listed stay valid. */
+  /**
+   * Replaces the secrets by those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
+   * lists the secret with which the session was encrypted.
+   */
   replaceSecrets(fresh: Config): void
 }
 
 /** The tasks of the services when the server shuts down. */
 export interface Shutdown {
   readonly hooks: ShutdownHooks
-  /** Resolves when revocations have ended. */
+  /** Resolves when no revocation is in progress. */
   revocationsEnded(): Promise<void>
-  /** Resolves when revocations, refreshes and code exchanges have ended. */
+  /** Resolves when no revocation, refresh or code exchange is in progress. */
   workEnded(): Promise<void>
   /** Closes all connections. Work that has not ended is lost. */
   close(): Promise<void>
@@ -67,7 +70,8 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
   const transport = measured(createTransport(platform.timeoutSeconds * 1000), metrics)
   const background = createBackground()
   const provider = createIdentityProvider(platform, transport)
-  // Few callers wait for a revocation, but shutdown has to. Otherwise the refresh token would outlive this process.
+  // Shutdown has to wait for revocations. Otherwise the refresh token would still be valid after this process has
+  // ended.
   const idp: IdentityProvider = {
     ...provider,
     revokeRefreshToken: refreshToken => background.add(provider.revokeRefreshToken(refreshToken))
@@ -75,7 +79,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
   const mode = createMode(config, idp, now, given.wait)
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
-  // A cookie of the other mode holds the wrong tokens. It has another key, so it cannot be opened in this mode.
+  // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })

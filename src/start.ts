@@ -1,6 +1,4 @@
-/**
- * Starts a server in the same way as the command line, with a demo identity provider if one is requested.
- */
+/** Starts a server in the same way as the command line, if wanted with a demo identity provider. */
 import { pino } from 'pino'
 import type { Config } from './config/settings.js'
 import type { Extension } from './http/extension.js'
@@ -10,7 +8,10 @@ import { type RunningServer as ListeningServer, serve } from './server.js'
 import type { AppParts } from './services.js'
 
 export interface StartOptions extends Partial<AppParts> {
-  /** Adds routes of your own (`app.use`) after those of the server, with `requireTokens` in front of those that need tokens. */
+  /**
+   * Adds routes of your own with `app.use`. They run after the routes of the server. Put `requireTokens` in front of
+   * each route that needs tokens.
+   */
   readonly extend?: Extension
   /**
    * Runs a demo identity provider in this process. Logins use it instead of the provider in the settings.
@@ -20,7 +21,7 @@ export interface StartOptions extends Partial<AppParts> {
 }
 
 export interface RunningServer extends ListeningServer {
-  /** The callback URL that is used. */
+  /** The callback URL in use. The demo may have replaced port 0 in it by the port of the server. */
   readonly callbackUrl: string
   /** The address of the demo identity provider, if there is one. */
   readonly demoUrl: string | undefined
@@ -29,7 +30,8 @@ export interface RunningServer extends ListeningServer {
 /**
  * Starts the same server as the command line. The caller handles signals: call `close()` on SIGTERM and
  * `replaceSecrets()` on SIGHUP. Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The
- * error has `listener: 'metrics'` or `listener: 'demo'` if it was the port of the metrics or of the demo.
+ * error has `listener: 'metrics'`, `listener: 'forwardAuth'` or `listener: 'demo'` if it is about the port of the
+ * metrics, of forward-auth or of the demo.
  */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
   const { demo = false, ...parts } = options
