@@ -27,8 +27,8 @@ export const callbackAddress: ValueType<string> = {
 }
 
 /**
- * An endpoint or the issuer of the identity provider. It must use https, because secrets are sent to it. Plain http is
- * allowed only if the address is on this machine.
+ * The type of an endpoint of the identity provider. The address must use https, because secrets are sent to it. Plain http
+ * is allowed only if the address is on this machine.
  */
 export const providerAddress: ValueType<string> = {
   allowed: 'an https address (plain http only on this machine)',
@@ -37,7 +37,7 @@ export const providerAddress: ValueType<string> = {
   schema: v => v.pipe(v.string(), isProviderAddress(v))
 }
 
-/** An optional endpoint. The word `none` says that it is not used. */
+/** The type of an optional endpoint. The word `none` disables the endpoint. */
 export const optionalProviderAddress: ValueType<string> = {
   allowed: `${providerAddress.allowed}, or the word none`,
   json: { type: 'string', pattern: '^(none|https?://[^\\s#]+)$' },
@@ -70,19 +70,22 @@ export const redisAddress: ValueType<string> = {
   mask: address => withoutSentinelPassword(withoutUser(address))
 }
 
-/** The public path in front of our routes, either '' or '/path'. A reverse proxy removes it from each request. */
+/**
+ * Returns the base path, which is the part of the callback URL's path in front of `/api/auth/callback`. It is '' or '/path'.
+ * A reverse proxy removes it from the path of each request.
+ */
 export function basePathOf(callbackUrl: string): string {
   return pathOf(callbackUrl).slice(0, -callbackPath.length)
 }
 
-/** The address of the start page, to which people return after login and logout. */
+/** Returns the public address of the start page. */
 export function homeUrlOf(callbackUrl: string): string {
   return `${new URL(callbackUrl).origin}${basePathOf(callbackUrl)}/`
 }
 
 /**
- * The address at which a browser on this machine reaches a server that listens on `port` of `host`. Without a host the
- * server listens on all interfaces.
+ * Returns the address at which a browser on this machine reaches a server that listens on `port` of `host`. Without a host,
+ * the server listens on all interfaces, and the address contains `localhost`.
  */
 export function localUrlOf({ port, host }: { readonly port: number; readonly host: string | undefined }): string {
   const url = `http://${localNameOf(host)}:${port}`
@@ -90,8 +93,8 @@ export function localUrlOf({ port, host }: { readonly port: number; readonly hos
 }
 
 /**
- * The host of that address in the spelling of browsers. A login must end on the host where it started, because a cookie
- * belongs to one host.
+ * Returns the host name at which a browser on this machine reaches a server that listens on `host`. The name is spelled as
+ * browsers spell it, because a cookie belongs to exactly one host name.
  */
 export function localNameOf(host = 'localhost'): string {
   const name = host.includes(':') ? `[${host}]` : host
@@ -119,8 +122,8 @@ export function withoutUser(address: string): string {
 
 /**
  * Checks an endpoint from the discovery document of `issuer`. Returns the reason why it must not be used, or undefined
- * if it may. Plain http on this machine is allowed only if the issuer is on this machine as well. Otherwise the issuer
- * could direct requests that carry secrets to local services.
+ * if it may. Plain http on this machine is allowed only if the issuer is also on this machine. Otherwise the issuer could
+ * make the server send secrets to local services.
  */
 export function discoveredEndpointProblem(endpoint: string, issuer: string): string | undefined {
   const reason = brokenRule(endpoint)

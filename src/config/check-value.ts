@@ -5,11 +5,11 @@ import { type Setting, type SettingKey, settingOf } from './settings.js'
 
 export type Checked = { readonly value: unknown } | { readonly refused: string }
 
-/** Checks one value against the type of its setting. */
+/** Checks one value against the type of its setting. Returns the parsed value, or the reason why the value is refused. */
 export function checkValue(key: SettingKey, value: unknown): Checked {
   const setting = settingOf(key)
-  // The first failed check ends the validation, because later checks rely on the earlier ones. They parse the value as
-  // an address, for example.
+  // The validation stops at the first failed check, because a later check may rely on it. For example, a check of an
+  // address may parse a value that an earlier check has accepted as an address.
   const result = v.safeParse(setting.type.schema(v), value, { abortPipeEarly: true })
   if (result.success) return { value: result.output }
   const [issue] = result.issues

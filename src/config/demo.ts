@@ -2,21 +2,24 @@ import { callbackPath, localUrlOf } from './addresses.js'
 import { newSecret } from './new-secret.js'
 import type { Overrides, Values } from './settings.js'
 
-// The settings of a demo. They override the environment and the settings file, which are meant for the real provider. The
-// demo has no required settings.
+// The settings of a demo. They override the environment and the settings file, which are meant for the real provider. An
+// operator can start a demo without any setting.
 
 /** The name of this source in messages and in the output of `config`. */
 export const demoOrigin = 'demo'
 
-// The secret stays the same in this process, so that reading the settings again does not end the sessions.
+// The process keeps this secret, so that existing sessions stay valid when the settings are read again.
 let sessionSecret: string | undefined
 
-/** Client, issuer and callback URL are placeholders until the demo identity provider runs. */
+/**
+ * Returns the settings of a demo. The client, the issuer and the callback URL are placeholders. They are replaced when the
+ * demo identity provider starts.
+ */
 export function demoOverrides(): Overrides {
   sessionSecret ??= newSecret()
   return {
     session: { secret: sessionSecret },
-    // The rules forward requests to the real platform, which rejects the tokens of the demo.
+    // Rules from the environment or a settings file are not used, because their targets would reject the tokens of the demo.
     proxy: { routes: null },
     platform: {
       issuer: 'http://127.0.0.1',
@@ -34,8 +37,9 @@ export function demoOverrides(): Overrides {
 }
 
 /**
- * Returns the callback URL of a demo. It has the host name that the server announces, because a login must end on the host
- * where it started. The port is 0 if the server chooses a free port. Returns undefined if no browser can open the host.
+ * Returns the callback URL of a demo. It has the host name that the server prints when it starts, because a login must end on
+ * the host on which it began. The port is 0 if the system chooses a free port. Returns undefined if no browser can open the
+ * host.
  */
 export function demoCallbackUrl({ port = 0, host }: Values): string | undefined {
   const url = `${localUrlOf({ port, host })}${callbackPath}`

@@ -81,14 +81,14 @@ async function givenByVariable(
   return { origin, value: secret ? variable.text : type.fromText(text) }
 }
 
-// If a closing quotation mark is missing, the value also contains the following variables and their secrets. A list of
-// scopes would then send them to the provider.
+// A value in `.env` without a closing quotation mark also contains the following lines and their secrets. If such a value
+// were accepted as a list of scopes, the server would send these secrets to the provider.
 const severalLines = 'has more than one line, perhaps because a closing quotation mark is missing'
 const severalLinesAllowed = new Set(
   (['session.previousSecrets', 'proxy.routes'] as const).map(key => settingOf(key).env)
 )
 
-/** An empty variable counts as not set, because compose files and CI systems set variables without a value to empty. */
+/** An empty variable counts as not set, because compose files and CI systems set a variable without a value to ''. */
 function isBlank(given: Given): boolean {
   return 'value' in given && typeof given.value === 'string' && given.value.trim() === ''
 }
@@ -96,10 +96,11 @@ function isBlank(given: Given): boolean {
 async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {
   try {
     const text = await readTextFile(join(cwd, '.env'))
-    // parseEnv ignores carriage returns. In a file without line feeds, the first variable would contain all others.
+    // For parseEnv, only a line feed ends a line. If all lines ended in carriage returns, the first variable would contain
+    // all other variables.
     return { fromDotEnv: parseEnv(text.replace(/\r\n?/g, '\n')), problems: [] }
   } catch (error) {
-    // A folder with this name is often a Python environment.
+    // A folder with the name `.env` is often a Python environment, so it is ignored.
     if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(error) ?? '')) return { fromDotEnv: {}, problems: [] }
     const problem = { key: '.env', origin: 'working directory', message: `cannot be read: ${whyUnreadable(error)}` }
     return { fromDotEnv: {}, problems: [problem] }
@@ -108,7 +109,8 @@ async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; probl
 
 const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/
 
-// Kubernetes sets such variables in every container if a service has the name "platform" or "platform-auth".
+// If a service of Kubernetes has the name "platform" or "platform-auth", Kubernetes sets variables such as
+// PLATFORM_SERVICE_HOST in every container. They are not misspelt settings.
 const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
 const serviceAddress = /^(tcp|udp|sctp):\/\//
 
@@ -118,7 +120,10 @@ const knownVariables = settingKeys.flatMap(key => {
   return secret ? names.flatMap(name => [name, `${name}_FILE`]) : names
 })
 
-/** With a misspelt name, the access list would have no effect and everyone could sign in. */
+/**
+ * True if an unknown variable with this name is an error. Other unknown variables cause a warning. If the server ignored an
+ * access list with a misspelt name, everyone could sign in.
+ */
 function mustBeKnown(name: string): boolean {
   return name.startsWith('PLATFORM_AUTH_ACCESS')
 }
@@ -139,7 +144,8 @@ function withoutPrefix(name: string): string {
 }
 
 function unknownVariable({ name, origin, isInDotEnv }: Variable): Problem {
-  // `NAME: value=` in a .env parses as one name that contains the secret.
+  // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a secret, so
+  // the message contains only its first word.
   const word = name.split(/\W/, 1).join('')
   if (isInDotEnv && word !== name)
     return { key: word, origin: origin.replace(name, word), message: 'must be followed directly by =' }

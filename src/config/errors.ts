@@ -18,8 +18,8 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly Problem[]
   /**
-   * A warning may explain a problem. For example, a misspelt variable is only a warning, but the setting that it was
-   * meant for is then missing.
+   * The warnings, because one of them may explain a problem. For example, a misspelt variable causes only a warning, but the
+   * required setting that it should set is then missing.
    */
   readonly warnings: readonly Problem[]
 

@@ -21,7 +21,7 @@ export async function exposedFile({ key, origin, path }: SecretFile): Promise<Pr
 }
 
 async function rightsOfOthers(path: string): Promise<'read' | 'changed' | 'read and changed' | undefined> {
-  // On Windows these bits say nothing about access.
+  // On Windows, the permission bits do not show who may access a file.
   if (process.platform === 'win32') return undefined
   try {
     const file = await realpath(path)

@@ -16,7 +16,7 @@ const configNames = extensions.map(extension => `${fileName}.config${extension}`
 export const searchPlaces: readonly string[] = [
   'package.json',
   ...[...rcNames, ...configNames].flatMap(name => [name, `config/${name}`, `.config/${name}`]),
-  // In the folder .config the dot may be omitted, because the folder is hidden already.
+  // In the folder .config, the name of a file need not begin with a dot.
   ...rcNames.map(name => `.config/${name.slice(1)}`)
 ]
 
@@ -87,7 +87,7 @@ async function createExplorer(): Promise<PublicExplorer> {
 const folders = ['', 'config/', '.config/']
 const similarName = new RegExp(`^\\.?${fileName}(rc|\\.config)?\\.(json[c5]?|ya?ml|[mc]?[jt]s|toml|ini)$`)
 
-/** Files whose names resemble those of settings files but are not searched for. */
+/** Returns the files whose names resemble the name of a settings file, but which are not among the search places. */
 async function misnamedFiles(cwd: string): Promise<string[]> {
   const lists = await Promise.all(
     folders.map(async folder => {

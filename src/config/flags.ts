@@ -3,7 +3,7 @@ import type { Given, Layer } from './layer.js'
 import { readSecretFile } from './read-file.js'
 import { isSettingKey, type SettingKey, settingOf } from './settings.js'
 
-/** The values on the command line. A repeatable flag has a list, and a flag without a value has a boolean. */
+/** The values on the command line. A repeatable flag has a list, and a flag such as `--log-requests` has a boolean. */
 export type Flags = { readonly [Key in SettingKey]?: FlagValue }
 type FlagValue = string | boolean | readonly string[]
 
@@ -34,7 +34,10 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
   return { origin, value: type.fromText(value.trim()) }
 }
 
-/** True if a flag shows a secret. Only the address of Redis can, because it may contain a password. */
+/**
+ * True if the value of a flag contains a secret, which the process list then shows. This applies only to the address of
+ * Redis, which may contain a password.
+ */
 function showsSecret(key: SettingKey, value: FlagValue): boolean {
   const { secret = false, flag, type } = settingOf(key)
   return secret && !namesFile(flag) && typeof value === 'string' && type.mask?.(value) !== value
@@ -49,7 +52,9 @@ export function flagName(flag: string): string {
   return flag.split(' ', 1).join('')
 }
 
-/** True if the value of the flag is the path of a file. Secrets use such flags, because the process list shows all values. */
+/**
+ * True if the value of the flag is the path of a file. Secrets have such flags, because the process list shows all values.
+ */
 export function namesFile(flag: string | undefined): boolean {
   return flag?.endsWith('-file <file>') ?? false
 }

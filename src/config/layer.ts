@@ -9,7 +9,7 @@ export interface Layer {
   readonly warnings: readonly Problem[]
 }
 
-/** One setting in a source. It has a value, a reason why there is no value, or a request for the default. */
+/** One setting in a source. It has a value, the reason why its value is refused, or a request for the default. */
 export type Given = {
   readonly origin: string
   /** The absolute path of the file, for a secret that has its own file. */

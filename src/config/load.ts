@@ -13,8 +13,8 @@ export interface LoadedConfig {
 }
 
 /**
- * Collects the settings and checks them. In order of precedence they come from the program that calls this function,
- * from the environment, from `.env` and from a settings file.
+ * Collects the settings and checks them. In order of precedence, they come from the flags, from the built-in settings of a
+ * demo, from the program that calls this function, from the environment, from `.env` and from a settings file.
  * @throws {ConfigError} listing every problem
  */
 export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {

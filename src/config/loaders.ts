@@ -31,7 +31,7 @@ export function createLoaders(loadYaml: Loader): Loaders {
 function withClearErrors(load: Loader): Loader {
   return async function loadWithClearErrors(path, text) {
     try {
-      // For cosmiconfig, null would mean that the file does not exist.
+      // cosmiconfig would treat null as a missing file.
       return (await load(path, text)) ?? undefined
     } catch (error) {
       throw new Unusable(whyUnusable(error, path))
@@ -45,7 +45,7 @@ export function whyUnusable(error: unknown, path: string): string {
   // cosmiconfig reads its meta configuration with its own loader, whose messages quote the file.
   if (error instanceof Error && error.name === 'JSONError') return notJson
   if (isYamlError(error)) {
-    // In the messages of js-yaml, the text of the file begins with a quotation mark, a colon or a tag.
+    // A message of js-yaml may quote the file after a quotation mark, a colon or a tag, so the message is cut there.
     const reason = error.reason.replace(/\s*["'!<:].*$/s, '')
     const place = error.mark ? ` at line ${error.mark.line + 1}, column ${error.mark.column + 1}` : ''
     return `is not valid YAML: ${reason}${place}`
@@ -70,10 +70,10 @@ function loadJson(path: string, text: string): unknown {
   const isPackage = parse(path).name === 'package'
   try {
     const content: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
-    // cosmiconfig reads our key from the content, which throws if the content is null.
+    // cosmiconfig reads the key `platform-auth-server` from a package.json. This would throw if the content were null.
     return isPackage ? (content ?? {}) : content
   } catch {
-    // An invalid package.json has nothing to do with this server. npm reports it.
+    // An invalid package.json is ignored here, because npm reports it.
     if (isPackage) return {}
     if (isJson(withoutComments(text)))
       throw new Unusable('contains comments, which JSON does not allow; use YAML (.yaml) for comments')

@@ -9,7 +9,8 @@ export function outboundProxy(address: string): string | undefined {
   if (isLoopback(address)) return undefined
   const proxy = getProxyForUrl(address)
   if (proxy === '') return undefined
-  // proxy-from-env gives a proxy without a scheme the scheme of the address. Such a proxy expects plain http.
+  // If a variable contains a proxy without a scheme, proxy-from-env adds the scheme of the address. By convention, such a
+  // proxy expects plain http.
   const isAsGiven = Object.values(process.env).includes(proxy)
   return isAsGiven ? proxy : proxy.replace(/^https:/, 'http:')
 }

@@ -1,7 +1,7 @@
 /** The path patterns of proxy rules. `*` stands for one segment, and a final `/**` for any rest of the path. */
 
 export interface PathPattern {
-  /** The segments before the rest; `*` stands for any segment that is not empty. */
+  /** The segments, without a final `**`. `*` stands for any segment that is not empty. */
   readonly segments: readonly string[]
   /** True if the pattern ends in `/**`, which also matches an empty rest. */
   readonly hasRest: boolean
@@ -22,7 +22,7 @@ export function parsePattern(path: string): PathPattern {
 }
 
 /**
- * Compares the segments of a path with a pattern, byte for byte.
+ * Compares the segments of a path with a pattern, byte for byte. Returns undefined if the path does not match.
  * @param path the path without its leading slash, split at the slashes
  */
 export function matchPattern({ segments, hasRest }: PathPattern, path: readonly string[]): Captured | undefined {
@@ -39,7 +39,7 @@ export function matchPattern({ segments, hasRest }: PathPattern, path: readonly 
   return { segments: captured, rest: path.length === length ? '' : `/${path.slice(length).join('/')}` }
 }
 
-/** Replaces the wildcards of a pattern by captured parts. Returns a path. */
+/** Returns the path that results if the captured parts replace the wildcards of a pattern. */
 export function fillPattern({ segments }: PathPattern, captured: Captured): string {
   let next = 0
   const filled = segments.map(segment => (segment === '*' ? captured.segments[next++] : segment))

@@ -6,7 +6,7 @@ import { quote } from './quote.js'
 import { AUTH_PATH, HEALTH_ROUTES } from './routes.js'
 
 export interface ProxyRule {
-  /** The position in the list, starting with 1. It identifies the rule in metrics and logs. */
+  /** The position in the list, starting with 1. Metrics and logs contain this number. */
   readonly number: number
   /** The text of the rule, with single spaces. */
   readonly text: string
@@ -32,7 +32,10 @@ export interface ParsedRules {
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export const longestTimeoutSeconds = 3600
 
-/** Divides the text of a variable into rules. Each word that could be a list of methods begins a rule. */
+/**
+ * Splits the text of a variable into rules. A new rule begins at each word that consists only of letters and commas, because
+ * such a word can only be the methods of a rule. Paths, targets and options contain other characters.
+ */
 export function splitRules(text: string): string[] {
   const rules: string[] = []
   for (const word of text.split(/\s+/).filter(word => word !== '')) {
@@ -98,7 +101,7 @@ function parsePath(text: string, refuse: (problem: string) => void): PathPattern
   return pattern
 }
 
-/** True for the paths that this server answers itself. No rule matches them, not even with a wildcard. */
+/** True if this server answers the path itself. The proxy does not forward such a path, even if a wildcard matches it. */
 export function isReserved(segments: readonly string[]): boolean {
   return RESERVED.some(reserved => reserved.every((segment, index) => segments[index] === segment))
 }

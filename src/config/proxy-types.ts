@@ -5,8 +5,8 @@ import { list, stringOrStrings, type ValueType } from './types.js'
 // The types of the settings of the API proxy.
 
 /**
- * A list of rules. The rules are parsed in `rules.ts` and not here, because a rule can have several problems and a type
- * reports only one.
+ * The type of a list of rules. A type can report only one problem, but a rule can have several. `rules.ts` therefore parses
+ * the rules.
  */
 export const proxyRoutes: ValueType<readonly string[]> = {
   allowed: 'rules METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]',
@@ -18,10 +18,10 @@ export const proxyRoutes: ValueType<readonly string[]> = {
   mask: withoutUser
 }
 
-// RFC 9110 section 5.6.2.
+// The syntax of a header name (`token` in RFC 9110 section 5.6.2).
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-// RFC 9110 section 7.6.1, and the framing of RFC 9112 section 6.
+// The headers of one connection (RFC 9110 section 7.6.1), and the headers that frame a message (RFC 9112 section 6).
 const HOP_BY_HOP =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|http2-settings)$/i
 const NEVER_SENT =
@@ -56,7 +56,7 @@ export const requestHeaderNames = headerNames(
 export const answerHeaderNames = headerNames(
   'header names separated by spaces, without cookies, CORS, security policies, caching and hop-by-hop headers',
   [HOP_BY_HOP, NEVER_ANSWERED],
-  'one of them is set by this server itself'
+  'one of them must not come from an upstream'
 )
 
 export const csrfHeaderName: ValueType<string> = {

@@ -25,7 +25,7 @@ const PARTS = /^(rediss?):\/\/(?:([^/?#]*)@)?([^/?#@]+)(?:\/(\d{1,5})?)?(?:\?([^
 const HOST = /^(?:\[([0-9a-f:.%]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i
 const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinelPassword'])
 
-/** Parses the address. Returns undefined if it is malformed. The caller reports that without showing the password. */
+/** Parses the address. Returns undefined if the address is malformed. */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
   const parameters = new URLSearchParams(query)
@@ -54,7 +54,7 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
 }
 
 /**
- * Hides the sentinel password. Parameter names are decoded like those above, so `sentinel%50assword` is recognised too.
+ * Hides the sentinel password. Parameter names are decoded as in `parseRedisAddress`, so `sentinel%50assword` is also hidden.
  */
 export function withoutSentinelPassword(text: string): string {
   const [before = '', ...query] = text.split('?')

@@ -11,16 +11,18 @@ import { findings } from './rules.js'
 import { type Overrides, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
 import { checkFolder, findingsInside, ownFolder } from './wwwroot.js'
 
-/** The sources of settings, in order of precedence. The environment and the working directory default to the process's. */
+/** The sources of settings, in order of precedence. */
 export interface Sources {
   readonly flags?: Flags
+  /** True for a demo (see the option `demo` of `startServer`). Only flags override the built-in settings of a demo. */
+  readonly demo?: boolean
   /** Settings from the program that calls `startServer`. */
   readonly overrides?: Overrides
-  /** True for a demo. Its settings are built in, and only flags override them. See the option `demo` of `startServer`. */
-  readonly demo?: boolean
+  /** The environment variables. The default is the environment of the process. */
   readonly env?: Environment
   /** The path of the settings file. By default it is searched for in the working directory. */
   readonly configFile?: string
+  /** The working directory. The default is that of the process. */
   readonly cwd?: string
 }
 
@@ -59,7 +61,7 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
     const path = secretFileOf(key, picked, file)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, origin, path })
     if ('value' in outcome) values[key] = outcome.value
-    // If the settings file could not be read, it may contain the missing setting.
+    // If the settings file could not be read, it may contain the missing setting. The setting is then not reported.
     else if ('refused' in outcome || file.isRead) problems.push({ key, origin, message: problemText(key, outcome) })
   }
 
@@ -92,7 +94,7 @@ interface Picked {
   readonly emptyAt: string | undefined
 }
 
-/** Returns the value of the first source that has one. Empty values do not count. */
+/** Returns the first value of a setting that is not empty, in the order of the sources. */
 function pick(key: SettingKey, layers: readonly Layer[]): Picked {
   const all = layers.flatMap(layer => layer.given.get(key) ?? [])
   return { given: all.find(given => !isEmpty(given)), emptyAt: all.find(isEmpty)?.origin }
@@ -108,7 +110,7 @@ function isEmpty(given: Given): boolean {
 /** Returns the file that contains a secret, which is its own file or the settings file. */
 function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file }: FileLayer): string | undefined {
   if (!given || !settingOf(key).secret) return undefined
-  // A script may read the secret that it exports from elsewhere.
+  // A script is not a file of secrets, because it may read the secret from another place.
   const isInSettingsFile = inFile.get(key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
   return given.secretFile ?? (isInSettingsFile ? file : undefined)
 }

@@ -1,6 +1,6 @@
-/** The paths of the server's own routes. A reverse proxy may add a base path in front of them (`basePathOf`). */
+/** The paths of the server's own routes. The public paths may begin with a base path of a reverse proxy (`basePathOf`). */
 
-/** All routes of the contract (section 4) are below this path. */
+/** All routes of the service contract (section 4) are below this path. */
 export const AUTH_PATH = '/api/auth'
 
 export const AUTH_ROUTES = {

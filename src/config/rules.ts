@@ -3,7 +3,8 @@ import { parseRules } from './proxy-rules.js'
 import { quote } from './quote.js'
 import type { SettingKey, Values } from './settings.js'
 
-// The rules between settings. Each value has passed its own check before. A rule ignores missing values.
+// The rules between several settings. Each value has already passed its own check. If a value that a rule needs is missing,
+// the rule finds nothing.
 
 export interface Finding {
   readonly key: SettingKey
@@ -36,7 +37,7 @@ function publicScopesAreInternalToo(values: Values): Finding | undefined {
   if (mode !== 'dual' || !publicScopes || !internalScopes) return undefined
   const key = 'platform.publicScopes'
   const extra = publicScopes.filter(scope => !internalScopes.includes(scope))
-  // A refresh of the internal token returns the public token, and a refresh cannot add scopes (RFC 6749 section 6).
+  // The public token comes from a refresh, and a refresh cannot add scopes to those of the login (RFC 6749 section 6).
   if (extra.length > 0) {
     const allowed = `allowed: some of platform.internalScopes (${internalScopes.join(' ')})`
     return { key, message: `found ${extra.join(' ')}, which the internal token lacks; ${allowed}` }
@@ -110,11 +111,12 @@ function collisions(key: SettingKey, { port, host }: Omit<Listening, 'name'>, ot
 function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): Finding | undefined {
   if (port === undefined || redisUrl !== undefined) return undefined
   const message =
-    'is set without redisUrl; a restart then signs out people whose session was refreshed for a gateway and whose browser has not requested /api/auth since'
+    'is set without redisUrl; a session that was refreshed for a gateway is only in the memory of this process until its browser requests a path below /api/auth, and a restart before that request signs the person out'
   return { key: 'forwardAuth.port', isWarning: true, message }
 }
 
-// If a stop interrupts a refresh, its refresh token is spent and nobody receives the new one.
+// If a stop interrupts a refresh, the old refresh token is already spent, and the browser does not receive the new refresh
+// token.
 function graceCoversARefresh(values: Values): Finding | undefined {
   const { mode, 'platform.timeoutSeconds': timeoutSeconds, 'shutdown.graceSeconds': graceSeconds } = values
   if (!mode || timeoutSeconds === undefined || graceSeconds === undefined) return undefined
@@ -138,7 +140,7 @@ function proxyNeedsFetchMetadata(values: Values): Finding | undefined {
   const { 'platform.callbackUrl': address, 'proxy.routes': routes = [], 'proxy.csrfHeader': csrfHeader } = values
   if (routes.length === 0 || csrfHeader !== undefined || !address || isTrustworthy(address)) return undefined
   const message =
-    'are used over plain http, where browsers do not tell which site a request comes from; use https, or set proxy.csrfHeader'
+    'are used over plain http, where browsers do not send the headers that tell which site a request comes from; use https, or set proxy.csrfHeader'
   return { key: 'proxy.routes', isWarning: true, message }
 }
 

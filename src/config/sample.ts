@@ -1,7 +1,7 @@
 import { flagName } from './flags.js'
 import { defaultText, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
 
-/** Returns a settings file in YAML that explains every setting. The chosen settings are set, the others are comments. */
+/** Returns a settings file in YAML that explains every setting. A setting without a value in `chosen` is a comment. */
 export function sampleFile(chosen: Values): string {
   const lines = [
     '# Settings of platform-auth-server. Each comment lists the allowed values, the default, the variable and the flag.',
@@ -12,7 +12,8 @@ export function sampleFile(chosen: Values): string {
     const [first, member] = key.split('.')
     const group = member === undefined ? undefined : first
     lines.push('')
-    // An empty group is an error if its setting must not be empty, so such a group becomes a comment.
+    // A group without members counts as an empty value of each member. If a member must not be empty, the line of the group
+    // is therefore a comment too.
     const mark = settingOf(key).refusesEmpty && chosen[key] === undefined ? '# ' : ''
     if (group !== undefined && group !== openGroup) lines.push(`${mark}${group}:`)
     openGroup = group

@@ -37,7 +37,7 @@ export const sessionSecrets: ValueType<readonly string[]> = {
     )
 }
 
-/** RFC 6749 appendix A.2. The provider generated this secret, so its strength is not checked. */
+/** The client secret (RFC 6749 appendix A.2). The provider generated this secret, so its strength is not checked. */
 export const clientSecret: ValueType<string> = {
   allowed: 'the client secret as the provider shows it',
   json: { type: 'string', pattern: '^[\\x20-\\x7e]+$' },
@@ -58,8 +58,8 @@ function isLongEnough(secret: string): boolean {
   return [...secret].length >= shortestSecret
 }
 
-// An example contains a typical word such as `changeme` between separators. Random text practically never does. A
-// client secret comes from the provider, so only the words of a placeholder are refused there.
+// An example contains a typical word such as `changeme` between separators. Random text practically never contains such a
+// word. A client secret comes from the provider, so only the typical words of a placeholder are refused in it.
 
 function isNoPlaceholder(secret: string): boolean {
   return !hasWord(secret, 'change|changeme|replace|placeholder|your')

@@ -10,12 +10,12 @@ import { integer, list, oneOf, port, seconds, text, type ValueType, yesOrNo } fr
  * table of the README are generated from it. To add a setting, add a row.
  */
 
-/** The default of a setting that must be set. */
+/** Marks a setting that has no default, because the operator must set it. */
 export const required = Symbol('required')
 
 export interface Setting<Value = unknown> {
   readonly env: string
-  /** The variable in the tutorials of Autodesk Platform Services. It is used if `env` is not set. */
+  /** The name of the variable in the tutorials of Autodesk Platform Services. This variable is used if `env` is not set. */
   readonly tutorialEnv?: string
   /** The flag in the syntax of commander. The value of a flag that ends in `-file <file>` is the path of a file. */
   readonly flag?: string
@@ -23,11 +23,17 @@ export interface Setting<Value = unknown> {
   readonly default: Value | undefined | typeof required
   /** The text for the default in the reference, if the value itself is not clear. */
   readonly defaultText?: string
-  /** True if the value is never shown, and can be read from the file whose path is in `<env>_FILE`. */
+  /**
+   * True if the value is a secret. It is hidden in all output, or shown without its password if its type has a `mask`. It can
+   * also be read from the file whose path is in `<env>_FILE`.
+   */
   readonly secret?: true
-  /** True if an empty value is an error. Otherwise it counts as not set. This is for settings with a less strict default. */
+  /**
+   * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies. For
+   * an access list, this would admit everyone.
+   */
   readonly refusesEmpty?: true
-  /** One or two sentences. */
+  /** Explains the setting in the reference, in `--help` and in settings files. */
   readonly summary: string
 }
 
@@ -36,11 +42,14 @@ const scopes = list('scopes separated by spaces', /^[\x21\x23-\x5b\x5d-\x7e]+$/)
 const hostName = text('a host name or an IP address', /^[A-Za-z0-9.:%_-]+$/)
 // A path below wwwroot. Files whose name begins with a dot are not served.
 const pathInside = /^(?!\.)[^\s/\\?#%]+(\/(?!\.)[^\s/\\?#%]+)*$/
-const endpoint = { default: undefined, defaultText: 'the endpoint of APS, or the discovered one' } as const
+const endpoint = {
+  default: undefined,
+  defaultText: 'the endpoint of APS, or the endpoint from the discovery document'
+} as const
 
-// With https, the session layer adds the prefix `__Host-` by itself. A name that already has this prefix means the same
-// cookie. Other prefixes of this form are refused, because browsers reject such cookies without https (RFC 6265bis section
-// 5.7), in upper and lower case.
+// With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
+// Other prefixes of this form, such as `__Secure-`, are refused in upper and lower case. Browsers would reject the cookie
+// without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const cookieName: ValueType<string> = {
   ...text('up to 64 letters, digits and . _ -, without a prefix such as __Secure-', cookieNamePattern),
@@ -59,7 +68,7 @@ export const settings = {
     type: oneOf('single', 'dual'),
     default: 'single',
     summary:
-      'Single mode has one access token, which stays on the server. Dual mode also has a public token with fewer scopes for pages.'
+      'With single, each session has one access token, which stays on the server. With dual, it also has a second access token with fewer scopes for your pages (the public token).'
   },
   port: {
     env: 'PORT',
@@ -89,7 +98,8 @@ export const settings = {
     flag: '--fallback <file>',
     type: text('a file of wwwroot, such as index.html', pathInside),
     default: undefined,
-    summary: 'File that is served for every page address without a file of its own. Single-page applications need this.'
+    summary:
+      'File that is served if a browser opens an address for which wwwroot has no file. Single-page applications need this setting.'
   },
   hashedAssets: {
     env: 'PLATFORM_AUTH_HASHED_ASSETS',
@@ -119,7 +129,7 @@ export const settings = {
     default: [],
     defaultText: 'none',
     secret: true,
-    summary: 'Earlier secrets. Sessions that were encrypted with them stay valid after a rotation.'
+    summary: 'Earlier session secrets. A session that was encrypted with one of them stays valid.'
   },
   'session.maxAgeSeconds': {
     env: 'PLATFORM_AUTH_SESSION_MAX_AGE',
@@ -127,14 +137,15 @@ export const settings = {
     // Browsers keep no cookie longer than 400 days (RFC 6265bis section 5.5).
     type: seconds(1, 34_560_000),
     default: 86_400,
-    summary: 'Lifetime of a session since its tokens last changed.'
+    summary: 'Lifetime of a session, counted from its login or its last refresh.'
   },
   'session.absoluteMaxAgeSeconds': {
     env: 'PLATFORM_AUTH_SESSION_ABSOLUTE_MAX_AGE',
-    // The minimum is the time in which repeated logins without a session cookie count as a login loop.
+    // A second login within 60 seconds without a session cookie counts as a login loop. If a session could end sooner, an
+    // ordinary second login would count as a loop.
     type: seconds(60, 315_360_000),
     default: undefined,
-    summary: 'Lifetime of a session since its login, even if its tokens are refreshed.'
+    summary: 'Maximum lifetime of a session, counted from its login. A refresh does not extend it.'
   },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
@@ -169,7 +180,7 @@ export const settings = {
     flag: '--callback-url <address>',
     type: callbackAddress,
     default: required,
-    summary: 'Public address of GET /api/auth/callback. It must be registered at the provider in the same spelling.'
+    summary: 'Public address of GET /api/auth/callback. Register exactly this address at the provider.'
   },
   'platform.scopes': {
     env: 'PLATFORM_SCOPES',
@@ -190,14 +201,15 @@ export const settings = {
     flag: '--public-scopes <scopes>',
     type: scopes,
     default: ['viewables:read'],
-    summary: 'Scopes of the token for pages. They must be among the internal scopes (dual mode).'
+    summary: 'Scopes of the token for pages (dual mode). Each of them must also be in platform.internalScopes.'
   },
   'platform.issuer': {
     env: 'PLATFORM_ISSUER',
     flag: '--issuer <address>',
     type: issuerAddress,
     default: undefined,
-    summary: 'Issuer whose discovery document lists the endpoints. They replace the endpoints of APS.'
+    summary:
+      'Issuer of the identity provider. The endpoints come from its discovery document instead of Autodesk Platform Services (APS).'
   },
   'platform.authorizationEndpoint': {
     env: 'PLATFORM_AUTHORIZATION_ENDPOINT',
@@ -209,33 +221,34 @@ export const settings = {
     env: 'PLATFORM_TOKEN_ENDPOINT',
     type: providerAddress,
     ...endpoint,
-    summary: 'Address that issues tokens for codes and refresh tokens.'
+    summary: 'Address at which the server exchanges a code or a refresh token for new tokens.'
   },
   'platform.userinfoEndpoint': {
     env: 'PLATFORM_USERINFO_ENDPOINT',
     type: optionalProviderAddress,
     ...endpoint,
     summary:
-      'Address of the user info, which contains the display name. If it is set to none, the name comes from the ID token, which needs the scope openid.'
+      'Address that returns the display name of a person. If it is set to none, the name comes from the ID token, and the scopes must contain openid.'
   },
   'platform.revocationEndpoint': {
     env: 'PLATFORM_REVOCATION_ENDPOINT',
     type: optionalProviderAddress,
     ...endpoint,
-    summary: 'Address at which a logout revokes the refresh token. If it is set to none, the token is not revoked.'
+    summary: 'Address at which a logout revokes the refresh token. If it is set to none, a logout revokes nothing.'
   },
   'platform.endSessionEndpoint': {
     env: 'PLATFORM_END_SESSION_ENDPOINT',
     type: optionalProviderAddress,
     ...endpoint,
     summary:
-      'Address to which a logout sends the browser if logout is idp. Set it to none if the provider has no such page.'
+      "Address of the provider's logout page. If the setting logout is idp, a logout sends the browser there. Set it to none if the provider has no logout page."
   },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
     type: oneOf('client_secret_basic', 'client_secret_post'),
     default: 'client_secret_basic',
-    summary: 'Method of sending the client id and secret to the token endpoint, in a header or in the body.'
+    summary:
+      'Method of sending the client id and secret to the token endpoint. client_secret_basic sends them in a header, and client_secret_post in the body.'
   },
   'platform.pkce': {
     env: 'PLATFORM_PKCE',
@@ -243,7 +256,7 @@ export const settings = {
     type: yesOrNo,
     default: true,
     summary:
-      'Proof that a code belongs to the login that requested it (PKCE, RFC 7636). Switch it off only if the provider rejects it.'
+      'Proof that a code belongs to the login that requested it (PKCE, RFC 7636). Switch PKCE off only if the provider rejects it.'
   },
   'platform.prompt': {
     env: 'PLATFORM_PROMPT',
@@ -251,7 +264,7 @@ export const settings = {
     type: text('prompt values such as login', /^[a-z_]+( [a-z_]+)*$/),
     default: undefined,
     summary:
-      'Value of the prompt parameter of a login. If it is set to login, people can change the account at every login.'
+      'Value of the prompt parameter of a login. With login, the provider asks people to sign in each time, so they can choose another account.'
   },
   'platform.timeoutSeconds': {
     env: 'PLATFORM_TIMEOUT',
@@ -263,26 +276,27 @@ export const settings = {
     env: 'PLATFORM_AUTH_REFRESH_MARGIN',
     type: seconds(0, 3600),
     default: 0,
-    summary: 'Time before the expiry of a token at which it is refreshed.'
+    summary: 'A request refreshes the session if its access token expires within this time.'
   },
   'refresh.spreadSeconds': {
     env: 'PLATFORM_AUTH_REFRESH_SPREAD',
     type: seconds(0, 3600),
     default: 0,
     summary:
-      'Longest additional time by which a session is refreshed early. The time differs between sessions, so that people who signed in together are not refreshed together.'
+      'Maximum time that is added to refresh.marginSeconds. The added time differs between sessions, so that sessions that began together are refreshed at different times.'
   },
   'refresh.keepSeconds': {
     env: 'PLATFORM_AUTH_REFRESH_KEEP',
     type: seconds(1, 3600),
     default: 60,
-    summary: 'Time for which a refreshed session is kept for requests that still have the old cookie.'
+    summary: 'Time for which the server keeps a refreshed session for requests that still have the old cookie.'
   },
   'profile.keepSeconds': {
     env: 'PLATFORM_AUTH_PROFILE_KEEP',
     type: seconds(0, 3600),
     default: 0,
-    summary: 'Time for which the profile of a session is cached. With 0, every request asks the provider.'
+    summary:
+      'Time for which the profile of a session is cached. With 0, every request for the profile calls the provider.'
   },
   'access.allow': {
     env: 'PLATFORM_AUTH_ACCESS_ALLOW',
@@ -290,7 +304,8 @@ export const settings = {
     default: undefined,
     defaultText: 'everyone',
     refusesEmpty: true,
-    summary: 'E-mail addresses and @domains that may sign in. The provider must confirm that the address is verified.'
+    summary:
+      'E-mail addresses and domains of the people who may sign in. The provider must confirm that it has verified the address of the person.'
   },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',
@@ -298,7 +313,7 @@ export const settings = {
     type: oneOf('local', 'revoke', 'idp'),
     default: 'revoke',
     summary:
-      'Effect of a logout. With local, it ends only the session of this server. With revoke, it also revokes the refresh token. With idp, it also signs out at the provider.'
+      'Effect of a logout. With local, it ends only the session of this server. With revoke, it ends the session and revokes the refresh token. With idp, it ends the session and the browser signs out at the provider.'
   },
   'proxy.routes': {
     env: 'PLATFORM_AUTH_PROXY_ROUTES',
@@ -337,7 +352,8 @@ export const settings = {
     env: 'PLATFORM_AUTH_PROXY_CSRF_HEADER',
     type: csrfHeaderName,
     default: undefined,
-    summary: 'Name of a header that every proxied request must carry.'
+    summary:
+      'Name of a header that every request to the API proxy must have. Pages of other sites cannot add this header.'
   },
   redisUrl: {
     env: 'REDIS_URL',
@@ -346,14 +362,14 @@ export const settings = {
     default: undefined,
     secret: true,
     summary:
-      'Address of the Redis through which replicas coordinate refreshes and share logouts. A single process needs none.'
+      'Address of the Redis server with which replicas coordinate refreshes and share logouts. A single process needs no Redis.'
   },
   redisAway: {
     env: 'PLATFORM_AUTH_REDIS_AWAY',
     type: oneOf('wait', 'alone'),
     default: 'wait',
     summary:
-      'Behaviour while Redis is unusable. With wait, requests that need a refresh get 503. With alone, each replica refreshes without a lock, which can end logins.'
+      'Behaviour while Redis cannot be used. With wait, requests that need a refresh get 503. With alone, each replica refreshes without a lock. Two replicas may then use the same refresh token, and the provider may end that login.'
   },
   'log.level': {
     env: 'LOG_LEVEL',
@@ -382,7 +398,7 @@ export const settings = {
     flag: '--trust-proxy',
     type: yesOrNo,
     default: false,
-    summary: 'Reads the client address for the logs from X-Forwarded-For. This has no other effect.'
+    summary: 'Reads the client address for the logs from X-Forwarded-For. The setting has no other effect.'
   },
   'forwardAuth.port': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_PORT',
@@ -391,7 +407,7 @@ export const settings = {
     default: undefined,
     defaultText: 'off',
     summary:
-      'Port on which gateways such as nginx, Caddy and Traefik ask about each request. Browsers must not be able to reach it.'
+      'Port on which a gateway such as nginx, Caddy or Traefik asks if the person who sent a request is signed in (forward-auth). Browsers must not be able to reach this port.'
   },
   'forwardAuth.host': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',
@@ -405,7 +421,7 @@ export const settings = {
     type: port,
     default: undefined,
     defaultText: 'off',
-    summary: 'Port of the Prometheus metrics.'
+    summary: 'Port on which Prometheus reads the metrics.'
   },
   'metrics.host': {
     env: 'PLATFORM_AUTH_METRICS_HOST',
@@ -422,7 +438,8 @@ export const settings = {
   'shutdown.graceSeconds': {
     env: 'PLATFORM_AUTH_SHUTDOWN_GRACE',
     type: seconds(0, 300),
-    // A refresh in dual mode needs up to two provider calls of platform.timeoutSeconds. A reserve is added.
+    // A refresh in dual mode makes up to two provider calls. With the default of platform.timeoutSeconds they take at most
+    // 20 seconds, and 5 seconds are left in reserve.
     default: 25,
     summary: 'Time for which a stopping server waits for its current requests.'
   }
@@ -444,8 +461,8 @@ type ValueOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * The valid settings, with all defaults. A setting without a default is `undefined` if it was not set. The part of a key
- * before the dot is the name of a group.
+ * The valid settings, with all defaults. An optional setting without a default is `undefined` if it was not set. The part of
+ * a key before the dot is the name of a group.
  */
 export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: ValueOf<`${Name}.${Key}`> }
@@ -454,14 +471,14 @@ export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
 /** The settings by key, without groups. Invalid settings, and required settings that were not set, are missing. */
 export type Values = { readonly [Key in SettingKey]?: ValueOf<Key> }
 
-/** Settings from a program. `null` selects the default, even if the environment or a file sets the setting. */
+/** Settings from a program. `null` selects the default, even if the environment or a file has a value for the setting. */
 export type Overrides = { readonly [Key in TopKey]?: ValueOf<Key> | null } & {
   readonly [Name in Group]?: { readonly [Key in Member<Name>]?: ValueOf<`${Name}.${Key}`> | null }
 }
 
 export const settingKeys = Object.keys(settings) as readonly SettingKey[]
 
-/** Returns a row with its general type, for code that reads the whole table. */
+/** Returns the row of a setting as the type `Setting`, for code that handles all rows alike. */
 export function settingOf(key: SettingKey): Setting {
   return settings[key]
 }

@@ -3,7 +3,7 @@ import type * as valibot from 'valibot'
 /**
  * The type of a setting. It describes the allowed values for people and for editors, parses text, and validates values.
  *
- * valibot is an argument, so that `--help` does not load it.
+ * valibot is passed as an argument, so that `--help` need not load it.
  */
 export interface ValueType<Value> {
   /** The allowed values, as text after "allowed: ". */
@@ -14,11 +14,11 @@ export interface ValueType<Value> {
    * the schema refuses it.
    */
   readonly fromText: (text: string) => unknown
-  /** The message of a failed `check` becomes part of our message. For other failures, our message contains only `allowed`. */
+  /** If a `check` fails, its message becomes part of our message. For other failures, our message contains only `allowed`. */
   readonly schema: (v: Valibot) => valibot.GenericSchema<unknown, Value>
   /** Removes the secret part of a text, such as the password in an address. A secret without `mask` is never shown. */
   readonly mask?: (text: string) => string
-  /** True if the flag may be given more than once. Each one adds to the list. */
+  /** True if the flag may be given more than once. Each occurrence adds items to the list. */
   readonly isRepeatable?: true
   /** Example items for a comment in a new settings file. */
   readonly sample?: readonly string[]
@@ -76,7 +76,7 @@ export function text(allowed: string, pattern: RegExp): ValueType<string> {
   }
 }
 
-/** A list. In text, its items are separated by white space. In a file, it may also be an array. */
+/** The type of a list. In a text, its items are separated by white space. In a settings file, it may also be an array. */
 export function list(allowed: string, item: RegExp): ValueType<readonly string[]> {
   return {
     allowed,

@@ -7,7 +7,7 @@ import { errorCode, whyUnreadable } from './read-file.js'
 import type { Finding } from './rules.js'
 import type { Values } from './settings.js'
 
-/** The folder of the packaged starter page, which is served when the operator has no `wwwroot`. */
+/** The folder of the packaged starter page. It is served if the operator has no folder of static files. */
 export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))
 
 /**
@@ -22,8 +22,8 @@ export async function checkFolder(given: string, cwd: string): Promise<Checked> 
 }
 
 /**
- * Returns the folder `wwwroot` of the working directory, or the value undefined if there is none. It is served when no
- * other folder is configured.
+ * Returns the folder `wwwroot` of the working directory, or the value undefined if it does not exist. This folder is served
+ * if no other folder is configured.
  */
 export async function ownFolder(cwd: string): Promise<Checked> {
   const isMissing = (await whyUnusable(join(cwd, 'wwwroot'))) === noSuchFolder
