@@ -6,11 +6,11 @@ export interface ErrorDetails {
   /** The code of the JSON body, such as `access_denied`. */
   readonly error: string
   readonly description: string
-  /** Undefined if no log line has this id. */
+  /** The id of the request in the log, or undefined if the request is not logged. */
   readonly requestId: string | undefined
-  /** True at the callback, where a status has a different meaning than elsewhere. */
+  /** True for the callback of a login, where a status has another meaning than on other routes. */
   readonly inLogin: boolean
-  /** True if there was no connection to the identity provider. The status alone does not tell this from a slow provider. */
+  /** True if the server could not connect to the identity provider. A slow provider can cause the same status. */
   readonly isUnreachable: boolean
   /** The address that "Sign in again" opens, for instance `/api/auth/login?return_to=%2Fmodels`. */
   readonly signInPath: string
@@ -20,7 +20,7 @@ export interface ErrorDetails {
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** Renders an error for people. The page explains what happened and what to do next, and has details for support. */
+/** Renders an error page. The page explains what happened and what to do next. It also shows details for support. */
 export function errorPage(details: ErrorDetails): string {
   const { status, error, description, requestId, signInPath, homePath } = details
   const { title, happened, next, action } = explain(details)
@@ -93,7 +93,7 @@ const unreachable: Explanation = {
 
 const byError: Readonly<Record<string, Explanation | undefined>> = {
   account_not_allowed: {
-    title: 'Your account may not sign in here',
+    title: 'Your account is not allowed to sign in here',
     happened:
       'Signing in worked, but this application admits only the accounts on its list. Your account is not on the list, or its e-mail address has not been verified.',
     next: 'If you have another account, sign in with that one. Otherwise ask the people who run this application for access.',
@@ -119,7 +119,7 @@ const byStatusInLogin: Readonly<Record<number, Explanation | undefined>> = {
   403: {
     title: 'Access was not granted',
     happened: 'The sign-in page reported that access was refused, or that signing in was cancelled.',
-    next: 'If that was a mistake, sign in again and allow access. If you were not asked for permission, your account may have no access to this application. Ask the people who run it.',
+    next: 'If you did not intend this, sign in again and allow access. If you were not asked for permission, your account may have no access to this application. Then ask the people who run this application.',
     action: 'sign-in'
   }
 }
@@ -134,7 +134,7 @@ const byStatus: Readonly<Record<number, Explanation | undefined>> = {
   403: {
     title: 'This request came from another site',
     happened: 'Another website tried to use your session here. The request was refused and nothing was changed.',
-    next: 'If this was your intention, open the application itself and try again there.',
+    next: 'If you wanted to do this, open the application itself and try again there.',
     action: 'home'
   },
   404: {

@@ -10,8 +10,8 @@ export interface Html {
 export type HtmlValue = string | number | Html | undefined | readonly HtmlValue[]
 
 /**
- * A tagged template for markup. The template itself is trusted. Every value is escaped for text and for quoted
- * attributes. `Html` values are inserted unchanged, arrays item by item, and `undefined` as nothing.
+ * A tagged template for markup. The template itself is trusted. Strings are escaped for text and for quoted attributes.
+ * An `Html` value is inserted unchanged. An array is inserted item by item, and `undefined` inserts nothing.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return { [markup]: parts.map((part, index) => part + render(values[index])).join('') }

@@ -1,7 +1,7 @@
 /**
  * The design and the texts of the pages that this server creates: the error pages, the diagnosis of a login loop, and
- * the pages of the demo identity provider. They share one style, run no script and load nothing. This is the lowest
- * layer and imports no other.
+ * the pages of the demo identity provider. They share one style, run no script and load nothing. This folder imports no
+ * other folder.
  */
 export { type ErrorDetails, errorPage } from './error-page.js'
 export { escapeHtml, type Html, html, toMarkup } from './html.js'

@@ -1,7 +1,7 @@
 import { html } from './html.js'
 import { renderPage } from './page.js'
 
-/** A reason why a browser did not keep the session cookie that it received. */
+/** A reason why a browser did not send back a cookie of a login. */
 export type LoginLoopReason = 'secure_cookie_on_http' | 'other_host' | 'cookies_blocked' | 'cookie_too_large'
 
 export interface LoginLoopDiagnosis {
@@ -19,18 +19,18 @@ export interface LoginLoop extends LoginLoopDiagnosis {
 }
 
 /**
- * Renders the page that ends a login loop. The login succeeded at the provider, but the browser does not keep the
- * session.
+ * Renders the page for a login that succeeded at the provider, but whose cookie did not come back from the browser. Without
+ * this page, the browser could be sent to the login again and again (login loop).
  */
 export function loginLoopPage(loop: LoginLoop): string {
   const { reasons, requestId, applicationUrl, signInPath } = loop
-  // The link is absolute, because the login might fail again on the host of this page.
+  // The link has the host of the application, because a login on the host of this page might fail again.
   const signIn = new URL(signInPath, applicationUrl).href
   const explanations = reasons.map(reason => explain[reason](loop))
   return renderPage({
     title: 'You signed in, but the browser did not stay signed in',
-    body: html`<p>Signing in worked, but your browser did not send back the cookie that keeps you signed in. The next page would
-therefore ask you to sign in again.</p>
+    body: html`<p>Signing in worked, but your browser did not send back a cookie that this site needs to keep you signed in. The next
+page would therefore ask you to sign in again.</p>
 <h2>${reasons.length > 1 ? 'The likely reasons' : 'The likely reason'}</h2>
 ${reasons.length > 1 ? html`<ol>${explanations.map(item => html`<li>${item}</li>`)}</ol>` : explanations.map(item => html`<p>${item}</p>`)}
 <p class="actions"><a class="button" href="${signIn}">Sign in again</a><a class="button second" href="${applicationUrl}">Go to the start page</a></p>
@@ -45,14 +45,14 @@ ${requestId === undefined ? undefined : html`<p>Request <code>${requestId}</code
 const explain = {
   secure_cookie_on_http: ({
     applicationUrl: url
-  }) => html`This page was opened over plain http, but browsers send the cookie over https only.
+  }) => html`You may have opened this site over plain http, but browsers keep this cookie over https only.
 Open <a href="${url}">${url}</a> instead.`,
   other_host: ({ applicationUrl: url, startedAt }) =>
     startedAt === undefined
-      ? html`This page was opened under a different host name from the one to which sign-in returns. Browsers keep separate cookies for
-each host name. Open <a href="${url}">${url}</a> instead.`
+      ? html`You may have opened this site under a host name other than <code>${new URL(url).host}</code>, to which sign-in returns.
+Browsers keep separate cookies for each host name. Open <a href="${url}">${url}</a> instead.`
       : html`You opened <code>${startedAt}</code>, but sign-in returns to <code>${new URL(url).host}</code>. Both names mean this
-machine, but browsers keep separate cookies for each of them. Open <a href="${url}">${url}</a> instead.`,
+machine, but browsers keep separate cookies for each name. Open <a href="${url}">${url}</a> instead.`,
   cookies_blocked:
     () => html`The browser blocks cookies for this site. Allow them in its settings, and check your privacy extensions. If this page is
 shown inside another site, the browser often blocks its cookies.`,

@@ -8,7 +8,7 @@ export interface Page {
   readonly body: Html
 }
 
-/** Renders a complete page. It runs no script and loads nothing, as `pageSecurityPolicy` requires. */
+/** Renders a complete page. The page runs no script and loads nothing, as `pageSecurityPolicy` requires. */
 export function renderPage({ title, heading = title, body }: Page): string {
   return toMarkup(html`<!doctype html>
 <html lang="en">
@@ -30,9 +30,9 @@ ${body}
 `)
 }
 
-// The icon is part of the page. Otherwise the browser would request /favicon.ico, and each error would cause a 404 as
-// well.
+// The icon is part of the page. Otherwise the browser would request /favicon.ico, and each error page would cause an
+// additional 404 response.
 const icon = html`<link rel="icon" href="${pageIcon}">`
 
-// The text must stay unchanged, including line breaks, because the policy contains its hash.
+// The style sheet must stay unchanged, including line breaks, because the Content-Security-Policy contains its hash.
 const style = html`<style>${trusted(pageStyle)}</style>`

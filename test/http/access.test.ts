@@ -44,7 +44,7 @@ for (const mode of modes) {
       idp.settings.profile = { sub: 'user-2', name: 'Mallory', ...profile }
       const response = await tryToSignIn(browser)
       t.is(response.statusCode, 403)
-      t.regex(response.text(), /Your account may not sign in here/)
+      t.regex(response.text(), /Your account is not allowed to sign in here/)
       t.deepEqual(sessionCookies(browser), [])
       await assertRevoked(t, server)
       const lines = logs.entries.filter(({ event }) => event === 'login_failed')

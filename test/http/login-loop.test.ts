@@ -20,7 +20,7 @@ async function startForgetful(t: ExecutionContext) {
 function reasonsOn(page: BrowserResponse): string[] {
   const words = {
     'over plain http': 'http',
-    'different host name': 'host',
+    'host name other than': 'host',
     'blocks cookies': 'blocked',
     'is larger than the cookies': 'size'
   }

@@ -121,7 +121,7 @@ test('nothing that an error carries breaks out of the page', t => {
 
 test('the diagnosis of a login loop names the likely reasons in order, and where to open the application', t => {
   const page = loginLoopPage({ ...loop, reasons: ['secure_cookie_on_http', 'other_host', 'cookies_blocked'] })
-  t.regex(page, /likely reasons[\s\S]*plain http[\s\S]*different host name[\s\S]*blocks cookies/)
+  t.regex(page, /likely reasons[\s\S]*plain http[\s\S]*host name other than[\s\S]*blocks cookies/)
   t.true(page.includes('<a href="https://app.example/base/">https://app.example/base/</a>'))
   const signIn = 'https://app.example/base/api/auth/login?return_to=%2Fbase%2Fmodels'
   t.true(page.includes(`href="${signIn}"`), 'under the address where the login can work')
