@@ -1,12 +1,12 @@
 import { createPublicKey, type JsonWebKey, randomBytes, verify } from 'node:crypto'
 import type { AccessToken, ClientCredentials, JWTStructured } from 'oidc-provider'
 
-/** The audience of the access tokens. On the platform these are its APIs. */
+/** The audience of the access tokens, which stands for the APIs of the platform. */
 export const audience = 'https://platform.example'
 
 /**
- * Gives an access token the same claims as on the platform: `scope` as an array, `userid` instead of `sub`, and a long
- * `jti`. Such a token also has the size of a real token, which matters for session cookies.
+ * Gives an access token the same claims as on Autodesk Platform Services (the platform): `scope` as an array, `userid` instead
+ * of `sub`, and a long `jti`. The token is then as long as a real token, so session cookies have a realistic size.
  */
 export function platformClaims(token: AccessToken | ClientCredentials, parts: JWTStructured, now: () => number): void {
   const issuedAt = Math.floor(now() / 1000)
@@ -25,7 +25,7 @@ export function platformClaims(token: AccessToken | ClientCredentials, parts: JW
 export interface AccessTokenReader {
   /** Returns the user id if this demo issued the access token and it has not expired. */
   userIdOf(accessToken: string): string | undefined
-  /** Returns the scopes of such a token, and an empty list for any other text. */
+  /** Returns the scopes of an access token for which `userIdOf` returns a user id, and an empty list for any other text. */
   scopesOf(accessToken: string): readonly string[]
 }
 

@@ -2,7 +2,7 @@ import type Koa from 'koa'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { paths } from './paths.js'
 
-/** The number of requests to each endpoint, including refused requests. */
+/** The number of requests to each endpoint of the demo identity provider, including rejected requests. */
 export interface DemoCalls {
   authorization: number
   /** Token requests with `grant_type=authorization_code`. */
@@ -44,8 +44,8 @@ export function countCalls(calls: DemoCalls): Koa.Middleware {
     if (ctx.path === paths.token) countTokenRequest((ctx as KoaContextWithOIDC).oidc)
   }
 
-  // oidc-provider parses the body, so the grant type is known only afterwards. There is no body if the method was
-  // wrong.
+  // The grant type is known only after oidc-provider has parsed the body. The body of a request with a wrong method is not
+  // parsed.
   function countTokenRequest(oidc: KoaContextWithOIDC['oidc'] | undefined) {
     if (oidc?.body?.grant_type === 'authorization_code') calls.authorizationCode++
     if (oidc?.body?.grant_type !== 'refresh_token') return

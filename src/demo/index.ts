@@ -1,7 +1,8 @@
 /**
- * The demo identity provider. With `--demo` it replaces the platform, so that people can try the server without an account.
- * The tests of the whole server use it too. It is based on oidc-provider and has the paths, scopes, token format and
- * single-use refresh tokens of the platform. It keeps all data in memory and accepts connections only from this machine.
+ * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that people can try the
+ * server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the paths,
+ * scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory and accepts connections
+ * only from this machine.
  *
  * This folder is loaded only if a demo is requested, so it does not slow down an ordinary start.
  */
@@ -32,8 +33,8 @@ export interface DemoOptions {
   /** The lifetime of access tokens in seconds. The default is 3599, as on the platform. */
   tokenLifetimeSeconds?: number
   /**
-   * The clock, in milliseconds since the epoch. It may be ahead of the system clock, and tests may move it forward. It must
-   * not be behind, because oidc-provider checks some expiry times with the system clock.
+   * The clock, in milliseconds since the epoch. Tests may move it ahead of the system clock. It must not be behind the system
+   * clock, because oidc-provider checks some expiry times with the system clock.
    */
   now?: () => number
   /** Receives the internal errors of the demo. Rejected requests are not logged. */
@@ -45,7 +46,7 @@ export interface Demo {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Proxy rules whose targets are on the platform of the demo. */
+  /** Proxy rules that forward requests to the APIs of the demo (see `platform.ts`). */
   readonly proxyRules: readonly string[]
   /** The only address to which the end-session endpoint redirects. */
   readonly postLogoutUrl: string
@@ -91,7 +92,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   provider.on('server_error', (_ctx, err) => report(err))
   const app: Koa = provider
   app.on('error', (err, ctx?: Koa.Context) => {
-    // Koa also reports statuses that were thrown on purpose, and requests that the client aborted.
+    // Koa also reports errors that were thrown to set a status, and requests that the client aborted.
     const isInternalError = err?.expose !== true && ctx?.req.complete !== false && ctx?.writable !== false
     if (isInternalError) report(err)
   })

@@ -8,7 +8,7 @@ export interface SignInPage {
   scopes: readonly string[]
   /** The reason why the last attempt failed. */
   problem?: string
-  /** The name that was typed in the last attempt. */
+  /** The name that was typed in the last attempt. The form contains it again. */
   typed?: string
 }
 
@@ -27,7 +27,8 @@ export interface DemoPages {
 
 /** The pages of the demo identity provider. Every page works without a script and leads back to the application. */
 export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }): DemoPages {
-  // Both forms end with a redirect to the application. Browsers check such a redirect against `form-action`.
+  // When the sign-in form or the sign-out form is submitted, the demo redirects to the application. Browsers check this
+  // redirect against `form-action`.
   const formPolicy = securityPolicyFor(["'self'", new URL(callbackUrl).origin])
   const plainPolicy = securityPolicyFor([])
   const backLink = html`<p class="actions"><a class="button" href="${homeUrl}">Back to the application</a></p>`
@@ -51,8 +52,8 @@ export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; hom
     signInExpired(ctx) {
       send(ctx, 400, plainPolicy, {
         title: 'This sign-in is over',
-        body: html`<p>It was finished or cancelled in another tab, it took longer than an hour, or this browser does not store cookies
-for this address. Start again from the application.</p>
+        body: html`<p>This sign-in was finished or cancelled in another tab, it took longer than an hour, or this browser does not store
+cookies for this address. Start again from the application.</p>
 ${backLink}`
       })
     },
@@ -90,8 +91,8 @@ function registeredCallback(callbackUrl: string): Html {
 <p><code>${callbackUrl}</code></p>`
 }
 
-// The page has three forms, so that Enter in the name field submits the typed name. In one form, Enter would press the
-// first button of the page.
+// The page has three forms, so that Enter in the name field submits the typed name. In a single form, Enter would press
+// the first button of the page.
 function signInForm({ action, scopes, problem, typed }: SignInPage): Html {
   return html`<p>This identity provider is part of the server, so that you can try the server out. It has no passwords.</p>
 <form method="post" action="${action}">

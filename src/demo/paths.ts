@@ -1,4 +1,4 @@
-/** The endpoint paths. They are those of the platform, except that the platform has user info on another host. */
+/** The paths of the endpoints, as on the platform. Only the user info endpoint of the platform is on another host. */
 export const paths = {
   authorization: '/authentication/v2/authorize',
   token: '/authentication/v2/token',

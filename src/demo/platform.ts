@@ -1,6 +1,6 @@
 /**
- * A small platform for the API proxy. It has hubs, issues, a file and an event stream. Like the real platform, it checks only
- * the access token.
+ * Small APIs to which the API proxy of a demo forwards requests: hubs, issues, a file and an event stream. As on the real
+ * platform, a request needs only an access token with the required scope.
  */
 import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
@@ -69,7 +69,7 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
   }
 }
 
-// The error format of the platform's gateway.
+// Answers with an error in the format of the platform's gateway.
 function refuse(ctx: Koa.Context, status: number, errorCode: string, developerMessage: string): void {
   ctx.status = status
   ctx.body = { developerMessage, errorCode, 'more info': 'This is the demo.' }

@@ -41,9 +41,9 @@ function configurationOf({
   pages,
   now
 }: ProviderParts): Configuration {
-  // oidc-provider uses the system clock, and tests may have moved our clock ahead of it. The expiry of a cookie is
-  // checked by the browser and that of an ID token by the server. Their lifetimes are extended by the difference
-  // between the clocks. Otherwise they would be expired from the start.
+  // oidc-provider uses the system clock, but a test may have moved the clock of the demo ahead. The browser and the server of
+  // such a test use the moved clock. The lifetimes of cookies and ID tokens are therefore extended by the difference between
+  // the clocks. Otherwise they would already be expired when they are issued.
   const extendForMovedClock = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
   return {
@@ -116,8 +116,8 @@ function configurationOf({
       Session: extendForMovedClock(day)
     },
 
-    // These rules are those of the platform. Every code exchange returns a refresh token without `offline_access`. A
-    // refresh token works once. It stays valid when the user's session at the provider ends.
+    // The platform has the same rules. Every code exchange returns a refresh token, even without the scope `offline_access`.
+    // A refresh token works once. An unused refresh token stays valid when the user's session at the provider ends.
     issueRefreshToken: () => true,
     rotateRefreshToken: true,
     expiresWithSession: () => false,
@@ -130,9 +130,9 @@ function configurationOf({
   }
 }
 
-// Returns all scopes of the platform and those of this request. oidc-provider calls this at the authorization endpoint,
-// where the request has the scopes, and at the token endpoint, where the code or the refresh token has them. An unknown
-// scope is an error, as on the platform.
+// Returns all scopes of the platform and the scopes of this request. oidc-provider calls this function at the authorization
+// endpoint, where the request contains the scopes, and at the token endpoint, where the code or the refresh token contains
+// them. An unknown scope is an error, as on the platform.
 function knownScopes(ctx: KoaContextWithOIDC): string[] {
   const { params, entities } = ctx.oidc
   const sources = [params, entities.AuthorizationCode, entities.RefreshToken]
@@ -155,7 +155,7 @@ async function grantEverything(ctx: KoaContextWithOIDC) {
   return grant
 }
 
-// Returns the values that oidc-provider puts into its own sign-out form. Our page needs them too.
+// Returns the values that oidc-provider puts into its own sign-out form. Our sign-out form needs the same values.
 function signOutForm({ oidc }: KoaContextWithOIDC) {
   return { action: oidc.urlFor('end_session_confirm'), xsrf: String(oidc.session?.state?.secret) }
 }

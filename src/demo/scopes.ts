@@ -23,8 +23,7 @@ export const platformScopes = [
 const knownScopes: ReadonlySet<string> = new Set(platformScopes)
 
 /**
- * `data:read:<URN>` permits reading one resource. Tokens of the platform become long when they list many of these
- * scopes.
+ * A scope `data:read:<URN>` permits reading one resource. With many of these scopes, a token of the platform becomes long.
  */
 const resourceScope = /^data:read:[!#-[\]-~]+$/
 

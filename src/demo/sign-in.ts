@@ -34,7 +34,8 @@ export function signIn({ provider, people, pages }: SignInParts): Koa.Middleware
   async function answer(ctx: Koa.Context) {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res)
     const action = `${paths.signIn}/${interaction.uid}`
-    // The browser sends the interaction cookie only to its own path, so a different path means a hand-made request.
+    // The interaction cookie is valid only for its own path. If a request for another path has the cookie, no browser sent
+    // the request.
     if (ctx.path !== action) throw new SessionNotFound('the sign-in belongs to another browser')
     const page = { action, scopes: splitScope(interaction.params.scope) }
     if (ctx.method === 'GET') return pages.signIn(ctx, page)
@@ -59,8 +60,8 @@ export function signIn({ provider, people, pages }: SignInParts): Koa.Middleware
     ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result))
   }
 
-  // If another user is signed in, oidc-provider would first show a sign-out page that needs a script. Choosing another
-  // user already means signing out, so this function ends the old session directly.
+  // If another user is signed in, oidc-provider would first show a sign-out page that needs a script. A person who chooses
+  // another user wants to sign out the first, so this function ends the old session without that page.
   async function endOtherSession(
     ctx: Koa.Context,
     interaction: Awaited<ReturnType<Provider['interactionDetails']>>,

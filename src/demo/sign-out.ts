@@ -3,8 +3,9 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { paths } from './paths.js'
 
 /**
- * Redirects to the application if nobody is signed in. oidc-provider would answer with a page that a script submits.
- * The checks of oidc-provider still apply, and it has removed a `post_logout_redirect_uri` that is not registered.
+ * Answers a sign-out request with a redirect if nobody is signed in at the demo. The redirect leads to the application, or to
+ * the page that confirms the sign-out if the request contains no address of the application. oidc-provider would answer with
+ * a page that needs a script. If the `post_logout_redirect_uri` is not registered, oidc-provider has already removed it.
  */
 export function redirectIfSignedOut(): Koa.Middleware {
   return async function redirectIfSignedOut(ctx, next) {

@@ -3,8 +3,8 @@ import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
 export interface StoreParts {
   now: () => number
   /**
-   * The limit for records of one kind. The oldest records are evicted first. Spent records are counted separately, with
-   * the same limit.
+   * The maximum number of records of one kind. The oldest records are evicted first. Spent records are counted separately,
+   * with the same maximum.
    */
   maxRecords?: number
 }
@@ -18,9 +18,9 @@ interface Entry {
  * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, ...) has its own bounded
  * tables.
  *
- * A spent refresh token must be recognized when it is used again, so spent records are kept. Every refresh adds one.
- * They have a separate table, so that the spent tokens of a busy session cannot evict the valid token of a quiet
- * session.
+ * A spent refresh token must be recognized when it is used again, so spent records are kept. Every refresh adds a spent
+ * record. Spent records have their own table, so that the many spent tokens of one session cannot evict the valid token of
+ * another session.
  */
 export function createStore({ now, maxRecords = 10_000 }: StoreParts): AdapterFactory {
   return () => createAdapter(now, maxRecords)
@@ -62,7 +62,7 @@ function createAdapter(now: () => number, maxRecords: number): Adapter {
       const id = idByUid.get(uid)
       return id === undefined ? undefined : live.get(id)?.payload
     },
-    // Only the device flow has user codes, and it is disabled.
+    // Only the device flow uses user codes. The demo does not support that flow.
     async findByUserCode() {
       return undefined
     },
@@ -83,8 +83,8 @@ function createAdapter(now: () => number, maxRecords: number): Adapter {
   }
 }
 
-// All records of one kind have the same lifetime, so they expire in the order of insertion. It is enough to check the
-// oldest.
+// All records of one kind have the same lifetime, so they expire in the order of insertion. `set` therefore checks only the
+// oldest records.
 function createTable(
   now: () => number,
   maxRecords: number,

@@ -4,8 +4,9 @@ import { paths } from './paths.js'
 import type { People } from './people.js'
 
 /**
- * Returns the user info for any access token, with any scopes, as on the platform. The user info of oidc-provider cannot be
- * used, because it accepts only tokens that it has stored. Our access tokens are not stored and are valid until they expire.
+ * Answers requests for user info. As on the platform, a valid access token is enough, whatever its scopes are. The user info
+ * endpoint of oidc-provider cannot be used, because it accepts only tokens in its store. Our access tokens are JWTs, which
+ * oidc-provider does not store.
  */
 export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people: People }): Koa.Middleware {
   return async function userInfo(ctx, next) {
