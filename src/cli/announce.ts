@@ -18,14 +18,14 @@ export function announceOnTerminal(
     ['Open', cyan(`${url}/`)],
     ['Mode', mode],
     ['Pages', wwwroot ?? 'the starter page (put your own pages into ./wwwroot)'],
-    ['Callback', `${callbackUrl}${demoUrl === undefined ? dim(' (to be registered)') : ''}`],
+    ['Callback', `${callbackUrl}${demoUrl === undefined ? dim(' (register this URL at the provider)') : ''}`],
     ...(demoUrl === undefined ? [] : [['Demo', `sign in as anyone at the built-in provider ${demoUrl}`] as const])
   ]
   const lines = facts.map(([name, text]) => `  ${green('➜')}  ${bold(`${name}:`.padEnd(10))} ${text}\n`)
   terminal.stdout.write(`\n  ${bold(`platform-auth-server ${version()}`)}\n\n${lines.join('')}\n`)
 }
 
-/** Writes the same facts to the log as one event. */
+/** Logs the start of the server as one event. */
 export function announceInLog({ mode }: Config, { url, callbackUrl, demoUrl }: ServerAddresses, log: Logger): void {
   const demo = demoUrl === undefined ? {} : { demo: demoUrl }
   log.info({ event: 'server_started', url, mode, callbackUrl, version: version(), ...demo }, 'listening')

@@ -10,8 +10,8 @@ export interface Colours {
 }
 
 /**
- * Returns functions that colour a text for a terminal. They return the text unchanged for a pipe, a dumb terminal and
- * with NO_COLOR (https://no-color.org).
+ * Returns functions that colour a text for a terminal. They return the text unchanged if the output is not a terminal, if
+ * the terminal has no colours, or if NO_COLOR is set (https://no-color.org).
  */
 export function coloursFor({ stdout, env }: Pick<Terminal, 'stdout' | 'env'>): Colours {
   const isColoured = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'

@@ -7,7 +7,7 @@ export interface Invocation {
   readonly terminal: Terminal
   readonly flags: Flags
   readonly configFile: string | undefined
-  /** The options that are not settings, by their name in camel case. */
+  /** The options that are not settings. The keys are their names in camel case. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
@@ -18,7 +18,7 @@ export interface CommandEntry {
   readonly name: string
   readonly summary: string
   readonly options?: readonly { readonly flags: string; readonly summary: string }[]
-  /** True if the command accepts the flags of the settings. Its help lists them. */
+  /** True if the command uses the settings. Its help then lists the flags of the settings. */
   readonly takesSettings?: true
   readonly load: () => Promise<Command>
 }

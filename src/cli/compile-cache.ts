@@ -1,6 +1,6 @@
 /**
- * Node's cache of compiled modules, which shortens every start but the first. Node 22.8 and later have it. Where it is
- * missing or its folder cannot be written, the server starts without it.
+ * Enables Node's cache of compiled modules, which makes every start except the first faster. The cache exists in Node 22.8
+ * and later. If it does not exist or its folder cannot be written, the server starts without a cache.
  */
 import { mkdirSync } from 'node:fs'
 import module from 'node:module'
@@ -8,7 +8,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Environment } from '../config/environment.js'
 
-/** The functions of `node:module` that Node 20, whose types are used here, does not have. */
+/** Functions of `node:module`. They are declared here because the types of Node 20, which we use, do not contain them. */
 export interface CompileCache {
   enableCompileCache?(folder?: string): unknown
   flushCompileCache?(): void
@@ -31,17 +31,17 @@ export function enableCompileCache(
   }
 }
 
-/** Writes the modules that were compiled since the start, because a server may run for months and then be killed. */
+/** Writes the cache now. Node writes it only when the process ends normally, but a server may run for months and be killed. */
 export function saveCompiledModules(node: CompileCache = module as CompileCache): void {
   node.flushCompileCache?.()
 }
 
-// Node's own default is in the shared folder for temporary files. There another user of the machine could create it
-// first and fill it with code of their own, because Node does not check who owns it.
+// By default, Node keeps the cache in the shared folder for temporary files. Node does not check who owns the cache, so
+// another user of the machine could create it first and put their own code into it.
 function privateFolder(home: string): string {
   const caches = join(home, '.cache')
   const folder = join(caches, 'platform-auth-server')
-  // Not recursive, because a missing home folder must not be created.
+  // The folders are created one by one. A recursive call would also create a missing home folder.
   for (const path of [caches, folder]) makeFolder(path)
   return folder
 }

@@ -3,8 +3,8 @@ import { exitCodes } from './exit-codes.js'
 import type { Terminal } from './terminal.js'
 
 /**
- * Ends the process after an uncaught error, because its state can no longer be trusted. Logs the error first.
- * Exit code 1 lets a supervisor start a new process. Returns a function that removes the listener.
+ * Logs an uncaught error and ends the process, because the state of the process can no longer be trusted. Exit code 1 tells
+ * a supervisor to start a new process. Returns a function that removes the listener.
  */
 export function endOnUncaughtErrors(
   { onUncaught, exit }: Pick<Terminal, 'onUncaught' | 'exit'>,

@@ -9,9 +9,9 @@ export interface HeldSignals extends Pick<Terminal, 'onSignal'> {
 }
 
 /**
- * Holds signals that arrive during the start, and passes them to the listener that is registered later. Otherwise an
- * early signal would end the process in the middle of the start. In a container, where this is process 1, the kernel
- * would drop the signal. A second stop signal during the start ends the process at once.
+ * Holds each signal that arrives during the start, and passes it to the listener that is registered later. Otherwise an
+ * early signal would end the process in the middle of the start. In a container, where the server is process 1, the kernel
+ * would drop an early signal. A second stop signal during the start ends the process at once.
  */
 export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>): HeldSignals {
   const listeners = new Map<Signal, () => void>()

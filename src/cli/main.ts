@@ -72,7 +72,7 @@ function usageErrorOf(error: CommanderError): UsageError {
   return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', word, flags)
 }
 
-/** The message of commander contains the option as it is declared: '--mode <mode>'. */
+/** Explains that an option needs a value. The message of commander contains the declaration of the option: '--mode <mode>'. */
 function missingValue(error: CommanderError): UsageError {
   const [, declared = ''] = /'(.+)'/s.exec(error.message) ?? []
   const option = settingOptions().find(({ flags }) => flags === declared)

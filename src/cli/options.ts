@@ -41,7 +41,7 @@ export const ownOptions: readonly CommandLineOption[] = [
   {
     flags: '--demo-token-lifetime <seconds>',
     group: 'Trying it out:',
-    summary: 'Lifetime of the access tokens of the built-in provider. A short lifetime shows refreshes soon.',
+    summary: 'Lifetime of the access tokens of the built-in provider. With a short lifetime, you soon see a refresh.',
     note: 'default: 3599'
   }
 ]
@@ -65,7 +65,10 @@ function summaryOf(flag: string, summary: string): string {
   return flag.startsWith('--no-') ? `Switch off: ${summary.charAt(0).toLowerCase()}${summary.slice(1)}` : summary
 }
 
-/** Returns the opposite of a flag without a value. It can override a variable or a file, for example `--no-trust-proxy`. */
+/**
+ * Returns the flag with the opposite meaning, for example `--no-trust-proxy` for `--trust-proxy`. The opposite flag can
+ * override a variable or a file. Returns undefined for a flag that takes a value.
+ */
 function oppositeOf(flag: string): string | undefined {
   if (flag.includes('<')) return undefined
   return flag.startsWith('--no-') ? flag.replace('--no-', '--') : flag.replace('--', '--no-')

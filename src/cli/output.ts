@@ -2,7 +2,7 @@ import { errorCode } from '../config/read-file.js'
 import { RunError } from './errors.js'
 import type { Output } from './terminal.js'
 
-/** Records the first error of the output from now on, so that `flush` can report it. */
+/** Records the first write error of the output, so that `flush` can report it. */
 export function watchOutput(output: Output): { flush(): Promise<void> } {
   let failure: Error | undefined
   output.on('error', error => {

@@ -10,14 +10,14 @@ import type { Terminal } from './terminal.js'
 import { unknownWord } from './unknown-word.js'
 import { version } from './version.js'
 
-/** Declares the command line for commander. `run` is called with the command that the person typed. */
+/** Declares the command line for commander. `run` is called with the typed command, or with the default command. */
 export function createProgram(
   terminal: Terminal,
   run: (command: CommandEntry, invocation: Invocation) => Promise<void>
 ): Commander {
   const options = [...settingOptions(), ...ownOptions]
   const program = new Commander('platform-auth-server')
-    .description('Login and token server: authorization-code login, sealed sessions, refresh.')
+    .description('Login and token server with the OAuth authorization code flow, encrypted sessions and token refresh.')
     .version(version(), '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help.')
     .showSuggestionAfterError(false)
@@ -67,7 +67,7 @@ export function createProgram(
 function refuseArguments({ name }: CommandEntry, [excess]: readonly string[]): void {
   if (excess === undefined) return
   if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
-  // The part after an equals sign may be a secret.
+  // The part after an equals sign may be a secret, so the message does not contain it.
   const [shown = ''] = excess.split('=', 1)
   throw new UsageError(`${name} accepts only flags. Remove ${shown}.`)
 }

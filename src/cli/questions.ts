@@ -29,7 +29,7 @@ export function createQuestions({ stdin, stdout }: Terminal): Questions {
     }
   })
   const lines = createInterface({ input: stdin, output, terminal: true })
-  // Ctrl-C and Ctrl-D close the interface. A pending question is then aborted, because it would wait forever.
+  // Ctrl-C and Ctrl-D close the interface. A pending question is then aborted. Otherwise it would wait forever.
   const closed = new AbortController()
   lines.on('SIGINT', () => lines.close())
   lines.on('close', () => closed.abort())

@@ -4,11 +4,11 @@ import type { StopSignal, Terminal } from './terminal.js'
 
 type Signals = Pick<Terminal, 'onSignal' | 'exit' | 'stderr'>
 
-// npm forwards a Ctrl-C that the program has already received from the terminal. A second SIGINT within this time is
-// therefore ignored.
+// For one Ctrl-C, a program that npm started gets two SIGINT signals: one from the terminal and one from npm. A second
+// SIGINT within this time is therefore ignored.
 const duplicateMs = 100
 
-/** Waits for a signal, then for `close`, and returns the exit code. A second signal ends the process at once. */
+/** Waits for a signal, calls `close`, and returns the exit code. A second signal ends the process at once. */
 export function untilStopped(
   terminal: Signals,
   close: () => Promise<void>,
@@ -25,7 +25,7 @@ export function untilStopped(
     const listeners = (['SIGINT', 'SIGTERM'] as const).map(signal => terminal.onSignal(signal, stop(signal)))
     function done(code: number) {
       for (const remove of listeners) remove()
-      // Ends the process even if something still keeps it alive. The timer itself does not delay the end.
+      // Ends the process even if an open socket or timer keeps it alive. This timer does not delay the end itself.
       setTimeout(() => terminal.exit(code), 1000).unref()
       resolve(code)
     }

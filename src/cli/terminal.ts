@@ -3,7 +3,7 @@ import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/environment.js'
 import { RunError } from './errors.js'
 
-/** The parts of the process that the command line uses. They are an argument, so that tests can replace them. */
+/** The parts of the process that the command line uses. They are passed as an argument, so that tests can replace them. */
 export interface Terminal {
   readonly args: readonly string[]
   readonly env: Environment
@@ -27,7 +27,7 @@ export type ReloadSignal = 'SIGHUP'
 
 export function processTerminal(): Terminal {
   const { argv, env, stdin, stdout, stderr } = process
-  // A reader such as `head` may close the pipe early, which must not end in a stack trace.
+  // A reader such as `head` may close the pipe early. Without a listener, the error would end the process with a stack trace.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   return {
     args: argv.slice(2),
@@ -43,7 +43,7 @@ export function processTerminal(): Terminal {
       return () => process.off(signal, listener)
     },
     onUncaught(listener) {
-      // Node reports unhandled rejections through this event as well.
+      // Node also reports unhandled rejections through this event.
       process.on('uncaughtException', listener)
       return () => process.off('uncaughtException', listener)
     },

@@ -3,7 +3,7 @@ import { UsageError } from './errors.js'
 
 /** Returns the error for an unknown word. It suggests the known word with the nearest spelling. */
 export function unknownWord(kind: string, word: string, known: readonly string[]): UsageError {
-  // The part after an equals sign may be a secret.
+  // The part after an equals sign may be a secret, so the message does not contain it.
   const [name = ''] = word.split('=', 1)
   const guess = nearest(name, known)
   return new UsageError(

@@ -49,7 +49,7 @@ test('on a terminal a few lines tell the address, the mode, the pages and the ca
   const [, url = ''] = /^➜ Open: (http:\S+)\/$/.exec(lines[3] ?? '') ?? []
   t.is(lines[4], '➜ Mode: dual')
   t.regex(lines[5] ?? '', /^➜ Pages: \/\S+\/wwwroot$/)
-  t.is(lines[6], `➜ Callback: ${enough.PLATFORM_CALLBACK_URL} (to be registered)`)
+  t.is(lines[6], `➜ Callback: ${enough.PLATFORM_CALLBACK_URL} (register this URL at the provider)`)
   t.is((await fetch(`${url}/healthz`)).status, 200)
   t.deepEqual(log(), [])
   stop()

@@ -2,7 +2,7 @@
 
 export interface Place {
   readonly host: string
-  /** The setting that contains the address; undefined for a built-in address. */
+  /** The setting that contains the address, or undefined for a built-in address. */
   readonly setting: string | undefined
   readonly timeoutSeconds: number
 }
@@ -35,7 +35,7 @@ const kinds: readonly Kind[] = [
   {
     codes: /^EAI_/,
     explain: ({ host }, code) => ({
-      message: `DNS did not answer when asked for ${host} (${code}).`,
+      message: `DNS did not answer the query for ${host} (${code}).`,
       next: 'Check the DNS servers of this machine or container.'
     })
   },
@@ -64,14 +64,14 @@ const kinds: readonly Kind[] = [
     codes: /^(ECONNRESET|ECONNABORTED|EPIPE)$/,
     explain: ({ host }, code) => ({
       message: `${host} closed the connection (${code}).`,
-      next: 'Check again. If it persists, look for a firewall or proxy between this machine and that host.'
+      next: 'Check again. If the problem persists, look for a firewall or proxy between this machine and that host.'
     })
   },
   {
     codes: /^CERT_HAS_EXPIRED$/,
     explain: ({ host }, code) => ({
       message: `The certificate of ${host} has expired (${code}).`,
-      next: 'Check the clock of this machine. If it is right, the operator of that host must renew the certificate.'
+      next: 'Check the clock of this machine. If the clock is right, the operator of that host must renew the certificate.'
     })
   },
   {
@@ -85,7 +85,7 @@ const kinds: readonly Kind[] = [
     codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     explain: (place, code) => ({
       message: `The certificate of ${place.host} is for another name (${code}).`,
-      next: `Check the host${inSetting(place)}. If it is right, another server answers in its place.`
+      next: `Check the host${inSetting(place)}. If the host is right, another server answers in its place.`
     })
   },
   {

@@ -4,19 +4,19 @@ import type { Transport } from '../../idp/transport.js'
 export interface Destination {
   /** The status of the first response. */
   readonly firstStatus: number
-  /** The status of the last response. It is a redirect if that response leads to another origin. */
+  /** The status of the last response. It can be a redirect, because a redirect to another origin is not followed. */
   readonly status: number
-  /** The error code, if a redirect had the query parameter `error`. */
+  /** The value of the query parameter `error` of a redirect, if a redirect had this parameter. */
   readonly error: string | undefined
-  /** The address with the error code, or the last address of the provider. */
+  /** The address that contains the error code. Without an error, the last address that was opened. */
   readonly url: string
 }
 
 const MOST_REDIRECTS = 10
 
 /**
- * Opens a page of the provider like a browser without cookies. Follows redirects within one origin until one of them has
- * an error code. A redirect to another origin is not followed.
+ * Opens a page of the provider like a browser that has no cookies yet. Follows redirects within one origin until a redirect
+ * has an error code. A redirect to another origin is not followed.
  * @throws UpstreamError if the provider cannot be reached or redirects too often
  */
 export async function followRedirects(
@@ -52,7 +52,7 @@ export async function followRedirects(
   }
 }
 
-// All requests go to one origin and end within seconds, so neither the attributes of a cookie nor its expiry matter.
+// All requests go to one origin and end within seconds, so the attributes of a cookie can be ignored.
 function keepCookie(cookies: Map<string, string>, setCookie: string): void {
   const [, name, value] = /^\s*([^=;]+)=([^;]*)/.exec(setCookie) ?? []
   if (name !== undefined && value !== undefined) cookies.set(name.trim(), value)

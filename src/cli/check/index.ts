@@ -1,6 +1,6 @@
 /**
- * Tests the settings with the provider, Redis and this machine. Each file in `findings/` contains one check. The other files
- * in this folder are helpers.
+ * Tests the settings with the provider, with Redis and on this machine. Most files in `findings/` contain one check. The other
+ * files in this folder are helpers.
  */
 import type { Environment } from '../../config/environment.js'
 import type { LoadedConfig } from '../../config/load.js'
@@ -27,7 +27,7 @@ import { userInfo } from './findings/user-info.js'
 import { wwwroot } from './findings/wwwroot.js'
 import { openProvider, type Provider } from './provider.js'
 
-/** Runs all checks at the same time. Yields their findings in a fixed order, each as soon as possible. */
+/** Runs all checks at the same time. Yields the findings in a fixed order, without waiting for later checks. */
 export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGenerator<Finding> {
   const { config } = loaded
   const provider = openProvider(config, Date.now)
@@ -58,7 +58,7 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
 function checkProvider(provider: Provider): readonly Promise<Finding[]>[] {
   const found = endpoints(provider)
   const answers = [outbound, login, client, userInfo, refresh, logout].map(async check =>
-    // These checks need the metadata. If it cannot be loaded, only `endpoints` reports that.
+    // These checks need the metadata. If the metadata cannot be loaded, only the check `endpoints` reports the error.
     provider.idp.metadata().then(
       () => check(provider),
       () => []

@@ -5,7 +5,7 @@ import { createTransport, type Transport } from '../../idp/transport.js'
 import { createMode } from '../../modes/index.js'
 import type { Mode } from '../../modes/mode.js'
 
-/** The identity provider, used in the same way as by the server. All requests share one time limit. */
+/** The client of the identity provider, as the server uses it. All requests of the checks share one time limit. */
 export interface Provider {
   readonly config: Config
   readonly idp: IdentityProvider

@@ -12,7 +12,7 @@ export interface Report {
 const statusWidth = 'warning'.length + 2
 const checkWidth = 'endpoints'.length + 2
 
-/** Writes each finding at once and a summary at the end. If `isJson` is set, writes one JSON object at the end instead. */
+/** Writes each finding at once, and a summary at the end. With `isJson`, writes only one JSON object at the end. */
 export function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean): Report {
   const { stdout } = terminal
   const findings: Finding[] = []

@@ -10,7 +10,7 @@ export interface CheckedRequest {
   /** The name of the endpoint as the beginning of a sentence: `The token endpoint`. */
   readonly endpoint: string
   readonly url: string
-  /** The setting that contains the address; undefined for a built-in address. */
+  /** The setting that contains the address, or undefined for a built-in address. */
   readonly setting: string | undefined
   readonly timeoutSeconds: number
 }
@@ -27,7 +27,7 @@ export function settingOfEndpoint({ platform }: Config, key: EndpointKey): strin
 
 /**
  * Returns the finding for a request that failed for a general reason, such as a network error or an unexpected status.
- * Throws `error` again if it is not an error of the provider's client.
+ * Throws `error` again if it is not an OAuthError or UpstreamError.
  */
 export function findingOfError(error: unknown, request: CheckedRequest): Finding {
   const { failed } = findingsFor(request.check)
@@ -53,7 +53,10 @@ export function findingOfStatus(status: number, request: CheckedRequest, error?:
   const answer = `${endpoint} answers ${status}${error === undefined ? '' : ` ${error}`}`
   if (status === 429) return warning(`${answer}, so it has received too many requests.`, 'Check again in a minute.')
   if (status >= 500)
-    return failed(`${answer}, which is a fault of the provider.`, 'Check again later. Ask the provider if it persists.')
+    return failed(
+      `${answer}, which is a fault of the provider.`,
+      'Check again later. Ask the provider if the problem persists.'
+    )
   if (status === 404 || status === 405 || status === 410) {
     return failed(`${answer}, so there is no such endpoint at ${withoutQuery(url)}.`, checkAddress(request))
   }
@@ -75,7 +78,7 @@ function withoutQuery(address: string): string {
   return origin + pathname
 }
 
-// The message of an unusable response is our own text. The only value of the response in it is the issuer.
+// This server writes the message about an unusable response. The message contains no text of the response except the issuer.
 function detailOf({ message }: UpstreamError): string {
   return message.slice(message.indexOf(': ') + 2)
 }

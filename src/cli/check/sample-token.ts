@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { APS, type ProviderMetadata } from '../../idp/metadata.js'
 
 const LIFETIME_SECONDS = 3599
-// With the default scopes a token then has about 1,000 characters, like the tokens of Autodesk Platform Services.
+// With this number and the default scopes, a token has about 1,000 characters, like the tokens of Autodesk Platform Services.
 const RANDOM_CHARACTERS = 128
 
 /**

@@ -27,7 +27,7 @@ export const check: Command = async function check(invocation) {
   return report.hasFailed() ? exitCodes.failed : exitCodes.fine
 }
 
-/** Calls `use` with the loaded settings. With `--demo` these are the demo's, which runs until `use` has ended. */
+/** Calls `use` with the loaded settings. With `--demo`, starts a demo, calls `use` with its settings, and stops the demo. */
 async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) => Promise<void>): Promise<void> {
   const demoOptions = readDemoOptions(invocation)
   const loaded = await loadConfig({ ...sourcesOf(invocation), demo: demoOptions !== undefined })

@@ -8,7 +8,7 @@ import { type Command, sourcesOf } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
 import { columnsOf, wrap, wrapLines } from '../layout.js'
 
-/** Shows all settings, even if the server cannot start with them, because the person may be looking for the reason. */
+/** Shows all settings, even if some are invalid, because the person may be looking for the reason. */
 export const config: Command = async function config(invocation) {
   const { terminal, options } = invocation
   const { stdout, stderr } = terminal
@@ -41,7 +41,7 @@ function asText({ values, origins, problems }: Resolution, columns: number | und
     const isRefused = values[key] === undefined && refused.has(key)
     return { key, text: isRefused ? '(invalid)' : textInEffect(key, values), origin: origins[key] }
   })
-  // The text of several proxy rules has one line for each rule.
+  // A text can have several lines. For example, it has one line for each proxy rule.
   const width = (column: keyof Row) =>
     Math.max(...rows.flatMap(row => row[column].split('\n')).map(line => line.length))
   const [keyWidth, textWidth] = [width('key'), width('text')]

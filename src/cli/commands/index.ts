@@ -1,8 +1,8 @@
 import type { CommandEntry } from '../command.js'
 
-// Lists the commands. Each has its own file in this folder, which is loaded only when the command runs.
+// Lists the commands. Each command has its own file in this folder. The file is loaded only when the command runs.
 
-/** The command that runs if the command line names none. */
+/** The command that runs if the command line contains no command. */
 export const defaultCommand: CommandEntry = {
   name: 'start',
   summary: 'Run the server (the default).',

@@ -22,9 +22,10 @@ export const start: Command = async function start(invocation) {
 async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise<number> {
   const { terminal } = invocation
   const demo = readDemoOptions(invocation)
-  // Reads the working directory before Koa is loaded. Without one, a library of Koa fails with an unclear message.
+  // Reads the working directory before Koa is loaded. If the directory no longer exists, our error message says so. A library
+  // of Koa would throw an unclear error.
   const sources = { ...sourcesOf(invocation), demo: demo !== undefined }
-  // Loading these modules takes most of the start, so the signal handlers are registered first.
+  // Loading these modules takes most of the time of a start. Signals that arrive in this time are already held.
   const [{ loadConfig }, { createLog }, { startServer }] = await Promise.all([
     import('../../config/load.js'),
     import('../../log.js'),

@@ -9,7 +9,7 @@ import type { Questions } from '../questions.js'
 export const clientIdPlaceholder = 'replace-with-your-client-id'
 
 /**
- * Reads the settings that the flags contain. `init` does not ask for these.
+ * Returns the settings that were given as flags. `init` does not ask for these settings.
  * @throws ConfigError listing the invalid flags
  */
 export async function answersOfFlags({ flags, terminal }: Invocation): Promise<Values> {
@@ -33,15 +33,15 @@ export function withDefaults(given: Values): Values {
     port,
     'platform.clientId': clientIdPlaceholder,
     'platform.callbackUrl': `http://localhost:${port}${callbackPath}`,
-    // Without a margin, a viewer can get a token that expires within a second and requests new ones again and again. The
-    // spread distributes the refreshes of people who sign in at the same time, because the provider has a quota.
+    // Without a margin, a viewer may get a token that expires within a second. It would then request a token again and
+    // again. With a spread, sessions that began together are refreshed at different times, because the provider has a quota.
     'refresh.marginSeconds': 120,
     'refresh.spreadSeconds': 1500,
     ...given
   }
 }
 
-/** Asks for the settings that the flags do not contain. An empty answer selects the default, or leaves the setting out. */
+/** Asks for the settings that were not given as flags. An empty answer selects the default, or leaves the setting out. */
 export async function askFor(
   topics: { settings: boolean; secrets: boolean },
   given: Values,

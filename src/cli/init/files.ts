@@ -49,7 +49,7 @@ export async function existingSecretsMessage(path: string): Promise<string | und
     return `${keptMessage(secretsFile)}${missing && `. It does not set ${missing}`}`
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
-    // A folder of this name is often a Python environment. The server ignores it as well.
+    // A folder with the name `.env` is often a Python environment. The server also ignores such a folder.
     if (errorCode(error) !== 'EISDIR') throw error
     return `${secretsFile} is a folder, so no secrets were written. Set ${needed.join(' and ')} in the environment`
   }
@@ -59,7 +59,7 @@ export function keptMessage(file: string): string {
   return `${file} exists already and was not changed`
 }
 
-/** Returns false if the file exists already, even if another process has just created it. */
+/** Writes a new file. Returns false if the file exists already, even if another process has just created it. */
 export async function writeNew(path: string, text: string, mode = 0o644): Promise<boolean> {
   try {
     await writeFile(path, text, { flag: 'wx', mode })
@@ -71,7 +71,7 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
 }
 
 /**
- * Adds `.env` to the `.gitignore` of the folder. Returns false if there is no such file or it already has the line.
+ * Adds `.env` to the `.gitignore` of the folder. Returns false if the folder has no `.gitignore` or the line is already there.
  */
 export async function ignoreSecrets(cwd: string): Promise<boolean> {
   const path = join(cwd, '.gitignore')
@@ -84,7 +84,7 @@ export async function ignoreSecrets(cwd: string): Promise<boolean> {
   return true
 }
 
-/** Tries each kind of quotation mark, because the format of `.env` files has no escape character. */
+/** Returns a line of a `.env` file. Tries each kind of quotation mark, because the format has no escape character. */
 function line(name: string, value: string): string {
   const spellings = [value, ...["'", '`', '"'].map(mark => `${mark}${value}${mark}`)]
   const found = spellings.map(spelling => `${name}=${spelling}`).find(text => parseEnv(text)[name] === value)

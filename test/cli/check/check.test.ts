@@ -14,7 +14,7 @@ import { run } from '../shell.js'
 import { check, checkAt, discovering, sessionSecret, settingsFor, someProvider } from './checked.js'
 
 const narrowing =
-  'ok refresh Dual mode needs a provider where a refresh can request only the public scopes, and the next one all scopes. Only a login can test that.'
+  'ok refresh Dual mode needs a provider where a refresh can request only the public scopes, and the next refresh can request all scopes again. Only a login can test that.'
 
 for (const mode of modes) {
   test(`against the demo all is ok: ${mode} mode`, async t => {

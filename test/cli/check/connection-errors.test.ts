@@ -24,7 +24,7 @@ test('a name that cannot exist', async t => {
   // RFC 6761 section 6.4. Where there is no DNS at all, that is what is said.
   t.regex(
     (await line(t, 'https://no-such-host.invalid/token')) ?? '',
-    /^failed client The token endpoint cannot be reached: DNS (does not know the name of no-such-host\.invalid \(ENOTFOUND\)\. Next: Check the name in platform\.tokenEndpoint, and|did not answer when asked for no-such-host\.invalid \(EAI_AGAIN\)\. Next: Check the DNS servers)/
+    /^failed client The token endpoint cannot be reached: DNS (does not know the name of no-such-host\.invalid \(ENOTFOUND\)\. Next: Check the name in platform\.tokenEndpoint, and|did not answer the query for no-such-host\.invalid \(EAI_AGAIN\)\. Next: Check the DNS servers)/
   )
 })
 
@@ -48,7 +48,7 @@ test('a connection that is cut', async t => {
   const { line } = await checkAt(t, { prepare: idp => idp.fail('token', faults.reset()) })
   t.regex(
     line('client') ?? '',
-    /^failed client The token endpoint cannot be reached: 127\.0\.0\.1:\d+ closed the connection \(ECONNRESET\)\. Next: Check again\. If it persists, look for a firewall or proxy between this machine and that host\.$/
+    /^failed client The token endpoint cannot be reached: 127\.0\.0\.1:\d+ closed the connection \(ECONNRESET\)\. Next: Check again\. If the problem persists, look for a firewall or proxy between this machine and that host\.$/
   )
 })
 
@@ -77,7 +77,7 @@ const place = { host: 'id.example', setting: 'platform.tokenEndpoint', timeoutSe
 
 const codes: readonly (readonly [code: string | undefined, message: string, next: RegExp])[] = [
   ['ENOTFOUND', 'DNS does not know the name of id.example (ENOTFOUND).', /^Check the name in platform\.tokenEndpoint/],
-  ['EAI_AGAIN', 'DNS did not answer when asked for id.example (EAI_AGAIN).', /DNS servers/],
+  ['EAI_AGAIN', 'DNS did not answer the query for id.example (EAI_AGAIN).', /DNS servers/],
   ['ECONNREFUSED', 'id.example refuses connections (ECONNREFUSED).', /^Check host and port/],
   ['EHOSTUNREACH', 'There is no network route to id.example (EHOSTUNREACH).', /network and the firewall/],
   ['ENETUNREACH', 'There is no network route to id.example (ENETUNREACH).', /network and the firewall/],

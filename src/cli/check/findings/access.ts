@@ -3,7 +3,7 @@ import { type Finding, findingsFor } from '../finding.js'
 
 const { warning } = findingsFor('access')
 
-/** Warns about the claims that the access list needs, because only a real login shows if the provider sends them. */
+/** Warns that the access list needs certain claims. Only a real login shows if the provider sends these claims. */
 export function access({ access: { allow } }: Config): Finding[] {
   if (!allow) return []
   return [

@@ -18,12 +18,12 @@ interface Place {
   readonly callbackUrl: string
   readonly url: URL
   readonly isHttps: boolean
-  /** The callback URL has a loopback host, so there is probably no proxy in front of the server. */
+  /** True if the host of the callback URL is this machine. There is then probably no proxy in front of the server. */
   readonly isLocal: boolean
   /** The port of the callback URL. */
   readonly port: number
   readonly listeningPort: number
-  /** The host name in the URL that the server prints for itself. */
+  /** The host name in the URL that the server prints when it starts. */
   readonly listeningHost: string
 }
 
@@ -79,7 +79,7 @@ function portOfThisServer({ isHttps, port, listeningPort }: Place): Finding | un
 function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: Place): Finding | undefined {
   if (isHttps || !isLocal || url.hostname === listeningHost) return undefined
   return warning(
-    `The callback URL says ${url.hostname}, but the server prints ${listeningHost} as its own name. A login that begins under that name fails, because cookies belong to one host name.`,
+    `The callback URL says ${url.hostname}, but the server prints ${listeningHost} as its own name. A login that begins at ${listeningHost} fails, because cookies belong to one host name.`,
     `Open only ${homeUrlOf(callbackUrl)}, or use the same name in host and in the callback URL.`
   )
 }

@@ -7,8 +7,8 @@ import { type CheckedRequest, findingOfError, settingOfEndpoint } from '../reque
 const { ok, warning, failed } = findingsFor('client')
 
 /**
- * Sends a made-up code. If the client id and secret are right, the provider rejects the code (`invalid_grant`). Otherwise it
- * rejects the client before it looks at the code (RFC 6749 section 5.2).
+ * Sends a made-up code. If the client id and secret are right, the provider rejects the code (`invalid_grant`). Otherwise
+ * the provider rejects the client and does not check the code (RFC 6749 section 5.2).
  */
 export async function client({ config, idp }: Provider): Promise<Finding[]> {
   const { tokenEndpoint } = await idp.metadata()
@@ -34,7 +34,8 @@ export async function client({ config, idp }: Provider): Promise<Finding[]> {
 }
 
 function findingOfClientError(error: unknown, request: CheckedRequest): Finding {
-  // RFC 6749 section 5.2 reserves 401 for failed client authentication. Keycloak sends it with unauthorized_client.
+  // The status 401 means that the client id or secret is wrong (RFC 6749 section 5.2), even if the error code is not
+  // invalid_client. Keycloak sends unauthorized_client.
   if (error instanceof OAuthError) return error.status === 401 ? wrongCredentials(error) : findingOfCode(error)
   if (error instanceof UpstreamError && (error.status === 401 || error.status === 403)) {
     return failed(

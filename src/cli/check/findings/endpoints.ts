@@ -7,7 +7,7 @@ import { type CheckedRequest, findingOfError } from '../request-errors.js'
 
 const { ok, warning, failed } = findingsFor('endpoints')
 
-/** Checks that the addresses of the endpoints are known. All other checks of the provider need them. */
+/** Checks that the addresses of the endpoints are known. All other checks of the provider need these addresses. */
 export async function endpoints({ config, idp, transport }: Provider): Promise<Finding[]> {
   const { issuer } = config.platform
   if (issuer === undefined) return withoutIssuer(config)
@@ -50,7 +50,7 @@ function listed(names: readonly string[]): string {
   return names.map(name => `platform.${name}`).join(', ')
 }
 
-/** Warns about each endpoint with different addresses in the discovery document and in the settings. */
+/** Warns about each endpoint that has one address in the settings and another address in the discovery document. */
 async function disagreements(config: Config, metadata: ProviderMetadata, transport: Transport): Promise<Finding[]> {
   const { platform } = config
   const set = keys.filter(key => platform[key] !== undefined && platform[key] !== 'none')

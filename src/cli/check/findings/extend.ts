@@ -5,7 +5,7 @@ import { type Finding, findingsFor } from '../finding.js'
 
 const { ok, failed } = findingsFor('extend')
 
-/** Imports the module of the setting `extend`, as the server does when it starts. Does not call its function. */
+/** Imports the module of the setting `extend`, as the server does when it starts. Does not call the exported function. */
 export async function extend({ extend: path }: Config): Promise<Finding[]> {
   if (path === undefined) return []
   try {

@@ -7,7 +7,7 @@ import { type CheckedRequest, findingOfError, findingOfStatus, settingOfEndpoint
 
 const { ok, warning, failed } = findingsFor('login')
 
-// These errors say that the person must sign in or consent, so the request itself is valid.
+// These errors mean that the person must sign in or consent. The provider has accepted the request itself.
 const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
 
 const remedies: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const remedies: Readonly<Record<string, string>> = {
   invalid_request: 'If the provider does not support PKCE, set platform.pkce to false.'
 }
 
-/** Opens the login page like a browser without cookies, and reports if the provider accepts the request. */
+/** Opens the login page like a browser that has no cookies yet, and reports if the provider accepts the request. */
 export async function login({ config, idp, mode, transport }: Provider): Promise<Finding[]> {
   const { clientId, callbackUrl, pkce, timeoutSeconds } = config.platform
   const random = () => randomBytes(32).toString('base64url')
@@ -44,7 +44,7 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
     } = await followRedirects(transport, { endpoint: 'authorization', url })
     const register = `Register exactly ${callbackUrl} for the client ${clientId}.`
     if (error !== undefined && !NEEDS_INTERACTION.test(error)) {
-      // RFC 6749 section 4.1.2.1: the error is sent to the callback URL only if the client and this URL are valid.
+      // The provider sends an error to the callback URL only if the client and this URL are valid (RFC 6749 section 4.1.2.1).
       if (!isCallback(end, callbackUrl)) {
         return [failed(`The authorization endpoint rejects the client or the callback URL: ${error}.`, register)]
       }
@@ -58,16 +58,16 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
         )
       ]
     if (status < 400) return [ok(`The authorization endpoint accepts this login (${firstStatus}).`)]
-    // Dex answers 404 to an unknown client. A discovered endpoint exists, so its 404 cannot mean a wrong address.
+    // Dex answers 404 to an unknown client. If the address comes from the discovery document, a 404 does not mean that the
+    // address is wrong.
     const isDiscovered = request.setting === 'platform.issuer'
     if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
       return [failed(`The authorization endpoint rejects the client or the callback URL (${status}).`, register)]
     }
     if (status === 403) {
-      const next = 'Open the login in a browser, and check the callback URL if it fails there too.'
-      return [
-        warning('The authorization endpoint rejects this login, or every request that no browser sends (403).', next)
-      ]
+      const message =
+        'The authorization endpoint answers 403. It rejects either this login or all requests that do not come from a browser.'
+      return [warning(message, 'Open the login in a browser. If it fails there too, check the callback URL.')]
     }
     return [findingOfStatus(status, request)]
   } catch (error) {

@@ -11,7 +11,7 @@ const { ok, warning, failed } = findingsFor('logout')
 export async function logout(provider: Provider): Promise<Finding[]> {
   switch (provider.config.logout) {
     case 'local':
-      return [ok('A logout ends only the session of this server. The provider is not informed.')]
+      return [ok('A logout ends only the session of this server. The server does not inform the provider.')]
     case 'revoke':
       return revocation(provider)
     case 'idp':

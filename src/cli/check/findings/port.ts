@@ -21,7 +21,8 @@ export async function port(config: Config): Promise<Finding[]> {
   if (metrics.port !== undefined) {
     others.push(...(await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })))
   }
-  // If this server is already running, its other listeners use their ports too. That is no failure.
+  // If this server is already running, it also uses the ports of its other listeners. The findings for these ports are then
+  // warnings.
   const isRunning = found.some(({ status }) => status === 'warning')
   return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
 }

@@ -30,7 +30,7 @@ async function tryToConnect(origin: string): Promise<Finding> {
 }
 
 function connectOnce({ protocol, hostname, port }: URL): Promise<void> {
-  // A URL writes an IPv6 address in brackets.
+  // In a URL, an IPv6 address has brackets. The functions below need the address without brackets.
   const host = hostname.replace(/^\[|\]$/g, '')
   const isTls = protocol === 'https:'
   const address = { host, port: Number(port || (isTls ? 443 : 80)) }
@@ -49,14 +49,14 @@ function connectOnce({ protocol, hostname, port }: URL): Promise<void> {
 interface ScopeRequirement {
   readonly path: RegExp
   readonly methods: readonly string[]
-  /** The token needs one of these. */
+  /** The API accepts a token that has one of these scopes. */
   readonly scopes: readonly string[]
 }
 
 const READING = ['GET']
 const WRITING = ['POST', 'PUT', 'PATCH', 'DELETE']
 
-// The scope lists in the documentation of Autodesk Platform Services. Paths without an entry are not checked.
+// The scopes that the documentation of Autodesk Platform Services requires. A path without an entry is not checked.
 const KNOWN_HOST = 'https://developer.api.autodesk.com'
 const REQUIREMENTS: readonly ScopeRequirement[] = [
   { path: /^\/(project|data)\/v1\//, methods: READING, scopes: ['data:read', 'data:search'] },

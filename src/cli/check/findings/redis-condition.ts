@@ -18,7 +18,7 @@ export function redisFindings(conditions: readonly RedisCondition[]): Finding[] 
 function eviction({ evictionPolicy: policy = 'noeviction' }: RedisCondition): Finding | undefined {
   if (policy === 'noeviction') return undefined
   return warning(
-    `Redis evicts data when its memory is full (maxmemory-policy ${policy}). An evicted lock can cost a login, and an evicted logout makes old cookies work again.`,
+    `Redis evicts data when its memory is full (maxmemory-policy ${policy}). If it evicts a lock, a login may end. If it evicts the record of a logout, old cookies work again.`,
     'Set maxmemory-policy to noeviction.'
   )
 }
@@ -41,14 +41,14 @@ function headroom({ usedBytes = 0, maxBytes }: RedisCondition): Finding | undefi
 function persistence({ persistence: kind, hasFailedToSave, hasReplicas }: RedisCondition): Finding | undefined {
   if (hasFailedToSave) {
     return warning(
-      'Redis could not write its data to disk. It may refuse all writes until it can.',
+      'Redis could not save its data to disk. It may refuse all writes until saving succeeds.',
       'Look for the reason in the log of Redis, for example a full disk.'
     )
   }
   if (kind === undefined || kind === 'append-only file' || hasReplicas) return undefined
   const what = kind === 'none' ? 'Redis keeps nothing on disk' : 'Redis saves only snapshots'
   return warning(
-    `${what} and has no replica. A restart loses logouts, and refreshed sessions whose browser missed the response.`,
+    `${what} and has no replica. A restart loses the records of logouts, so old cookies work again. It also loses refreshed sessions that have not reached the browser.`,
     'Set appendonly to yes.'
   )
 }
@@ -68,7 +68,7 @@ function unknown({
   return topics.length > 0 ? notReported(topics.join(', ')) : undefined
 }
 
-/** Returns the finding for a Redis that answers but does not report its memory and persistence. */
+/** Returns the finding for a Redis server that answers but does not report its memory and persistence settings. */
 export function unknownCondition(): Finding {
   return notReported('its eviction policy, how full it is, whether it keeps its data')
 }

@@ -5,11 +5,12 @@ import type { Provider } from '../provider.js'
 const { ok, warning } = findingsFor('refresh')
 
 /**
- * Reports what the discovery document and the endpoint addresses tell about refreshes. Only a login could test a refresh.
+ * Reports if refreshes will probably work, from the discovery document and the endpoint addresses. Only a login can test a
+ * refresh.
  */
 export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
   const metadata = await idp.metadata()
-  const findings = mode.offersPublicToken ? [narrowing(metadata)] : []
+  const findings = mode.offersPublicToken ? [dualModeSupport(metadata)] : []
   const isOffered = metadata.scopesSupported?.includes('offline_access') ?? false
   if (!isOffered || mode.loginScope.split(' ').includes('offline_access')) return findings
   return [
@@ -22,7 +23,7 @@ export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
 }
 
 interface KnownProvider {
-  /** The two endpoint paths end in these texts on every host of this provider. */
+  /** The authorization endpoint and the token endpoint of this provider match these patterns on every host. */
   readonly authorization: RegExp
   readonly token: RegExp
   readonly finding: Finding
@@ -30,20 +31,20 @@ interface KnownProvider {
 
 const SINGLE_MODE = 'Use --mode single, unless a login in dual mode works with your version.'
 
-// This was tested with the versions listed in docs/providers/.
+// These findings were tested with the versions in docs/providers/.
 const knownProviders: readonly KnownProvider[] = [
   {
     authorization: /\/protocol\/openid-connect\/auth$/,
     token: /\/protocol\/openid-connect\/token$/,
     finding: ok(
-      'This looks like Keycloak, which supports dual mode: a refresh can request only the public scopes, and the next one all scopes.'
+      'This looks like Keycloak, which supports dual mode: a refresh can request only the public scopes, and the next refresh can request all scopes again.'
     )
   },
   {
     authorization: /\/oauth2\/auth$/,
     token: /\/oauth2\/token$/,
     finding: warning(
-      'This looks like Ory Hydra, which returns all scopes of the login at every refresh. Dual mode rejects such a public token.',
+      'This looks like Ory Hydra, which returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes.',
       SINGLE_MODE
     )
   },
@@ -58,16 +59,16 @@ const knownProviders: readonly KnownProvider[] = [
 ]
 
 /** Dual mode needs a provider where a refresh can request fewer scopes, and the next refresh all scopes again. */
-function narrowing({ isAps, authorizationEndpoint, tokenEndpoint }: ProviderMetadata): Finding {
+function dualModeSupport({ isAps, authorizationEndpoint, tokenEndpoint }: ProviderMetadata): Finding {
   if (isAps)
     return ok(
-      'Autodesk Platform Services supports dual mode: a refresh can request only the public scopes, and the next one all scopes.'
+      'Autodesk Platform Services supports dual mode: a refresh can request only the public scopes, and the next refresh can request all scopes again.'
     )
   const known = knownProviders.find(
     ({ authorization, token }) => authorization.test(authorizationEndpoint) && token.test(tokenEndpoint)
   )
   if (known) return known.finding
   return ok(
-    'Dual mode needs a provider where a refresh can request only the public scopes, and the next one all scopes. Only a login can test that.'
+    'Dual mode needs a provider where a refresh can request only the public scopes, and the next refresh can request all scopes again. Only a login can test that.'
   )
 }

@@ -12,7 +12,7 @@ import { SAMPLE_NONCE, sampleIdToken, sampleMetadata, sampleToken } from '../sam
 const cookie = findingsFor('cookie')
 const headers = findingsFor('headers')
 
-/** Seals a sample session in the same way as a login with these settings, and measures its cookies. */
+/** Encrypts a sample session as after a login with these settings, and measures the size of its cookies. */
 export async function sessionSize(config: Config, idp: IdentityProvider, now: () => number): Promise<Finding[]> {
   let cookies: readonly string[]
   try {
@@ -33,7 +33,7 @@ export async function sessionSize(config: Config, idp: IdentityProvider, now: ()
   ]
 }
 
-/** `name=value` of each cookie. */
+/** Returns `name=value` for each cookie of the sample session. */
 async function sealedSample(config: Config, idp: IdentityProvider, now: () => number): Promise<string[]> {
   const { platform, session } = config
   const tokensFor = async (scope: readonly string[]): Promise<TokenSet> => ({
@@ -45,7 +45,7 @@ async function sealedSample(config: Config, idp: IdentityProvider, now: () => nu
   })
   const sampleIdp: IdentityProvider = {
     ...idp,
-    // The session then also has the ID token that a logout at the provider needs.
+    // This metadata contains an end-session endpoint. If the setting `logout` is idp, the session then contains an ID token.
     metadata: async () => ({
       ...sampleMetadata,
       isAps: platform.issuer === undefined && platform.tokenEndpoint === undefined

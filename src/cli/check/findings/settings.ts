@@ -9,7 +9,7 @@ export function settings({ warnings, file }: LoadedConfig): Finding[] {
   return [ok(`The settings are valid (${source}).`), ...warnings.map(warningOf)]
 }
 
-/** Reports invalid settings. Each message already says which values are allowed. */
+/** Reports invalid settings. They need no advice, because each message already contains the allowed values. */
 export function invalidSettings({ problems, warnings }: ConfigError): Finding[] {
   return [
     ...problems.map((problem): Finding => ({ check: 'settings', status: 'failed', message: sentence(problem) })),

@@ -6,7 +6,7 @@ import { type CheckedRequest, checkAddress, findingOfError, settingOfEndpoint } 
 
 const { ok, warning, failed } = findingsFor('userinfo')
 
-/** Sends a made-up token. If it is rejected, the address is that of a user info endpoint. */
+/** Sends a made-up token. If the token is rejected, the address is probably that of a user info endpoint. */
 export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
   const { userinfoEndpoint } = await idp.metadata()
   if (userinfoEndpoint === undefined) return [withoutEndpoint(mode)]
@@ -34,7 +34,7 @@ function withoutEndpoint({ loginScope }: Mode): Finding {
     return ok('There is no user info endpoint, so names come from the ID token.')
   }
   return warning(
-    'There is no user info endpoint and no ID token, so /api/auth/profile answers an empty name.',
+    'There is no user info endpoint and no ID token, so /api/auth/profile returns an empty name.',
     'Add openid to the scopes.'
   )
 }

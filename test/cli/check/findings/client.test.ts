@@ -76,7 +76,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a provider in trouble',
     { prepare: idp => idp.fail('token', faults.status(503)) },
-    'failed client The token endpoint answers 503, which is a fault of the provider. Next: Check again later. Ask the provider if it persists.'
+    'failed client The token endpoint answers 503, which is a fault of the provider. Next: Check again later. Ask the provider if the problem persists.'
   ],
   [
     'a 400 without a code',

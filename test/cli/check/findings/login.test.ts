@@ -119,7 +119,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a wall against programs',
     { prepare: idp => idp.fail('authorize', faults.html(403)) },
-    'warning login The authorization endpoint rejects this login, or every request that no browser sends (403). Next: Open the login in a browser, and check the callback URL if it fails there too.'
+    'warning login The authorization endpoint answers 403. It rejects either this login or all requests that do not come from a browser. Next: Open the login in a browser. If it fails there too, check the callback URL.'
   ],
   [
     'an address where there is nothing',

@@ -42,7 +42,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
   [
     'a logout here only',
     { args: ['--logout', 'local'] },
-    'ok logout A logout ends only the session of this server. The provider is not informed.'
+    'ok logout A logout ends only the session of this server. The server does not inform the provider.'
   ],
   [
     'an end-session page',

@@ -43,7 +43,7 @@ const warnings: readonly (readonly [what: string, change: Partial<RedisCondition
   ],
   ['no persistence', { persistence: 'none' }, /^warning Redis keeps nothing on disk and has no replica/],
   ['snapshots only', { persistence: 'snapshots' }, /^warning Redis saves only snapshots and has no replica/],
-  ['a write that failed', { hasFailedToSave: true }, /^warning Redis could not write its data to disk/],
+  ['a write that failed', { hasFailedToSave: true }, /^warning Redis could not save its data to disk/],
   ['an unknown policy', { evictionPolicy: undefined }, /^warning Redis does not report its eviction policy\.$/],
   ['an unknown use of memory', { usedBytes: undefined }, /^warning Redis does not report how full it is\.$/],
   ['an unknown persistence', { persistence: undefined }, /^warning Redis does not report whether it keeps its data\.$/]

@@ -37,7 +37,7 @@ test('a closed port', async t => {
 test('a name that cannot exist', async t => {
   t.regex(
     await line('redis://no-such-host.invalid'),
-    /^failed Redis cannot be reached: DNS (does not know the name of|did not answer when asked for) no-such-host\.invalid:6379 /
+    /^failed Redis cannot be reached: DNS (does not know the name of|did not answer the query for) no-such-host\.invalid:6379 /
   )
 })
 

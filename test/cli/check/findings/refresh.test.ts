@@ -28,12 +28,12 @@ const narrowing: readonly (readonly [what: string, paths: readonly [string, stri
   [
     'Keycloak',
     ['/realms/r/protocol/openid-connect/auth', '/realms/r/protocol/openid-connect/token'],
-    'ok refresh This looks like Keycloak, which supports dual mode: a refresh can request only the public scopes, and the next one all scopes.'
+    'ok refresh This looks like Keycloak, which supports dual mode: a refresh can request only the public scopes, and the next refresh can request all scopes again.'
   ],
   [
     'Hydra',
     ['/oauth2/auth', '/oauth2/token'],
-    `warning refresh This looks like Ory Hydra, which returns all scopes of the login at every refresh. Dual mode rejects such a public token. ${single}`
+    `warning refresh This looks like Ory Hydra, which returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes. ${single}`
   ],
   [
     'Django OAuth Toolkit',
@@ -43,7 +43,7 @@ const narrowing: readonly (readonly [what: string, paths: readonly [string, stri
   [
     'any other provider',
     ['/oauth2/authorize', '/oauth2/token'],
-    'ok refresh Dual mode needs a provider where a refresh can request only the public scopes, and the next one all scopes. Only a login can test that.'
+    'ok refresh Dual mode needs a provider where a refresh can request only the public scopes, and the next refresh can request all scopes again. Only a login can test that.'
   ]
 ]
 

@@ -43,6 +43,6 @@ test('without a user info endpoint names come from the ID token, or there are no
   const silent = await check(t, ['--scopes', 'data:read'], { env: discovering(idp) })
   t.is(
     silent.line('userinfo'),
-    'warning userinfo There is no user info endpoint and no ID token, so /api/auth/profile answers an empty name. Next: Add openid to the scopes.'
+    'warning userinfo There is no user info endpoint and no ID token, so /api/auth/profile returns an empty name. Next: Add openid to the scopes.'
   )
 })
