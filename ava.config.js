@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 
-// The files that wait for browsers, for Redis or for time limits take longest. They start first, so that none of them is
-// still running when all others have ended.
+// The files that wait for browsers, for Redis or for time limits take longest. They start first. Otherwise they would still
+// run after all other files have ended.
 const LONGEST = [/browser\//, /fuzz/, /whole-run/, /coordination\/redis-/, /body-timeout/, /demo\//]
 const rank = file => {
   const index = LONGEST.findIndex(pattern => pattern.test(file))
@@ -9,12 +9,12 @@ const rank = file => {
 }
 
 // `npm run test:build` compiles the tests from TypeScript to dist-test/. They import the compiled server as `#src/...`.
-// `npm run test:deploy` runs the rehearsals, which need processes and load of their own.
+// `npm run test:deploy` runs the rehearsals, which start real processes and put load on them.
 // Each test file has its own process. With worker threads, the tests of a file did not end in about one of eight runs (Node 20).
 export default {
   workerThreads: false,
   files: ['dist-test/**/*.test.js', '!dist-test/rehearsal/**'],
-  // Many files wait more than they compute.
+  // Many test files wait more than they compute, so more files than processors run at the same time.
   concurrency: Math.ceil(1.5 * availableParallelism()),
   sortTestFiles: (a, b) => rank(a) - rank(b) || (a < b ? -1 : 1),
   timeout: '2m'

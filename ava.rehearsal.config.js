@@ -1,5 +1,5 @@
-// The rehearsals of deployments with real processes: the packed package, the steps of the container, replicas behind nginx, and the
-// rotation of secrets.
+// These tests rehearse a deployment with real processes. They cover the packed package, the steps of the container, replicas
+// behind nginx, and the rotation of secrets.
 export default {
   workerThreads: false,
   files: ['dist-test/rehearsal/**/*.test.js'],

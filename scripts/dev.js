@@ -4,14 +4,14 @@ import { spawn, spawnSync } from 'node:child_process'
 const compiler = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']
 const server = ['bin/platform-auth-server.js', '--demo', '--mode', 'dual', ...process.argv.slice(2)]
 
-// The server needs a complete dist/ at its first start. If there are errors now, it starts after they are corrected.
+// The server needs a complete dist/ when it starts. If src/ has errors now, the server starts after they are corrected.
 spawnSync(process.execPath, compiler, { stdio: 'inherit' })
 
 // Each child gets its own process group, because the compiler starts another process.
 const start = args => spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
 const children = [
   start([...compiler, '--watch', '--preserveWatchOutput']),
-  // Node watches the loaded modules only. A changed page in wwwroot/ needs no restart.
+  // Node watches only the loaded modules. After a change in wwwroot/, no restart is needed.
   start(['--watch', '--watch-preserve-output', ...server])
 ]
 
