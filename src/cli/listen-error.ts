@@ -39,7 +39,7 @@ const explanations: Readonly<Record<string, (place: Place) => string>> = {
   EACCES: ({ port, portOption }) =>
     `This user may not listen on port ${port}. Choose a port above 1023 with ${portOption}.`,
   EADDRNOTAVAIL: ({ address, hostOption }) =>
-    `${address} is not an address of this machine. Choose another host with ${hostOption}, or omit this setting.`,
+    `${address} is not an address of this machine. Choose another host with ${hostOption}, or remove ${hostOption}.`,
   ENOTFOUND: ({ hostOption }) =>
-    `The host to listen on cannot be resolved. Choose another host with ${hostOption}, or omit this setting.`
+    `The host to listen on cannot be resolved. Choose another host with ${hostOption}, or remove ${hostOption}.`
 }

@@ -11,7 +11,7 @@ export interface StartWarning {
   readonly message: string
 }
 
-/** Returns the warnings about the settings, and the findings of `check` that need no network. */
+/** Returns the warnings about the settings, and the warnings and failures of the checks `callback` and `wwwroot`. */
 export async function startWarnings({ config, origins, warnings }: LoadedConfig): Promise<StartWarning[]> {
   const warningsOf = (setting: SettingKey) => (finding: Finding) => toWarnings(setting, origins[setting], finding)
   // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would not help.

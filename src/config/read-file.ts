@@ -27,7 +27,8 @@ function fileExists(error: unknown): boolean {
 const notUtf8 = 'NOT_UTF8'
 
 /**
- * Reads a text file without the byte order mark that Windows editors put first. Refuses UTF-16, which they also write.
+ * Reads a text file in UTF-8 and removes the byte order mark that Windows editors write. Rejects if the file is in UTF-16,
+ * which some Windows editors also write.
  */
 export async function readTextFile(path: string): Promise<string> {
   const text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')

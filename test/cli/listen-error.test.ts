@@ -11,11 +11,11 @@ const faults: readonly (readonly [object, string])[] = [
   [{ code: 'EACCES', port: 80 }, 'This user may not listen on port 80. Choose a port above 1023 with --port.'],
   [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1' },
-    '192.0.2.1 is not an address of this machine. Choose another host with --host, or omit this setting.'
+    '192.0.2.1 is not an address of this machine. Choose another host with --host, or remove --host.'
   ],
   [
     { code: 'EADDRNOTAVAIL', address: '192.0.2.1', listener: 'metrics' },
-    '192.0.2.1 is not an address of this machine. Choose another host with PLATFORM_AUTH_METRICS_HOST, or omit this setting.'
+    '192.0.2.1 is not an address of this machine. Choose another host with PLATFORM_AUTH_METRICS_HOST, or remove PLATFORM_AUTH_METRICS_HOST.'
   ],
   [
     { code: 'EADDRINUSE', port: 4181, listener: 'forwardAuth' },
@@ -23,7 +23,7 @@ const faults: readonly (readonly [object, string])[] = [
   ],
   [
     { code: 'ENOTFOUND' },
-    'The host to listen on cannot be resolved. Choose another host with --host, or omit this setting.'
+    'The host to listen on cannot be resolved. Choose another host with --host, or remove --host.'
   ],
   [{ code: 'ENOMEM' }, 'The server could not start: out of luck']
 ]

@@ -154,7 +154,7 @@ test('a host that is not an address of this machine is reported in one sentence'
   const { code, errors } = await run(t, ['--host', '192.0.2.1'], { env })
   t.deepEqual(
     [code, errors],
-    [1, '192.0.2.1 is not an address of this machine. Choose another host with --host, or omit this setting.\n']
+    [1, '192.0.2.1 is not an address of this machine. Choose another host with --host, or remove --host.\n']
   )
 })
 

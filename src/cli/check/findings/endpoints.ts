@@ -41,7 +41,7 @@ function withoutIssuer({ platform }: Config): Finding[] {
   return [
     failed(
       `The settings contain ${listed(own)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`,
-      'Set all three for one provider, or platform.issuer.'
+      'Set all three addresses for one provider, or set platform.issuer.'
     )
   ]
 }

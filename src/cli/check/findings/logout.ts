@@ -56,7 +56,7 @@ function noRevocation(configured: string | undefined): Finding {
   if (configured === 'none') return ok('Revocation is switched off, so refresh tokens stay valid after a logout.')
   return warning(
     'The discovery document names no revocation endpoint, so refresh tokens stay valid after a logout.',
-    'Set platform.revocationEndpoint, or logout to local.'
+    'Set platform.revocationEndpoint, or set logout to local.'
   )
 }
 
@@ -70,7 +70,7 @@ async function idpLogout(provider: Provider): Promise<Finding[]> {
     return [
       failed(
         'The discovery document names no end-session endpoint, so a logout does not sign out at the provider.',
-        'Set platform.endSessionEndpoint, or logout to revoke.'
+        'Set platform.endSessionEndpoint, or set logout to revoke.'
       )
     ]
   }

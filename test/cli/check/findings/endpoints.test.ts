@@ -31,7 +31,7 @@ test('endpoints of two providers together are a fault', async t => {
       status: 'failed',
       message:
         'The settings contain platform.authorizationEndpoint, but Autodesk Platform Services is still used for platform.tokenEndpoint, platform.userinfoEndpoint.',
-      next: 'Set all three for one provider, or platform.issuer.'
+      next: 'Set all three addresses for one provider, or set platform.issuer.'
     }
   ])
 })

@@ -68,7 +68,7 @@ test('a metrics port taken by another program', async t => {
 test('a host that is not of this machine', async t => {
   // RFC 5737: nobody has this address.
   t.deepEqual(await lines({ port: 0, host: '192.0.2.1' }), [
-    'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with --host, or omit this setting.'
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with --host, or remove --host.'
   ])
 })
 
@@ -76,6 +76,6 @@ test('a host for the metrics that is not of this machine', async t => {
   const [, ofMetrics] = await lines({ port: 0, metrics: { port: 0, host: '192.0.2.1' } })
   t.is(
     ofMetrics,
-    'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with PLATFORM_AUTH_METRICS_HOST, or omit this setting.'
+    'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with PLATFORM_AUTH_METRICS_HOST, or remove PLATFORM_AUTH_METRICS_HOST.'
   )
 })
