@@ -5,10 +5,10 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 20 || (major === 20 && minor >= 19)) {
   // The cache must be enabled before the program is loaded.
-  import('../dist/cli/compile-cache.js')
+  import('../dist/bundle/compile-cache.js')
     .then(({ enableCompileCache }) => {
       enableCompileCache()
-      return import('../dist/cli/main.js')
+      return import('../dist/bundle/main.js')
     })
     .then(async ({ main }) => {
       process.exitCode = await main()

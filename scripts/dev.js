@@ -2,15 +2,18 @@
 import { spawn, spawnSync } from 'node:child_process'
 
 const compiler = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']
+const bundler = ['scripts/bundle.js']
 const server = ['bin/platform-auth-server.js', '--demo', '--mode', 'dual', ...process.argv.slice(2)]
 
 // The server needs a complete dist/ when it starts. If src/ has errors now, the server starts after they are corrected.
 spawnSync(process.execPath, compiler, { stdio: 'inherit' })
+spawnSync(process.execPath, bundler, { stdio: 'inherit' })
 
-// Each child gets its own process group, because the compiler starts another process.
+// Each child gets its own process group, because the compiler and the bundler start other processes.
 const start = args => spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'], detached: true })
 const children = [
   start([...compiler, '--watch', '--preserveWatchOutput']),
+  start([...bundler, '--watch']),
   // Node watches only the loaded modules. After a change in wwwroot/, no restart is needed.
   start(['--watch', '--watch-preserve-output', ...server])
 ]

@@ -87,11 +87,11 @@ test('no large module is loaded before the command is known', t => {
     }
   }
   // The executable imports the compile cache first, and then the program.
-  for (const path of ['bin/platform-auth-server.js', 'dist/cli/main.js']) {
+  for (const path of ['bin/platform-auth-server.js', 'dist/bundle/main.js']) {
     walk(new URL(`../../${path}`, import.meta.url))
   }
   t.deepEqual([...packages], ['commander'])
-  t.true(seen.size > 10)
+  t.true(seen.size > 5)
 })
 
 test('every command stands in a file of its own name', t => {

@@ -38,10 +38,28 @@ test('the package contains the needed files and no others', t => {
   t.log(`${paths.length} files, ${packed.size} bytes packed, ${packed.unpackedSize} unpacked`)
 })
 
-test('the package contains every module with its types and no module that was removed', t => {
-  const modules = filesBelow('src').filter(path => !path.endsWith('.d.ts'))
-  const built = modules.flatMap(path => ['.js', '.d.ts'].map(end => path.replace(/^src/, 'dist').replace(/\.ts$/, end)))
-  t.deepEqual(paths.filter(path => path.startsWith('dist/')).sort(), built.sort())
+test('the package contains the bundle, and the types of every module and of no module that was removed', t => {
+  const bundle = filesBelow('dist/bundle')
+  const types = filesBelow('src')
+    .filter(path => !path.endsWith('.d.ts'))
+    .map(path => path.replace(/^src/, 'dist').replace(/\.ts$/, '.d.ts'))
+  t.true(bundle.includes('dist/bundle/main.js'))
+  t.deepEqual(paths.filter(path => path.startsWith('dist/')).sort(), [...bundle, ...types].sort())
+})
+
+test('the bundle imports every dependency and contains none', t => {
+  const { dependencies } = JSON.parse(readText('package.json')) as { dependencies: Record<string, string> }
+  const code = filesBelow('dist/bundle').map(readText).join('\n')
+  const imported = [...code.matchAll(/(?:from |import\(?\s*)["']([^."'][^"']*)["']/g)].map(
+    ([, name = '']) => `${name}/`
+  )
+  for (const name of Object.keys(dependencies)) {
+    if (!name.startsWith('@types/'))
+      t.true(
+        imported.some(path => path.startsWith(`${name}/`)),
+        name
+      )
+  }
 })
 
 // For those who have the source.

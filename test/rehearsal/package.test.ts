@@ -37,7 +37,7 @@ async function packed(t: ExecutionContext): Promise<string> {
   const [file] = (await readdir(source)).filter(name => name.endsWith('.tgz'))
   const tarball = join(source, file ?? '')
   const listed = run(['tar', '-tzf', tarball], source).stdout.split('\n')
-  t.true(listed.includes('package/dist/cli/main.js'), 'packing builds')
+  t.true(listed.includes('package/dist/bundle/main.js'), 'packing builds')
   t.deepEqual(
     listed.filter(path => /secrets\/|\.env/.test(path)),
     [],
