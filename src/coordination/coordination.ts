@@ -1,60 +1,72 @@
 /**
- * The interface of the coordination stores. Refresh tokens and authorization codes are single use, and a second use of one
- * ends the login. Therefore only one piece of work at a time may use a token, under a lock. Its result is kept for later
- * requests that need the same work.
+ * The interface of the coordination stores. Many identity providers accept a refresh token or an authorization code
+ * only once and end the login if it is sent again. Concurrent requests must therefore share one use of a token.
+ * `memory.ts` coordinates the requests of one process, and `redis.ts` those of several replicas that share a Redis.
+ * Terms:
  *
- * There are two stores. `memory.ts` works within one process, and `redis.ts` between processes that share a Redis.
+ * - A run is one execution of the work for a key, for example the refresh of one session.
+ * - A kept result is the stored result of a run. Later callers with the same key get this result instead of a new run.
+ * - A lock allows one replica, its owner, to run the work for a key. The owner extends the lock until the run ends. If
+ *   the owner stops extending it, another replica can take over.
+ * - A mark is a stored key without a value. For example, it records that a session has logged out.
  */
 export interface Coordination {
   /**
-   * Returns the kept result for `key` if there is one, or joins the current run for `key`. Otherwise runs `work`. A run
-   * continues even if all of its callers stop waiting, and its result is kept for later callers.
-   * @throws CoordinationError if there is no result in time; also everything that `work` throws
+   * Returns the kept result for `key` if there is one, or waits for the current run for `key`. Otherwise runs `work`
+   * and keeps its result. A run continues even if all of its callers stop waiting.
+   * @throws CoordinationError if the result is not available in time; also every error that `work` throws
    */
   once<T>(key: string, work: Work<T>, options?: OnceOptions<T>): Promise<Once<T>>
-  /** Returns the kept result for `key`, or undefined. Does not wait for a current run. Never rejects. */
+  /** Returns the kept result for `key`, or undefined. Does not wait for a run that is not finished. Never rejects. */
   peek<T>(key: string): Promise<T | undefined>
   /**
-   * Replaces the kept result for `key` by `change(kept)` atomically. Its lifetime does not change. If `change` returns
-   * undefined, nothing is replaced. `change` may be called several times. Returns the result that is kept afterwards, or
-   * undefined if there is none.
-   * @throws CoordinationError if the store cannot be used now, or its data cannot be read
+   * Atomically replaces the kept result for `key` by the return value of `change`, without changing the lifetime of the
+   * result. If `change` returns undefined, the old result stays. `change` is called again if another process changes
+   * the result at the same time. Returns the result that is kept afterwards, or undefined if no result is kept.
+   * @throws CoordinationError if the store cannot be used now, or if its data cannot be read
    */
   update<T>(key: string, change: (kept: T) => T | undefined): Promise<T | undefined>
   /**
-   * Confirms that the browser has received the cookie made from the result of `key`. The result is then kept for `keepMs`
-   * more milliseconds, for requests that the browser sent earlier. Returns at once and never fails.
+   * Call this when a browser has sent the session cookie that was made from the result of `key`. The result then
+   * expires after `keepMs` milliseconds. Until then it answers requests that the browser sent before it received the
+   * cookie. Returns at once and never fails.
    */
   confirm(key: string, keepMs: number): void
   /**
-   * Remembers `key` for `ttlMs` milliseconds. The part before the first colon is the key's kind. Each kind has its own
-   * limit in memory, so one kind never evicts another.
-   * @param reach `everyone` also writes the mark into the memory of every connected replica at once
+   * Stores a mark for `ttlMs` milliseconds. The part of `key` before the first colon is the kind of the mark. Each kind
+   * has its own size limit in memory, so marks of one kind never evict marks of another kind.
+   * @param reach `everyone` also sends the mark to all connected replicas, which store it in their memory
    */
   mark(key: string, ttlMs: number, reach?: 'store' | 'everyone'): Promise<void>
   isMarked(key: string): Promise<boolean>
-  /** Looks for a mark only in the memory of this process. */
+  /** Returns true if the memory of this process contains the mark. Does not ask Redis. */
   isMarkedHere(key: string): boolean
-  /** Asks every replica to send no token request for `ms` milliseconds, because the identity provider asked for a pause. */
+  /**
+   * Asks every replica to send no token request for `ms` milliseconds, because the identity provider asked for a pause.
+   */
   pauseCalls(ms: number): void
   /**
-   * Returns the milliseconds until token requests may be sent again, or 0 if there is no pause. Urgent requests are code
-   * exchanges and the second steps of refreshes. They may be sent a second earlier than others.
+   * Returns the milliseconds until token requests may be sent again, or 0 if they may be sent now.
+   * @param options.isUrgent true for a code exchange, and for the second of the two token requests of a refresh in dual
+   *   mode; urgent requests may be sent when the pause ends, other requests one second later
    */
   pausedMs(options?: { readonly isUrgent: boolean }): number
   status(): CoordinationStatus
-  /** Resolves when no work is running in this process. */
+  /** Resolves when no run is active in this process. */
   idle(): Promise<void>
-  /** Closes connections. Does not wait for running work, and does not store its result. */
+  /** Closes the connections. Does not wait for active runs, and their results are not stored in Redis. */
   close(): Promise<void>
 }
 
 export type Work<T> = (run: Run<T>) => Promise<Settled<T>>
 
 export interface OnceOptions<T> {
-  /** Decides whether a kept result is good enough. If not, the work runs and its result replaces the kept one. */
+  /** Returns false to reject a kept result. The work then runs, and its result replaces the rejected result. */
   accept?(kept: T): boolean
-  /** False if the call must not wait for a lock that another replica owns, or for a store that cannot be used now. */
+  /**
+   * If false, the call waits neither for a lock that another replica owns nor for Redis to come up. The default is
+   * true.
+   */
   readonly canWait?: boolean
 }
 
@@ -63,27 +75,27 @@ export interface CoordinationStatus {
   readonly store: 'memory' | 'redis' | 'away'
 }
 
-/** The run of a piece of work, as the work itself sees it. */
+/** The argument of the work. It gives the work access to its run. */
 export interface Run<T = unknown> {
   /**
-   * Milliseconds for which an earlier owner of the lock, which stopped extending it, may still deliver a result. 0 means
-   * that there is no such owner. If the identity provider rejects the token during this time, that owner may have used it
-   * successfully.
+   * Greater than 0 if this run took over the lock of a replica that stopped extending it. For this many milliseconds
+   * the earlier owner may still store a result. If the identity provider rejects the token in this time, the earlier
+   * owner may have used the token successfully.
    */
   readonly stalledOwnerMs: number
   /** The kept result that `accept` rejected, if there was one. */
   readonly previous: T | undefined
-  /** Returns the rest of the run's time limit in milliseconds, at least 1. */
+  /** Returns the milliseconds until the time limit of the run, at least 1. */
   remainingMs(): number
   /**
-   * Saves an intermediate result. A replica that takes over the work gets it as a kept result and resumes from there.
-   * Best effort.
+   * Stores an intermediate result, called a checkpoint. If another replica takes over the lock, it gets the checkpoint
+   * as a kept result and can continue from there. Best effort.
    */
   checkpoint(reached: Settled<T>): Promise<void>
   /**
-   * Makes sure that the lease lasts longer than the next call to the provider. Await this before the run uses another
-   * single-use token.
-   * @throws CoordinationError if the lease cannot be extended
+   * Makes sure that this process owns the lock for longer than one call to the identity provider can take. The work
+   * must await `ensureOwned` before it uses another single-use token.
+   * @throws CoordinationError if the lock cannot be extended
    */
   ensureOwned(): Promise<void>
 }
@@ -91,30 +103,38 @@ export interface Run<T = unknown> {
 export interface Settled<T> {
   /** Plain JSON data, because another process may read it. */
   readonly value: T
-  /** The time for which later callers get the same value, in milliseconds. */
+  /** The time in milliseconds for which the result is kept. */
   readonly keepMs: number
-  /** True if the value has tokens that exist nowhere else. A result without tokens never replaces such a result. */
+  /**
+   * True if the value contains tokens that are stored nowhere else. A result without tokens never replaces one with
+   * tokens.
+   */
   readonly hasTokens?: boolean
 }
 
 export interface Once<T> {
   readonly value: T
-  /** The source of the value: this call (`ran`), a run that this call joined (`joined`), or an earlier run (`kept`). */
+  /**
+   * The source of the value: this call (`ran`), a run that this call waited for (`joined`), or an earlier run (`kept`).
+   */
   readonly how: 'ran' | 'joined' | 'kept'
-  /** As in Run. Set if the value is the checkpoint of an owner that stopped extending its lock. */
+  /**
+   * Only set if the value is the checkpoint of a replica that stopped extending its lock. For this many milliseconds
+   * that replica may still store a final result.
+   */
   readonly stalledOwnerMs?: number
 }
 
 /**
  * - `pending`: the work is still running in this or another replica, and its result will be kept.
- * - `store`: the store cannot be used now, and no token may be used without it.
- * - `unreadable`: the stored data has another type, or was encrypted with a secret that this process does not know.
+ * - `store`: the store cannot be used now, and the server must not use a token without coordination.
+ * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it.
  * - `paused`: the identity provider asked for a pause.
- * - `closing`: this process is stopping, so it could not deliver a result.
+ * - `closing`: this process is stopping, so it could not send the result to the browser.
  */
 export type CoordinationProblem = 'pending' | 'store' | 'unreadable' | 'paused' | 'closing'
 
-/** There is no result now. No token was used by this call, and the same request can be repeated later. */
+/** The result is not available now. The same request can be repeated later. */
 export class CoordinationError extends Error {
   readonly problem: CoordinationProblem
   /** The time in seconds after which the same request may succeed. */

@@ -17,13 +17,13 @@ export interface CoordinationParts {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
-/** Creates the store. It can be used at once, and the connection to Redis opens in the background. */
+/** Creates the store and returns at once. The connection to Redis opens in the background, and calls wait for it. */
 export function createCoordination(config: Config, { keyring, now, log }: CoordinationParts): Coordination {
   const { redisUrl, redisAway, platform } = config
   const timing = timingOf(platform.timeoutSeconds)
   if (redisUrl === undefined) return createMemoryCoordination(now, timing)
   const address = parseRedisAddress(redisUrl)
-  if (!address) throw new TypeError('redisUrl is not the address of a Redis')
+  if (!address) throw new TypeError('redisUrl is not the address of a Redis server')
   return createRedisCoordination({
     open: events => openRedisClient(address, events),
     prefix: prefixOf(config),
@@ -36,8 +36,8 @@ export function createCoordination(config: Config, { keyring, now, log }: Coordi
 }
 
 /**
- * The prefix of all Redis keys. All replicas of a deployment share it. Other applications and modes have other
- * prefixes, so they can use the same Redis.
+ * Returns the prefix of all Redis keys. It is derived from the client id, the provider and the mode. All replicas of a
+ * deployment therefore have the same prefix, and other applications can use the same Redis without a conflict.
  */
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])

@@ -1,12 +1,18 @@
 import { createExpiringMap, type ExpiringMap } from '../support/expiring-map.js'
 
-/** The part of both stores that is in memory. It contains kept results, marks and the pause of the identity provider. */
+/**
+ * The data that this process has in memory, with and without Redis. It consists of the kept results of earlier runs,
+ * the marks, and the end of the pause that the identity provider asked for.
+ */
 export interface LocalStore<Result> {
   readonly results: ExpiringMap<Result>
   readonly marks: ExpiringMap<Mark>
-  /** Stores a new result. It counts as unconfirmed until a browser sends back the session cookie made from it. */
+  /** Stores a new result, which no browser has confirmed yet. */
   keep(key: string, result: Result, ttlMs: number): void
-  /** Shortens the lifetime of a result to `keepMs`. Returns false if the result was confirmed before. */
+  /**
+   * Sets the lifetime of a result to `keepMs`, because a browser has sent the session cookie made from this result.
+   * Only the first confirmation has this effect. Returns false for every later one.
+   */
   confirm(key: string, keepMs: number): boolean
   pause(ms: number): void
   /** See `pausedMs` of Coordination. */
@@ -21,17 +27,17 @@ export interface Mark {
 // The limits differ because a result is a session of some kilobytes and a mark is a short string.
 const RESULTS_PER_GROUP = 10_000
 const MARKS_PER_KIND = 200_000
-// A browser confirms a result with every request that carries the new cookie. Only the first confirmation has an
-// effect.
+// Every request with the new cookie confirms the result again, so the store remembers confirmed results for an hour.
 const MAX_CONFIRMATIONS = 20_000
 const CONFIRMATION_MS = 3_600_000
-// Results are grouped by lifetime. Failures are brief, confirmed results short, and unconfirmed results long. Each group
-// has its own limit, so one group never evicts another.
+// Results are grouped by lifetime. Most failures have a brief lifetime, and results that a browser has confirmed have a
+// short one. Other results have a long lifetime. Each group has its own size limit, so one group never evicts results
+// of another.
 const BRIEF_MS = 10_000
 const LONG_MS = 3_600_000
 const LONGEST_PAUSE_MS = 60_000
-// After a pause, refreshes that have completed their first of two calls continue before new refreshes begin. Otherwise
-// the first calls of new refreshes would use up the provider's quota.
+// In dual mode a refresh needs two token requests. After a pause, refreshes that still need the second one continue
+// before new refreshes start. Otherwise the first requests of new refreshes would use up the provider's quota.
 const SECOND_CALLS_FIRST_MS = 1000
 
 /** @param now milliseconds since the epoch */
@@ -58,7 +64,7 @@ export function createLocalStore<Result>(now: () => number): LocalStore<Result> 
     },
     pausedMs({ isUrgent } = { isUrgent: false }) {
       const leftMs = pausedUntil - now() + (isUrgent ? 0 : SECOND_CALLS_FIRST_MS)
-      // A time beyond the longest pause means that the clock was set back. The pause then counts as over.
+      // A remaining time above the longest pause means that the clock was set back. The pause is then ignored.
       return leftMs > LONGEST_PAUSE_MS + SECOND_CALLS_FIRST_MS ? 0 : Math.max(0, leftMs)
     }
   }

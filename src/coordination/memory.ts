@@ -3,14 +3,14 @@ import { createLocalStore } from './local-store.js'
 import { createSingleFlight } from './single-flight.js'
 
 export interface MemoryCoordinationOptions {
-  /** The time that a request may wait for a run, in milliseconds. */
+  /** The time in milliseconds that a request may wait for a result. */
   readonly answerMs?: number
-  /** The time limit of a run, in milliseconds. */
+  /** The time limit of one execution of the work, in milliseconds. */
   readonly workMs?: number
 }
 
 /**
- * Creates the coordination within one process.
+ * Creates a store for a server that runs as one process. Its data is lost when the process ends.
  * @param now milliseconds since the epoch
  */
 export function createMemoryCoordination(
@@ -55,7 +55,9 @@ export function createMemoryCoordination(
   }
 }
 
-/** Creates the run of the only process. There is no other owner, so it needs neither checkpoints nor a lock. */
+/**
+ * Creates the argument of the work. No other process can take over, so the work needs neither checkpoints nor a lock.
+ */
 function createRun<T>(previous: T | undefined, workMs: number): Run<T> {
   const deadline = performance.now() + workMs
   return {

@@ -1,16 +1,20 @@
-/** Messages between the replicas. They save time and help while Redis is down. Correctness does not depend on them. */
+/**
+ * Messages between the replicas. A message can get lost, so the server must also work without messages. They make
+ * waiting requests continue sooner, and they tell all replicas at once about a logout or a pause.
+ */
 import { randomBytes } from 'node:crypto'
 import type { RedisCommands } from './redis-client.js'
 import type { Command } from './redis-scripts.js'
 
 export interface Broadcast {
   /**
-   * The channel of this process. Other processes publish to it when they release a lock that this process waits for.
+   * The channel of this process. When another process releases a lock for which this process waits, the key of the lock
+   * is published to this channel.
    */
   readonly wakeChannel: string
   readonly channels: readonly string[]
   receive(channel: string, message: string): void
-  /** Tells every replica about a mark. */
+  /** Sends a mark, which is a key without a value, to every replica. The mark expires after `ttlMs` milliseconds. */
   mark(key: string, ttlMs: number): Command<unknown>
   /** Asks every replica to send no token requests for `ms` milliseconds. */
   pause(ms: number): Command<unknown>

@@ -1,6 +1,6 @@
 /**
- * Opens two connections to Redis, one for commands and one for messages. ioredis is loaded when the first connection
- * opens. This file does not queue, retry or log. `redis-connection.ts` decides how to handle each error.
+ * Opens the connections to Redis, for commands and for messages. The package ioredis is imported only when a connection
+ * opens. This file reconnects, but it does not queue, repeat or log commands. `redis-connection.ts` handles the errors.
  */
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
@@ -9,7 +9,7 @@ export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'get' | 'p
 
 export interface RedisClient {
   readonly commands: RedisCommands
-  /** Returns the sections `memory` and `stats` of INFO, one text for each master. */
+  /** Returns the sections `memory` and `stats` of INFO, as one text for each master. */
   info(): Promise<string[]>
   close(): Promise<void>
 }
@@ -18,13 +18,14 @@ export interface RedisEvents {
   readonly channels: readonly string[]
   readonly onReady: () => void
   readonly onLost: () => void
-  /** Receives each connection error. A command that fails because of it also rejects with its own error. */
+  /** Called for each error of the connection. A command that fails for this reason also rejects. */
   readonly onError: (error: Error) => void
   readonly onMessage: (channel: string, message: string) => void
 }
 
 const CONNECT_MS = 2000
-// A connection without a reply for this long is closed, because a firewall or a failover may have dropped it silently.
+// The client closes a connection without replies for this long, because a firewall or a failover can break it without
+// notice.
 const SOCKET_TIMEOUT_MS = 3000
 const MAX_RETRY_DELAY_MS = 500
 const PING_INTERVAL_MS = 10_000
@@ -86,7 +87,8 @@ function openCluster({ Cluster }: IoRedis, address: RedisAddress): Cluster {
     enableAutoPipelining: true,
     clusterRetryStrategy: retryStrategy,
     slotsRefreshTimeout: CONNECT_MS,
-    // A certificate is issued for a host name, so the address must not be resolved before TLS sees it.
+    // A certificate is issued for a host name. This function keeps ioredis from replacing the name by an IP address
+    // before TLS checks the certificate.
     ...(address.tls && { dnsLookup: (host, callback) => callback(null, host) })
   }
   return new Cluster([...address.hosts], options)
@@ -101,9 +103,11 @@ function commonOptions({ username, password, database, tls }: RedisAddress) {
     connectionName: 'platform-auth-server',
     connectTimeout: CONNECT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
-    // Every request looks up a logout mark. Pipelining sends the look-ups of concurrent requests in one write.
+    // Every request asks Redis if its session has logged out. Pipelining sends these commands of concurrent requests
+    // together.
     enableAutoPipelining: true,
-    // When a connection is lost, its commands fail at once. The client cannot know which of them are safe to repeat.
+    // When a connection is lost, its commands fail at once. The client does not know which commands can be repeated
+    // safely.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
@@ -120,8 +124,8 @@ function retryStrategy(times: number): number {
 }
 
 /**
- * Opens a second connection for messages, because RESP2 allows no other commands on a connection that has subscribed.
- * Returns a function that closes it.
+ * Opens a second connection for messages, because a connection in RESP2 cannot send other commands while it is
+ * subscribed. Returns a function that closes the second connection.
  */
 function subscribe(commands: Redis, { channels, onMessage }: RedisEvents): () => void {
   const subscriber = commands.duplicate({ enableAutoPipelining: false })

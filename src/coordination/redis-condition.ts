@@ -3,7 +3,10 @@ import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/settings.js'
 import { withRedis } from './with-redis.js'
 
-/** The state of one Redis server. A member is undefined if our Redis user may run neither INFO nor CONFIG GET. */
+/**
+ * The state of one Redis server. A member is undefined if Redis did not report its value, for example for lack of
+ * permission.
+ */
 export interface RedisCondition {
   /** `maxmemory-policy`, such as `noeviction`. */
   readonly evictionPolicy: string | undefined
@@ -13,19 +16,18 @@ export interface RedisCondition {
   readonly persistence: 'append-only file' | 'snapshots' | 'none' | undefined
   /** True if the last write to disk failed. */
   readonly hasFailedToSave: boolean
-  /** True if this server has replicas, one of which can take over with its data. */
+  /** True if this server has replicas. A replica has a copy of the data and can take over. */
   readonly hasReplicas: boolean
 }
 
 /**
- * Connects to the Redis of `config` and reads its condition. For a cluster, the list contains every master.
+ * Connects to the Redis of `config` and reads its state. For a cluster, the list has one entry for each master.
  * @param timeoutMs the time limit of the whole call
- * @throws TimeLimitError after the time limit; also the error of the connection
+ * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection
  */
 export function redisConditions(config: Config, timeoutMs: number): Promise<readonly RedisCondition[]> {
   return withRedis(config, timeoutMs, async client => {
-    // This is the ioredis client. The declared type has only the commands that the server itself needs, so INFO is
-    // missing.
+    // The object is an ioredis client. Its declared type lacks INFO and CONFIG, because the server does not use them.
     const commands = client.commands as Redis | Cluster
     const servers = commands.isCluster ? (commands as Cluster).nodes('master') : [commands as Redis]
     return Promise.all(servers.map(conditionOf))
@@ -47,7 +49,7 @@ async function conditionOf(server: Redis): Promise<RedisCondition> {
   }
 }
 
-// A managed Redis often forbids INFO and CONFIG (NOPERM) or does not support them (ERR).
+// A hosted Redis service often forbids INFO and CONFIG (NOPERM) or does not support them (ERR).
 function emptyReply(): ReadonlyMap<string, string> {
   return new Map()
 }

@@ -1,4 +1,4 @@
-/** Knows if Redis can be used now. It probes Redis in the background and detects that Redis has lost data. */
+/** Tracks the state of the connection to Redis. Regular probes detect if Redis can be used and if it has lost data. */
 import type { Logger } from 'pino'
 import { within } from '../support/within.js'
 import type { RedisClient, RedisEvents } from './redis-client.js'
@@ -6,7 +6,8 @@ import { isConnectionError, reasonOf } from './redis-errors.js'
 import type { RedisHealth } from './redis-health.js'
 
 /**
- * - `connecting`: the state at the start, and for a moment after the connection is lost. Commands wait for the next state.
+ * - `connecting`: the state at the start, and for a short time after the connection is lost. Commands wait until it
+ *   changes.
  * - `up`: commands are sent, each with a time limit.
  * - `down`: commands fail at once, and Redis is probed in the background.
  * - `closed`: this process is stopping.
@@ -17,9 +18,12 @@ export interface RedisConnection {
   state(): ConnectionState
   /** The client, or undefined until it has been loaded. */
   client(): RedisClient | undefined
-  /** The time at which Redis was last known to be up, from `performance.now()`. */
+  /**
+   * Returns the time of `performance.now()` at which Redis last became unusable. At first, this is the time of the
+   * start.
+   */
   lostAt(): number
-  /** Returns a number that increases whenever Redis becomes unusable or has lost data. */
+  /** Returns a number that increases whenever Redis becomes unusable or is found to have lost data. */
   generation(): number
   /** Changes the state after a command failed with `error`. */
   handleFailure(error: unknown): void
@@ -33,34 +37,36 @@ export interface RedisConnectionParts {
   readonly health: RedisHealth
   /** Called after each change of the state. */
   readonly onChange: () => void
-  /** Called when Redis comes up, just before the state changes, and when it has lost data. */
+  /**
+   * Called just before the state changes to `up`. Also called when Redis is found to have lost data while it was up.
+   */
   readonly onUsable: (event: UsableEvent) => void
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly timing: ConnectionTiming
 }
 
-/** Redis has come up, or has lost data while it was up. */
+/** The event that Redis has come up, or that it has lost data while it was up. */
 export interface UsableEvent {
-  /** The time at which Redis was last known to be up, from `performance.now()`. */
+  /** The time of `performance.now()` at which Redis last became unusable. At first, this is the time of the start. */
   readonly lostAt: number
   readonly hasLostData: boolean
-  /** True at the first event after a connection was opened. */
+  /** True if this is the first event since the connection was opened. */
   readonly isNewConnection: boolean
 }
 
 export interface ConnectionTiming {
-  /** The time limit of a command. A Redis that is slower than this counts as down. */
+  /** The time limit of a command. If a command exceeds it, the state becomes `down`. */
   readonly commandMs: number
-  /** The time limit of the first connection, which includes loading the client. */
+  /** The time limit for loading the client and opening the first connection. */
   readonly startMs: number
-  /** The interval of inspections. Redis is inspected even if no other commands are sent. */
+  /** The interval at which Redis is checked for lost data. */
   readonly checkMs: number
 }
 
 const PROBE_CONNECTING_MS = 25
 const PROBE_DOWN_MS = 500
 
-/** Opens the connection in the background. */
+/** Starts to open the connection and returns at once. */
 export function openRedisConnection(parts: RedisConnectionParts): RedisConnection {
   const { open, health, onChange, onUsable, log, timing } = parts
   const { commandMs, startMs, checkMs } = timing
@@ -136,7 +142,9 @@ export function openRedisConnection(parts: RedisConnectionParts): RedisConnectio
     scheduleProbe()
   }
 
-  /** Runs one inspection at a time, because a slow Redis may need longer than the interval between two inspections. */
+  /**
+   * Does nothing if an inspection is already running. A slow Redis may need longer than the interval of inspections.
+   */
   async function inspect(handleResult: (isIntact: boolean) => void) {
     if (isInspecting || !client) return
     isInspecting = true

@@ -1,6 +1,7 @@
 /**
- * Detects that Redis has lost data. If a lock disappears, Redis grants it a second time. If a result disappears, the
- * next request uses a refresh token that is already spent. Both can end a login.
+ * Detects that Redis has lost data. If a lock is lost, a second process can acquire it. If the result of a refresh is
+ * lost, the next request sends a refresh token that was already used. In both cases the identity provider may end the
+ * login.
  */
 import { randomBytes } from 'node:crypto'
 import type { RedisClient } from './redis-client.js'
@@ -8,14 +9,14 @@ import { EvictingError } from './redis-errors.js'
 
 export interface RedisHealth {
   /**
-   * Writes the heartbeat key of this process and looks for lost data. Returns false if Redis has lost data since the
-   * last inspection.
+   * Checks that the key which this process wrote at the last inspection is still there, and that no keys were evicted
+   * since the last inspection. Writes a new value under this key. Returns false if Redis has lost data.
    * @throws EvictingError if Redis is full and evicts keys to make room; also the errors of the connection
    */
   inspect(client: RedisClient): Promise<boolean>
   /**
-   * True if Redis may have evicted keys since the last inspection. Sends INFO only if the policy of Redis allows
-   * eviction.
+   * Returns true if Redis may have evicted keys since the last inspection. Sends INFO only if the last inspection found
+   * that `maxmemory-policy` allows eviction.
    */
   mayHaveEvicted(client: RedisClient): Promise<boolean>
 }
@@ -28,13 +29,14 @@ interface Memory {
   readonly evicted: number
 }
 
-// The heartbeat value changes with each write. A Redis that was restored from an older copy has an older value or none.
+// Each write stores a new random value. If Redis was restored from an older copy, the key has an older value or is
+// missing.
 const HEARTBEAT_SCRIPT = `
 local isKnown = redis.call('GET', KEYS[1]) == ARGV[1]
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return isKnown and 1 or 0`
 const HEARTBEAT_TTL_MS = 86_400_000
-// After Redis has evicted keys, it is not used until the used share of its memory is below this value.
+// A Redis that has evicted keys is not used again until its memory usage is at or below this share of `maxmemory`.
 const FULL_SHARE = 0.9
 
 export function createRedisHealth(prefix: string): RedisHealth {
@@ -56,8 +58,8 @@ export function createRedisHealth(prefix: string): RedisHealth {
     const memory = await memoryOf(client)
     mayEvict = memory?.mayEvict ?? false
     if (!memory) return true
-    // A smaller counter means a restart or a failover, not an eviction. The heartbeat detects what was lost in that
-    // case.
+    // The counter is smaller after a restart or a failover. This is not an eviction, and the heartbeat key shows if
+    // data was lost.
     const hasEvicted = lastEvicted !== undefined && memory.evicted > lastEvicted
     lastEvicted = memory.evicted
     isFull = mayEvict && memory.used > FULL_SHARE && (isFull || hasEvicted)
@@ -79,7 +81,9 @@ export function createRedisHealth(prefix: string): RedisHealth {
   }
 }
 
-/** Returns undefined if INFO is forbidden. In a cluster, `used` is that of the fullest node. */
+/**
+ * Returns undefined if INFO is forbidden. For a cluster, `used` is the value of the node with the highest memory usage.
+ */
 async function memoryOf(client: RedisClient): Promise<Memory | undefined> {
   try {
     const nodes = (await client.info()).map(parseInfo)

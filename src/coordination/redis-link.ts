@@ -1,6 +1,7 @@
 /**
- * Sends commands to Redis. Requests must not be slowed down by a failing Redis. No lock may be granted while Redis may have
- * lost the lock of another replica.
+ * Sends commands to Redis. Each command has a time limit, and while Redis is down, commands fail at once. A failing
+ * Redis therefore does not slow down requests. After Redis has come up or lost data, locks are delayed, because Redis
+ * may have lost a lock that another replica owns.
  */
 import { within } from '../support/within.js'
 import { createChangeSignal } from './change-signal.js'
@@ -17,18 +18,24 @@ import { createRedisSettling, type SettlingTiming } from './redis-settling.js'
 
 export interface RedisLink {
   /**
+   * Sends a command and returns its reply.
    * @throws RedisUnavailableError if Redis cannot be used
-   * @throws StoredDataError if only the data under this key is wrong
+   * @throws StoredDataError if the key of the command has a value of the wrong type
    */
   send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T>
-  /** Sends a command in every state, because some commands work even if Redis is full or read-only. Best effort. */
+  /**
+   * Sends a command even if the state is `down`, because some commands work while Redis is full or read-only. Best
+   * effort.
+   */
   attempt(command: (commands: RedisCommands) => Promise<unknown>): void
   /**
-   * Waits until Redis may grant locks. Redis must be up, and every replica must have had time to publish its locks and
-   * results again. Returns false if this takes longer than `deadline`, a time of `performance.now()`.
+   * Waits until Redis is up and every replica has had time to write its locks and results again. Then returns true.
+   * Returns false at `deadline`, when this process closes the connection, or when Redis has been unusable for
+   * `patienceMs`.
+   * @param deadline a time of `performance.now()`
    */
   isLockable(deadline: number): Promise<boolean>
-  /** Returns a number that increases whenever Redis becomes unusable or has lost data. */
+  /** Returns a number that increases whenever Redis becomes unusable or is found to have lost data. */
   generation(): number
   /**
    * Call this after acquiring a lock and before using it.
@@ -41,13 +48,13 @@ export interface RedisLink {
 }
 
 export interface RedisLinkParts extends Pick<RedisConnectionParts, 'open' | 'health' | 'log'> {
-  /** Called when Redis comes up and when it has lost data. No lock is granted until the returned promise settles. */
+  /** Called when Redis has come up or has lost data. No lock is granted until the returned promise settles. */
   readonly onUsable: (event: UsableEvent) => Promise<void>
   readonly timing: LinkTiming
 }
 
 export interface LinkTiming extends ConnectionTiming, SettlingTiming {
-  /** A request that needs a lock waits for Redis until this long after Redis was lost. */
+  /** A request that needs a lock stops waiting when Redis has been unusable for this many milliseconds. */
   readonly patienceMs: number
 }
 

@@ -1,4 +1,7 @@
-/** Runs a piece of work in only one process at a time. The lock in Redis decides which process it is. */
+/**
+ * Runs the work for a key in only one process at a time. A process must acquire a lock in Redis before it runs the
+ * work. Other processes wait until the lock is released, and then get the stored result.
+ */
 import { CoordinationError, type Once, type OnceOptions, type Work } from './coordination.js'
 import type { LocalStore } from './local-store.js'
 import { StoredDataError } from './redis-errors.js'
@@ -10,7 +13,10 @@ import { NO_RUN, type RedisScripts } from './redis-scripts.js'
 import { newRunId, runOf } from './result-seal.js'
 import type { Wakeups } from './wakeups.js'
 
-/** Returns the result of `work`, of a run in another process, or of an earlier run. */
+/**
+ * Returns a stored result that `accept` allows, or the result of another process that is running the work, or runs
+ * `work`.
+ */
 export type RunInOneProcess = <T>(key: string, work: Work<T>, options: OnceOptions<T>) => Promise<Once<T>>
 
 export interface RunInOneProcessParts {
@@ -21,13 +27,14 @@ export interface RunInOneProcessParts {
   readonly results: RedisResults
   readonly local: LocalStore<HeldResult>
   readonly wakeups: Wakeups
-  /** While Redis cannot be used, work is refused (`wait`) or runs without a lock (`alone`). */
+  /** The setting `redisAway`. While Redis cannot be used, work is refused (`wait`) or runs without a lock (`alone`). */
   readonly whenAway: 'wait' | 'alone'
-  /** The time that a request waits for a lock of another replica, in milliseconds. */
+  /** The time in milliseconds that a request waits for a lock that another replica owns. */
   readonly waitMs: number
 }
 
-// If the wake-up message is lost, a waiter asks for the lock again after this time.
+// A waiter usually tries again when a message says that the lock was released. If the message is lost, it tries after
+// this time.
 const MAX_SLEEP_MS = 1000
 
 export const acceptAny = () => true
@@ -63,7 +70,10 @@ export function createRunInOneProcess(parts: RunInOneProcessParts): RunInOneProc
     }
   }
 
-  /** Handles a call while Redis cannot be used. A result in our memory is always returned, because it uses no token. */
+  /**
+   * Handles a call while Redis cannot be used. A result in memory can be returned even then, because returning it uses
+   * no token.
+   */
   async function runWithoutRedis<T>(key: string, work: Work<T>, accept: (kept: T) => boolean): Promise<Once<T>> {
     const held = local.results.get(key) as (HeldResult & { readonly value: T }) | undefined
     if (held && accept(held.value)) return { value: held.value, how: 'kept' }
@@ -97,8 +107,8 @@ export function createRunInOneProcess(parts: RunInOneProcessParts): RunInOneProc
       }
       waiter.cancel()
       if (!acquired) {
-        // Redis has just become unusable and may still grant the lock to this run, which `acquire` then releases. The next
-        // attempt therefore needs a new run id.
+        // Redis has become unusable but may have granted the lock to this run id. `acquire` then asks Redis to release
+        // the lock. The next attempt needs a new run id, because this release must not affect the new attempt.
         run = newRunId()
         continue
       }

@@ -8,8 +8,9 @@ import { type RedisNames, withRedis } from './with-redis.js'
 const KEY_TTL_MS = 1000
 
 /**
- * Runs every Redis command of a refresh and a logout once, in the Redis of `config`. Returns undefined if all of them
- * worked. Otherwise returns the reason as one word: `timeout`, a Node error code, or the code of a Redis error reply.
+ * Runs the Redis commands of a refresh and a logout once, in the Redis of `config`. Only the `check` command uses this
+ * function. Returns undefined if all commands succeed. Otherwise returns the reason, such as `timeout`, a Node error
+ * code, or the code of a Redis error reply.
  * @param timeoutMs the time limit of the whole call
  */
 export async function redisProblem(config: Config, timeoutMs: number): Promise<string | undefined> {

@@ -4,36 +4,53 @@ import type { RedisLink } from './redis-link.js'
 import type { RedisScripts } from './redis-scripts.js'
 import type { ResultSeal } from './result-seal.js'
 
-/** A result of this process. It stays in memory too, because Redis may lose it or may not have received it. */
+/**
+ * A result that this process created. The process also keeps the result in memory, because Redis may lose it or may not
+ * have stored it.
+ */
 export interface HeldResult {
   readonly value: unknown
+  /** The id of the run (one execution of the work) that created the result. */
   readonly run: string
+  /** The id of the earlier run whose result was not accepted, or NO_RUN. */
   readonly refused: string
+  /** True if the value contains tokens that are stored nowhere else. */
   readonly hasTokens: boolean
-  /** As in SealedResult. */
+  /** The number of times that the result of this key has been replaced, 0 by default. */
   readonly version?: number
   /** The time at which Redis stored the result, from `performance.now()`. Infinity until Redis has stored it. */
   storedAt: number
 }
 
-/** Writes results and marks to Redis, and writes them again after Redis was down. */
+/**
+ * Writes results and marks to Redis. A mark is a key without a value, for example for a session that has logged out.
+ * After a failure of Redis, the publisher writes the data again that Redis may have lost.
+ */
 export interface RedisPublisher {
-  /** Stores a result and releases the lock. If the result of another run has precedence, returns its text. */
+  /**
+   * Stores a result and releases the lock. If Redis already has the result of another run and that result has
+   * precedence, nothing is stored and the encrypted text of the other result is returned.
+   */
   publish(key: string, result: Omit<HeldResult, 'storedAt'>, keepMs: number): Promise<string | undefined>
   mark(key: string, ttlMs: number): Promise<void>
-  /** Releases a lock that Redis may have granted although this process did not receive the reply. */
+  /**
+   * Releases a lock that the run may own, for example because the reply to its request was lost. If Redis cannot be
+   * used now, the lock is released when Redis comes up.
+   */
   releaseLater(key: string, run: string): void
   /**
-   * Writes the data that Redis may not have: everything that failed to be written, and everything that was written shortly
-   * before Redis became unusable.
-   * @param hasLostData if true, writes all data again
+   * Writes the results and marks again that Redis may not have. These are the ones that could not be written, and the
+   * ones that were written at most 5 seconds before `lostAt`. Also releases the locks that could not be released.
+   * @param lostAt the time at which Redis became unusable, from `performance.now()`
+   * @param hasLostData if true, all results and marks are written again
    */
   publishAgain(lostAt: number, hasLostData: boolean): Promise<void>
 }
 
-// After a failover, the new master lacks the last writes of the old one, usually those of less than a second.
+// Redis replicates asynchronously. After a failover, the new master may lack the last writes of the old master, usually
+// those of the last second.
 const UNCERTAIN_MS = 5000
-// Data is encrypted and sent in batches, so that requests are served in between.
+// Results are encrypted and sent in batches, so that this process can handle requests between two batches.
 const BATCH_SIZE = 200
 const MAX_ABANDONED_LOCKS = 10_000
 
@@ -80,7 +97,7 @@ export function createRedisPublisher(
     async publish(key, result, keepMs) {
       const held = { ...result, storedAt: Number.POSITIVE_INFINITY }
       local.keep(key, held, keepMs)
-      // If the write fails, the result stays in memory and is written again when Redis is back.
+      // If the write fails, the result stays in memory, and `publishAgain` writes it when Redis comes up.
       return writeResult(key, held, keepMs).catch(() => undefined)
     },
     async mark(key, ttlMs) {

@@ -1,4 +1,4 @@
-/** Reads and changes the results that Redis keeps. */
+/** Reads and changes the results of refreshes and code exchanges that are stored in Redis for later requests. */
 import type { Logger } from 'pino'
 import { CoordinationError } from './coordination.js'
 import type { LocalStore } from './local-store.js'
@@ -10,18 +10,18 @@ import { newRunId, type ResultSeal, runOf, versionOf } from './result-seal.js'
 export interface RedisResults {
   /**
    * Decrypts the stored result of `key`.
-   * @throws CoordinationError `unreadable`
+   * @throws CoordinationError `unreadable` if the text cannot be decrypted
    */
   open<T>(key: string, text: string): { readonly value: T; readonly isCheckpoint: boolean }
   /** See Coordination. */
   peek<T>(key: string): Promise<T | undefined>
   /** See Coordination. */
   update<T>(key: string, change: (kept: T) => T | undefined): Promise<T | undefined>
-  /** Logs that the data of `key` cannot be read, and returns the error to throw. */
+  /** Logs that the data of `key` cannot be read, and creates the error that the caller throws. */
   unreadable(key: string): CoordinationError
 }
 
-// An attempt fails only if another process has changed the result in the meantime.
+// An attempt fails only if another process changes the result between our read and our write.
 const MAX_UPDATE_ATTEMPTS = 20
 
 export function createRedisResults(
@@ -69,7 +69,7 @@ export function createRedisResults(
     throw new CoordinationError('pending')
   }
 
-  /** Updates the copy in the memory of this process. It is published when Redis can be used again. */
+  /** Changes the result in the memory of this process. The changed result is written to Redis when Redis comes up. */
   function updateLocally<T>(key: string, change: (kept: T) => T | undefined): T | undefined {
     const held = local.results.get(key) as (HeldResult & { readonly value: T }) | undefined
     const changed = held && change(held.value)

@@ -1,9 +1,11 @@
 /**
- * Locks and results in Redis. Each step is one Lua script, so it is atomic. The keys of one piece of work share a hash tag,
- * which keeps them on one node of a cluster. Every script may run twice, because the reply to the first run can get lost.
+ * Locks and results in Redis. Each operation is one atomic Lua script. All Redis keys of one operation share a hash
+ * tag, so that they are on the same node of a cluster. A script can run twice, because a caller may repeat it if the
+ * reply is lost.
  *
- * The time to live of a lock has two parts. The first part is the lease. During the second part, an owner that stopped
- * extending its lock may still deliver a result, but another replica may take over the lock.
+ * A lock allows one run (one execution of the work) at a time. The time to live of a lock has two parts. During the
+ * first part, the lease, only the owner may do the work. During the second part, another run may take over the lock,
+ * but the first owner may still store its result.
  */
 import { createHash } from 'node:crypto'
 import type { RedisCommands } from './redis-client.js'
@@ -12,53 +14,66 @@ export type Command<T> = (commands: RedisCommands) => Promise<T>
 
 export interface RedisScripts {
   /**
-   * Returns the result, unless it comes from the run `refused`. Without a result, acquires the lock. If another run owns the
-   * lock, registers the caller as a waiter. If the lease of the owner has ended, its checkpoint becomes the result.
+   * Returns the stored result, unless it comes from the run `refused`. If there is none, acquires the lock for `run`.
+   * If the lease of another run has not ended, registers the caller for a message instead. If the lease has ended and
+   * the other run has stored a checkpoint (an intermediate result), the checkpoint becomes the result and is returned.
    */
   acquire(key: string, run: string, refused: string): Command<Acquired>
   /**
-   * Stores the result and releases the lock. If another run has stored a result, a result with tokens has precedence, and
-   * otherwise the earlier result. Returns the other result if it has precedence.
+   * Stores the result and releases the lock. If another run has already stored a result and only one of the two
+   * contains tokens, that one has precedence. Otherwise the earlier result has precedence. A result of the run
+   * `refused` is always replaced. Returns the stored result if it has precedence.
    */
   finish(key: string, run: string, refused: string, text: string, ttlMs: number): Command<string | null>
-  /** Stores the text that becomes the result if the lease ends before `finish`. */
+  /** Stores the intermediate result that `acquire` returns to other runs if the lease ends before `finish`. */
   checkpoint(key: string, text: string, ttlMs: number): Command<void>
-  /** Releases the lock without a result. */
+  /** Releases the lock if `run` owns it, without storing a result. */
   release(key: string, run: string): Command<void>
-  /** Starts a new lease, even if Redis lost the lock. Returns false if another run owns the lock or has stored a result. */
+  /**
+   * Starts a new lease. Acquires the lock again if Redis has lost it. Returns false if another run owns the lock, or if
+   * the lock is missing and another run has stored a result. A result of the run `refused` is ignored.
+   */
   extend(key: string, run: string, refused: string): Command<boolean>
   /**
-   * Replaces the result of the run `expected`, and keeps its time to live. Returns the time to live in milliseconds, or 0 if
-   * the result of this run is no longer there.
+   * Replaces the stored result if it comes from the run `expected`. The time to live does not change. Returns the time
+   * to live in milliseconds, or 0 if the stored result comes from another run or is missing.
    */
   replace(key: string, expected: string, text: string): Command<number>
-  /** Stores again a result that Redis may have lost, unless Redis has another result that has precedence. */
+  /**
+   * Writes a result again that Redis may have lost. Keeps the result that Redis has if it contains tokens or if the
+   * given result has none, unless the given result has a higher version.
+   */
   restore(key: string, text: string, ttlMs: number): Command<void>
   peek(key: string): Command<string | null>
   expire(key: string, ttlMs: number): Command<void>
 }
 
+/** The reply to `acquire`. For `stalledOwnerMs`, see the interface Run. */
 export type Acquired =
+  /** The run owns the lock. */
   | { readonly kind: 'mine'; readonly stalledOwnerMs: number }
+  /** Another run owns the lock, and its lease ends in `leaseMs` milliseconds. */
   | { readonly kind: 'held'; readonly leaseMs: number }
+  /** There is a result. */
   | { readonly kind: 'result'; readonly text: string; readonly stalledOwnerMs: number }
 
 export interface LockTimes {
   readonly leaseMs: number
-  /** The time after the end of its lease in which an owner may still deliver a result. */
+  /** The time after the lease in which the owner may still store a result. */
   readonly stalledMs: number
 }
 
 /**
- * The length of a run's id. The text of a result begins with the id of its run and a sign for its kind. If the result
- * replaced another one, the sign is followed by its version, which is the number of replacements.
+ * The length of the id of a run. The text of a stored result begins with the id of its run and one of the three
+ * characters below. After the character for a replacement follows the version, which is the number of replacements.
  */
 export const RUN_LENGTH = 22
 export const VERSION_LENGTH = 6
+/** The value of `refused` if the caller has rejected no result. */
 export const NO_RUN = '-'.repeat(RUN_LENGTH)
 export const WITH_TOKENS = '+'
 export const WITHOUT_TOKENS = '-'
-/** A result with tokens that replaced another one. */
+/** The character for a result that contains tokens and has replaced an earlier result. */
 export const REPLACEMENT = '*'
 
 const COMMON = `
@@ -74,9 +89,12 @@ local function wakeWaiters(waiters, key)
 end
 `
 
-// A lock without a time to live, or with one that is too long, is corrected, so that no lock blocks a session forever.
-// The value of a lock is the run id and the remaining time of the stalled owner before it.
-// KEYS: lock, result, checkpoint, waiters. ARGV: run, refused run, lease, time of a stalled owner, wake-up channel.
+// If a lock has no time to live or one that is too long, the script corrects it. Otherwise the lock could block a
+// session forever. The value of a lock is the run id, followed by the milliseconds in which the earlier owner may still
+// store a result.
+//
+// KEYS: lock, result, checkpoint, waiters.
+// ARGV: run, refused run, lease in ms, time after the lease in ms, channel for the message to a waiter.
 const ACQUIRE = `
 local leaseMs, stalledMs = tonumber(ARGV[3]), tonumber(ARGV[4])
 local function isAccepted(text) return text and runOf(text) ~= ARGV[2] end
@@ -105,7 +123,7 @@ end
 redis.call('SET', KEYS[1], ARGV[1] .. ownerMs, 'PX', leaseMs + stalledMs)
 return { 'mine', ownerMs }`
 
-// KEYS: lock, result, checkpoint, waiters. ARGV: run, refused run, result, its milliseconds, key.
+// KEYS: lock, result, checkpoint, waiters. ARGV: run, refused run, result, lifetime of the result in ms, key.
 const FINISH = `
 redis.call('DEL', KEYS[3])
 local other = redis.call('GET', KEYS[2])
@@ -122,7 +140,7 @@ const RELEASE = `
 if runOf(redis.call('GET', KEYS[1])) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 wakeWaiters(KEYS[2], ARGV[2])`
 
-// KEYS: lock, result. ARGV: run, refused run, lease and time of a stalled owner together.
+// KEYS: lock, result. ARGV: run, refused run, time to live of the lock in ms.
 const EXTEND = `
 local lock = redis.call('GET', KEYS[1])
 if lock and runOf(lock) ~= ARGV[1] then return 0 end
@@ -141,7 +159,7 @@ if runOf(kept) ~= ARGV[1] or leftMs <= 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', leftMs)
 return leftMs`
 
-// KEYS: result, checkpoint, waiters. ARGV: result, its milliseconds, key.
+// KEYS: result, checkpoint, waiters. ARGV: result, lifetime of the result in ms, key.
 const RESTORE = `
 local other = redis.call('GET', KEYS[1])
 local isNewer = other and versionOf(ARGV[1]) > versionOf(other)
@@ -152,7 +170,7 @@ wakeWaiters(KEYS[3], ARGV[3])`
 
 /**
  * @param prefix the prefix of all keys; applications that share a Redis have different prefixes
- * @param channel the channel for messages that a lock, for which this process waits, has been released
+ * @param channel the channel on which this process is told that a lock was released
  */
 export function createRedisScripts(prefix: string, channel: string, { leaseMs, stalledMs }: LockTimes): RedisScripts {
   const lock = (key: string) => `${prefix}{${key}}:lock`

@@ -1,26 +1,31 @@
 /**
- * Delays new locks after Redis comes up or has lost data. During this time every replica writes the locks and results
- * again that Redis may have lost. Otherwise Redis could grant a lock that another replica still owns.
+ * Delays new locks after Redis has come up or has lost data. During the delay, every replica writes its locks and
+ * results again, because Redis may have lost them. Without the delay, Redis could grant a lock that another replica
+ * still owns.
  */
 import type { UsableEvent } from './redis-connection.js'
 
 export interface RedisSettling {
-  /** Starts the delay. A delay that is already running is replaced. */
+  /** Starts the delay. Replaces a delay that is already running. */
   start(event: UsableEvent): void
-  /** True if locks may be granted. */
+  /** Returns true if locks may be granted. */
   isOver(): boolean
 }
 
 export interface SettlingTiming {
-  /** The interval of inspections. Redis is inspected even if no other commands are sent. */
+  /** The interval in milliseconds at which each replica checks if Redis has lost data. */
   readonly checkMs: number
-  /** No lock is granted for this long after Redis comes up, so that the slowest replica can reconnect and publish. */
+  /**
+   * The length of the delay in milliseconds. The slowest replica must be able to reconnect and to write its data in
+   * this time.
+   */
   readonly settleMs: number
 }
 
 /**
- * @param publishAgain writes the locks and results of this process again; the delay lasts at least until this is done
- * @param onOver called when locks may be granted again
+ * @param publishAgain writes the locks and results of this process again; the delay does not end before this has
+ *   finished
+ * @param onOver called at the end of the delay
  */
 export function createRedisSettling(
   publishAgain: (event: UsableEvent) => Promise<void>,
@@ -30,10 +35,10 @@ export function createRedisSettling(
   let running: Promise<void> | undefined
   return {
     start(event) {
-      // Every replica inspects a new connection at once. If data disappears while the connection stays open, each replica
-      // notices at its next inspection, which can take `checkMs`.
-      const noticedMs = event.hasLostData && !event.isNewConnection ? checkMs : 0
-      const delays = [delay(noticedMs + settleMs), publishAgain(event).catch(() => {})]
+      // Every replica checks a new connection for lost data at once. If data disappears while the connections stay
+      // open, the other replicas notice the loss up to `checkMs` later.
+      const detectionMs = event.hasLostData && !event.isNewConnection ? checkMs : 0
+      const delays = [delay(detectionMs + settleMs), publishAgain(event).catch(() => {})]
       const current = Promise.all(delays).then(() => {
         if (running !== current) return
         running = undefined

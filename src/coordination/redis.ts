@@ -1,7 +1,7 @@
 /**
- * Coordination between processes that share a Redis. Callers in one process first share a run in memory, so that only one
- * of them asks Redis for the lock. Redis decides which process may use a token. If Redis cannot be used, no token is used,
- * unless the operator has set `redisAway: alone`.
+ * The coordination store for several processes that share a Redis. In each process, callers with the same key first
+ * share one run in memory (`single-flight.ts`). This run then asks Redis for the lock, so only one process uses the
+ * token. While Redis cannot be used, no process uses a token, unless the operator has set `redisAway: alone`.
  */
 import type { Logger } from 'pino'
 import type { Sealer } from '../sealing/keyring.js'
@@ -28,20 +28,20 @@ export interface RedisCoordinationParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
-  /** While Redis cannot be used, work is refused (`wait`) or runs without a lock (`alone`). */
+  /** The setting `redisAway`. While Redis cannot be used, work is refused (`wait`) or runs without a lock (`alone`). */
   readonly whenAway: 'wait' | 'alone'
   readonly timing: RedisTiming
 }
 
 /** All times are in milliseconds. */
 export interface RedisTiming extends LinkTiming, LockTimes, RunTiming {
-  /** The total time that a request waits for a result. */
+  /** The time limit after which a request stops waiting for a result. */
   readonly answerMs: number
   /** The time that a request waits for a lock that another replica owns. */
   readonly waitMs: number
 }
 
-// This program always writes marks with an expiry. A mark without one counts for a day.
+// This program writes every mark with an expiry. If another program removed the expiry, the mark is used for one day.
 const ENDLESS_MARK_MS = 86_400_000
 
 export function createRedisCoordination(parts: RedisCoordinationParts): Coordination {
@@ -82,7 +82,8 @@ export function createRedisCoordination(parts: RedisCoordinationParts): Coordina
         const { value: once, how } = await flights.run(key, () => runInOneProcess(key, work, options))
         if (how === 'ran') return once
         if (once.how !== 'kept') return { ...once, how: 'joined' }
-        // The run that this call joined found a kept result. Each caller checks it with its own `accept`.
+        // This call waited for a run, and the run found a kept result. Every caller must check this result with its own
+        // `accept`.
         if (accept(once.value)) return once
       }
     },

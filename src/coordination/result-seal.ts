@@ -3,25 +3,30 @@ import type { Sealer } from '../sealing/keyring.js'
 import { StoredDataError } from './redis-errors.js'
 import { REPLACEMENT, RUN_LENGTH, VERSION_LENGTH, WITH_TOKENS, WITHOUT_TOKENS } from './redis-scripts.js'
 
-/** A result that is to be stored in Redis. */
+/** A result before its encryption. The encrypted text is stored in Redis. */
 export interface SealedResult {
-  /** The id of the run that created the result. */
+  /** The id of the run (one execution of the work) that created the result. */
   readonly run: string
+  /** True if the value contains tokens that are stored nowhere else. */
   readonly hasTokens: boolean
-  /** The number of times that the result of this key has been replaced, 0 by default. Only results with tokens are replaced. */
+  /**
+   * The number of times that the result of this key has been replaced, 0 by default. Only results with tokens are
+   * replaced.
+   */
   readonly version?: number
   readonly value: unknown
-  /** True for an intermediate result, which was stored before the run finished. */
+  /** True for an intermediate result that was stored before the run finished. */
   readonly isCheckpoint?: boolean
 }
 
 export interface ResultSeal {
   seal(key: string, result: SealedResult): string
-  /** @throws StoredDataError if `text` was not sealed for this key, or not with one of our secrets */
+  /** @throws StoredDataError if `text` was encrypted for another key or with an unknown secret, or was changed */
   open<T>(key: string, text: string): { readonly value: T; readonly isCheckpoint: boolean }
 }
 
-// The run id, the sign and the version are not encrypted, because the scripts compare them. The seal authenticates them.
+// A stored text begins with the run id, one character for the kind of the result, and the version of a replacement.
+// This part is authenticated but not encrypted, because the Lua scripts in Redis compare it.
 const HEAD_LENGTH = RUN_LENGTH + 1
 const REPLACEMENT_HEAD_LENGTH = HEAD_LENGTH + VERSION_LENGTH
 

@@ -1,24 +1,26 @@
 import { CoordinationError } from './coordination.js'
 
-/** Runs at most one piece of work per key at a time in this process. Callers with the same key share the run. */
+/**
+ * Makes sure that this process runs the work for a key only once at a time. Callers with the same key share the run.
+ */
 export interface SingleFlight {
   /**
-   * Starts `work`, or joins the current run for `key`. The run continues even if all of its callers stop waiting.
-   * @throws CoordinationError `pending` if the run takes longer than a request may wait
+   * Starts `work`, or waits for the current run for `key`. The run continues even if all of its callers stop waiting.
+   * @throws CoordinationError `pending` if the run takes longer than `answerMs`
    */
   run<T>(key: string, work: () => Promise<T>): Promise<{ readonly value: T; readonly how: 'ran' | 'joined' }>
   isRunning(key: string): boolean
-  /** Resolves when no run is left, even if runs have failed. */
+  /** Resolves when all runs have ended. Never rejects. */
   idle(): Promise<void>
 }
 
 interface Flight {
   readonly result: Promise<unknown>
-  /** Settles like `result`, or rejects after the time limit. Requests wait for this promise. */
+  /** The promise that callers get. It settles like `result`, but rejects if the time limit is exceeded. */
   readonly answer: Promise<unknown>
 }
 
-/** @param answerMs the time that a request may wait for a run, in milliseconds since the start of the run */
+/** @param answerMs the time limit for callers, in milliseconds since the start of the run */
 export function createSingleFlight(answerMs: number): SingleFlight {
   const flights = new Map<string, Flight>()
 

@@ -1,14 +1,15 @@
 import type { RedisTiming } from './redis.js'
 
-// The work of a run may take this long. The HTTP request that started the run gets its response earlier.
+// A refresh or code exchange may take this long. A request that waits for the result stops waiting earlier.
 const WORK_MS = 60_000
 const WAIT_MS = 5000
 const MIN_STALLED_MS = 5000
 
 /**
- * Computes all times of the coordination, in milliseconds. The lease of a lock is longer than two token requests and
- * the waiting time together, so an owner that stalls for some seconds keeps its lock.
- * @param timeoutSeconds the time that a request waits for the identity provider
+ * Computes the times of the coordination through Redis, in milliseconds. A replica owns a lock for `leaseMs`, and
+ * longer if it extends the lock. `leaseMs` is 5 seconds longer than two token requests can take, so a replica that
+ * stalls for some seconds still owns its lock.
+ * @param timeoutSeconds the time limit of a token request
  */
 export function timingOf(timeoutSeconds: number): RedisTiming {
   const answerMs = timeoutSeconds * 1000
@@ -19,14 +20,14 @@ export function timingOf(timeoutSeconds: number): RedisTiming {
     callMs: answerMs,
     workMs,
     leaseMs,
-    // An owner that stopped extending its lock can still deliver a result this long after the end of its lease.
+    // After `leaseMs` has ended, a replica can still store its result for this time.
     stalledMs: Math.max(MIN_STALLED_MS, workMs - leaseMs),
     waitMs: WAIT_MS,
     commandMs: 1000,
     startMs: 2000,
     checkMs: 5000,
     patienceMs: 5000,
-    // This is three times the longest delay between two connection attempts, because the machine may be busy.
+    // Replicas need up to 550 ms to try to connect again. The value is almost three times as long, for a busy machine.
     settleMs: 1500
   }
 }

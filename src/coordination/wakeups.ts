@@ -1,15 +1,18 @@
-/** Wakes the callers in this process that wait for a lock of another replica. */
+/** Wakes the callers in this process that wait until another replica releases a lock. */
 export interface Wakeups {
-  /** Registers a waiter. Call it before trying to acquire the lock, so that no message is missed before `sleep`. */
+  /**
+   * Registers a waiter for the lock of `key`. Call this before trying to acquire the lock. A message that arrives
+   * between the attempt and `sleep` is then not missed.
+   */
   waiter(key: string): Waiter
-  /** Wakes all waiters of the key. */
+  /** Wakes all waiters for the lock of `key`. Call this when a message says that the lock was released. */
   wake(key: string): void
 }
 
 export interface Waiter {
-  /** Resolves at the first message about the key, or after `ms` milliseconds. A waiter can sleep only once. */
+  /** Resolves when `wake` is called, or after `ms` milliseconds. A waiter can sleep only once. */
   sleep(ms: number): Promise<void>
-  /** Removes a waiter that does not need to sleep. */
+  /** Removes the waiter. Call this instead of `sleep` if the caller does not need to wait. */
   cancel(): void
 }
 

@@ -4,16 +4,17 @@ import { within } from '../support/within.js'
 import { prefixOf } from './index.js'
 import { openRedisClient, type RedisClient } from './redis-client.js'
 
-/** The prefix of our keys, and a channel to which the client has subscribed. */
+/** The prefix of our keys, and the channel to which the client subscribes. */
 export interface RedisNames {
   readonly prefix: string
   readonly channel: string
 }
 
 /**
- * Connects to the Redis of `config`, calls `use`, and closes the connection. Only the `check` command needs this.
+ * Connects to the Redis of `config`, calls `use`, and closes the connection. Only the `check` command uses this
+ * function.
  * @param timeoutMs the time limit of the whole call
- * @throws TimeLimitError after the time limit; also the errors of the connection and of `use`
+ * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection and of `use`
  */
 export async function withRedis<T>(
   config: Config,
@@ -21,7 +22,7 @@ export async function withRedis<T>(
   use: (client: RedisClient, names: RedisNames) => Promise<T>
 ): Promise<T> {
   const address = parseRedisAddress(config.redisUrl ?? '')
-  if (!address) throw new TypeError('redisUrl is not the address of a Redis')
+  if (!address) throw new TypeError('redisUrl is not the address of a Redis server')
   const prefix = prefixOf(config)
   const channel = `${prefix}wake:check`
   let opening: Promise<RedisClient> | undefined
