@@ -1,16 +1,16 @@
 /**
- * Splits one value into several cookies. Browsers silently drop a cookie whose name and value exceed 4,096 bytes (RFC
- * 6265bis section 5.6). The first chunk begins with the number of chunks, so that a missing or outdated chunk is
- * noticed.
+ * Splits one value into several cookies. Browsers ignore a cookie if its name and value have more than 4,096 bytes
+ * together (RFC 6265bis section 5.6). The first chunk begins with the number of chunks, so a missing chunk is detected.
+ * A cookie that is left over from a longer value is ignored.
  */
 import { readCookie } from './cookie-header.js'
 
 const CHUNK_LENGTH = 3800
 const MAX_CHUNKS = 4
 
-/** Maximum length of a value that fits into one cookie. */
+/** The maximum length of a value that fits into one cookie. */
 export const SINGLE_COOKIE_LENGTH = CHUNK_LENGTH - 1
-/** Maximum total length of a value in all its cookies. */
+/** The maximum length of a value that fits into all cookies together. */
 export const LONGEST_VALUE = CHUNK_LENGTH * MAX_CHUNKS - 1
 
 /** Returns the names of all cookies that a value may occupy, in the order of the chunks. */
@@ -25,7 +25,9 @@ export function splitIntoChunks(value: string): string[] {
   return Array.from({ length: count }, (_, index) => counted.slice(index * CHUNK_LENGTH, (index + 1) * CHUNK_LENGTH))
 }
 
-/** Joins the chunks. Returns undefined when there are none or when a chunk is missing. */
+/**
+ * Joins the chunks in a `Cookie` header. Returns undefined if a chunk is missing or the first one has no valid number.
+ */
 export function joinChunks(cookieHeader: string, names: readonly string[]): string | undefined {
   const first = readCookie(cookieHeader, names[0] as string)
   if (!first) return undefined

@@ -1,6 +1,7 @@
 /**
- * Returns the value of the first cookie called `name` in a `Cookie` header (RFC 6265 section 4.2), or undefined. It
- * searches for one name instead of parsing the whole header, because it runs on every request.
+ * Returns the value of the first cookie called `name` in a `Cookie` header (RFC 6265 section 4.2), or undefined. The
+ * function searches for the name and does not parse the whole header, because this is faster and every request needs
+ * it.
  */
 export function readCookie(header: string, name: string): string | undefined {
   let from = 0

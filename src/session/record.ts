@@ -1,43 +1,53 @@
 /**
- * The session data of the contract (section 2.1). The names are those of the stored JSON. Every session has a refresh token
- * and an expiry; which access tokens it has depends on the mode.
+ * The session fields that the service contract defines (section 2.1). Handlers can read them, so their names must not
+ * change. Every session has a refresh token and an expiry. In single mode it has one access token, and in dual mode it
+ * has two.
  */
 export interface SessionFields {
   /** The access token in single mode. */
   token?: string
-  /** The access token for the browser in dual mode. */
+  /** In dual mode, the access token with few scopes that the browser may get. */
   public_token?: string
-  /** The access token that stays on the server, in dual mode. */
+  /** In dual mode, the access token with more scopes that stays on the server. */
   internal_token?: string
   refresh_token: string
-  /** Milliseconds since the epoch. */
+  /** The expiry of the access tokens, in milliseconds since the epoch. */
   expires_at: number
 }
 
-/** The person who signed in, from the ID token of the login (OpenID Connect Core section 2). */
+/** The person who signed in, as named by the ID token of the login (OpenID Connect Core section 2). */
 export interface Identity {
   readonly iss: string
   readonly sub: string
   /** The display name. Only set if the provider has no user info endpoint. */
   readonly name?: string
-  /** The value of `id_token_hint`. Only set if a logout also signs out at the provider. */
+  /** The ID token itself. Only set if a logout sends it to the provider as `id_token_hint`. */
   readonly idToken?: string
 }
 
-/** A session: the fields of the contract and the fields that only this server uses. */
+/** A session. In addition to the fields of the service contract, it has fields that only this server uses. */
 export interface SessionRecord {
-  /** A random id. It is created at login and kept by every refresh. Logout marks contain it. */
+  /**
+   * A random id, created at login. A refresh does not change it. A logout stores it, so that no copy of the cookie
+   * works.
+   */
   readonly id: string
-  /** The time of the login, in milliseconds since the epoch. Every refresh keeps it. */
+  /** The time of the login, in milliseconds since the epoch. A refresh does not change it. */
   readonly loggedInAt: number
   /** The time at which the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
   readonly fields: Readonly<SessionFields>
-  /** As in RefreshState. Only set in dual mode, if a refresh of this session still needs its second step. */
+  /**
+   * The expiry of `internal_token`, in milliseconds since the epoch. Only set in dual mode, and only if the last
+   * refresh renewed `internal_token` but not `public_token`.
+   */
   readonly internalExpiresAt?: number
-  /** The coordination key of the kept result with this session. When the browser sends the session, that result is not needed any more. */
+  /**
+   * The key under which the coordination store keeps a copy of this session for other requests of the browser. When the
+   * browser sends this session in its cookie, the copy can expire soon.
+   */
   readonly supersedes?: string
-  /** Every refresh keeps it. Undefined if `openid` was not among the scopes of the login. */
+  /** A refresh does not change it. Undefined if the login did not request the scope `openid`. */
   readonly identity?: Identity | undefined
 }
 
@@ -50,8 +60,8 @@ const TOKEN_FIELDS: readonly string[] = [
 ] satisfies (keyof SessionFields)[]
 
 /**
- * Combines the contract's fields of `tokens` with the fields that a program has put into `stored`. Names that begin with an
- * underscore are reserved for this server and koa-session.
+ * Combines the token fields of `tokens` with the fields that a handler of the application has added to `stored`. Names
+ * that begin with an underscore are ignored, because this server and koa-session use them.
  */
 export function withOwnFields(tokens: SessionFields, stored: object): SessionFields {
   const isOwn = (name: string) => !TOKEN_FIELDS.includes(name) && !name.startsWith('_')

@@ -1,6 +1,7 @@
 /**
- * Stores the session in an encrypted cookie. If a cookie cannot be decrypted for any reason, there is no session. No input of
- * a client makes this code throw.
+ * Stores the session in an encrypted cookie. A cookie that cannot be decrypted is treated like a missing cookie, so no
+ * cookie that a client sends causes an exception. The code says "seal" for encrypting with authentication, and "open"
+ * for the reverse.
  */
 import { deflateSync, inflateSync } from 'node:zlib'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
@@ -13,9 +14,9 @@ export interface SessionCookieParts {
   readonly sealer: Sealer
   /** The full cookie name, including the prefix. */
   readonly name: string
-  /** The lifetime of a session since it was last sealed. */
+  /** A session expires this long after its cookie was last written. */
   readonly maxAgeSeconds: number
-  /** The lifetime of a session since its login, even if it is sealed again. Undefined means no limit. */
+  /** A session expires at the latest this long after its login. Undefined means that there is no such limit. */
   readonly absoluteMaxAgeSeconds: number | undefined
   readonly now: () => number
   readonly metrics?: Pick<Metrics, 'sessionRead'>
@@ -24,30 +25,45 @@ export interface SessionCookieParts {
 export interface SessionCookie {
   /** The cookie names of all possible chunks, in the order of the chunks. */
   readonly names: readonly string[]
-  /** Returns the session in a `Cookie` header. Returns undefined if it is missing, incomplete, unreadable or expired. */
+  /**
+   * Returns the session in a `Cookie` header, or undefined if the session is missing, incomplete, unreadable or
+   * expired.
+   */
   open(cookieHeader: string): SessionRecord | undefined
-  /** Returns the chunks in the order of `names`. Each call starts a new maximum age. Throws SessionTooLargeError. */
+  /**
+   * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the
+   * end of its absolute lifetime.
+   * @throws SessionTooLargeError
+   */
   seal(record: SessionRecord): string[]
-  /** Returns the lifetime of a session that is sealed now, or 0 if its absolute lifetime is over. */
+  /** Returns the lifetime that `seal` would give to the session now, or 0 if its absolute lifetime is over. */
   lifetimeMs(record: SessionRecord): number
-  /** Returns the names of all chunks that the browser sent, even if they are unreadable. */
+  /** Returns the names of all session cookies in a `Cookie` header, even if their values are unreadable. */
   sentNames(cookieHeader: string): string[]
-  /** Must be called when the secrets change, so that sessions sealed with a removed secret no longer open. */
+  /**
+   * Clears the cache of decrypted cookies. Call this when the secrets change, because the cache ignores removed
+   * secrets.
+   */
   forgetOpened(): void
 }
 
-/** The tokens do not fit into the cookies. The sizes contain no secret and may be logged. */
+/**
+ * The session does not fit into the cookies. `sizes` contains the length of the session and of each token. It contains
+ * no secret and may be logged.
+ */
 export class SessionTooLargeError extends Error {
   readonly sizes: Readonly<Record<string, number>>
 
   constructor(sizes: Readonly<Record<string, number>>) {
-    super(`a session of ${sizes.content} bytes, sealed ${sizes.sealed} characters, does not fit its cookies`)
+    super(
+      `the session does not fit into its cookies: ${sizes.content} bytes, ${sizes.sealed} characters when encrypted`
+    )
     this.name = 'SessionTooLargeError'
     this.sizes = sizes
   }
 }
 
-// The encrypted JSON. It has the fields of the contract, and our own fields with a leading underscore.
+// The JSON that is encrypted. The fields of this server have a leading underscore.
 interface SealedJson extends SessionFields {
   readonly _id: string
   /** Missing in sessions that were sealed before absoluteMaxAgeSeconds existed. */
@@ -59,13 +75,14 @@ interface SealedJson extends SessionFields {
   readonly _identity?: Identity
 }
 
-// The limit is larger than the 15 kB that fit into the cookies, because tokens are compressed. It is small enough that a
-// crafted value cannot exhaust the memory.
+// The limit applies to the session before compression. It is larger than the 15 kB that fit into the cookies, but so
+// small that decompressing a crafted value cannot exhaust the memory.
 const MAX_CONTENT_BYTES = 64 * 1024
-// The first byte of zlib data (RFC 1950 section 2.2). Our JSON always begins with a brace instead.
+// The first byte of zlib data (RFC 1950 section 2.2). It distinguishes zlib data from JSON, which begins with a brace.
 const ZLIB_HEADER = 0x78
 
-// Decrypted cookies are cached. Decryption takes as long as the rest of a request, and a page sends the same cookie often.
+// Decrypted cookies are cached, because a browser sends the same cookie often and decryption takes as long as the rest
+// of a request.
 const MAX_CACHED = 1000
 
 interface Opened {
@@ -75,9 +92,9 @@ interface Opened {
   readonly expire: number
 }
 
-// The last characters of a sealed value are its authentication tag, which is different for every value. Using them as the
-// key is much faster than hashing the whole value. V8 would make a longer substring a view, which keeps the whole header
-// of the request in memory.
+// The cache key consists of the last characters of the encrypted value. They belong to the authentication tag, which
+// differs for each value. Hashing the whole value would be much slower. The key must not be longer than 12 characters,
+// because V8 stores a longer substring as a view, and a view keeps the whole `Cookie` header in memory.
 const TAG_CHARACTERS = 12
 
 export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
@@ -105,7 +122,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     const plaintext = sealer.open(sealed, name)
     const json = plaintext && parse(plaintext)
     if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
-    // If the time of the login is missing, the absolute lifetime starts at the last refresh. The next seal stores this time.
+    // Old sessions do not contain the time of the login. Their absolute lifetime starts at the last refresh.
     const { _id, _issued, _login = _issued, _expire, _internal, _from, _identity, ...fields } = json
     const record: SessionRecord = {
       id: _id,
@@ -116,7 +133,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       ...(_from !== undefined && { supersedes: _from }),
       ...(_identity !== undefined && { identity: _identity })
     }
-    // The setting of the absolute lifetime may have been lowered since the session was sealed.
+    // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written.
     return { sealed, record, expire: Math.min(_expire, absoluteEnd(record)) }
   }
 
@@ -125,8 +142,8 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     const known = cached.get(tag)
     if (known?.sealed === sealed) return known
     const opened = unseal(sealed)
-    // A cookie is cached when it arrives for the second time. Otherwise many clients that each send one request would evict
-    // the cookies that are used often.
+    // A cookie is cached only when it arrives for the second time. Otherwise many clients with one request each could
+    // evict the cookies that arrive often.
     if (opened && seenOnce.delete(tag)) add(cached, tag, { ...opened, sealed: copyOf(sealed) })
     else if (opened) add(seenOnce, tag, true)
     return opened
@@ -137,7 +154,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     open(cookieHeader) {
       const sealed = joinChunks(cookieHeader, names)
       const opened = sealed && openCached(sealed)
-      // Only the decrypted content is cached. The expiry is checked at every request.
+      // A cached session may have expired since it was cached.
       if (opened && opened.expire >= now()) {
         metrics.sessionRead('opened')
         return opened.record
@@ -161,7 +178,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       const plaintext = Buffer.from(JSON.stringify(content))
       let sealed = sealer.seal(plaintext, name)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
-      // Highly compressible tokens can fit into the cookies and still exceed the inflate limit.
+      // A session that compresses well can fit into the cookies and still exceed the limit for decompression.
       if (sealed.length > LONGEST_VALUE || plaintext.length > MAX_CONTENT_BYTES) {
         const tokens = { ...fields, ...(identity?.idToken && { id_token: identity.idToken }) }
         throw new SessionTooLargeError({ sealed: sealed.length, content: plaintext.length, ...sizesOf(tokens) })
@@ -183,7 +200,7 @@ function add<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value)
 }
 
-/** Copies a text. Otherwise it may be a view of the request's header, which would then stay in memory. */
+/** Copies a text. Without the copy, V8 may store the text as a view that keeps the whole `Cookie` header in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }
