@@ -1,17 +1,20 @@
 /**
- * Authenticated encryption for all values that this server gives out and later accepts again: session cookies, the
- * login `state`, and results shared between replicas. Each secret yields one key per purpose, so that a value encrypted
- * for one purpose cannot be decrypted for another (RFC 5869 section 3.2). The list of secrets lets an operator rotate
- * them without logging anyone out.
+ * Authenticated encryption for session cookies, for the `state` parameter of a login, and for data that replicas share
+ * in Redis. The code says "seal" for encrypting and "open" for decrypting. From each secret, one key is derived for
+ * each purpose (RFC 5869 section 3.2). A value that was encrypted for one purpose therefore cannot be decrypted for
+ * another. There can be several secrets, so that an operator can replace a secret without logging anyone out.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
 
 export interface Sealer {
-  /** Encrypts `plaintext` with the newest secret. `open` needs the same `context`. Returns base64url text. */
+  /**
+   * Encrypts `plaintext` with the newest secret. Returns base64url text, which `open` accepts only with the same
+   * `context`.
+   */
   seal(plaintext: Buffer, context: string): string
   /**
-   * Returns the plaintext, or undefined for any value that was not sealed with one of the secrets for this purpose and
-   * context.
+   * Returns the plaintext, or undefined if `sealed` was not created for this purpose and context with one of the
+   * secrets.
    */
   open(sealed: string, context: string): Buffer | undefined
 }
@@ -19,7 +22,7 @@ export interface Sealer {
 export interface Keyring {
   sealer(purpose: string): Sealer
   /**
-   * From now on `secrets[0]` encrypts and all secrets decrypt. This also applies to sealers that were created earlier.
+   * Replaces the secrets, also in sealers that were created before. The first secret encrypts, and all secrets decrypt.
    */
   replace(secrets: readonly string[]): void
 }
@@ -29,7 +32,7 @@ interface Key {
   readonly key: KeyObject
 }
 
-// version (1) | key id (4) | IV (12) | ciphertext | tag (16)
+// The format of an encrypted value, with the lengths in bytes: version (1), key id (4), IV (12), ciphertext, tag (16).
 const VERSION = 1
 const KEY_ID_END = 5
 const IV_LENGTH = 12
@@ -68,7 +71,7 @@ function createSealer(purpose: string, secrets: readonly string[]) {
   const sealer: Sealer = {
     seal(plaintext, context) {
       const { id, key } = keys.newest
-      // 96 random bits for each message keep one key safe for 2^32 messages (NIST SP 800-38D section 8.3).
+      // With a random IV of 96 bits, one key may encrypt up to 2^32 messages (NIST SP 800-38D section 8.3).
       const iv = randomBytes(IV_LENGTH)
       const head = Buffer.concat([Buffer.of(VERSION), id, iv])
       const cipher = createCipheriv('aes-256-gcm', key, iv)
@@ -79,8 +82,8 @@ function createSealer(purpose: string, secrets: readonly string[]) {
       const bytes = Buffer.from(sealed, 'base64url')
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
       const key = keys.byId.get(bytes.readUInt32BE(1))
-      // Node's decoder ignores invalid characters and unused bits. Only the exact text that `seal` returned is
-      // accepted.
+      // Node's base64url decoder ignores invalid characters and unused bits, so several texts decode to the same bytes.
+      // This comparison accepts only the text that `seal` returned.
       if (!key || bytes.toString('base64url') !== sealed) return undefined
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(KEY_ID_END, IV_END), {
         authTagLength: TAG_LENGTH
@@ -89,7 +92,7 @@ function createSealer(purpose: string, secrets: readonly string[]) {
       decipher.setAuthTag(bytes.subarray(-TAG_LENGTH))
       try {
         const plaintext = decipher.update(bytes.subarray(IV_END, -TAG_LENGTH))
-        // Checks the authentication tag. In GCM it returns no further bytes (NIST SP 800-38D section 7.2).
+        // `final` checks the authentication tag. In GCM it returns no plaintext (NIST SP 800-38D section 7.2).
         decipher.final()
         return plaintext
       } catch {
