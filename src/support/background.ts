@@ -1,8 +1,8 @@
-/** Work that responses do not wait for but shutdown does. */
+/** Tracks work that continues after the response was sent. The server waits for this work before it shuts down. */
 export interface Background {
-  /** Registers the work and returns it, so that the caller can wait for it as well. */
+  /** Registers the promise of the work and returns the same promise. */
   add<T>(work: Promise<T>): Promise<T>
-  /** Resolves when all work has ended, whether it succeeded or failed. */
+  /** Resolves when all registered work has ended. Never rejects. */
   ended(): Promise<void>
 }
 
@@ -17,7 +17,7 @@ export function createBackground(): Background {
       return work
     },
     async ended() {
-      // Work may have added more work before it ended.
+      // Registered work may register more work before it ends.
       while (pending.size > 0) await Promise.allSettled(pending)
     }
   }

@@ -1,14 +1,14 @@
-/** A map whose entries expire and whose size is bounded. */
+/** A map with a maximum size. Each entry has a lifetime. */
 export interface ExpiringMap<T> {
   get(key: string): T | undefined
   /** @param ttlMs milliseconds until the entry expires; 0 or less removes the entry */
   set(key: string, value: T, ttlMs: number): void
-  /** Replaces the value of an entry, if there is one. Its lifetime does not change. */
+  /** Replaces the value of an existing entry. The lifetime of the entry does not change. */
   replace(key: string, value: T): void
   delete(key: string): void
-  /** Returns the entries that have not expired, each with its remaining milliseconds. The map may change meanwhile. */
+  /** Returns the entries that have not expired. The map may be changed during the iteration. */
   entries(): Iterable<readonly [key: string, value: T, leftMs: number]>
-  /** Counts expired entries that have not been removed yet as well. */
+  /** The number of entries in memory, including expired entries that have not been removed yet. */
   readonly size: number
 }
 
@@ -18,14 +18,14 @@ interface Entry<T> {
   readonly group: Map<string, Entry<T>>
 }
 
-// Each insertion adds one entry and removes up to this many expired ones. No timer is needed, and no insertion takes long.
+// Each insertion removes up to this many expired entries from each group, so no timer is needed to remove them.
 const REMOVED_PER_INSERTION = 4
 
 /**
- * @param limit how many entries each group holds; when it is full, its oldest entry is evicted
+ * @param limit the maximum number of entries in each group; a new entry evicts the oldest entry of a full group
  * @param now milliseconds since the epoch
- * @param groupOf returns the name of an entry's group; an entry never evicts entries of other groups; the entries of a group
- *   should have similar lifetimes, because they are expected to expire in the order of their insertion
+ * @param groupOf returns the name of the group of an entry. The entries of a group should have similar lifetimes,
+ *   because expired entries are only searched among the oldest entries of the group. By default there is one group.
  */
 export function createExpiringMap<T>(
   limit: number,

@@ -1,4 +1,4 @@
-/** True for a JSON object. All endpoints return objects, so lists and other values are refused. */
+/** Returns true if `json` is a JSON object. Returns false for an array, null and every other value. */
 export function isJsonObject(json: unknown): json is Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null && !Array.isArray(json)
 }

@@ -1,15 +1,15 @@
-/** Lets the parts of a server register what they have to do when it shuts down. */
+/** The actions that the parts of the server register for its shutdown. */
 export interface ShutdownHooks {
   /**
-   * Runs `action` when shutdown begins. Runs it at once if shutdown has begun already. Returns a function that removes the
-   * hook.
+   * Registers an action for the beginning of the shutdown. If the shutdown has already begun, the action runs at once.
+   * Returns a function that removes the action.
    */
   onStop(action: () => void): () => void
-  /** Runs `action` after the last request has ended. */
+  /** Registers an action for the end of the shutdown, after the last request. */
   onClose(action: () => Promise<void>): void
-  /** Runs the actions of `onStop`. */
+  /** Runs the actions that were registered with `onStop`. */
   stop(): void
-  /** Runs the actions of `onClose` and resolves when all of them have ended. */
+  /** Runs the actions that were registered with `onClose`, and resolves when all of them have ended. */
   close(): Promise<void>
 }
 
