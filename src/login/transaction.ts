@@ -1,6 +1,7 @@
 /**
- * The data of a login that must survive until the callback. No store is needed: `state` carries the data encrypted, and
- * a small random cookie identifies the browser. All tabs share the cookie, and each login has its own state.
+ * The data of a login that the server needs again at the callback. The `state` parameter contains this data in
+ * encrypted form, so the server needs no store. A login cookie with a random value, the browser id, identifies the
+ * browser. All tabs of a browser share this cookie. Each login has its own `state`.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Sealer } from '../sealing/keyring.js'
@@ -9,14 +10,14 @@ import { codeChallengeOf } from './pkce.js'
 export const LOGIN_MAX_AGE_SECONDS = 600
 
 export interface LoginTransaction {
-  /** Unique for this login and safe to use as a key. */
+  /** An id that is unique for this login. It reveals no secret, so it can be used as a key in the store. */
   readonly id: string
   readonly returnTo: string
-  /** RFC 7636 section 4.1. */
+  /** The PKCE code verifier (RFC 7636 section 4.1). */
   readonly codeVerifier: string
-  /** OpenID Connect Core section 3.1.2.1. It is also set if `openid` was not requested. */
+  /** The nonce for the ID token (OpenID Connect Core section 3.1.2.1). Also set if `openid` was not requested. */
   readonly nonce: string
-  /** Milliseconds since the epoch. */
+  /** The expiry of the `state`, in milliseconds since the epoch. */
   readonly expiresAt: number
 }
 
@@ -27,9 +28,10 @@ export interface StartedLogin {
 }
 
 /**
- * - `foreign`: this deployment did not create the state, or another browser started the login
- * - `expired`: this deployment created the state, but it is too old
- * - `unbound`: the state is still valid, but the browser did not send the login cookie
+ * The result of reading the `state` at the callback.
+ * - `foreign`: this deployment did not create the `state`, or another browser started the login
+ * - `expired`: this deployment created the `state`, but more than 10 minutes ago
+ * - `unbound`: the `state` has not expired, but the browser did not send the login cookie
  */
 export type OpenedState =
   | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
@@ -40,8 +42,9 @@ export type OpenedState =
 export interface LoginTransactions {
   /**
    * Starts a login.
-   * @param browserId the random value that identifies this browser until its logins are complete, from newBrowserId()
-   * @param startedAt the host on which the login begins, if an error page of the callback should name it
+   * @param browserId the value of the login cookie, created by `newBrowserId`
+   * @param startedAt the host on which the login started; the callback names it on an error page if the login cookie is
+   *   missing
    */
   begin(browserId: string, returnTo: string, startedAt?: string): StartedLogin
   open(state: string, browserId: string | undefined): OpenedState
@@ -59,7 +62,7 @@ interface SealedState {
 const CONTEXT = 'state'
 const RANDOM_BYTES = 32
 
-/** Creates 256 random bits in base64url. */
+/** Creates the value of a login cookie, 256 random bits in base64url. */
 export function newBrowserId(): string {
   return randomBytes(RANDOM_BYTES).toString('base64url')
 }
@@ -81,7 +84,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
       const { seed, browser, returnTo, startedAt, exp } = JSON.parse(plaintext.toString()) as SealedState
       const isOurs = browserId !== undefined && isSame(fingerprintOf(browserId), browser)
       if (!isOurs && browserId !== undefined) return { kind: 'foreign' }
-      // The login cookie expires together with the state, so the browser usually sends no cookie with an expired state.
+      // The login cookie expires together with the `state`. A missing cookie is therefore normal here.
       if (exp <= now()) return { kind: 'expired', returnTo }
       if (!isOurs) return { kind: 'unbound', returnTo, startedAt }
       return { kind: 'valid', transaction: { ...derive(seed, browserId), returnTo, expiresAt: exp } }
@@ -89,8 +92,8 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
   }
 }
 
-// The verifier is never stored. It is derived from the seed, which only this server can read, and from the cookie,
-// which only this browser has.
+// These values are derived from the seed in the `state`, which only this server can decrypt, and from the login cookie.
+// They are not stored anywhere.
 function derive(seed: string, browserId: string): Pick<LoginTransaction, 'id' | 'codeVerifier' | 'nonce'> {
   const from = (purpose: string) => createHmac('sha256', seed).update(`${purpose}:${browserId}`).digest('base64url')
   return { id: from('id'), codeVerifier: from('code_verifier'), nonce: from('nonce') }
