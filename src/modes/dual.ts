@@ -19,8 +19,10 @@ import { LoginInterruptedError, type Mode, type RefreshState } from './mode.js'
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
 
 /**
- * Creates the mode with two access tokens for one login and one refresh token. The internal token stays on the server. The
- * public token has fewer scopes and is for the browser.
+ * Creates dual mode. A session has one refresh token and two access tokens. The internal token stays on the server. The
+ * public token has fewer scopes and is for the browser. A login or refresh needs two token requests. The first returns
+ * the internal token and a refresh token, and the second uses this refresh token to request the public token (RFC 6749
+ * section 6 allows fewer scopes).
  */
 export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: ModeParts): Mode {
   const { idp, now, wait } = parts
@@ -49,26 +51,26 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
 
   async function refreshPublic({ fields, identity, internalExpiresAt }: RefreshState, timeoutMs?: number) {
     const { internal_token, refresh_token } = fields
-    const narrowed = await requestPublicToken(refresh_token, timeoutMs)
-    checkNarrowed(narrowed, identity)
+    const publicTokenSet = await requestPublicToken(refresh_token, timeoutMs)
+    checkPublicTokenSet(publicTokenSet, identity)
     return {
-      public_token: narrowed.accessToken,
+      public_token: publicTokenSet.accessToken,
       internal_token,
-      refresh_token: narrowed.refreshToken ?? refresh_token,
+      refresh_token: publicTokenSet.refreshToken ?? refresh_token,
       expires_at: internalExpiresAt
     } as SessionFields
   }
 
-  /** @throws UnusableTokenSetError if the response is about another login, or grants more than the public scopes */
-  function checkNarrowed(narrowed: TokenSet, identity: Identity | undefined): void {
-    checkRefreshedIdentity(parts, narrowed, identity)
-    const excess = excessScopes(narrowed, publicScopes)
+  /** @throws UnusableTokenSetError if the response is about another person, or grants more than the public scopes */
+  function checkPublicTokenSet(publicTokenSet: TokenSet, identity: Identity | undefined): void {
+    checkRefreshedIdentity(parts, publicTokenSet, identity)
+    const excess = excessScopes(publicTokenSet, publicScopes)
     if (excess.length === 0) return
     const named = excess.filter(name => internalScopes.includes(name))
     const others = excess.length - named.length
     const list = [...named, ...(others > 0 ? [`${others} unknown`] : [])].join(', ')
     const detail = `the public token has more than the public scopes (${list})`
-    throw new UnusableTokenSetError(detail, narrowed.refreshToken)
+    throw new UnusableTokenSetError(detail, publicTokenSet.refreshToken)
   }
 
   function displayName(userInfo: UserInfo): string {
@@ -85,14 +87,14 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       const expires_at = expiresAt(internal, now())
       let refresh_token = internal.refreshToken
       try {
-        const narrowed = await repeatOnceIfBusy(() => requestPublicToken(internal.refreshToken), wait)
-        checkNarrowed(narrowed, identity)
-        refresh_token = narrowed.refreshToken ?? refresh_token
-        const public_token = narrowed.accessToken
+        const publicTokenSet = await repeatOnceIfBusy(() => requestPublicToken(internal.refreshToken), wait)
+        checkPublicTokenSet(publicTokenSet, identity)
+        refresh_token = publicTokenSet.refreshToken ?? refresh_token
+        const public_token = publicTokenSet.accessToken
         const internal_token = internal.accessToken
         return { fields: { public_token, internal_token, refresh_token, expires_at }, identity }
       } catch (error) {
-        // The provider asked for fewer calls, so the refresh token is not revoked.
+        // The refresh token is not revoked, because a busy provider should not get another request.
         if (error instanceof UpstreamError && error.isBusy) throw new LoginInterruptedError(error)
         abandon(idp, rescuedRefreshToken(error) ?? refresh_token)
         if (error instanceof OAuthError) {
@@ -115,7 +117,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
         calls++
         return { outcome: 'complete', calls, fields: await refreshPublic(reached, timeoutMs?.()) }
       } catch (error) {
-        // The newest refresh token must be kept, even if its response is unusable for another reason.
+        // An unusable response can still contain a new refresh token, and the old one may be invalid now.
         const refresh_token = rescuedRefreshToken(error)
         if (refresh_token !== undefined) reached = { ...reached, fields: { ...reached.fields, refresh_token } }
         if (reached === state) return { outcome: 'failed', calls, error }

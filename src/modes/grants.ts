@@ -1,4 +1,4 @@
-/** The steps that both modes share, such as the code exchange and the checks of scopes and identity. */
+/** The parts of a login and a refresh that single mode and dual mode share. */
 import { setTimeout } from 'node:timers/promises'
 import type { IdentityProvider, UserInfo } from '../idp/client.js'
 import { rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
@@ -11,11 +11,11 @@ export interface ModeParts {
   readonly idp: IdentityProvider
   readonly clientId: string
   readonly pkce: boolean
-  /** True if sessions keep the ID token, because a logout at the provider sends it there. */
+  /** True if sessions contain the ID token, because a logout sends it to the provider. */
   readonly keepsIdToken: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Resolves after `ms` milliseconds. The default is a real timer. */
+  /** Resolves after `ms` milliseconds. The default uses a timer. */
   readonly wait?: ((ms: number) => Promise<unknown>) | undefined
 }
 
@@ -30,10 +30,14 @@ export interface FirstTokenSet extends TokenSet {
   readonly identity: Identity | undefined
 }
 
-// Providers spell these differently in `scope` or omit them. None of our requests depends on them.
+// The scopes of OpenID Connect. They are not compared, because some providers omit them from the `scope` of a response
+// and others add them.
 const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
-/** Exchanges the code for the first token set of a login. Throws OAuthError or UpstreamError. */
+/**
+ * Exchanges an authorization code for tokens, and checks their scopes and the ID token.
+ * @throws OAuthError or UpstreamError
+ */
 export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: LoginRequest): Promise<FirstTokenSet> {
   const { idp, pkce } = parts
   const { code, codeVerifier, nonce, timeoutMs } = grant
@@ -63,13 +67,14 @@ export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: 
   }
 }
 
-/** Revokes the refresh token of an abandoned login. Best effort. */
+/** Revokes the refresh token of a login that is not completed. Ignores errors. */
 export function abandon(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refreshToken: string): void {
   idp.revokeRefreshToken(refreshToken).catch(() => {})
 }
 
 /**
- * Checks that the ID token in the response to a refresh, if there is one, is about the person who signed in.
+ * Checks that the ID token in the response to a refresh is about the person who signed in. Does nothing if the response
+ * has no ID token or if the session has no identity.
  * @throws UnusableTokenSetError
  */
 export function checkRefreshedIdentity(
@@ -82,7 +87,10 @@ export function checkRefreshedIdentity(
   checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
 }
 
-/** Returns the granted scopes that were not requested. Ignores scopes of OpenID Connect, because Keycloak always adds them. */
+/**
+ * Returns the granted scopes that were not requested. Ignores the scopes of OpenID Connect, because Keycloak always
+ * adds some.
+ */
 export function excessScopes({ scope = [] }: Pick<TokenSet, 'scope'>, requested: readonly string[]): string[] {
   return scope.filter(name => !requested.includes(name) && !OPENID_SCOPES.has(name))
 }
@@ -112,13 +120,14 @@ async function identityOf(
   }
 }
 
-// A person who signs in is waiting, so a longer wait makes no sense.
+// The person who signs in would not wait for longer.
 const MAX_WAIT_SECONDS = 10
 
 /**
- * Calls the provider, and repeats the call once if the provider is busy and sent a `Retry-After` of at most 10 seconds (RFC
- * 9110 section 10.2.3). Rejects with the error of the last attempt.
+ * Runs `call`. If the provider is busy and asks to wait for at most 10 seconds (`Retry-After`, RFC 9110 section
+ * 10.2.3), waits and runs `call` once more.
  * @param wait resolves after the given milliseconds
+ * @throws the error of the last attempt
  */
 export async function repeatOnceIfBusy<T>(
   call: () => Promise<T>,
@@ -134,12 +143,12 @@ export async function repeatOnceIfBusy<T>(
   }
 }
 
-/** Returns the expiry of the access token in milliseconds since the epoch (contract section 2.1). */
+/** Returns the expiry of the access token in milliseconds since the epoch (service contract, section 2.1). */
 export function expiresAt(tokenSet: TokenSet, now: number): number {
   return Math.round(now + tokenSet.expiresIn * 1000)
 }
 
-/** Creates the token object of contract section 2.3. A session that the mode has written always has both values. */
+/** Creates the token object for handlers (service contract, section 2.3). */
 export function tokenObject(accessToken: string | undefined, expiresAt: number | undefined, now: number): TokenObject {
   return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
 }

@@ -1,4 +1,4 @@
-/** Creates the configured mode. */
+/** Creates single mode (one access token per session) or dual mode (two access tokens), as configured. */
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../idp/client.js'
 import { createDualMode } from './dual.js'

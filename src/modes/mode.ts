@@ -1,21 +1,22 @@
 /**
- * The interface of the modes. Single mode has one access token per session, and dual mode has two. The rest of the server
- * uses this interface and does not depend on the mode.
+ * The interface of the two modes. In single mode, a session has one access token, which stays on the server. In dual
+ * mode, it has an internal token, which stays on the server, and a public token with fewer scopes, which the browser
+ * may get. The rest of the server uses this interface and does not depend on the mode.
  */
 import type { UserInfo } from '../idp/client.js'
 import type { UpstreamError } from '../idp/errors.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 
-/** A token for handlers and pages (contract section 2.3). */
+/** An access token for handlers and pages (service contract, section 2.3). */
 export interface TokenObject {
   readonly access_token: string
-  /** The remaining lifetime in whole seconds, at the time of the request. */
+  /** The remaining lifetime at the time of the request, in whole seconds. */
   readonly expires_in: number
 }
 
 export interface Tokens {
   readonly internal: TokenObject
-  /** The same as `internal` in single mode. */
+  /** In single mode, this is the same token as `internal`. */
   readonly public: TokenObject
 }
 
@@ -23,40 +24,52 @@ export interface CodeGrant {
   readonly code: string
   readonly codeVerifier: string
   readonly nonce: string
-  /** The time limit of the token request, in milliseconds. The default is the limit of the transport. */
+  /**
+   * The time limit of the token request, in milliseconds. The default is the time limit for all calls to the provider.
+   */
   readonly timeoutMs?: number
 }
 
 /** The part of a session that comes from the provider. */
 export type Login = Pick<SessionRecord, 'fields' | 'identity'>
 
-/** The session before a refresh, or after the first step of a refresh. */
+/**
+ * A session before or during its refresh. In dual mode, a refresh has two steps. The first step requests a new internal
+ * token, and the second step requests a new public token.
+ */
 export interface RefreshState extends Login {
   /**
-   * The expiry of the internal token from the first step, in milliseconds since the epoch. Only set in dual mode, after the
-   * first step. Until that time, the refresh can continue with the second step.
+   * The expiry of the new internal token, in milliseconds since the epoch. Only set in dual mode between the two steps.
+   * Until this time, a later refresh can skip the first step.
    */
   readonly internalExpiresAt?: number
 }
 
-/** The result of a refresh. `calls` is the number of token requests. */
+/** The result of a refresh. `calls` is the number of token requests that were sent. */
 export type Refreshed =
-  /** All tokens are new. */
+  /** All access tokens are new. */
   | { readonly outcome: 'complete'; readonly fields: SessionFields; readonly calls: number }
-  /** The refresh token was replaced, but not all tokens are new. Continue with `state`, because the old session is unusable. */
+  /**
+   * Only some tokens are new. The session must continue with `state`, because the provider may have invalidated the old
+   * refresh token.
+   */
   | { readonly outcome: 'partial'; readonly state: RefreshState; readonly calls: number; readonly error: unknown }
-  /** Nothing changed. */
+  /** The tokens of the session have not changed. */
   | { readonly outcome: 'failed'; readonly calls: number; readonly error: unknown }
 
 export interface RefreshOptions {
   /** The time limit of the next token request, in milliseconds. */
   timeoutMs?(): number
-  /** Awaited between the two steps. If it rejects, the second step is skipped. */
+  /**
+   * Called between the two steps in dual mode. The second step starts when the promise resolves, and is skipped if it
+   * rejects.
+   */
   betweenSteps?(reached: RefreshState): Promise<void>
 }
 
 /**
- * The provider was busy after it had exchanged the code. The code is spent, so only a new login can succeed.
+ * The provider exchanged the code, but it was too busy for a later request of the same login. The code cannot be used
+ * again, so the person must start a new login.
  */
 export class LoginInterruptedError extends Error {
   override readonly cause: UpstreamError
@@ -72,14 +85,17 @@ export interface Mode {
   readonly name: 'single' | 'dual'
   /** The scopes that a login requests, separated by spaces. */
   readonly loginScope: string
-  /** True if the browser may get the public token (`GET /api/auth/token`). */
+  /** True if `GET /api/auth/token` gives the browser an access token. */
   readonly offersPublicToken: boolean
-  /** Completes a login (contract section 5.1, step 2). Throws OAuthError, UpstreamError or LoginInterruptedError. */
+  /**
+   * Exchanges the authorization code for the tokens of a session (service contract, section 5.1, step 2).
+   * @throws OAuthError, UpstreamError or LoginInterruptedError
+   */
   exchangeCode(grant: CodeGrant): Promise<Login>
-  /** Refreshes a session (contract section 5.1, step 3.2). Never rejects. */
+  /** Requests new tokens for a session (service contract, section 5.1, step 3.2). Never rejects. */
   refresh(state: RefreshState, options?: RefreshOptions): Promise<Refreshed>
   /**
-   * Returns the tokens of a session for handlers.
+   * Returns the access tokens of a session, with their remaining lifetime.
    * @param now milliseconds since the epoch
    */
   tokens(fields: SessionFields, now: number): Tokens

@@ -42,7 +42,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
           }
         }
       } catch (error) {
-        // The newest refresh token must be kept, even if its response is unusable for another reason.
+        // An unusable response can still contain a new refresh token, and the old one may be invalid now.
         const refresh_token = rescuedRefreshToken(error)
         if (refresh_token === undefined) return { outcome: 'failed', calls: 1, error }
         return { outcome: 'partial', calls: 1, error, state: { fields: { ...fields, refresh_token } } }
