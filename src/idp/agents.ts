@@ -1,29 +1,35 @@
 import http from 'node:http'
 import https from 'node:https'
 
-/** Returns the proxy for an address, or undefined for a direct call. */
+/** Returns the address of the proxy for a call, or undefined if the call must not use a proxy. */
 export type ProxyFor = (address: string) => string | undefined
 
 export interface Agents {
-  /** Returns the agents for a call, in the form that got expects. Rejects if the address of the proxy is malformed. */
+  /**
+   * Returns the agents for a call, in the format of got's option `agent`. Rejects if the address of the proxy is
+   * malformed.
+   */
   for(url: string): Promise<{ readonly http: http.Agent; readonly https: https.Agent }>
+  /** Closes all connections. */
   destroy(): void
 }
 
 /**
- * Keeps direct connections, and tunnels through each proxy (RFC 9110 section 9.3.6), open for later calls. A proxy sees only the host and the port of an https call.
- * @param idleMs time in milliseconds for which an unused connection is kept
+ * Creates the agents. They keep connections open for later calls. An https call through a proxy uses a tunnel (RFC 9110
+ * section 9.3.6), so the proxy sees only the host and the port.
+ * @param idleMs the time in milliseconds after which an unused connection is closed
  */
 export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
   const options = { keepAlive: true, timeout: idleMs }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
 
-  // The package is loaded by the first call that needs a proxy.
+  // The package is imported here, so that a server without a proxy does not load it.
   async function createTunnel(proxy: string): Promise<https.Agent> {
     const { HttpsProxyAgent } = await import('https-proxy-agent')
     const agent = new HttpsProxyAgent(proxy, options)
-    // The agent would otherwise return the proxy's refusal as if it were the provider's response.
+    // If the proxy refuses the tunnel, the agent would return the response of the proxy as the response of the
+    // provider.
     agent.on('proxyConnect', ({ statusCode }: { statusCode: number }, request: http.ClientRequest) => {
       if (statusCode !== 200) request.destroy(new ProxyRefusedError(statusCode))
     })
@@ -52,7 +58,8 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
 }
 
 /**
- * The proxy did not open a tunnel. Status 407 means that the proxy requires a user name and password in its address.
+ * The proxy refused to open a tunnel. Status 407 means that the address of the proxy must contain a user name and a
+ * password.
  */
 class ProxyRefusedError extends Error {
   readonly code: string

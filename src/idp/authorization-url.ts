@@ -7,13 +7,13 @@ export interface AuthorizationRequest {
   readonly state: string
   readonly nonce: string | undefined
   readonly prompt: string | undefined
-  /** The S256 challenge, or undefined if PKCE is switched off. */
+  /** The S256 code challenge (RFC 7636 section 4.2), or undefined if PKCE is disabled. */
   readonly codeChallenge: string | undefined
 }
 
 /**
- * Returns the address that starts a login (RFC 6749 section 4.1.1). Its parameters have the same order as in the
- * platform's own SDK.
+ * Returns the address that starts a login at the identity provider (RFC 6749 section 4.1.1). The order of the
+ * parameters is that of the SDK of Autodesk Platform Services.
  */
 export function authorizationUrl(metadata: ProviderMetadata, request: AuthorizationRequest): string {
   const url = new URL(metadata.authorizationEndpoint)

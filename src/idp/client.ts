@@ -1,6 +1,6 @@
 /**
- * The requests that the server sends to the identity provider. Every response is checked. A failure is an OAuthError or an
- * UpstreamError.
+ * The requests that the server sends to the identity provider. Each response is validated. A request fails with
+ * OAuthError if the provider responds with an OAuth error code, and with UpstreamError in all other cases.
  */
 import { homeUrlOf } from '../config/addresses.js'
 import type { Config } from '../config/settings.js'
@@ -12,7 +12,7 @@ import { createMetadata, type ProviderMetadata } from './metadata.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportRequest, TransportResponse } from './transport.js'
 
-/** The members of user info, or of an ID token, that can become the display name. Other members are ignored. */
+/** The user info or the claims of an ID token. The members with a name here can become the display name. */
 export interface UserInfo {
   readonly sub?: unknown
   readonly name?: unknown
@@ -27,18 +27,20 @@ export interface UserInfo {
 
 export interface IdentityProvider {
   metadata(): Promise<ProviderMetadata>
-  /** Returns the address to which a login redirects the browser. */
+  /** Returns the address of the provider to which the server redirects the browser for a login. */
   authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'prompt'>): Promise<string>
   /**
-   * Returns the address that signs a browser out at the provider and then redirects it to the start page, or undefined if
-   * the provider has no end-session endpoint.
-   * @param idTokenHint the ID token of the login that ends, if it was kept
+   * Returns the address at which a browser signs out at the provider. The provider then redirects the browser to the
+   * start page. Returns undefined if the provider has no end-session endpoint.
+   * @param idTokenHint the ID token of the login, if the session contains it
    */
   endSessionUrl(idTokenHint?: string): Promise<string | undefined>
   /**
    * Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). Code exchanges have their own queue, so that
-   * made-up codes cannot delay refreshes. Throws OAuthError or UpstreamError, like all requests below.
-   * @param request.timeoutMs overrides the time limit of the transport, in milliseconds
+   * callbacks with invalid codes cannot delay refreshes.
+   * @param request.timeoutMs the time limit in milliseconds; the default is the time limit for all calls to the
+   *   provider
+   * @throws OAuthError or UpstreamError, like all requests below
    */
   authorizationCodeGrant(request: {
     code: string
@@ -46,9 +48,10 @@ export interface IdentityProvider {
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
   /**
-   * Refreshes a token (RFC 6749 section 6).
-   * @param request.isSecondStep true for the second call of a login or refresh in dual mode. This call has priority over new
-   *   refreshes, because the first call is useless without it.
+   * Uses a refresh token to request new tokens (RFC 6749 section 6).
+   * @param request.isSecondStep true for the second of the two token requests of a login or refresh in dual mode. It
+   *   has priority over the first requests of other refreshes, because the tokens of one request alone do not complete
+   *   the login or refresh.
    */
   refreshTokenGrant(request: {
     refreshToken: string
@@ -56,11 +59,14 @@ export interface IdentityProvider {
     isSecondStep?: boolean
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
-  /** Requests the user info (OpenID Connect Core section 5.3). Throws TypeError if there is no user info endpoint. */
+  /**
+   * Requests the user info (OpenID Connect Core section 5.3). Throws TypeError if the provider has no user info
+   * endpoint.
+   */
   userInfo(accessToken: string): Promise<UserInfo>
   /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
   revokeRefreshToken(refreshToken: string): Promise<void>
-  /** Uses a new client secret from now on, because the operator has rotated it. */
+  /** Replaces the client secret. The next request uses the new one. */
   replaceClientSecret(clientSecret: string): void
 }
 
@@ -78,7 +84,8 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     if (platform.clientAuthentication === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
-    // RFC 6749 section 2.3.1 requires that the id and the secret are form-encoded first. APS expects both unchanged.
+    // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined. Autodesk Platform
+    // Services (APS) expects both without this encoding.
     const [user, password] = isAps ? [clientId, clientSecret] : [formEncoded(clientId), formEncoded(clientSecret)]
     const credentials = Buffer.from(`${user}:${password}`).toString('base64')
     return { form, headers: { authorization: `Basic ${credentials}` } }
@@ -135,8 +142,8 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     async revokeRefreshToken(refreshToken) {
       const started = performance.now()
       let response = await requestRevocation(refreshToken, REVOCATION_TIMEOUT_MS)
-      // RFC 7009 section 2.2.1: after a 503 the token is still valid and the client may retry. We retry once, within the
-      // same time limit.
+      // RFC 7009 section 2.2.1: after status 503 the token is still valid, and the client may send the request again.
+      // The second attempt must end within the time limit of the first.
       if (response?.status === 503) {
         await new Promise(resolve => setTimeout(resolve, REVOCATION_PAUSE_MS))
         const left = REVOCATION_TIMEOUT_MS - (performance.now() - started)
@@ -155,7 +162,8 @@ function formEncoded(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1)
 }
 
-// An error response is either that of RFC 6749 section 5.2 or that of the gateway in front of APS.
+// The gateway in front of Autodesk Platform Services has its own error responses. These codes of the gateway mean
+// `invalid_client`. All other error responses have the format of RFC 6749 section 5.2.
 const GATEWAY_CLIENT_ERRORS = new Set(['AUTH-001', 'AUTH-003'])
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {

@@ -1,24 +1,27 @@
-/** The endpoints of an identity provider. Only browsers use the last two. The `check` command tests that they exist. */
+/**
+ * The endpoints of an identity provider. The server redirects browsers to the last two. Only the `check` command sends
+ * requests to them itself.
+ */
 export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'authorization' | 'end_session'
 
 /**
- * True if `code` can be an error code of the protocol. Every registered code consists of a few plain words. Codes
- * appear in messages and logs, so this check keeps out a token that a provider may send in place of a code.
+ * Returns true if `code` has the form of an OAuth error code, which is words of lower-case letters joined by
+ * underscores. Error codes are logged and shown, so the check rejects a token that a faulty provider sends as a code.
  */
 export function isErrorCode(code: unknown): code is string {
   return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)
 }
 
 /**
- * The provider responded with an error of the protocol (RFC 6749 section 5.2). Its description is dropped, because it
- * may quote a secret.
+ * The provider responded with an OAuth error code (RFC 6749 section 5.2). The error does not contain
+ * `error_description`, because that text may quote a secret.
  */
 export class OAuthError extends Error {
-  /** A registered code such as `invalid_grant`. Decisions use this code and never the message. */
+  /** The error code, for example `invalid_grant`. */
   readonly error: string
   readonly status: number
   readonly endpoint: Endpoint
-  /** From `Retry-After`, if the provider gave it in seconds. */
+  /** The value of `Retry-After`, if the provider sent it as a number of seconds. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(parts: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'>) {
@@ -32,10 +35,10 @@ export class OAuthError extends Error {
 }
 
 /**
- * - `timeout`: no complete response within the time limit
- * - `unreachable`: no connection, or the connection broke before the response was complete
- * - `unusable`: a response that violates the protocol, or a server error
- * - `busy`: this call was not made, because too many calls were already waiting for the provider
+ * - `timeout`: the response was not complete within the time limit
+ * - `unreachable`: the connection could not be opened, or it broke before the response was complete
+ * - `unusable`: the response has an unexpected status or violates the protocol
+ * - `busy`: the request was not sent, because too many requests to the provider were already waiting in this process
  */
 export type UpstreamProblem = 'timeout' | 'unreachable' | 'unusable' | 'busy'
 
@@ -50,8 +53,9 @@ export class UpstreamError extends Error {
   readonly code: string | undefined
 
   /**
-   * Creates the error of one call.
-   * @param detail the reason, for the log; it must not contain text of the request or response, except the name of an issuer
+   * Creates the error.
+   * @param detail the reason, for the log. It must not contain text of the request or the response, except the address
+   *   of an issuer.
    */
   constructor(
     endpoint: Endpoint,
@@ -75,9 +79,9 @@ export class UpstreamError extends Error {
   }
 
   /**
-   * True if the same call may succeed later. Either the provider asks this application to wait (429, RFC 6585 section
-   * 4, or 503 with `Retry-After`, RFC 9110 section 15.6.4), or too many calls already wait for it. The provider has not
-   * processed the call, so the code or token in it can still be used.
+   * True if the provider has not processed the request, so that the same request with the same code or token may
+   * succeed later. The reason is status 429 (RFC 6585 section 4), status 503 with `Retry-After` (RFC 9110 section
+   * 15.6.4), or the problem `busy`.
    */
   get isBusy(): boolean {
     const { problem, status, retryAfterSeconds } = this
@@ -85,8 +89,8 @@ export class UpstreamError extends Error {
   }
 
   /**
-   * True if the provider refused this server, for example because of a wrong secret, without an error of the protocol.
-   * The operator must fix this. A retry does not help.
+   * True if the provider refused the request without an OAuth error code, for example because of a wrong client secret.
+   * The same request would fail again, so the operator must correct the configuration.
    */
   get isRefusal(): boolean {
     const { status = 0 } = this
@@ -95,8 +99,9 @@ export class UpstreamError extends Error {
 }
 
 /**
- * A token response that cannot be used. Its refresh token may be the only one that still works, so
- * `rescuedRefreshToken` returns it. It is stored in a private field, so no log line can contain it.
+ * A token response cannot be used. If the response contains a refresh token, the error keeps it, because the provider
+ * may have invalidated the earlier refresh token. The error stores the token in a private field, so the log cannot
+ * contain the token.
  */
 export class UnusableTokenSetError extends UpstreamError {
   readonly #refreshToken: string | undefined
@@ -111,7 +116,10 @@ export class UnusableTokenSetError extends UpstreamError {
   }
 }
 
-/** Returns the refresh token of the response that `error` reports, or undefined if there was none. */
+/**
+ * Returns the refresh token in the unusable response, or undefined if `error` has another reason or the response had
+ * none.
+ */
 export function rescuedRefreshToken(error: unknown): string | undefined {
   return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Checks the claims of ID tokens. Their signatures are not checked, because each token came directly from the token endpoint
- * over TLS. OpenID Connect Core section 3.1.3.7 rule 6 allows this.
+ * Checks the claims of ID tokens. The signature is not checked, because the server receives the token directly from the
+ * token endpoint over TLS. OpenID Connect Core section 3.1.3.7 rule 6 allows this.
  */
 
 import { isJsonObject } from '../support/json.js'
@@ -10,7 +10,9 @@ import { UnusableTokenSetError, UpstreamError } from './errors.js'
 export interface ExpectedClaims {
   readonly nonce: string
   readonly clientId: string
-  /** Undefined if the endpoints were configured without an issuer. The issuer is then not compared. */
+  /**
+   * The required `iss`. Undefined if the endpoints were configured without an issuer, and any `iss` is then accepted.
+   */
   readonly issuer: string | undefined
   /** Milliseconds since the epoch. */
   readonly now: number
@@ -21,7 +23,7 @@ export interface IdTokenClaims extends UserInfo {
   readonly sub: string
 }
 
-// Section 3.1.3.7 permits a tolerance for different clocks. Identity providers also tolerate five minutes.
+// The clocks of the provider and of this server may differ by this time.
 const CLOCK_LEEWAY_SECONDS = 300
 
 /** Checks the ID token of a login (OpenID Connect Core sections 2 and 3.1.3.7). Throws UpstreamError. */
@@ -46,12 +48,16 @@ export interface ExpectedRefreshClaims {
   readonly iss: string
   readonly sub: string
   readonly clientId: string
-  /** The refresh token of the same response. The error contains it, because the previous one may be spent. */
+  /**
+   * The refresh token of the same response. UnusableTokenSetError keeps it, because the earlier refresh token may be
+   * invalid.
+   */
   readonly refreshToken?: string | undefined
 }
 
 /**
- * Checks the ID token of a refresh. It must be about the same login (OpenID Connect Core section 12.2).
+ * Checks the ID token in the response to a refresh. It must name the same person as the login (OpenID Connect Core
+ * section 12.2).
  * @throws UnusableTokenSetError
  */
 export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims): void {
@@ -62,7 +68,7 @@ export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefresh
   checkAudience(claims, expected.clientId, refuse)
 }
 
-/** Creates the error for an ID token that is rejected. */
+/** Creates the error for a rejected ID token. */
 type Refuse = (detail: string) => UpstreamError
 
 function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string, refuse: Refuse): void {
@@ -72,7 +78,8 @@ function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId
   if ((needsAzp || azp !== undefined) && azp !== clientId) throw refuse('its azp does not name this client')
 }
 
-// Section 2 limits a sub to 255 ASCII characters. The limit here is larger, because the same check applies to issuers.
+// OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit here is larger, because `iss` is
+// checked here too.
 function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]{1,1000}$/.test(value)
 }
@@ -83,7 +90,7 @@ function parseClaims(idToken: string, refuse: Refuse): Readonly<Record<string, u
     const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString())
     if (parts.length === 3 && isJsonObject(claims)) return claims
   } catch {
-    // The error below reports the problem.
+    // The error is thrown below, because a token with another number of parts must have the same error.
   }
   throw refuse('it is not a JWT')
 }

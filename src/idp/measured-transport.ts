@@ -2,7 +2,7 @@ import type { Metrics } from '../metrics/metrics.js'
 import { UpstreamError } from './errors.js'
 import type { Transport } from './transport.js'
 
-/** Wraps a transport so that every call is counted and timed. */
+/** Returns a transport that also records the outcome and the duration of every call. */
 export function measured(transport: Transport, metrics: Pick<Metrics, 'providerCalled'>): Transport {
   return {
     ...transport,

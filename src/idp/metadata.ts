@@ -1,4 +1,8 @@
-/** The endpoints of the identity provider. They are built in (APS), configured one by one, or discovered from an issuer. */
+/**
+ * The endpoints of the identity provider. Each endpoint comes from its setting. If the setting has no value, the
+ * endpoint comes from the discovery document of the configured issuer. If no issuer is configured either, the endpoint
+ * of Autodesk Platform Services (APS) is used.
+ */
 import { discoveredEndpointProblem, withoutUser } from '../config/addresses.js'
 import { quote } from '../config/quote.js'
 import type { Config } from '../config/settings.js'
@@ -10,15 +14,17 @@ export interface ProviderMetadata {
   readonly issuer: string | undefined
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
-  /** This and the next two are undefined if the provider has no such endpoint or the operator disabled it. */
+  /** Undefined if the provider has no user info endpoint, or if the operator disabled it. */
   readonly userinfoEndpoint: string | undefined
+  /** Undefined if the provider has no revocation endpoint, or if the operator disabled it. */
   readonly revocationEndpoint: string | undefined
+  /** Undefined if the provider has no end-session endpoint, or if the operator disabled it. */
   readonly endSessionEndpoint: string | undefined
   /** True if every response of the authorization endpoint has the parameter `iss` (RFC 9207 section 3). */
   readonly issParameterSupported: boolean
-  /** `scopes_supported` of the discovery document, or undefined if it is missing there or there is no document. */
+  /** The value of `scopes_supported` in the discovery document. Undefined if there is no document or no such value. */
   readonly scopesSupported: readonly string[] | undefined
-  /** True if APS issues the tokens. APS deviates from the standards in some points (docs/providers/aps.md). */
+  /** True if the provider is APS, which deviates from the standards in some points (docs/providers/aps.md). */
   readonly isAps: boolean
 }
 
@@ -42,13 +48,16 @@ export const APS = {
   endSessionEndpoint: 'https://developer.api.autodesk.com/authentication/v2/logout'
 } as const
 
-/** Returns the endpoint of APS that is the default of a setting. Returns undefined if the setting is not an endpoint. */
+/** Returns the default value of a setting for an endpoint. Returns undefined for all other settings. */
 export function defaultEndpoint(key: string): string | undefined {
   const name = key.replace(/^platform\./, '')
   return name.endsWith('Endpoint') && name in APS ? APS[name as keyof typeof APS] : undefined
 }
 
-/** Returns a function that returns the metadata. Its first call runs the discovery. After a failure, the next call retries. */
+/**
+ * Returns a function that returns the metadata. If an issuer is configured, the first call requests its discovery
+ * document. If this fails, the next call tries again.
+ */
 export function createMetadata(platform: Endpoints, transport: Transport): () => Promise<ProviderMetadata> {
   const { issuer } = platform
   if (issuer === undefined) {
@@ -81,7 +90,7 @@ function configuredMetadata(platform: Endpoints): ProviderMetadata {
   }
 }
 
-/** The address of the discovery document of an issuer (OpenID Connect Discovery section 4). */
+/** Returns the address of the discovery document of an issuer (OpenID Connect Discovery section 4). */
 export function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 }
@@ -93,13 +102,13 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
     new UpstreamError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
   if (status !== 200) throw unusable(`it answered ${status}`)
   if (!isJsonObject(document)) throw unusable('the response is not a JSON object')
-  // OpenID Connect Discovery section 4.3. Without this check, another issuer could impersonate this one.
+  // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured one.
   if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
 
   const address = (name: string) => {
     const value = document[name]
     if (value === undefined) return undefined
-    if (typeof value !== 'string') throw unusable(`its ${name} is not a text`)
+    if (typeof value !== 'string') throw unusable(`its ${name} is not a string`)
     const problem = discoveredEndpointProblem(value, issuer)
     if (problem !== undefined) throw unusable(`its ${name} cannot be used: ${problem}`)
     return value
@@ -114,7 +123,7 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
     issuer,
     authorizationEndpoint: platform.authorizationEndpoint ?? required('authorization_endpoint'),
     tokenEndpoint,
-    // OpenID Connect Discovery section 3 recommends this endpoint but does not require it.
+    // OpenID Connect Discovery section 3 recommends the user info endpoint but does not require it.
     userinfoEndpoint: optional(platform.userinfoEndpoint, address('userinfo_endpoint')),
     revocationEndpoint: optional(platform.revocationEndpoint, address('revocation_endpoint')),
     endSessionEndpoint: optional(platform.endSessionEndpoint, address('end_session_endpoint')),

@@ -1,30 +1,29 @@
 /**
- * Limits how many calls run at once and how many wait for their turn. Without a limit a slow identity provider would
- * receive more and more calls, and each of them would hold memory and a socket here. The queue of `http.Agent` is not
- * sufficient, because it has neither a length limit nor priorities.
+ * Limits the number of calls that run at the same time, and the number of calls that wait. Without limits, calls to a
+ * slow identity provider would accumulate, and each of them needs memory and a socket. The queue of Node's `http.Agent`
+ * is not sufficient, because it has neither a length limit nor priorities.
  */
 export interface Queue {
   /**
-   * Waits for the caller's turn and resolves with a `release` function. The caller must call `release` when its work is
-   * done. Urgent callers go first. Otherwise the order is the order of arrival. Rejects with QueueFullError if too many
-   * callers of the same urgency are waiting, or with the signal's reason if it is aborted while the caller waits.
+   * Waits until the call may run, and resolves with a function that the caller must call when the call has ended.
+   * Urgent callers have priority over all others. Callers with the same priority proceed in the order of their arrival.
+   * @throws QueueFullError if too many callers with the same priority are waiting; the reason of `signal` if it is
+   *   aborted before the call may run
    */
   enter(signal: AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<() => void>
 }
 
 export interface QueueLimits {
-  /** Maximum number of callers that work at the same time. */
+  /** The maximum number of calls that run at the same time. */
   readonly atOnce: number
-  /**
-   * Maximum number of callers that wait. Urgent callers are counted separately, with the same maximum.
-   */
+  /** The maximum number of urgent callers that wait, and also the maximum number of other callers that wait. */
   readonly waiting: number
 }
 
 export class QueueFullError extends Error {}
 
 export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
-  // Sets keep the order of insertion, so the first element has waited longest.
+  // A Set keeps the order of insertion, so its first element has waited longest.
   const urgent = new Set<() => void>()
   const ordinary = new Set<() => void>()
   let running = 0
@@ -38,8 +37,7 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
       const takeTurn = () => {
         line.delete(takeTurn)
         signal.removeEventListener('abort', giveUp)
-        // The caller is counted before the promise resolves, so that a caller that arrives in between cannot take the
-        // same place.
+        // The call is counted before the promise resolves, because another call may arrive before this one continues.
         running++
         resolve()
       }

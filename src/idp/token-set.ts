@@ -5,20 +5,22 @@ import { UnusableTokenSetError } from './errors.js'
 export interface TokenSet {
   readonly accessToken: string
   readonly refreshToken: string | undefined
-  /** Lifetime of the access token in seconds. */
+  /** The lifetime of the access token in seconds. */
   readonly expiresIn: number
-  /** Undefined if the provider left it out, which means that it granted the requested scope. */
+  /**
+   * The granted scopes. Undefined if the response has no `scope`, which means that all requested scopes were granted.
+   */
   readonly scope: readonly string[] | undefined
   readonly idToken: string | undefined
 }
 
-// Ten years are longer than any real lifetime. Much larger numbers would lose precision when converted to milliseconds.
+// Ten years. A real lifetime is much shorter, and a far larger number could not be converted to milliseconds exactly.
 const MAX_LIFETIME_SECONDS = 315_360_000
 
 /**
- * Checks a token response.
- * @throws {UnusableTokenSetError} naming the first member that violates RFC 6749; it carries the refresh token of the
- *   response, if there is one
+ * Checks the JSON of a token response.
+ * @throws UnusableTokenSetError if a member violates RFC 6749. The message names the first such member. The error keeps
+ *   the refresh token of the response, if there is one.
  */
 export function parseTokenSet(json: unknown): TokenSet {
   if (!isJsonObject(json)) throw new UnusableTokenSetError('the response is not a JSON object', undefined)
@@ -50,7 +52,7 @@ function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null
 }
 
-// RFC 6749 appendix A.12: tokens are printable ASCII.
+// RFC 6749 appendix A.12: a token consists of printable ASCII characters.
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]+$/.test(value)
 }

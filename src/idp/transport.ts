@@ -1,6 +1,7 @@
 /**
- * Sends HTTP requests to the identity provider. Only this file uses got. An error of got contains the whole request with
- * its credentials, so each one is replaced by an UpstreamError, which names the endpoint and contains no secret.
+ * Sends HTTP requests to the identity provider with the package got. An error of got contains the whole request with
+ * its credentials. This file therefore replaces it by an UpstreamError, which names the endpoint and contains no
+ * secret.
  */
 import type { Got, Method } from 'got'
 import { outboundProxy } from '../config/outbound-proxy.js'
@@ -12,13 +13,17 @@ export interface TransportRequest {
   readonly endpoint: Endpoint
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The body of a POST request, sent as application/x-www-form-urlencoded. Without it the request is a GET. */
+  /** The fields of a POST request in application/x-www-form-urlencoded. If undefined, the request is a GET. */
   readonly form?: Readonly<Record<string, string>>
-  /** Overrides the usual time limit, in milliseconds. It includes the wait in the queue, to which the usual limit also applies. */
+  /**
+   * The time limit in milliseconds, including the time in the queue. The default is `timeoutMs` of `createTransport`.
+   */
   readonly timeoutMs?: number
-  /** The name of the queue. By default each endpoint has its own. Calls in different queues do not delay each other. */
+  /**
+   * The name of the queue. The default is the name of the endpoint. Calls in different queues do not delay each other.
+   */
   readonly queue?: string
-  /** True if the call has priority over other calls in the same queue. */
+  /** True if the call has priority over other calls in its queue. */
   readonly isUrgent?: boolean
 }
 
@@ -27,33 +32,38 @@ export interface TransportResponse {
   /** The parsed JSON, or undefined if the body is not JSON. */
   readonly json: unknown
   readonly retryAfterSeconds: number | undefined
-  /** The provider's time from its Date header, in milliseconds since the epoch. */
+  /** The value of the `Date` header, in milliseconds since the epoch. */
   readonly date: number | undefined
-  /** The target of a redirect. Redirects are not followed. */
+  /** The value of the `Location` header. Redirects are not followed. */
   readonly location: string | undefined
-  /** The `Set-Cookie` lines. */
+  /** The values of the `Set-Cookie` headers. */
   readonly setCookies: readonly string[]
   readonly durationMs: number
 }
 
 export interface Transport {
-  /** Returns every complete response, with any status. Throws UpstreamError. */
+  /**
+   * Sends a request. Returns the response with any status. Repeats a GET request once if the connection fails or the
+   * status is 500 or above.
+   * @throws UpstreamError if there is no complete response
+   */
   call(request: TransportRequest): Promise<TransportResponse>
+  /** Closes all connections. */
   close(): void
 }
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
-// This time is shorter than the idle timeout of any provider. If the provider closed a socket just as we send on it, a
-// single-use token could be lost.
+// An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If a provider
+// closed a connection while this server sends a single-use token on it, the token could be lost.
 const IDLE_SOCKET_MS = 4000
 const GET_ATTEMPTS = 2
-// These limits hold for each queue. With responses in 200 ms they allow 19,000 calls a minute, far more than providers
-// allow an application. A call that waits longer than its time limit is cancelled.
+// The limits of each queue. If a response takes 200 ms, 64 calls at once make 19,000 calls per minute. This is far more
+// than a provider allows for one application.
 const LIMITS: QueueLimits = { atOnce: 64, waiting: 1000 }
 
 let loading: Promise<typeof import('got')> | undefined
 
-// The first call loads got. Loading takes 50 ms and 10 MB of memory, which would slow down the start.
+// The package got is imported by the first call. It needs 50 ms and 10 MB of memory, which would slow down the start.
 function loadGot() {
   loading ??= import('got')
   return loading
@@ -126,7 +136,8 @@ export function createTransport(
     const { endpoint, queue: name = endpoint, isUrgent = false } = request
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
-    // A call that has not been sent has used no token, so it can be cancelled after the usual time limit.
+    // `request.timeoutMs` can be longer than the default. A request that has not been sent has not used its token, so
+    // the shorter default also applies while the request waits in the queue.
     const deadline = AbortSignal.any([overall, AbortSignal.timeout(timeoutMs)])
     const started = performance.now()
     try {
@@ -141,7 +152,8 @@ export function createTransport(
   }
 
   async function callInTurn(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
-    // A POST is never repeated. The first request may have arrived, and codes and refresh tokens are single-use.
+    // A POST request is never repeated, because the provider may have received the first one, and a code or refresh
+    // token may be used only once.
     let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
     for (;;) {
       attemptsLeft--
@@ -187,7 +199,8 @@ function timeOf(date: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-// Node's error code (ECONNREFUSED, CERT_HAS_EXPIRED, …) is enough for the operator. The message may quote the request.
+// The error code of Node (ECONNREFUSED, CERT_HAS_EXPIRED, …) is logged. The message is not, because it may quote the
+// request.
 function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown }).code
   return typeof code === 'string' ? code : undefined
