@@ -1,7 +1,7 @@
 /**
- * Selects the headers of an upstream's response for the browser, and adds headers of this server. Only headers on an
- * allow-list are forwarded. This excludes headers that control the browser or a proxy in front of this server, such as
- * cookies, CORS, X-Accel-Redirect and Speculation-Rules.
+ * Selects the headers of an upstream's response for the browser, and adds headers that protect the browser. Only
+ * headers on a list are forwarded. Headers that control the browser or a proxy in front of this server are not on the
+ * list, for example Set-Cookie, the CORS headers, X-Accel-Redirect and Speculation-Rules.
  */
 
 const FORWARDED = [
@@ -13,21 +13,21 @@ const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
 
 export interface AnswerHead {
   readonly statusCode: number
-  /** Names and values alternate. Each is a sequence of bytes. */
+  /** The headers as the upstream sent them. Names and values alternate. */
   readonly rawHeaders: readonly Buffer[]
 }
 
 export interface AnswerContext {
-  /** Returns the Location for the browser, or undefined if it must be omitted. */
+  /** Returns the value of the Location header for the browser, or undefined if the response must have none. */
   readonly mapLocation: (location: string) => string | undefined
-  /** True if the response also sets a cookie of this server. */
+  /** True if this server adds a cookie to the response. */
   readonly setsCookie: boolean
 }
 
-/** The values of each header. Each value becomes a header line. */
+/** The values of each header. Each value is sent as a separate header line. */
 export type AnswerHeaders = ReadonlyMap<string, readonly string[]>
 
-/** @param additional the names in `proxy.answerHeaders` */
+/** @param additional the names of more headers to forward, from the setting `proxy.answerHeaders` */
 export function createAnswerHeaders(additional: readonly string[]) {
   const allowed = new Set([...FORWARDED, ...additional.map(name => name.toLowerCase())])
 
@@ -38,7 +38,8 @@ export function createAnswerHeaders(additional: readonly string[]) {
     for (const [name, values] of all) {
       if ((allowed.has(name) || FORWARDED_PREFIXES.test(name)) && !hopByHop.includes(name)) headers.set(name, values)
     }
-    // A Content-Length is forbidden together with a transfer coding (RFC 9112 section 6.1) and with 204 (RFC 9110 section 8.6).
+    // A response must not have a Content-Length if it has a Transfer-Encoding (RFC 9112 section 6.2) or status 204 (RFC
+    // 9110 section 8.6).
     if (all.has('transfer-encoding') || head.statusCode === 204) headers.delete('content-length')
     const [location] = headers.get('location') ?? []
     headers.delete('location')
@@ -52,8 +53,8 @@ export function createAnswerHeaders(additional: readonly string[]) {
 }
 
 /**
- * The content of a response may come from other users of the upstream. It must not run in our origin (CSP level 3 `sandbox`),
- * and other sites must not read it.
+ * The content of a response may come from other users of the upstream. These headers keep scripts in the content from
+ * running in the origin of this server (CSP level 3 `sandbox`), and they keep other sites from loading the content.
  */
 const PROTECTION: readonly (readonly [name: string, value: string])[] = [
   ['x-content-type-options', 'nosniff'],
@@ -61,7 +62,7 @@ const PROTECTION: readonly (readonly [name: string, value: string])[] = [
   ['cross-origin-resource-policy', 'same-origin']
 ]
 
-// Header values are bytes. They are read and written as latin1, so they stay unchanged.
+// Header values are bytes. Reading and writing them as latin1 does not change them.
 function collect(rawHeaders: readonly Buffer[]): Map<string, string[]> {
   const all = new Map<string, string[]>()
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -89,9 +90,9 @@ function listOf(values: readonly string[] = []): string[] {
 
 const NOT_STORED = 'private, no-store'
 
-// The value of a directive may be a quoted list, such as `no-cache="a, b"` (RFC 9111 section 5.2).
+// One directive of Cache-Control. Its value may be a quoted list, as in `no-cache="a, b"` (RFC 9111 section 5.2).
 const DIRECTIVE = /[^\s,="]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,"]*))?/g
-// The directives for shared caches.
+// These directives are removed, because every response gets `private`.
 const FOR_SHARED_CACHES = /^(public|private|s-maxage|proxy-revalidate)\b/i
 
 function privateOnly(values: readonly string[] = []): string {

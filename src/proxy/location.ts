@@ -2,19 +2,21 @@ import { fillPattern, matchPattern } from '../config/path-pattern.js'
 import type { ProxyRule } from '../config/proxy-rules.js'
 import type { FindRoute } from './routes.js'
 
-/** Converts the Location of an upstream for the browser. Returns undefined if it is not a valid address. */
+/** Converts the Location header of an upstream for the browser. Returns undefined if it is not a valid address. */
 export type MapLocation = (location: string, requested: RequestedTarget) => string | undefined
 
-/** The path and query that were requested from the upstream, and their rule. */
+/** A request to an upstream. `target` is its path and query. */
 export interface RequestedTarget {
   readonly rule: ProxyRule
   readonly target: string
 }
 
 /**
- * Converts a Location that matches the target of its rule into a path of this server, if a request for this path is forwarded
- * to the same address. Every other Location becomes an absolute address (RFC 9110 section 10.2.2).
- * @param basePath the public path in front of our routes, which a reverse proxy removes
+ * Creates the function that converts a Location. If the address belongs to the upstream and matches the target of the
+ * rule, it becomes the path of this server that leads to this address. Any other Location becomes an absolute address
+ * (RFC 9110 section 10.2.2).
+ * @param basePath the path that browsers use in front of the routes of this server, if a reverse proxy removes it;
+ *   otherwise empty
  */
 export function createMapLocation(findRoute: FindRoute, basePath: string): MapLocation {
   return function mapLocation(location, { rule, target }) {

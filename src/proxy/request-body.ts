@@ -1,8 +1,8 @@
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 
-/** A request whose body has not been read yet, such as Node's IncomingMessage. */
+/** A request with a body that has not been read yet. Node's IncomingMessage is such a request. */
 export interface BodySource extends Readable {
-  /** True if the whole body has arrived. */
+  /** True if the whole body has arrived from the client. */
   readonly complete: boolean
 }
 
@@ -11,18 +11,19 @@ export class BodyTooLargeError extends Error {
 }
 
 export interface RequestBody {
-  /** The body for the upstream. Destroying it does not affect the source. */
+  /** The stream for the upstream. If it is destroyed, the request of the client stays open. */
   readonly stream: Readable
-  /** True if the upstream has received everything that the client has sent so far, but the body is not complete. */
+  /** Returns true if all received bytes have been forwarded, and the client has not sent the rest of the body yet. */
   isWaitingForClient(): boolean
-  /** Stops forwarding and discards the rest of the body, so that the connection of the client stays usable. */
+  /** Stops forwarding. Reads and discards the rest of the body, so that the client can use its connection again. */
   discard(): void
 }
 
 /**
- * Forwards a body chunk by chunk. The upstream client gets a separate stream. If it destroyed the source, the connection to the
- * browser would close without a response.
- * @param maxBytes the stream fails with BodyTooLargeError if the body is longer
+ * Creates a stream that forwards the body of a request. undici reads this stream instead of the request, because undici
+ * destroys its stream after a failure. Destroying the request would close the connection to the browser without a
+ * response.
+ * @param maxBytes the maximum length of the body; the stream of a longer body fails with BodyTooLargeError
  * @param onProgress called for each chunk
  */
 export function createRequestBody(source: BodySource, maxBytes: number, onProgress: () => void): RequestBody {
@@ -40,7 +41,8 @@ export function createRequestBody(source: BodySource, maxBytes: number, onProgre
   }
   source.once('close', fail)
   stream.once('close', () => source.off('close', fail))
-  // The reader of the stream handles its errors. This listener prevents an uncaught error if there is no reader.
+  // undici handles the errors of the stream. This listener prevents an uncaught exception if undici does not read the
+  // stream.
   stream.on('error', () => {})
   source.pipe(stream)
   return {

@@ -1,4 +1,7 @@
-/** Selects the request headers for an upstream. Only headers on an allow-list are sent, so cookies and client addresses stay here. */
+/**
+ * Selects the request headers for an upstream. Only headers on a list are sent. The list has no headers with cookies or
+ * with the address of the client.
+ */
 
 const ALWAYS_SENT = [
   ...['accept', 'accept-encoding', 'accept-language'],
@@ -13,7 +16,7 @@ const ALWAYS_SENT = [
  */
 export type SelectRequestHeaders = (rawHeaders: readonly string[]) => string[]
 
-/** @param additional the names in `proxy.requestHeaders` */
+/** @param additional the names of more headers to send, from the setting `proxy.requestHeaders` */
 export function createRequestHeaders(additional: readonly string[]): SelectRequestHeaders {
   const allowed = new Set([...ALWAYS_SENT, ...additional.map(name => name.toLowerCase())])
 
@@ -30,7 +33,8 @@ export function createRequestHeaders(additional: readonly string[]): SelectReque
   }
 }
 
-// Headers listed in Connection are only for the next server, which is this one (RFC 9110 section 7.6.1).
+// A header that the Connection header names is meant only for this server and must not be forwarded (RFC 9110 section
+// 7.6.1).
 function namesIn(connection: string, others: ReadonlySet<string> = new Set()): ReadonlySet<string> {
   return new Set([...others, ...connection.split(',').map(name => name.trim().toLowerCase())])
 }

@@ -1,23 +1,31 @@
-/** Finds the rule for a request and the address at the upstream. */
+/** Finds the rule of the API proxy for a request, and the path and query that are requested from the upstream. */
 import { whyNotExact } from '../config/exact-path.js'
 import { fillPattern, matchPattern, type PathPattern } from '../config/path-pattern.js'
 import { isReserved, type ProxyRule } from '../config/proxy-rules.js'
 
 export type Route =
-  /** `target` is the path and query for the upstream. */
+  /** The request is forwarded. `target` is the path and query for the upstream. */
   | { readonly kind: 'forward'; readonly rule: ProxyRule; readonly target: string }
-  /** Rules match the path, but not the method. */
+  /**
+   * At least one rule matches the path, but none of these rules allows the method. `allow` is the value of the Allow
+   * header.
+   */
   | { readonly kind: 'wrongMethod'; readonly allow: string }
-  /** The path probably belongs to a rule, but servers may interpret it in different ways. */
+  /**
+   * The path seems to match a rule, but the upstream could interpret it as another path. The request must be rejected.
+   */
   | { readonly kind: 'inexact'; readonly reason: string }
 
 /**
- * Finds the first rule that matches the path and the method. Returns undefined if the path belongs to no rule.
+ * Finds the first rule that matches the path and the method. Returns undefined if no rule matches the path.
  * @param target the request target exactly as the client sent it
  */
 export type FindRoute = (method: string, target: string) => Route | undefined
 
-/** @param publicOrigin the only origin that a target in absolute form (RFC 9112 section 3.2.2) may have */
+/**
+ * @param publicOrigin the origin of this server; a request target in absolute form (RFC 9112 section 3.2.2) must begin
+ * with it
+ */
 export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string): FindRoute {
   return findRoute
 
@@ -56,7 +64,8 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
     return mayBelongToRule(path.replace(/\?.*/, '')) ? { kind: 'inexact', reason: 'it has another host' } : undefined
   }
 
-  // An ambiguous path is never forwarded. The result decides if the response is 400 or comes from the following layers.
+  // An ambiguous path is never forwarded. If it could match a rule, the response has status 400. Otherwise other routes
+  // handle it.
   function mayBelongToRule(path: string): boolean {
     if (isReserved(path.slice(1).split('/'))) return false
     const readings = [
@@ -74,8 +83,8 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
 }
 
 /**
- * True if a path begins with the segments of a pattern before its first wildcard. If the pattern begins with a wildcard, all
- * its segments must match.
+ * Compares a path with the segments of a pattern before its first wildcard. If the pattern begins with a wildcard,
+ * compares it with all segments. Returns true if the path begins with these segments.
  */
 function hasPrefixOf(path: readonly string[], { segments }: PathPattern): boolean {
   const wildcard = segments.indexOf('*')
@@ -83,7 +92,10 @@ function hasPrefixOf(path: readonly string[], { segments }: PathPattern): boolea
   return expected.every((segment, index) => segment === path[index] || (segment === '*' && index < path.length))
 }
 
-/** Decodes a path like a careless server, which also decodes escaped slashes and dots and accepts backslashes. */
+/**
+ * Decodes all percent-encoded characters, also slashes and dots, and replaces backslashes by slashes. Some servers do
+ * the same.
+ */
 function decode(path: string): string {
   return path
     .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

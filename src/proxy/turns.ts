@@ -1,43 +1,52 @@
-/** Limits the current requests, so that one slow upstream or one page cannot use all resources of the server. */
+/**
+ * Limits the number of proxied requests for each upstream host and each session, so that a slow upstream or a single
+ * page cannot use all resources of the server. If an upstream has too many requests without a response, a new request
+ * waits in a line for its turn.
+ */
 
 export interface TurnLimits {
-  /** The maximum number of requests to one host that wait for the headers of a response. */
+  /** The maximum number of requests to one host that were sent and have not received the headers of a response yet. */
   readonly waitingForHead: number
   /** The maximum number of requests to one host that wait for their turn. */
   readonly inLine: number
-  /** The maximum number of requests of one session, until their responses are complete. */
+  /** The maximum number of requests of one session that have no complete response yet. */
   readonly ofOneSession: number
 }
 
 export const TURN_LIMITS: TurnLimits = { waitingForHead: 64, inLine: 512, ofOneSession: 32 }
 
-/** There are too many requests already, or a request waited too long for its turn. */
+/** A limit was exceeded, or a request waited too long for its turn. */
 export class BusyError extends Error {
   override readonly name = 'BusyError'
 }
 
+/** A request that counts towards the limits. */
 export interface Turn {
-  /** False while the request waits for its turn. */
+  /** Returns false while the request waits for its turn. */
   hasCome(): boolean
   /**
-   * Waits for the turn. Resolves with true when the request may be sent, or with false if `end` was called before.
-   * @param patienceMs the time limit in milliseconds, after which it rejects with BusyError
+   * Waits for the turn. Resolves with true when the request may be sent, or with false when `end` is called.
+   * @param patienceMs the time limit in milliseconds
+   * @throws BusyError if the time limit is exceeded
    */
   wait(patienceMs: number): Promise<boolean>
-  /** Call this when the headers of the response have arrived, or when the request has failed before. */
+  /** Call this when the headers of the response have arrived, or when the request fails without a response. */
   headCame(): void
   /** Call this when the response is complete, or when the client has disconnected. */
   end(): void
 }
 
 export interface Turns {
-  /** Throws BusyError if the session has too many current requests, or too many requests wait for their turn. */
+  /**
+   * Registers a request. Throws BusyError if its session has too many requests, or if too many requests wait for their
+   * turn.
+   */
   take(origin: string, sessionId: string): Turn
 }
 
 interface Line {
   waitingForHead: number
-  /** The functions that start the waiting requests, in the order of arrival. */
+  /** One function for each waiting request, in the order of arrival. The function starts the request. */
   readonly waiting: Set<() => void>
 }
 
@@ -63,7 +72,7 @@ export function createTurns({ waitingForHead, inLine, ofOneSession }: TurnLimits
   return {
     take(origin, sessionId) {
       const ofSession = sessions.get(sessionId) ?? 0
-      if (ofSession >= ofOneSession) throw new BusyError('this session has too many current requests')
+      if (ofSession >= ofOneSession) throw new BusyError('this session has too many requests at the same time')
       const line = lineOf(origin)
       const isFree = line.waitingForHead < waitingForHead
       if (!isFree && line.waiting.size >= inLine) throw new BusyError('too many requests are waiting')

@@ -1,6 +1,6 @@
 /**
- * Sends the requests of the API proxy to the upstreams with undici. There is one connection pool for each host. Responses are
- * not buffered. Each chunk goes to the receiver when it arrives, and the receiver can pause the upstream.
+ * Sends the requests of the API proxy to the upstreams with the package undici. There is one connection pool for each
+ * host. Each chunk of a response is passed on when it arrives, and the receiver can pause the response.
  */
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
@@ -12,43 +12,55 @@ export interface UpstreamRequest {
   /** The path and query, which are sent unchanged. */
   readonly target: string
   readonly method: string
-  /** Names in lower case and values alternate. There are no Connection, Host, Content-Length or Transfer-Encoding headers. */
+  /**
+   * Names in lower case and values alternate. Connection, Host, Content-Length and Transfer-Encoding must not be among
+   * them.
+   */
   readonly headers: readonly string[]
   readonly body: UpstreamBody | undefined
-  /** The request fails if the upstream makes no progress for this many milliseconds. */
+  /** The request fails if the upstream neither receives nor sends data for this many milliseconds. */
   readonly silenceMs: number
 }
 
 export interface UpstreamBody {
   readonly stream: Readable
-  /** The Content-Length, if the client sent one. Otherwise the body is sent chunked. */
+  /** The Content-Length. If undefined, the body is sent with Transfer-Encoding: chunked. */
   readonly length: number | undefined
-  /** True if the next bytes must come from the client, so the upstream is not silent. */
+  /**
+   * Returns true if all available bytes were sent. The upstream then waits for the client, so the time limit does not
+   * apply.
+   */
   isWaitingForClient(): boolean
 }
 
-/** Receives the response. No method is called after `ended` or `failed`. */
+/** The functions that receive the response. None of them is called after `ended` or `failed`. */
 export interface Receiver {
+  /** Receives the status and the headers. */
   answered(statusCode: number, rawHeaders: readonly Buffer[]): void
-  /** Returns false to pause the response until `resume` is called. */
+  /** Receives a part of the body. If it returns false, the response is paused until `resume` is called. */
   received(chunk: Buffer): boolean
+  /** The response is complete. */
   ended(): void
+  /** The request failed, or the response is incomplete. */
   failed(error: UpstreamFailure): void
 }
 
+/** Controls a request that was sent. */
 export interface Exchange {
   /** Continues a paused response. */
   resume(): void
-  /** Reports progress, for example of the upload. The silence time limit starts again. */
+  /**
+   * Reports that data was transferred, for example a part of the request body. The time limit `silenceMs` starts again.
+   */
   progressed(): void
   /** Aborts the request. The receiver is not called again. */
   abort(): void
 }
 
 export type FailureKind =
-  /** There is no connection, or its certificate is not trusted. */
+  /** The connection could not be opened, for example because the certificate is not trusted. */
   | 'unreachable'
-  /** The connection took too long, or the upstream was silent for too long. */
+  /** Opening the connection took too long, or no data was transferred for too long. */
   | 'timeout'
   /** The response is incomplete or is not valid HTTP. */
   | 'unusable'
@@ -72,7 +84,7 @@ export interface Upstreams {
 export interface UpstreamOptions {
   /** The time limit for name resolution, TCP and TLS together, in milliseconds. */
   readonly connectTimeoutMs: number
-  /** Trusted certificate authorities that replace Node's. */
+  /** The trusted certificate authorities. They replace the authorities that Node trusts by default. */
   readonly ca?: string
 }
 
@@ -83,8 +95,8 @@ export function createUpstreams({ connectTimeoutMs, ca }: UpstreamOptions): Upst
   function poolOf(origin: string): Pool {
     let pool = pools.get(origin)
     if (!pool) {
-      // undici's time limits are disabled, because they do not end a stalled upload, but they do end a long upload that makes
-      // progress.
+      // The time limits of undici are disabled, and `silenceMs` is used instead. undici does not end a stalled upload,
+      // but it ends a long upload although data is transferred.
       pool = new Pool(origin, { connect, headersTimeout: 0, bodyTimeout: 0 })
       pools.set(origin, pool)
     }
@@ -121,8 +133,9 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
     receiver.failed(new UpstreamFailure(kind, cause))
   }
 
-  // Also ends a 204 or 304 response, which has no content. A 304 may have a Content-Length (RFC 9110 section 8.6). undici would
-  // wait for this content and then report an incomplete response.
+  // Responses with status 204 or 304 have no content, so they end after the headers. A 304 response may have a
+  // Content-Length (RFC 9110 section 8.6), and undici would wait for this content and then report an incomplete
+  // response.
   function end() {
     if (isDone) return
     finish()
@@ -136,7 +149,8 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
 
   function checkSilence() {
     const before = progressCount
-    // If this process was paused, data may be in the socket's buffer but still unread. Node reads it before setImmediate runs.
+    // If this process was suspended, data may have arrived that Node has not read yet. Node reads it before this
+    // callback runs.
     setImmediate(() => {
       if (isDone) return
       if (progressCount !== before || isPaused || body?.isWaitingForClient()) {
@@ -152,21 +166,21 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
 
   function dispatch() {
     attempt += 1
-    let hasBegun = false
-    let hasStarted = false
+    let hasResponseStarted = false
+    let hasRequestStarted = false
     const isLastAttempt = attempt > 1 || !mayRetry
     pool.dispatch(optionsOf(request), {
       onRequestStart(controller) {
-        hasStarted = true
+        hasRequestStarted = true
         connection = controller
         if (isDone) controller.abort(new Error('the client has disconnected'))
         else silence = setTimeout(checkSilence, silenceMs)
       },
       onResponseStarted() {
-        hasBegun = true
+        hasResponseStarted = true
       },
       onResponseStart(controller, statusCode) {
-        // Informational responses are not forwarded (RFC 9110 section 15.2).
+        // A proxy may discard responses with a status below 200 (RFC 9110 section 15.2).
         if (isDone || statusCode < 200) return
         recordProgress()
         receiver.answered(statusCode, controller.rawHeaders as Buffer[])
@@ -184,8 +198,8 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
       onResponseError(_controller, error) {
         if (isDone) return
         clearTimeout(silence)
-        if (!isLastAttempt && hasStarted && !hasBegun && errorsAfterResponse.has(error)) dispatch()
-        else fail(kindOf(error, hasStarted), error)
+        if (!isLastAttempt && hasRequestStarted && !hasResponseStarted && errorsAfterResponse.has(error)) dispatch()
+        else fail(kindOf(error, hasRequestStarted), error)
       }
     })
   }
@@ -213,14 +227,15 @@ function optionsOf({ target, method, headers, body }: UpstreamRequest): Dispatch
   return { path: target, method, headers: framed as string[], ...(body && { body: body.stream }) }
 }
 
-function kindOf(error: Error, hasStarted: boolean): FailureKind {
+function kindOf(error: Error, hasRequestStarted: boolean): FailureKind {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'timeout'
-  return hasStarted ? 'unusable' : 'unreachable'
+  return hasRequestStarted ? 'unusable' : 'unreachable'
 }
 
-// The errors of connections that had already delivered a response. An upstream may close an idle connection just as we send a
-// request on it. Only in this case is the request repeated (RFC 9110 section 9.2.2).
+// The errors of connections on which a response had arrived before. An upstream may close an idle connection while this
+// server sends the next request on it. Only after such an error, a GET or HEAD request is sent again (RFC 9110 section
+// 9.2.2).
 const errorsAfterResponse = new WeakSet<Error>()
 
 function trackingResponses(connect: buildConnector.connector): buildConnector.connector {
@@ -234,7 +249,7 @@ function trackingResponses(connect: buildConnector.connector): buildConnector.co
 }
 
 function trackResponses(socket: Socket): void {
-  // With TLS, `bytesRead` also counts only the bytes of HTTP.
+  // `bytesRead` does not count the bytes of the TLS handshake.
   socket.prependListener('error', (error: Error) => {
     if (socket.bytesRead > 0) errorsAfterResponse.add(error)
   })
