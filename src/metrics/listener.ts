@@ -8,8 +8,9 @@ export interface MetricsListener {
 }
 
 /**
- * Serves `GET /metrics` on a separate listener, so that the public port never exposes it. Rejects with the error of
- * `listen`. The error has `listener: 'metrics'`, because the operator must know which of the two ports to change.
+ * Serves `GET /metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot be
+ * opened, rejects with the error of Node and adds the property `listener: 'metrics'`, which tells this port from the
+ * public one.
  */
 export async function listenForScrapes(
   metrics: PrometheusMetrics,

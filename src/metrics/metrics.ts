@@ -1,39 +1,45 @@
 /**
- * The events that the server counts. The code that reports an event does not know if metrics are enabled. Every label has a
- * small set of values. HTTP statuses are the only labels that come from clients or providers.
+ * The events that the server counts. The code that reports an event does not know if metrics are enabled. Each value of
+ * a label needs memory in Prometheus, so every label has a small set of values. No text from a request or response is
+ * used, except HTTP statuses.
  */
 export interface Metrics {
   loginStarted(): void
-  /** @param outcome `succeeded`, `repeated`, or the error code of the response */
+  /**
+   * Called when the callback has completed a login or has failed.
+   * @param outcome `succeeded`, `repeated` if an earlier request had completed the login, an error code, or the name of
+   *   an error class
+   */
   callbackEnded(outcome: string): void
   /**
-   * Called for each request that needed a refresh.
-   * @param outcome the outcome in the log: `refreshed`, `coalesced`, `kept`, `partial`, `rejected` or `failed`
+   * Called for each request that needed a refresh of its session.
+   * @param outcome `refreshed`, `coalesced`, `kept`, `partial`, `rejected` or `failed`, as in the log
    */
   refreshEnded(outcome: string): void
   /**
-   * Called for each call to the identity provider.
-   * @param outcome a status such as `200`, or a problem such as `timeout` or `unreachable`
+   * Called for each request that this server sends to the identity provider.
+   * @param outcome the status of the response, such as `200`, or a problem, such as `timeout` or `unreachable`
    */
   providerCalled(endpoint: string, outcome: string, seconds: number): void
   /** Called for each request with a session cookie. */
   sessionRead(outcome: 'opened' | 'unreadable' | 'expired'): void
-  /** @param bytes the size of all cookies of the session */
+  /** @param bytes the total size of the cookies of the session */
   sessionWritten(bytes: number): void
-  /** Called for each response to a gateway. */
+  /** Called for each response of the forward-auth endpoint, which a gateway asks if a browser is signed in. */
   forwardAuthEnded(status: number): void
   requestEnded(route: string, status: number, seconds: number): void
   /**
-   * Called when the headers of a proxied response have arrived, or when the request has failed before.
+   * Called when the headers of a response have arrived from an upstream of the API proxy, or when the request fails
+   * without them.
    * @param rule the position of the rule in `proxy.routes`
-   * @param outcome the status of the upstream, or `timeout`, `unreachable`, `unusable`, `busy` or `aborted`
+   * @param outcome the status of the response, or `timeout`, `unreachable`, `unusable`, `busy` or `aborted`
    */
   upstreamAnswered(rule: number, outcome: string, seconds: number): void
-  /** Called when the upstream broke the connection in the middle of a response. */
+  /** Called when an upstream of the API proxy does not complete a response. */
   proxiedAnswerBroken(rule: number): void
 }
 
-/** Ignores all events. Used if metrics are disabled. */
+/** Ignores all events. Used when metrics are disabled. */
 export const noMetrics: Metrics = {
   loginStarted() {},
   callbackEnded() {},

@@ -1,10 +1,10 @@
-/** Collects the metrics for Prometheus. This file is loaded only if `metrics.port` is set. */
+/** Collects the metrics for Prometheus. The server loads this file only if the setting `metrics.port` has a value. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Metrics } from './metrics.js'
 
 export interface PrometheusMetrics extends Metrics {
   readonly contentType: string
-  /** @param store returns the coordination store in use; called at every scrape */
+  /** @param store returns the coordination store in use; called each time Prometheus reads the metrics */
   watchStore(store: () => string): void
   /** Returns the metrics in the text exposition format. */
   text(): Promise<string>
