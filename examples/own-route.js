@@ -1,10 +1,10 @@
 /**
- * Adds the route `/api/hubs`, which gets a person's hubs from the platform with the internal token. The token itself stays
- * on the server. The command line can load this file as a module:
+ * Adds the route `/api/hubs`, which gets the hubs of a person from the platform. It calls the platform with the internal token,
+ * which is the access token that stays on the server. The command line can load this file as a module:
  *
  *   npx platform-auth-server --extend own-route.js
  *
- * The file is also a program of its own, which reads the same environment and settings files as the command line:
+ * This file is also a program, which reads the same environment and settings files as the command line:
  *
  *   node own-route.js
  */
@@ -13,7 +13,7 @@ import { loadConfig, startServer } from 'platform-auth-server'
 
 const HUBS = 'https://developer.api.autodesk.com/project/v1/hubs'
 
-/** Adds the route after the routes of the server. */
+/** Adds the route to the Koa application. The server calls this function once at start. */
 export default function addHubs(app, { requireTokens, Router }, hubsUrl = HUBS) {
   const router = new Router()
   router.get('/api/hubs', requireTokens, hubs)
@@ -37,7 +37,7 @@ if (isMainModule()) {
   })
 }
 
-/** Returns false when another module imports this one. The path may be a link, or lack the extension. */
+/** Returns false if another module imports this file. The path on the command line may be a link, or lack the extension. */
 function isMainModule() {
   const [, script = ''] = process.argv
   return [script, `${script}.js`].some(path => existsSync(path) && realpathSync(path) === import.meta.filename)
@@ -48,9 +48,9 @@ async function run() {
   const server = await startServer(config, { extend: addHubs })
   process.stdout.write(`Listening at ${server.url}\n`)
 
-  // The server finishes the requests under way. Then the process ends, because it has nothing left to do.
+  // The server completes the current requests and stops listening. Then the process exits, because nothing keeps it running.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => server.close())
-  // SIGHUP reads rotated secrets again. If the settings have become invalid, nothing changes.
+  // On SIGHUP, the program replaces the secrets. If the settings are invalid, it keeps the old secrets and prints the reason.
   process.on('SIGHUP', async () => {
     try {
       server.replaceSecrets((await loadConfig()).config)

@@ -1,6 +1,7 @@
 /**
- * Copies text to the clipboard. Browsers offer the clipboard on https and localhost only.
- * @param select selects the text in the page, so that it can be copied without the clipboard API
+ * Copies text to the clipboard. The clipboard API exists only on https and localhost. On other sites, this function copies the
+ * selection with the older `execCommand`.
+ * @param select a function that selects the text in the page
  * @returns true if the text was copied
  */
 export async function copyText(text, select) {

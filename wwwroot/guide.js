@@ -3,7 +3,7 @@ import { copyText } from './copy.js'
 
 for (const pre of document.querySelectorAll('pre')) {
   const { name } = pre.dataset
-  // Code that is wider than the page can be scrolled, also by keyboard.
+  // With a tabIndex, code that is wider than the page can be scrolled by keyboard too.
   Object.assign(pre, { tabIndex: 0, role: 'region', ariaLabel: name })
   const note = element('span', { role: 'status' })
   const button = element('button', { type: 'button', className: 'button second', ariaLabel: `Copy ${name}` }, 'Copy')

@@ -1,5 +1,5 @@
-// Asks the server who is signed in, and shows the result. The page has one state at a time, which is in <main data-state>. Every
-// response is also shown next to its route.
+// Asks the server who is signed in, and shows the result. The attribute data-state of <main> has the state of the page. The list of
+// routes shows the last response of each route.
 import { copyText } from './copy.js'
 
 const main = document.querySelector('main')
@@ -18,31 +18,31 @@ const shown = {
 const routes = [
   {
     path: 'api/auth/login',
-    text: 'Sends the browser to the identity provider. Try opens the provider, which sends you back here.',
+    text: 'Sends the browser to the identity provider. Press Try to open the provider, which then sends you back to this page.',
     try: signIn
   },
   {
     path: 'api/auth/callback',
-    text: 'The identity provider sends the browser back to this address. It rejects a request without a login.'
+    text: 'The identity provider sends the browser back to this address. Without a login, this route rejects the request.'
   },
-  { path: 'api/auth/profile', text: 'The name of the person who is signed in.' },
-  { path: 'api/auth/token', text: 'In dual mode, the public access token and its remaining seconds.' },
+  { path: 'api/auth/profile', text: 'Returns the name of the person who is signed in.' },
+  { path: 'api/auth/token', text: 'In dual mode, returns the public access token and its remaining lifetime in seconds.' },
   {
     path: 'api/hubs',
     text: 'In the demo, a proxy rule forwards this request to the platform and adds the token that stays on the server.'
   },
-  { path: 'api/auth/logout', text: 'Ends the session. Try signs you out.' },
+  { path: 'api/auth/logout', text: 'Ends the session. Press Try to sign out.' },
   { path: 'healthz', text: 'Returns 200 while the process runs.' },
   { path: 'readyz', text: 'Returns 200 while the server accepts requests, and 503 while it stops.' }
 ]
 
-/** The response headers that are shown. They tell a page how it may use the response. */
+/** The response headers that this page shows. */
 const tellingHeaders = ['content-type', 'cache-control', 'retry-after', 'allow']
 
 const notUnderstood = 'The server sent a response that this page does not understand.'
 
 const texts = {
-  403: 'The server rejects requests of this page. Open the page at its own address, in a separate tab.',
+  403: 'The server treats the requests of this page as requests of another site. Open the page at its own address, in a separate tab.',
   502: 'You are still signed in, but the sign-in service gave no usable answer.',
   503: 'You are still signed in, but the sign-in service is not available just now.',
   504: 'You are still signed in, but the sign-in service is taking too long.'
@@ -64,7 +64,7 @@ part('sign-in').addEventListener('click', () => sessionStorage.setItem('login', 
 part('try-again').addEventListener('click', askAll)
 part('copy').addEventListener('click', copyToken)
 addEventListener('online', askAll)
-// The back button restores a page from memory, and a page may have been in the background. Its session may have ended since.
+// The session may have ended while the page was in the background, or before the back button restored the page from memory.
 addEventListener('pageshow', event => event.persisted && askAll())
 document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && askAll())
 
@@ -77,7 +77,7 @@ async function start() {
   showReturn()
 }
 
-/** Shows the mode of the server, and if its identity provider is the demo. */
+/** Shows the mode of the server. If the server uses the demo identity provider, it shows this too. */
 async function showAbout() {
   about = await fetch('starter-about.json')
     .then(answer => answer.json())
@@ -93,7 +93,7 @@ function askAll() {
   })
 }
 
-/** The server refreshes an expired token, so a page only has to ask for the token. */
+/** Requests the token again when it has expired. The server then refreshes the session. */
 function askToken() {
   return ask(async () => showSignedIn(await getToken()))
 }
@@ -117,7 +117,7 @@ async function getName() {
   throw new Failure({ text: notUnderstood })
 }
 
-/** In single mode there is no public token, and its route returns 404. */
+/** Returns the public token. In single mode there is none, so the route returns 404, and this function returns undefined. */
 async function getToken() {
   const answer = await get('api/auth/token').catch(failure => {
     if (failure.status === 404) return undefined
@@ -212,7 +212,7 @@ function signIn() {
   location.assign(signInAddress)
 }
 
-/** Shows the response of the login route to a person who has just come back. */
+/** After a login, shows the redirect of the login route next to this route. */
 function showReturn() {
   const start = Number(sessionStorage.getItem('login'))
   sessionStorage.removeItem('login')
@@ -248,7 +248,7 @@ function showSignedIn(answer) {
   }
   part('life').classList.toggle('refilled', isRefreshed)
   token = answer.access_token
-  // The minimum is a second, because the last half second of a token is rounded to 0.
+  // `expires_in` is 0 in the last half second of a token. With a minimum of 1, this page does not ask again at once.
   const seconds = Math.max(answer.expires_in, 1)
   const full = fullLife(seconds)
   part('hint').hidden = !(about.demo && full > 600)
@@ -257,7 +257,7 @@ function showSignedIn(answer) {
   )
 }
 
-/** Returns the seconds for which the bar is full. It is the remaining lifetime when this tab first got the token. */
+/** Returns the lifetime at which the bar is full. This is the remaining lifetime at the time when this tab first got the token. */
 function fullLife(seconds) {
   const [seen, full] = JSON.parse(sessionStorage.getItem('life') ?? '[]')
   if (seen === token.slice(-8)) return Math.max(full, seconds)
@@ -273,7 +273,7 @@ function showFailure(failure) {
     failures = 0
     return
   }
-  // The server calls its provider only after it has opened a session. With these errors, the person is therefore signed in.
+  // The server calls the provider only for a session that it has decrypted. The person is therefore signed in with these errors.
   show([502, 503, 504].includes(failure.status) ? 'failure-signed-in' : 'failure', failure.message)
   countDown(part('next-try').querySelector('span'), failure.retryAfter ?? Math.min(60, 5 * 2 ** failures), askAll)
   failures += 1
@@ -288,7 +288,7 @@ function show(state, text) {
   say(part('message'), text)
 }
 
-/** Sets the text only if it has changed, because a screen reader would read it out again. */
+/** Sets the text only if it differs, because a screen reader reads every change aloud. */
 function say(element, text) {
   if (element.textContent !== text) element.textContent = text
 }
@@ -325,6 +325,6 @@ async function copyToken() {
     part('copy').focus()
     say(note, 'Copied.')
   }
-  // This shows at once if the session has ended in another tab.
+  // If the session has ended in another tab, the page shows this at once.
   askToken()
 }
