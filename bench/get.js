@@ -5,9 +5,10 @@ import http from 'node:http'
 export const HEADERS = { accept: '*/*', 'accept-encoding': 'gzip, deflate, br', 'sec-fetch-site': 'same-origin' }
 
 /**
- * Uses node:http and not `fetch`. `fetch` adds its own headers, and routes that only a person may open would reject it.
- * @param {{ url: string, headers?: Record<string, string>, agent?: http.Agent | false }} request a connection of its own
- *   unless it has an agent
+ * Uses node:http and not `fetch`, because `fetch` adds headers. Routes that must be opened as a page reject a request with
+ * these headers.
+ * @param {{ url: string, headers?: Record<string, string>, agent?: http.Agent | false }} request uses its own connection, unless
+ *   it has an agent
  */
 export function get({ url, headers, agent = false }) {
   return new Promise((resolve, reject) => {

@@ -63,9 +63,16 @@ async function measure(name, around, options) {
 
 function describeRun({ rounds, seconds, connections }) {
   print(`# Benchmark\n\n${cpus()[0]?.model.trim()}, ${cpus().length} cores, Node ${process.version}.`)
-  print(unpinned ? `Not pinned to cores: ${unpinned}.` : 'Servers on core 0, load and provider on core 1.')
-  print(`Load average before it began: ${loadavg()[0].toFixed(1)}; above 0.5, compare only what stands side by side.`)
-  print(`${rounds} rounds of ${seconds} s for each, interleaved; ${connections} connections kept alive. Medians.`)
+  print(
+    unpinned
+      ? `The processes are not pinned to cores: ${unpinned}.`
+      : 'The servers run on core 0. The load generator and the identity provider run on core 1.'
+  )
+  print(
+    `The load average before the start was ${loadavg()[0].toFixed(1)}. Above 0.5, compare only ratios within one table.`
+  )
+  print(`There are ${rounds} rounds of ${seconds} s for each candidate, with ${connections} persistent connections.`)
+  print('The candidates take turns in each round. The values are medians over all rounds.')
 }
 
 function installPeers() {

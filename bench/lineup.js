@@ -60,12 +60,12 @@ export async function startCandidates(scenario, names, { providerUrl, wwwroot })
   }
 }
 
-/** A candidate that has given one correct response and is ready for the measurement. */
+/** Checks that the candidate gives a correct response, and returns the candidate with a function that measures it. */
 async function prepare(scenario, { name, process, port, cookie, secret, session }) {
   const { path, status, fresh, isRight } = scenario
   const tool = toolOf(scenario)
   const isServer = name === SERVER
-  // Only this server would detect that a login or an expired session was sent twice.
+  // Only this server rejects a repeated login and a repeated expired session, so only this server needs new ones.
   const freshFor = fresh === 'many' || isServer ? fresh : undefined
   const headers = cookie ? { ...HEADERS, cookie } : HEADERS
   let url = `http://127.0.0.1:${port}${path}`

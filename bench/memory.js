@@ -6,7 +6,8 @@ import { SERVER, scenarios } from './scenarios.js'
 const MEBIBYTE = 2 ** 20
 
 /**
- * With one session, the caches of the server stay almost empty. With many sessions, they fill up to their limits.
+ * Measures with one session and with many sessions. One session leaves the caches of the server almost empty. Many sessions
+ * fill the caches up to their limits.
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
  */

@@ -6,14 +6,14 @@ const SCENARIOS = Object.keys(scenarios)
 const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'scale', 'soak', 'streams']
 
 export const USAGE = `npm run bench -- [options]
-  --only NAMES      measures only these: ${MEASUREMENTS.join(',')}
+  --only NAMES      measurements to run, separated by commas (all): ${MEASUREMENTS.join(',')}
   --rounds N        rounds of every candidate (5)
-  --seconds N       length of each round (5)
+  --seconds N       length of each round in seconds (5)
   --connections N   connections of the load generator (32)
-  --requests N      requests of the memory and the soak measurement (100000)
+  --requests N      requests of the measurements memory and soak (100000)
   --peers           also measures other servers, which are first installed into bench/
-  --profile NAME    writes a CPU profile of one scenario, instead of the measurements
-  --candidate NAME  the server to profile (${SERVER})`
+  --profile NAME    writes a CPU profile of one scenario, and measures nothing else
+  --candidate NAME  the server that --profile profiles (${SERVER})`
 
 /**
  * @typedef {object} Options
@@ -49,12 +49,12 @@ export function parseOptions() {
   const only = values.only.split(',')
   const unknown =
     only.find(name => !MEASUREMENTS.includes(name)) ?? [values.profile].find(name => name && !SCENARIOS.includes(name))
-  if (unknown !== undefined) throw new Error(`There is no ${unknown} to measure.`)
+  if (unknown !== undefined) throw new Error(`There is no measurement "${unknown}". Run with --help to list them.`)
   const numbers = ['rounds', 'seconds', 'connections', 'requests'].map(name => [name, positive(name, values[name])])
   return { ...values, only, ...Object.fromEntries(numbers) }
 }
 
 function positive(name, text) {
-  if (!/^[1-9]\d*$/.test(text)) throw new Error(`--${name} takes a positive whole number.`)
+  if (!/^[1-9]\d*$/.test(text)) throw new Error(`--${name} must be a positive whole number.`)
   return Number(text)
 }

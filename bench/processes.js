@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 export const SERVER_CORE = 0
 export const LOAD_CORE = 1
-/** The system chooses the core. */
+/** With this value, the operating system chooses the core. */
 export const ANY_CORE = undefined
 
 const LONGEST_COMPLAINT = 4000
@@ -40,7 +40,7 @@ export function onCore(core, args) {
 export function startProcess(file, core, args = [], { env: settings = {}, cwd } = {}) {
   const [command, commandArgs] = onCore(core, [fileURLToPath(new URL(file, import.meta.url)), ...args])
   const env = { ...process.env, ...settings, NODE_ENV: 'production' }
-  // In operation a collector reads the log from standard output. Here the server writes it too, and the benchmark discards it.
+  // The server writes its log to standard output, as in production. The benchmark discards the log.
   const child = spawn(command, commandArgs, { env, cwd, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const name = [file, ...args].join(' ')
   let complaint = ''

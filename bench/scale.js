@@ -1,4 +1,4 @@
-/** Measures a second server process on the same machine, and checks that both together refresh a session only once. */
+/** Measures two server processes on one machine, and checks that both together refresh a session only once. */
 import { spawnSync } from 'node:child_process'
 import { TOKEN_PATH } from './candidates/common.js'
 import { get, HEADERS } from './get.js'
@@ -32,7 +32,7 @@ export async function measureScale(around, options) {
       const withoutRedis = [{ ...lonely, load: loads[0] }]
       const together = sharing.map((unit, index) => ({ ...unit, load: loads[index] }))
       const stranger = sharing.find(({ store }) => store !== 'redis')
-      if (stranger) throw new Error(`A server that was given a Redis says that its store is ${stranger.store}.`)
+      if (stranger) throw new Error(`A server with a Redis reports the store "${stranger.store}" instead of "redis".`)
       return await measureUnits({ withoutRedis, together }, secret, around, options)
     } finally {
       await stop()
@@ -81,7 +81,7 @@ async function measureUnits({ withoutRedis, together }, secret, { provider }, { 
   }
 }
 
-/** Loads the servers at the same time. The connections are divided between them, as by a proxy in front. */
+/** Sends requests to all servers at the same time. The connections are divided between the servers, as a proxy would do. */
 async function loadTogether(members, { headers, connections, seconds }) {
   const share = Math.ceil(connections / members.length)
   const each = await Promise.all(
@@ -123,7 +123,7 @@ async function checkSingleRefresh(units, provider, cookie) {
   const refused = answers.filter(({ status }) => status !== 200).length
   if (refused > 0 || calls !== CALLS_PER_REFRESH) {
     throw new Error(
-      `${ASKING_AT_ONCE} requests at once with one expired session: ${calls} provider calls instead of ${CALLS_PER_REFRESH}, and ${refused} responses other than 200`
+      `${ASKING_AT_ONCE} simultaneous requests with one expired session caused ${calls} provider calls instead of ${CALLS_PER_REFRESH}, and ${refused} responses other than 200.`
     )
   }
 }

@@ -7,19 +7,19 @@ import { DISPLAY_NAME } from './settings.js'
  * @property {string} title
  * @property {string} path
  * @property {number} status the status of every response
- * @property {string[]} candidates the others are compared with the first
+ * @property {string[]} candidates the first candidate is the reference for the others
  * @property {string[]} [peers] further candidates with `--peers`
  * @property {number} [sessionBytes] size of the session as JSON; without it no cookie is sent
  * @property {boolean} [isExpired] true if the session's tokens have expired
  * @property {'many' | 'expired' | 'callback'} [fresh] the way in which requests differ from each other; see load.js
- * @property {boolean} [isForWrk] sent by wrk where it is installed, because autocannon needs too long to read the responses
+ * @property {boolean} [isForWrk] true if wrk sends the requests where it is installed. autocannon reads large responses too slowly
  * @property {(answer: { body: string, headers: object, session: import('./sessions.js').Session }) => boolean} isRight
  */
 
 export const SERVER = 'platform-auth-server'
 export const FILE_NAME = 'viewer.js'
 export const FILE_BYTES = 10_240
-/** Forwarded by the proxy to the stand-in provider, which answers `/proxied/bytes-N` with N bytes. */
+/** The proxy forwards this path to the stand-in provider, which answers `/proxied/bytes-N` with N bytes. */
 export const PROXIED_PATH = '/proxied'
 const SMALL_BYTES = 2048
 const LARGE_BYTES = 10 * 2 ** 20
@@ -30,7 +30,7 @@ const SESSION_PEERS = ['fastify-secure-session', 'iron-session', 'express-tutori
 /** @type {Record<string, Scenario>} */
 export const scenarios = {
   token: {
-    title: 'active dual session of 2 kB, the same page asking again and again',
+    title: 'one active session of 2 kB in dual mode, requested again and again',
     path: TOKEN_PATH,
     status: 200,
     candidates: SESSIONLESS,
@@ -39,7 +39,7 @@ export const scenarios = {
     isRight: isSessionsToken
   },
   'token-8k': {
-    title: 'active dual session of 8 kB, in three chunks',
+    title: 'one active session of 8 kB in dual mode, in three cookies',
     path: TOKEN_PATH,
     status: 200,
     candidates: SESSIONLESS,
@@ -49,7 +49,7 @@ export const scenarios = {
     isRight: isSessionsToken
   },
   'token-many': {
-    title: '10,000 active dual sessions of 2 kB in turn, so that no cookie is one seen lately',
+    title: '10,000 active sessions of 2 kB in dual mode, in turn, so that every cookie must be decrypted',
     path: TOKEN_PATH,
     status: 200,
     candidates: SESSIONLESS,
@@ -66,7 +66,7 @@ export const scenarios = {
     isRight: ({ body }) => body === '' || body === 'Unauthorized'
   },
   profile: {
-    title: 'active dual session of 2 kB; the provider answers at once',
+    title: 'one active session of 2 kB in dual mode, with a provider that responds at once',
     path: PROFILE_PATH,
     status: 200,
     candidates: ['koa', SERVER],
@@ -93,7 +93,7 @@ export const scenarios = {
     isRight: ({ headers }) => headers.location.includes('/authorize?')
   },
   refresh: {
-    title: 'every session expired; two calls at the provider, which answers at once',
+    title: 'every session has expired and needs two calls of a provider that responds at once',
     path: TOKEN_PATH,
     status: 200,
     candidates: ['koa', SERVER],
@@ -104,7 +104,7 @@ export const scenarios = {
     isRight: ({ body, headers }) => isLiveToken(JSON.parse(body)) && 'set-cookie' in headers
   },
   callback: {
-    title: 'back from the provider; two calls there, which it answers at once',
+    title: 'every login needs two calls of a provider that responds at once',
     path: CALLBACK_PATH,
     status: 302,
     candidates: ['koa', SERVER],
@@ -112,8 +112,8 @@ export const scenarios = {
     fresh: 'callback',
     isRight: ({ headers }) => headers.location === '/' && 'set-cookie' in headers
   },
-  proxy: proxied('an answer of 2 kB through the proxy', SMALL_BYTES),
-  'proxy-10m': proxied('an answer of 10 MiB through the proxy', LARGE_BYTES)
+  proxy: proxied('a response of 2 kB through the proxy', SMALL_BYTES),
+  'proxy-10m': proxied('a response of 10 MiB through the proxy', LARGE_BYTES)
 }
 
 /** @returns {Scenario} */

@@ -1,11 +1,11 @@
-/** Creates sessions and logins without a real login. The server's own code seals them with the secret of the run. */
+/** Creates sessions and logins without a real login. The server's own code encrypts them with the secret of the run. */
 import { randomBytes } from 'node:crypto'
 import { createLoginTransactions, newBrowserId } from '../dist/login/transaction.js'
 import { createKeyring } from '../dist/sealing/keyring.js'
 import { createSessionCookie } from '../dist/session/session-cookie.js'
 
 /**
- * The fields of a dual session (contract section 2.1).
+ * The fields of a session in dual mode.
  * @typedef {{ public_token: string, internal_token: string, refresh_token: string, expires_at: number }} Session
  */
 
@@ -15,7 +15,7 @@ const DAY_SECONDS = 86_400
 const HOUR_MS = 3_600_000
 
 /**
- * @param {number} bytes size of the JSON; the two tokens have the length that fills it
+ * @param {number} bytes size of the session as JSON. The length of the two tokens is chosen accordingly
  * @param {number} expiresAt milliseconds since the epoch
  * @returns {Session}
  */

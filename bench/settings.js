@@ -4,7 +4,7 @@ import { settingKeys, settingOf } from '../dist/config/settings.js'
 export const CLIENT_ID = 'bench'
 export const INTERNAL_SCOPES = ['data:read', 'viewables:read']
 export const PUBLIC_SCOPES = ['viewables:read']
-/** Only the scheme and the path have an effect: cookie names without a prefix, and no base path. */
+/** With the scheme http, cookie names have no prefix. With this path, the server has no base path. The rest has no effect. */
 export const CALLBACK_URL = 'http://localhost:8080/api/auth/callback'
 export const USER_INFO = { sub: '1', name: 'Ada Lovelace', given_name: 'Ada', family_name: 'Lovelace' }
 export const DISPLAY_NAME = 'Ada Lovelace'
@@ -15,7 +15,7 @@ export const DISPLAY_NAME = 'Ada Lovelace'
  * @property {string} secret generated for each run
  * @property {string} providerUrl the stand-in identity provider
  * @property {string} wwwroot a folder with one file
- * @property {import('./sessions.js').Session} session candidates without sessions return the tokens of this one
+ * @property {import('./sessions.js').Session} session candidates without sessions return the tokens of this session
  */
 
 /**

@@ -11,7 +11,8 @@ const EXPIRED_EVERY = 20
 const CALLS_PER_REFRESH = 2
 const QUARTERS = 4
 const MEBIBYTE = 2 ** 20
-// The default of a minute is longer than the run. Kept sessions would fill the memory until the end, like a leak.
+// The server keeps a refreshed session for this time. With its default of a minute, it would keep all sessions until the end of
+// the run, and this would look like a memory leak.
 const KEEP_SECONDS = 1
 
 /**
@@ -48,7 +49,8 @@ export async function measureSoak(around, { requests, connections }) {
     const calls = (await around.provider.ask('issued')) - callsBefore
     const due = refreshes * CALLS_PER_REFRESH
     if (calls !== due || Object.keys(statuses).some(status => status !== '200')) {
-      throw new Error(`soak: answers ${JSON.stringify(statuses)}; ${calls} provider calls where ${due} were due`)
+      const counts = JSON.stringify(statuses)
+      throw new Error(`soak: Responses by status: ${counts}. There were ${calls} provider calls instead of ${due}.`)
     }
     return {
       resident,

@@ -1,6 +1,7 @@
 /**
- * Measures the startup time, compared with bare Koa and with Node alone. A server may postpone work until after it listens,
- * and the first response then waits for this work. Therefore both times are measured.
+ * Measures the startup time, compared with bare Koa and with Node alone. A server can postpone work until it listens. The first
+ * response then waits for the postponed work. Therefore the time until listening and the time until the first response are
+ * both measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -14,8 +14,8 @@ const NOTEWORTHY_GROWTH = 0.05
  */
 export function throughputTable(name, scenario, { rows, cookieBytes }) {
   const { path, status, title, isForWrk } = scenario
-  const load = isForWrk ? `; load by ${toolOf(scenario)}` : ''
-  const cookie = cookieBytes > 0 ? `; Cookie header of ${cookieBytes} bytes` : ''
+  const load = isForWrk ? `, requests sent by ${toolOf(scenario)}` : ''
+  const cookie = cookieBytes > 0 ? `, Cookie header of ${cookieBytes} bytes` : ''
   const head = ['', 'req/s', 'ratio', 'CPU us/req', 'ratio', 'p99 ms', 'core busy']
   const cells = rows.map(({ name, rate, rateRatio, cpuMicros, cpuRatio, p99, busy }) => [
     name,
@@ -26,13 +26,13 @@ export function throughputTable(name, scenario, { rows, cookieBytes }) {
     p99,
     `${Math.round(busy * 100)}%`
   ])
-  return `\n## ${name}: \`GET ${path}\`, ${status}; ${title}${cookie}${load}\n\n${table(head, cells)}`
+  return `\n## ${name}: \`GET ${path}\`, status ${status}, ${title}${cookie}${load}\n\n${table(head, cells)}`
 }
 
 /** @param {Awaited<ReturnType<typeof import('./startup.js').measureStartup>>} rows */
 export function startupTable(rows) {
   const [reference] = rows
-  const head = ['', 'to listening', 'ratio', 'to the first answer', 'ratio', 'to the end']
+  const head = ['', 'until listening', 'ratio', 'until first response', 'ratio', 'until exit']
   const cells = rows.map(row => [
     row.name,
     ...['listening', 'answered'].flatMap(event => [
@@ -41,7 +41,7 @@ export function startupTable(rows) {
     ]),
     milliseconds(row.ended)
   ])
-  return `\n## startup: milliseconds from starting the process\n\n${table(head, cells)}`
+  return `\n## startup: milliseconds since the start of the process\n\n${table(head, cells)}`
 }
 
 /**
@@ -54,19 +54,20 @@ export function memoryTable(rows, requests) {
     ...[atStart, halfway, atEnd].map(Math.round),
     ratio.toFixed(2)
   ])
-  const title = `\n## memory: MiB resident before, in the middle of and after ${requests} requests\n\n`
+  const title = `\n## memory: resident MiB before, in the middle of and after ${requests} requests\n\n`
   return title + table(['', 'start', 'middle', 'end', 'ratio'], cells)
 }
 
 /** @param {Awaited<ReturnType<typeof import('./scale.js').measureScale>>} result */
 export function scaleTable(result) {
-  if (!result) return '\n## scale: skipped, neither redis-server nor valkey-server is installed\n'
+  if (!result) return '\n## scale: skipped, because neither redis-server nor valkey-server is installed\n'
   const { askingAtOnce, providerCalls } = result
-  const title = 'processes that share a Redis, an active dual session of 2 kB'
+  const title = 'processes that share a Redis, with an active session of 2 kB in dual mode'
   return `${throughputTable('scale', { ...scenarios.token, title }, result)}
-On ${availableParallelism()} cores, which the server processes share with their load and with Redis; no process is pinned.
+The server processes, the load generators and Redis share ${availableParallelism()} cores. No process is pinned to a core.
 For several processes together, p99 is the worst value and core busy is the sum.
-${askingAtOnce} requests at once with one expired session, spread over the processes, once a round: all 200, ${providerCalls} provider calls each time.
+In each round, ${askingAtOnce} simultaneous requests with one expired session were spread over the processes.
+All of them got 200, and the provider got ${providerCalls} calls in each round.
 `
 }
 
@@ -76,12 +77,12 @@ export function soakTable({ resident, statuses, refreshes, calls, sessions, expi
   const growth = (end - middle) / middle
   const change = `${growth < 0 ? '' : '+'}${(growth * 100).toFixed(1)}%`
   const verdict = growth > NOTEWORTHY_GROWTH ? 'grew' : 'did not grow'
-  const answers = Object.entries(statuses).map(([status, count]) => `${count} of ${status}`)
-  const title = `\n## soak: MiB resident over ${sessions} sessions in random order, one expired in every ${expiredEvery} requests\n\n`
+  const answers = Object.entries(statuses).map(([status, count]) => `${count} with status ${status}`)
+  const title = `\n## soak: resident MiB, ${sessions} sessions in random order, every ${expiredEvery}th request with an expired session\n\n`
   const cells = [['platform-auth-server', ...resident.map(value => value.toFixed(1))]]
   return `${title}${table(['', 'start', '1/4', '2/4', '3/4', 'end'], cells)}
-Answers: ${answers.join(', ')}. ${refreshes} refreshes, ${calls} provider calls. Refreshed sessions were kept for ${keepSeconds} s.
-The second half ${verdict}: ${change}.
+Responses: ${answers.join(', ')}. There were ${refreshes} refreshes with ${calls} provider calls. The server kept each refreshed session for ${keepSeconds} s.
+In the second half of the run, memory ${verdict}: ${change}.
 `
 }
 
@@ -94,8 +95,8 @@ export function streamsTable(rows) {
     seconds.toFixed(1),
     cpuSeconds.toFixed(1)
   ])
-  const title = '\n## streams: MiB resident before and at most, while the proxy carries a body\n\n'
-  return title + table(['', 'before', 'most', 'seconds', 'CPU s'], cells)
+  const title = '\n## streams: resident MiB before the proxy forwards a body, and the maximum while it does so\n\n'
+  return title + table(['', 'before', 'maximum', 'seconds', 'CPU s'], cells)
 }
 
 function milliseconds(value) {

@@ -10,7 +10,7 @@ export const WARM_UP_SECONDS = 1
  * @property {number} rate requests a second
  * @property {number} rateRatio requests a second, divided by those of the first candidate in the same round
  * @property {number} cpuMicros CPU time of the server's process for one request, in microseconds
- * @property {number} cpuRatio CPU time of the first candidate, divided by that of this one
+ * @property {number} cpuRatio CPU time of the first candidate, divided by the CPU time of this candidate
  * @property {number} p99 milliseconds
  * @property {number} busy used share of the core; below 0.9 the load generator was the limit, and CPU time is more reliable
  */
@@ -39,7 +39,8 @@ export async function measureThroughput(scenario, around, { rounds, seconds, con
 }
 
 /**
- * Rotates the list. The first candidate after a pause has a cooler processor, so each candidate is first in turn.
+ * Rotates the list, so that each candidate is the first one in some rounds. The first candidate has an advantage, because the
+ * processor is cooler after a pause.
  * @template T
  * @param {T[]} list
  * @param {number} round

@@ -1,14 +1,14 @@
-/** wrk as the load. It costs less than autocannon, so it reaches a server that autocannon is too slow for. */
+/** Runs the load generator wrk. It needs less CPU time than autocannon, so it can also measure very fast servers. */
 import { spawn, spawnSync } from 'node:child_process'
 
 export const hasWrk = !spawnSync('wrk', ['--version']).error
 
-// The unit of a duration that wrk prints, in milliseconds.
+// The units of the durations that wrk prints, in milliseconds.
 const MILLISECONDS = { us: 0.001, ms: 1, s: 1000 }
 
 /**
- * Rejects if a response has another status than 200. wrk counts only statuses of 400 and more, and the files that it
- * requests are not redirected.
+ * Rejects if a response has a status of 400 or above, or if a connection fails. wrk does not report redirects, but the requested
+ * files are never redirected.
  * @param {import('./load.js').Job} job
  */
 export async function runWrk({ url, headers, connections, seconds }) {

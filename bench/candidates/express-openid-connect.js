@@ -1,4 +1,4 @@
-/** Express with express-openid-connect as in its documentation. Its encrypted session is sealed again with each response. */
+/** Express with express-openid-connect as in its documentation. It encrypts the session again for each response. */
 import express from 'express'
 import openidConnect from 'express-openid-connect'
 import { CALLBACK_URL, CLIENT_ID } from '../settings.js'
@@ -35,7 +35,7 @@ export async function start({ secret, providerUrl }) {
     const { public_token, internal_token, refresh_token, expires_at } = given
     Object.assign(req.appSession, {
       access_token: public_token,
-      // The library has no second token, so the ID token takes its place.
+      // The library has no second access token. The ID token takes the place of the internal token.
       id_token: internal_token,
       refresh_token,
       token_type: 'Bearer',

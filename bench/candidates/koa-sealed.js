@@ -1,4 +1,4 @@
-/** Bare Koa that opens the sealed cookie with the server's own code. It shows the cost of sealing alone. */
+/** Bare Koa that decrypts the session cookie with the server's own code. It shows the cost of the decryption alone. */
 import Koa from 'koa'
 import { createSessions } from '../sessions.js'
 import { listen, tokenObject } from './common.js'

@@ -15,7 +15,7 @@ import {
   tokenObject
 } from './common.js'
 
-// Bare Koa does not know that a session has expired, so a cookie tells it.
+// Bare Koa cannot read the session. A separate cookie tells it that the session has expired.
 const STALE = 'stale=1; '
 
 /**
