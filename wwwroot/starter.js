@@ -26,7 +26,10 @@ const routes = [
     text: 'The identity provider sends the browser back to this address. Without a login, this route rejects the request.'
   },
   { path: 'api/auth/profile', text: 'Returns the name of the person who is signed in.' },
-  { path: 'api/auth/token', text: 'In dual mode, returns the public access token and its remaining lifetime in seconds.' },
+  {
+    path: 'api/auth/token',
+    text: 'In dual mode, returns the public access token and its remaining lifetime in seconds.'
+  },
   {
     path: 'api/hubs',
     text: 'In the demo, a proxy rule forwards this request to the platform and adds the token that stays on the server.'
