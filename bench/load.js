@@ -41,7 +41,7 @@ answerParent({
     })
     const statuses = Object.keys(result.statusCodeStats)
     if (result.errors > 0 || statuses.some(code => code !== String(status))) {
-      throw new Error(`${url} answered ${statuses.join(', ')} where ${status} was due, with ${result.errors} errors`)
+      throw new Error(`${url} answered ${statuses.join(', ')} instead of ${status}, with ${result.errors} errors`)
     }
     return { requests: result.requests.total, seconds: result.duration, p99: result.latency.p99 }
   },

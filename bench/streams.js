@@ -63,7 +63,7 @@ async function download(send) {
   const response = await send({ path: `${PROXIED_PATH}/bytes-${BYTES}` })
   let received = 0
   for await (const chunk of response) received += chunk.length
-  if (received !== BYTES) throw new Error(`streams: ${received} bytes came where ${BYTES} were due`)
+  if (received !== BYTES) throw new Error(`streams: The client received ${received} bytes instead of ${BYTES}.`)
 }
 
 async function upload(send, cookie) {
@@ -85,7 +85,7 @@ async function upload(send, cookie) {
     }
   })
   const [counted] = await response.toArray()
-  if (Number(counted) !== BYTES) throw new Error(`streams: ${counted} bytes arrived where ${BYTES} were due`)
+  if (Number(counted) !== BYTES) throw new Error(`streams: The API received ${counted} bytes instead of ${BYTES}.`)
 }
 
 async function readNothing(send) {
