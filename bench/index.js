@@ -71,7 +71,9 @@ function describeRun({ rounds, seconds, connections }) {
   print(
     `The load average before the start was ${loadavg()[0].toFixed(1)}. Above 0.5, compare only ratios within one table.`
   )
-  print(`There are ${rounds} rounds of ${seconds} s for each candidate, with ${connections} persistent connections.`)
+  print(
+    `Number of rounds: ${rounds}. Each round measures each candidate for ${seconds} s over ${connections} connections.`
+  )
   print('The candidates take turns in each round. The values are medians over all rounds.')
 }
 
