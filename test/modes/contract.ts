@@ -1,4 +1,4 @@
-// What both modes do alike (contract sections 2, 4 and 5). Each mode's test file calls this once.
+// The behaviour that both modes share (sections 2, 4 and 5 of the service contract). Each mode's test file calls this once.
 import test from 'ava'
 import fc from 'fast-check'
 import { OAuthError, UpstreamError } from '#src/idp/errors.js'
@@ -11,13 +11,13 @@ export const grant: CodeGrant = { code: 'the-code', codeVerifier: 'the-verifier'
 
 export interface ModeUnderTest {
   readonly name: Mode['name']
-  /** What it asks for at login. */
+  /** The scopes that the mode requests at login. */
   readonly scopes: readonly string[]
-  /** Grants that one login, and one refresh, take. */
+  /** The number of token requests of one login, and also of one refresh. */
   readonly grants: number
   /** The session's fields that hold an access token. */
   readonly tokenFields: readonly ('token' | 'public_token' | 'internal_token')[]
-  /** @param more asked for beside the usual scopes */
+  /** @param more scopes that the login requests in addition to the usual ones */
   create(parts: ModeParts, more?: readonly string[]): Mode
 }
 
@@ -25,7 +25,7 @@ export interface ModeSetUp {
   readonly mode: Mode
   readonly idp: FakeIdp
   readonly clock: ReturnType<typeof createClock>
-  /** How long the mode has waited each time, in milliseconds; the clock moved on by as much. */
+  /** The milliseconds of each wait of the mode. The clock was moved forward by the same time. */
   readonly waits: readonly number[]
 }
 
@@ -57,13 +57,13 @@ export function modeContract(under: ModeUnderTest): void {
   const { name, scopes, grants, tokenFields } = under
   const setUp = (options?: Parameters<typeof setUpMode>[1]) => setUpMode(under, options)
 
-  test(`${name}: the login asks for the configured scopes`, t => {
+  test(`${name}: the login requests the configured scopes`, t => {
     const { mode } = setUp()
     t.is(mode.name, name)
     t.is(mode.loginScope, scopes.join(' '))
   })
 
-  test(`${name}: the code is exchanged once, with its verifier`, async t => {
+  test(`${name}: a login exchanges the code once and sends the code verifier`, async t => {
     const { mode, idp } = setUp()
     await mode.exchangeCode(grant)
     t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: 'the-verifier' })
@@ -71,13 +71,13 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(idp.grants.filter(({ type }) => type === 'code').length, 1)
   })
 
-  test(`${name}: without PKCE no code verifier is sent`, async t => {
+  test(`${name}: with PKCE switched off no code verifier is sent`, async t => {
     const { mode, idp } = setUp({ pkce: false })
     await mode.exchangeCode(grant)
     t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: undefined })
   })
 
-  test(`${name}: a login gives the fields of the contract, and the newest refresh token`, async t => {
+  test(`${name}: a login returns the session fields of its mode with the newest refresh token`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
     const { fields } = await mode.exchangeCode(grant)
     t.deepEqual(Object.keys(fields).sort(), [...tokenFields, 'expires_at', 'refresh_token'].sort())
@@ -86,13 +86,13 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(fields.expires_at, clock.now() + 3_599_000)
   })
 
-  test(`${name}: a login keeps the refresh token it has when a later answer brings none`, async t => {
+  test(`${name}: a login keeps its refresh token when a later token response contains none`, async t => {
     const { mode, idp } = setUp({ rotates: false })
     t.is((await mode.exchangeCode(grant)).fields.refresh_token, 'refresh-token-1')
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${name}: a login without any refresh token is refused`, async t => {
+  test(`${name}: a login whose token response has no refresh token is rejected`, async t => {
     const { mode, idp } = setUp()
     idp.next({ refreshToken: undefined })
     await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /no refresh_token/ })
@@ -100,7 +100,7 @@ export function modeContract(under: ModeUnderTest): void {
   })
 
   for (const scope of scopes) {
-    test(`${name}: a login that was not granted ${scope} is refused with an error that names the scope`, async t => {
+    test(`${name}: a login that was not granted the scope ${scope} is rejected, and the error names the scope`, async t => {
       const { mode, idp } = setUp()
       idp.next({ scope: scopes.filter(other => other !== scope) })
       const error = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError })
@@ -110,7 +110,7 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  test(`${name}: a login may be granted more than was asked for, or not say what`, async t => {
+  test(`${name}: a login is accepted if the token response grants more scopes than requested or does not state its scopes`, async t => {
     for (const scope of [undefined, [...scopes].reverse(), [...scopes, 'more']]) {
       const { mode, idp } = setUp()
       idp.next({ scope })
@@ -129,40 +129,40 @@ export function modeContract(under: ModeUnderTest): void {
   }
   const asking = { more: ['openid'], issuer: 'https://idp.example' }
 
-  test(`${name}: the scopes of OpenID may be left out of the answer`, async t => {
+  test(`${name}: a login is accepted if the scope of the token response leaves out the requested scopes of OpenID Connect`, async t => {
     const { mode, idp } = setUp({ ...asking, more: ['openid', 'profile', 'email', 'offline_access'] })
     idp.next({ scope: scopes, idToken: jwt(claims) })
     await t.notThrowsAsync(mode.exchangeCode(grant))
   })
 
-  test(`${name}: an ID token of this login is accepted where openid was asked for, and says who signed in`, async t => {
+  test(`${name}: if the scope openid was requested, a valid ID token is accepted and gives the issuer and subject of the session`, async t => {
     const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
     t.deepEqual((await mode.exchangeCode(grant)).identity, { iss: claims.iss, sub: claims.sub })
   })
 
-  test(`${name}: a login without an ID token is refused where openid was asked for, and only there`, async t => {
+  test(`${name}: a login without an ID token is rejected if the scope openid was requested, and accepted otherwise`, async t => {
     const { mode, idp } = setUp(asking)
     await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /no id_token/ })
     t.deepEqual(idp.revoked, ['refresh-token-1'])
     t.is((await setUp().mode.exchangeCode(grant)).identity, undefined)
   })
 
-  test(`${name}: where there is no user info endpoint the login keeps the name of the ID token`, async t => {
+  test(`${name}: without a user info endpoint, the session keeps the name from the ID token`, async t => {
     const { mode, idp } = setUp({ ...asking, metadata: { userinfoEndpoint: undefined } })
     idp.next({ idToken: jwt(claims) })
     t.is((await mode.exchangeCode(grant)).identity?.name, 'Ada Lovelace')
   })
 
   const keeping: readonly (readonly [what: string, options: Parameters<typeof setUpMode>[1], isKept: boolean])[] = [
-    ['a logout at the provider', { keepsIdToken: true }, true],
-    ['a logout here', { keepsIdToken: false }, false],
+    ['logout at the provider', { keepsIdToken: true }, true],
+    ['logout at this server only', { keepsIdToken: false }, false],
     ['no end-session endpoint', { keepsIdToken: true, metadata: { endSessionEndpoint: undefined } }, false],
-    ['APS, which knows no hint', { keepsIdToken: true, metadata: { isAps: true } }, false]
+    ['APS, which does not support id_token_hint', { keepsIdToken: true, metadata: { isAps: true } }, false]
   ]
 
   for (const [what, options, isKept] of keeping) {
-    test(`${name}: with ${what} the ID token is ${isKept ? '' : 'not '}kept`, async t => {
+    test(`${name}: with ${what}, the session ${isKept ? 'keeps' : 'does not keep'} the ID token`, async t => {
       const { mode, idp } = setUp({ ...asking, ...options })
       const idToken = jwt(claims)
       idp.next({ idToken })
@@ -170,18 +170,18 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  test(`${name}: a refresh may bring an ID token of the same login, or none`, async t => {
+  test(`${name}: a refresh succeeds if its response contains an ID token of the same login`, async t => {
     const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
     const login = await mode.exchangeCode(grant)
     idp.next({ idToken: jwt({ ...claims, nonce: undefined }) })
     t.is((await mode.refresh(login)).outcome, 'complete')
-    t.is((await mode.refresh(login)).outcome, 'failed', 'the refresh token was spent')
+    t.is((await mode.refresh(login)).outcome, 'failed', 'the refresh token of the login has already been used')
   })
 
   for (const wrong of [{ sub: 'user-2' }, { iss: 'https://other.example' }]) {
     const [claim] = Object.keys(wrong)
-    test(`${name}: a refresh that brings an ID token of another ${claim} is refused, and its refresh token kept`, async t => {
+    test(`${name}: a refresh whose ID token has another ${claim} is rejected, and the session keeps the new refresh token`, async t => {
       const { mode, idp } = setUp(asking)
       idp.next({ idToken: jwt(claims) })
       const login = await mode.exchangeCode(grant)
@@ -207,7 +207,7 @@ export function modeContract(under: ModeUnderTest): void {
     { iat: undefined }
   ]) {
     const [claim] = Object.keys(wrong)
-    test(`${name}: an ID token with another ${claim} is refused where openid was asked for, and only there`, async t => {
+    test(`${name}: an ID token with a wrong or missing ${claim} is rejected if the scope openid was requested, and ignored otherwise`, async t => {
       const { mode, idp } = setUp(asking)
       idp.next({ idToken: jwt({ ...claims, ...wrong }) })
       await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /ID token/ })
@@ -220,7 +220,7 @@ export function modeContract(under: ModeUnderTest): void {
   }
 
   for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError()]) {
-    test(`${name}: a code that is answered with ${error.message} is passed on as it is`, async t => {
+    test(`${name}: an error of the code exchange, "${error.message}", is thrown unchanged`, async t => {
       const { mode, idp } = setUp()
       idp.next(error)
       t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
@@ -229,7 +229,7 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  test(`${name}: a code exchange is not repeated at a busy provider`, async t => {
+  test(`${name}: a code exchange that the provider answers with 429 is not repeated`, async t => {
     const { mode, idp, waits } = setUp()
     const error = busyError(429, 1)
     idp.next(error)
@@ -239,7 +239,7 @@ export function modeContract(under: ModeUnderTest): void {
     t.deepEqual(idp.revoked, [])
   })
 
-  test(`${name}: a refresh replaces every access token and always names the scope`, async t => {
+  test(`${name}: a refresh replaces every access token and sends the scopes of the login`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
     const login = Object.freeze(await mode.exchangeCode(grant))
     const before = Object.freeze(login.fields)
@@ -259,7 +259,7 @@ export function modeContract(under: ModeUnderTest): void {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${name}: a refresh that brings no refresh token keeps the old one`, async t => {
+  test(`${name}: a refresh keeps its refresh token if the token response contains none`, async t => {
     const { mode, idp } = setUp({ rotates: false })
     const before = await mode.exchangeCode(grant)
     const refreshed = await mode.refresh(before)
@@ -269,7 +269,7 @@ export function modeContract(under: ModeUnderTest): void {
   })
 
   for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), new Error('odd')]) {
-    test(`${name}: a refresh that fails at once with ${error.message} has changed nothing`, async t => {
+    test(`${name}: a refresh whose first request fails with "${error.message}" returns the error and no new session fields`, async t => {
       const { mode, idp } = setUp()
       const before = Object.freeze(await mode.exchangeCode(grant))
       idp.next(error)
@@ -278,7 +278,7 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  test(`${name}: whether a login or a refresh, the expiry is in whole milliseconds`, async t => {
+  test(`${name}: expires_at is a whole number of milliseconds after a login and after a refresh`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 1.00049 })
     const login = await mode.exchangeCode(grant)
     t.is(login.fields.expires_at, clock.now() + 1000)
@@ -301,7 +301,7 @@ export function modeContract(under: ModeUnderTest): void {
   ]
 
   for (const [leftMs, expiresIn] of remainders) {
-    test(`${name}: with ${leftMs} ms left the tokens say ${expiresIn} seconds`, async t => {
+    test(`${name}: with ${leftMs} ms left, expires_in of both tokens is ${expiresIn} seconds`, async t => {
       const { mode } = setUp()
       const { fields } = await mode.exchangeCode(grant)
       const tokens = mode.tokens(fields, (fields.expires_at ?? 0) - leftMs)
@@ -313,7 +313,7 @@ export function modeContract(under: ModeUnderTest): void {
     })
   }
 
-  test(`${name}: whatever user info says, the display name is a bounded string without "undefined"`, t => {
+  test(`${name}: for any user info the display name is a string of limited length without spaces around it`, t => {
     const { mode } = setUp()
     const members = ['name', 'firstName', 'lastName', 'given_name', 'family_name', 'preferred_username', 'userName']
     const value = fc.oneof(fc.jsonValue(), fc.string(), fc.constantFrom('', ' ', 'x'.repeat(20_000)))
@@ -328,7 +328,7 @@ export function modeContract(under: ModeUnderTest): void {
     t.is(mode.displayName({ name: null, firstName: 5, lastName: {} }), '')
   })
 
-  test(`${name}: errors of the provider keep their kind`, async t => {
+  test(`${name}: an OAuth error of the provider is thrown as an OAuthError`, async t => {
     const { mode, idp } = setUp()
     idp.next(oauthError('invalid_grant'))
     await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: OAuthError })

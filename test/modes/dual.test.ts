@@ -1,3 +1,6 @@
+// In dual mode a login or a refresh makes two requests to the token endpoint. The first one gets the wide-scope token that stays
+// on the server (the internal token) and a refresh token. The second one uses that refresh token to get a token with fewer scopes
+// for browsers (the public token).
 import test from 'ava'
 import type { UserInfo } from '#src/idp/client.js'
 import { OAuthError, UpstreamError } from '#src/idp/errors.js'
@@ -20,7 +23,7 @@ modeContract(dual)
 
 const faults = [oauthError('invalid_grant'), oauthError('invalid_client'), oauthError('invalid_scope'), upstreamError()]
 
-test('dual: a login is an internal token, then narrowed to a public one', async t => {
+test('dual: a login requests an internal token and then a public token with fewer scopes', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   t.true(mode.offersPublicToken)
   const { fields, identity } = await mode.exchangeCode(grant)
@@ -34,7 +37,7 @@ test('dual: a login is an internal token, then narrowed to a public one', async 
   t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
 })
 
-test('dual: handlers find each token under its own name', async t => {
+test('dual: tokens() returns the internal token and the public token under their own names', async t => {
   const { mode, clock } = setUpMode(dual)
   t.deepEqual(mode.tokens((await mode.exchangeCode(grant)).fields, clock.now()), {
     internal: { access_token: 'access-token-1', expires_in: 3600 },
@@ -42,7 +45,7 @@ test('dual: handlers find each token under its own name', async t => {
   })
 })
 
-test('dual: the expiry is that of the internal token, from the moment it was issued', async t => {
+test('dual: expires_at follows the lifetime of the internal token, even if the public token is issued later and expires earlier', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   const slowly = async () => {
     clock.advanceSeconds(5)
@@ -59,11 +62,11 @@ test('dual: the expiry is that of the internal token, from the moment it was iss
 })
 
 for (const error of faults) {
-  test(`dual: a login whose narrowing fails with "${error.message}" is no login, and its refresh token is revoked`, async t => {
+  test(`dual: if the request for the public token fails with "${error.message}", the login fails and its refresh token is revoked`, async t => {
     const { mode, idp } = setUpMode(dual)
     idp.next({}, error)
     const thrown = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError })
-    // The code was good: a person who signs in again would meet the same, so it is the provider's fault and not theirs.
+    // The provider accepted the code. Signing in again would fail in the same way, so the error is reported as the provider's.
     if (error instanceof OAuthError) t.true(thrown?.message.includes(error.error))
     else t.is(thrown, error)
     t.deepEqual(idp.revoked, ['refresh-token-1'])
@@ -71,7 +74,7 @@ for (const error of faults) {
 }
 
 for (const status of [429, 503] as const) {
-  test(`dual: a ${status} at the narrowing with a short Retry-After is waited for, and the narrowing is repeated once`, async t => {
+  test(`dual: if the request for the public token gets ${status} with a short Retry-After, the login waits and repeats the request once`, async t => {
     for (const seconds of [0, 1, 10]) {
       const { mode, idp, clock, waits } = setUpMode(dual)
       const started = clock.now()
@@ -96,11 +99,15 @@ const interruptions = [
   { what: 'a Retry-After of 11 seconds', answers: [busyError(429, 11)], waits: [] },
   { what: 'a 429 without Retry-After', answers: [busyError(429)], waits: [] },
   { what: 'a second 429', answers: [busyError(429, 10), busyError(429, 1)], waits: [10_000] },
-  { what: 'a queue of our own that is full', answers: [new UpstreamError('token', 'busy', 'not made')], waits: [] }
+  {
+    what: 'a full queue of calls to the provider',
+    answers: [new UpstreamError('token', 'busy', 'not made')],
+    waits: []
+  }
 ]
 
 for (const { what, answers, waits: expected } of interruptions) {
-  test(`dual: ${what} at the narrowing interrupts the login, and nothing is revoked`, async t => {
+  test(`dual: if ${what} prevents the request for the public token, the login is interrupted and no token is revoked`, async t => {
     const { mode, idp, waits } = setUpMode(dual)
     idp.next({}, ...answers)
     const error = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: LoginInterruptedError })
@@ -111,7 +118,7 @@ for (const { what, answers, waits: expected } of interruptions) {
   })
 }
 
-test('dual: a login whose repeated narrowing fails for another reason is revoked', async t => {
+test('dual: if the repeated request for the public token times out, the login fails and its refresh token is revoked', async t => {
   const { mode, idp } = setUpMode(dual)
   const error = upstreamError()
   idp.next({}, busyError(429, 1), error)
@@ -119,7 +126,7 @@ test('dual: a login whose repeated narrowing fails for another reason is revoked
   t.deepEqual(idp.revoked, ['refresh-token-1'])
 })
 
-test('dual: a refresh does not wait for a busy provider', async t => {
+test('dual: a refresh does not wait when the provider answers the request for the public token with 429', async t => {
   const { mode, idp, waits } = setUpMode(dual)
   const login = await mode.exchangeCode(grant)
   const error = busyError(429, 1)
@@ -128,7 +135,7 @@ test('dual: a refresh does not wait for a busy provider', async t => {
   t.deepEqual(waits, [])
 })
 
-test('dual: a failed revocation after a failed login changes nothing', async t => {
+test('dual: if the revocation after a failed login fails too, the login still fails with its first error', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.revokeRefreshToken = () => Promise.reject(upstreamError())
   const error = upstreamError()
@@ -137,7 +144,7 @@ test('dual: a failed revocation after a failed login changes nothing', async t =
 })
 
 for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalScopes]) {
-  test(`dual: a public token with ${scope.join(' ')} is never used`, async t => {
+  test(`dual: a public token with the scopes "${scope.join(' ')}" is rejected at login and at refresh`, async t => {
     const { mode, idp } = setUpMode(dual)
     idp.next({}, { scope })
     await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /more than/ })
@@ -152,7 +159,7 @@ for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalSco
   })
 }
 
-test('dual: a public token with no more than the public scopes is used', async t => {
+test('dual: a public token is accepted if its scopes do not exceed the public scopes', async t => {
   for (const scope of [undefined, [], ['viewables:read'], ['viewables:read', 'viewables:read']]) {
     const { mode, idp } = setUpMode(dual)
     idp.next({}, { scope })
@@ -160,7 +167,7 @@ test('dual: a public token with no more than the public scopes is used', async t
   }
 })
 
-test('dual: the scopes of OpenID Connect that Keycloak adds to a public token are no reason to refuse it', async t => {
+test('dual: a public token is accepted although the provider, as Keycloak does, adds the scopes of OpenID Connect', async t => {
   const { mode, idp } = setUpMode(dual)
   const scope = ['openid', 'profile', 'email', 'viewables:read']
   idp.next({}, { scope })
@@ -170,27 +177,27 @@ test('dual: the scopes of OpenID Connect that Keycloak adds to a public token ar
   t.is((await mode.refresh(login)).outcome, 'complete')
 })
 
-test('dual: an error about too many scopes names those that are internal', async t => {
+test('dual: the error about too many scopes names the internal scopes and only counts the unknown scopes', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.next({}, { scope: ['openid', 'viewables:read', 'data:read', 'made-up'] })
   await t.throwsAsync(mode.exchangeCode(grant), { message: /more than the public scopes \(data:read, 1 unknown\)$/ })
 })
 
-test('dual: what a public token was granted too much is not repeated in a message', async t => {
+test('dual: the error about too many scopes does not contain a scope that is not configured', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.next({}, { scope: ['something-the-provider-made-up'] })
   const error = await t.throwsAsync(mode.exchangeCode(grant))
   t.false(`${error?.stack} ${JSON.stringify(error)}`.includes('made-up'))
 })
 
-test('dual: an error about too many scopes does not carry the refresh token into a log', async t => {
+test('dual: the error about too many scopes does not contain the refresh token, so no log can show it', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.next({}, { scope: internalScopes })
   const error = await t.throwsAsync(mode.exchangeCode(grant))
   t.false(JSON.stringify(error).includes('refresh-token'))
 })
 
-test('dual: a refresh replaces the internal token first, and the public token with the refresh token that came with it', async t => {
+test('dual: a refresh gets a new internal token first, and then a new public token with the newest refresh token', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   const login = await mode.exchangeCode(grant)
   t.deepEqual(await mode.refresh(login), {
@@ -210,7 +217,7 @@ test('dual: a refresh replaces the internal token first, and the public token wi
 })
 
 for (const error of [...faults, new TypeError('odd')]) {
-  test(`dual: when the second refresh fails with "${error.message}" what the first one brought is kept`, async t => {
+  test(`dual: if the request for the public token fails with "${error.message}", a refresh keeps the new internal token and refresh token`, async t => {
     const { mode, idp, clock } = setUpMode(dual)
     const login = await mode.exchangeCode(grant)
     const fields = Object.freeze(login.fields)
@@ -228,7 +235,7 @@ for (const error of [...faults, new TypeError('odd')]) {
   })
 }
 
-test('dual: half a refresh at a provider that does not rotate keeps the one refresh token', async t => {
+test('dual: after a partial refresh at a provider without rotation, the session keeps its refresh token and can complete the refresh', async t => {
   const { mode, idp } = setUpMode(dual, { rotates: false })
   const login = await mode.exchangeCode(grant)
   const { fields } = login
@@ -255,7 +262,7 @@ const names: readonly (readonly [userInfo: UserInfo, name: string])[] = [
 ]
 
 for (const [userInfo, name] of names) {
-  test(`dual: ${JSON.stringify(userInfo)} is shown as "${name}"`, t => {
+  test(`dual: the user info ${JSON.stringify(userInfo)} gives the display name "${name}"`, t => {
     t.is(setUpMode(dual).mode.displayName(userInfo), name)
   })
 }

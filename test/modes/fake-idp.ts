@@ -7,35 +7,38 @@ export type Grant =
   | { readonly type: 'code'; readonly code: string; readonly codeVerifier: string | undefined }
   | { readonly type: 'refresh'; readonly refreshToken: string; readonly scope: string }
 
-/** What one grant is answered with instead of the usual: an error, other members, or whatever the function comes to. */
+/** The answer to one token request: an error, changes to the usual token set, or a function that returns such changes. */
 export type Answer = Error | Partial<TokenSet> | (() => Promise<Partial<TokenSet>>)
 
 export interface FakeIdp extends IdentityProvider {
-  /** Everything asked of the token endpoint, in order. */
+  /** All token requests, in order. */
   readonly grants: readonly Grant[]
-  /** Refresh tokens that were sent although a newer one had been issued for them. */
+  /** Refresh tokens that were sent when they were no longer valid. */
   readonly reused: readonly string[]
   readonly revoked: readonly string[]
-  /** The refresh token issued last. */
+  /** The refresh token that was issued last. */
   readonly newestRefreshToken: string
-  /** The next grants get these answers, one each; `{}` is the usual one. */
+  /** Sets the answers of the next token requests, one answer for each request. `{}` means the usual token set. */
   next(...answers: Answer[]): void
-  /** Makes `next` the good token instead of `old`, as a provider does whose answer is otherwise unusable. */
+  /**
+   * Makes the refresh token `next` valid instead of `old`, as a provider does that rotates the token but sends an unusable
+   * answer.
+   */
   rotate(old: string, next: string): void
-  /** Holds the grant after those that were planned back until it is let go; `begun` resolves when it has arrived. */
+  /** Holds back the token request after the planned ones until `letGo` is called. `begun` resolves when that request arrives. */
   holdNext(answer?: Error | Partial<TokenSet>): { readonly begun: Promise<void>; letGo(): void }
 }
 
 export interface FakeIdpOptions {
   readonly lifetimeSeconds?: number
-  /** False: the refresh token stays good, and no new one comes with an answer. */
+  /** If false, a refresh token stays valid and refresh responses contain no new one. */
   readonly rotates?: boolean
   readonly issuer?: string
-  /** Changes to the metadata, which otherwise names every endpoint. */
+  /** Changes to the metadata. Without changes, all endpoints are present. */
   readonly metadata?: Partial<ProviderMetadata>
 }
 
-/** An identity provider of single-use refresh tokens, without a network. */
+/** An identity provider without a network. By default each refresh token can be used only once. */
 export function createFakeIdp({
   lifetimeSeconds = 3600,
   rotates = true,
@@ -142,7 +145,7 @@ export function upstreamError(retryAfterSeconds?: number): UpstreamError {
   return new UpstreamError('token', 'timeout', 'no complete response in time', { retryAfterSeconds })
 }
 
-/** A provider that asks to wait; it has not processed the call. */
+/** A response that asks the client to wait. The provider has not processed the request. */
 export function busyError(status: 429 | 503, retryAfterSeconds?: number): UpstreamError {
   return new UpstreamError('token', 'unusable', `it answered ${status}`, { status, retryAfterSeconds })
 }

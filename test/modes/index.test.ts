@@ -14,7 +14,7 @@ const idpSettings = {
   endSessionEndpoint: 'https://idp.example/logout'
 }
 
-test('the mode of the settings is the one that runs, with its own scopes', t => {
+test('createMode() creates the configured mode with the scopes of that mode', t => {
   const platform = { scopes: ['a', 'b'], internalScopes: ['c', 'd'], publicScopes: ['d'] }
   const loginScopes = { single: 'a b', dual: 'c d' }
   for (const mode of modes) {
@@ -24,7 +24,7 @@ test('the mode of the settings is the one that runs, with its own scopes', t => 
   }
 })
 
-test('the PKCE setting decides if a code verifier is sent', async t => {
+test('a code verifier is sent if the PKCE setting is on, and not if it is off', async t => {
   for (const pkce of [true, false]) {
     const idp = createFakeIdp()
     const created = createMode(testConfig(idpSettings, { platform: { pkce } }), idp, Date.now)

@@ -14,7 +14,7 @@ const single = {
 
 modeContract(single)
 
-test('single: the only token is for the server, and handlers find it under both names', async t => {
+test('single: tokens() returns the only token of the session both as the internal and as the public token', async t => {
   const { mode, clock } = setUpMode(single)
   t.false(mode.offersPublicToken)
   const tokens = mode.tokens((await mode.exchangeCode(grant)).fields, clock.now())
@@ -33,7 +33,7 @@ const names: readonly (readonly [userInfo: UserInfo, name: string])[] = [
 ]
 
 for (const [userInfo, name] of names) {
-  test(`single: ${JSON.stringify(userInfo)} is shown as "${name}"`, t => {
+  test(`single: the user info ${JSON.stringify(userInfo)} gives the display name "${name}"`, t => {
     t.is(setUpMode(single).mode.displayName(userInfo), name)
   })
 }
