@@ -39,13 +39,13 @@ const table: readonly (readonly [what: string, email: unknown, decision: AccessD
 ]
 
 for (const [what, email, decision] of table) {
-  test(`who may sign in: ${what} is ${decision}`, t => {
+  test(`the access list decides "${decision}" for ${what}`, t => {
     t.is(decide({ email, email_verified: true }), decision)
   })
 }
 
 for (const verified of [false, 'true', 1, null, undefined, {}, ['true']]) {
-  test(`email_verified must be the JSON value true, not ${JSON.stringify(verified)}`, t => {
+  test(`an email address is accepted only if email_verified is the JSON value true, not ${JSON.stringify(verified)}`, t => {
     t.is(decide({ email: 'ada@example.com', email_verified: verified }), 'not_verified')
   })
 }

@@ -21,7 +21,7 @@ function setUp({ keepSeconds = 60 } = {}) {
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')
   const { begin, open } = createLoginTransactions(sealer, clock.now)
   const browser = newBrowserId()
-  /** A login that has come back from the provider; asked again it is opened again, as by a second request. */
+  /** Returns a function that opens the state of a new login. Each call opens the state again, as each callback request does. */
   const login = () => {
     const { state } = begin(browser, '/')
     return () => {
@@ -33,7 +33,7 @@ function setUp({ keepSeconds = 60 } = {}) {
   return { clock, idp, coordination, exchange, login }
 }
 
-test('a code becomes a session with a random id of its own', async t => {
+test('each code exchange creates a session with its own random id', async t => {
   const { exchange, login, clock } = setUp()
   const exchanges = [await exchange(login()(), 'a'), await exchange(login()(), 'b')]
   const records = exchanges.map(exchange => {
@@ -51,14 +51,14 @@ test('a code becomes a session with a random id of its own', async t => {
   t.not(records[0]?.id, records[1]?.id)
 })
 
-test('the code verifier of the login is sent with its code', async t => {
+test('the code exchange sends the code verifier of its login', async t => {
   const { exchange, login, idp } = setUp()
   const transaction = login()()
   await exchange(transaction, 'the-code')
   t.deepEqual(idp.grants, [{ type: 'code', code: 'the-code', codeVerifier: transaction.codeVerifier }])
 })
 
-test('the same callback many times at once exchanges the code once, and all of them succeed', async t => {
+test('twenty simultaneous callbacks with the same code cause one code exchange, and all of them succeed', async t => {
   const { exchange, login, idp } = setUp()
   const transaction = login()
   const exchanges = await Promise.all(Array.from({ length: 20 }, () => exchange(transaction(), 'the-code')))
@@ -67,7 +67,7 @@ test('the same callback many times at once exchanges the code once, and all of t
   t.is(exchanges[0]?.kind, 'fresh')
 })
 
-test('a repeat gets the kept result until the browser has its cookie, and says that it is a repeat', async t => {
+test('a repeated callback gets the result of the first exchange, marked as repeated, as long as the browser has not sent its session cookie', async t => {
   const { exchange, login, idp, clock } = setUp()
   const transaction = login()
   const first = await exchange(transaction(), 'the-code')
@@ -76,7 +76,7 @@ test('a repeat gets the kept result until the browser has its cookie, and says t
   t.is(idp.grants.length, 1)
 })
 
-test('a login accepts one code only, also when a repeated callback has another code', async t => {
+test('a login exchanges one code only, even if a repeated callback has another code', async t => {
   const { exchange, login, idp } = setUp()
   const transaction = login()
   await exchange(transaction(), 'the-code')
@@ -85,7 +85,7 @@ test('a login accepts one code only, also when a repeated callback has another c
 })
 
 for (const keepSeconds of [60, 0]) {
-  test(`a login is used up ${keepSeconds} seconds after the browser has its cookie, until the state expires`, async t => {
+  test(`from ${keepSeconds} seconds after the browser has sent its session cookie until the state expires, the login counts as used`, async t => {
     const { exchange, login, idp, clock, coordination } = setUp({ keepSeconds })
     const transaction = login()
     const { expiresAt } = transaction()
@@ -102,7 +102,7 @@ for (const keepSeconds of [60, 0]) {
   })
 }
 
-test('many repeats of a used login at once get nothing', async t => {
+test('if many callbacks repeat a used login at the same time, all of them are told that it is used', async t => {
   const { exchange, login, idp, clock, coordination } = setUp()
   const transaction = login()
   const first = await exchange(transaction(), 'the-code')
@@ -114,7 +114,7 @@ test('many repeats of a used login at once get nothing', async t => {
   t.is(idp.grants.length, 1)
 })
 
-test('a repeat after the logout gets nothing', async t => {
+test('a repeated callback after the logout is told that the login is used', async t => {
   const { exchange, login, coordination } = setUp()
   const transaction = login()
   const first = await exchange(transaction(), 'the-code')
@@ -123,7 +123,7 @@ test('a repeat after the logout gets nothing', async t => {
   t.deepEqual(await exchange(transaction(), 'the-code'), { kind: 'used' })
 })
 
-test('a state whose code was refused is not tried again with any code', async t => {
+test('after a code was rejected, no further code is exchanged for the same state', async t => {
   const { exchange, login, idp, clock } = setUp()
   const transaction = login()
   idp.next(oauthError('invalid_grant'))
@@ -134,7 +134,7 @@ test('a state whose code was refused is not tried again with any code', async t 
   t.is(idp.grants.length, 1)
 })
 
-test('during a pause that the provider asked for no code is sent', async t => {
+test('no code is sent during a pause that the provider asked for', async t => {
   const { exchange, login, idp, clock, coordination } = setUp()
   const transaction = login()
   coordination.pauseCalls(20_000)
@@ -144,7 +144,7 @@ test('during a pause that the provider asked for no code is sent', async t => {
   t.is((await exchange(transaction(), 'c')).kind, 'fresh')
 })
 
-test('a 429 at the code exchange pauses refreshes as well', async t => {
+test('a 429 at the code exchange also pauses all refreshes', async t => {
   const { exchange, login, idp, coordination } = setUp()
   idp.next(busyError(429, 7))
   await t.throwsAsync(exchange(login()(), 'c'))
@@ -152,7 +152,7 @@ test('a 429 at the code exchange pauses refreshes as well', async t => {
 })
 
 for (const error of [oauthError('invalid_client'), upstreamError(), new TypeError('odd')]) {
-  test(`a code exchange that fails with "${error.message}" fails for all who wait, and may be tried again`, async t => {
+  test(`a code exchange that fails with "${error.message}" fails for all waiting callbacks, and a later callback may repeat it`, async t => {
     const { exchange, login, idp } = setUp()
     const transaction = login()
     idp.next(error)
@@ -163,7 +163,7 @@ for (const error of [oauthError('invalid_client'), upstreamError(), new TypeErro
   })
 }
 
-test('logins of one browser do not wait for each other', async t => {
+test('two logins of one browser do not wait for each other', async t => {
   const { exchange, login, idp } = setUp()
   const held = idp.holdNext()
   const first = exchange(login()(), 'a')

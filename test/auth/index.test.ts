@@ -1,4 +1,4 @@
-// The steps of a login as data in and data out, without HTTP. The tests of src/http look at the same steps from a browser.
+// Tests of the steps of a login as functions, without HTTP. The tests in test/http cover the same steps through HTTP.
 import test, { type ExecutionContext } from 'ava'
 import type { CallbackRequest } from '#src/auth/complete-login.js'
 import { createAuth } from '#src/auth/index.js'
@@ -56,7 +56,7 @@ async function setUp(overrides: DeepPartial<Config> = {}) {
   return { auth, clock, idp, log, background, sessionCookie, browserId, begin, request, signIn }
 }
 
-test('begin login returns the address of the provider, unless the session cookie has just been lost', async t => {
+test('beginLogin() returns the address of the provider, or reports a login loop if a session cookie was lost within the last minute', async t => {
   const { auth, clock, browserId } = await setUp()
   const first = { browserId, returnTo: '/', startedAt: undefined, succeededAt: undefined, hasSessionCookie: false }
   t.deepEqual(await auth.beginLogin(first), { kind: 'started', location: 'https://idp.example/authorize' })
@@ -67,7 +67,7 @@ test('begin login returns the address of the provider, unless the session cookie
   t.is((await auth.beginLogin(again)).kind, 'started')
 })
 
-test('complete login returns the session, its cookie values and the way back', async t => {
+test('completeLogin() returns the session, its cookie values and the return path', async t => {
   const { sessionCookie, clock, signIn } = await setUp()
   const { session, sealed, returnTo, succeededAt, isRepeated } = await signIn(t)
   t.deepEqual(sessionCookie.open(`session=${sealed[0]}`)?.fields, session.fields)
@@ -76,7 +76,7 @@ test('complete login returns the session, its cookie values and the way back', a
   t.false(isRepeated)
 })
 
-test('complete login sends no code to the provider for a state of another browser or without the login cookie', async t => {
+test('completeLogin() does not send a code to the provider if the state belongs to another browser or the login cookie is missing', async t => {
   const { auth, idp, begin, request } = await setUp()
   const foreign = await auth.completeLogin({ ...request(begin()), browserId: newBrowserId() })
   t.deepEqual(foreign, { kind: 'foreign' })
@@ -85,7 +85,7 @@ test('complete login sends no code to the provider for a state of another browse
   t.deepEqual(idp.grants, [])
 })
 
-test('a session is active, then due, and after a logout neither', async t => {
+test('a session is active, then due for a refresh when it has expired, and logged out after a logout', async t => {
   const { auth, clock, log, signIn } = await setUp({ logout: 'local' })
   const { session } = await signIn(t)
   t.is(await auth.stateOf(session), 'active')
@@ -100,7 +100,7 @@ test('a session is active, then due, and after a logout neither', async t => {
   t.true(auth.isLoggedOutHere(session.id))
 })
 
-test('log out revokes the newest refresh token, or returns the logout address of the provider', async t => {
+test('logOut() revokes the newest refresh token, or returns the logout address of the provider, depending on the logout setting', async t => {
   const revoking = await setUp({ logout: 'revoke' })
   const { session } = await revoking.signIn(t)
   t.is(await revoking.auth.logOut(session, revoking.log), undefined)

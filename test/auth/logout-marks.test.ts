@@ -1,4 +1,4 @@
-// A logout wins over every refresh, whenever it comes.
+// A logout ends the session even if a refresh of the session is in progress or comes later.
 import test from 'ava'
 import { isLoggedOut, markLoggedOut } from '#src/auth/logout-marks.js'
 import { createMemoryCoordination } from '#src/coordination/memory.js'
@@ -6,7 +6,7 @@ import { createClock } from '../helpers/clock.js'
 import { upstreamError } from '../modes/fake-idp.js'
 import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 
-test('a session has ended from its logout on, until the last of its cookies is too old', async t => {
+test('a session counts as logged out for the given time, and no other session does', async t => {
   const clock = createClock()
   const coordination = createMemoryCoordination(clock.now)
   t.false(await isLoggedOut(coordination, 'id'))
@@ -22,7 +22,7 @@ test('a session has ended from its logout on, until the last of its cookies is t
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
-  test(`${mode}: after the logout no generation of the session is accepted, and the provider is not called`, async t => {
+  test(`${mode}: after a logout, old and new cookies of the session are rejected without a call to the provider`, async t => {
     const { record, clock, live, current, logout, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
@@ -34,7 +34,7 @@ for (const mode of modeNames) {
   })
 
   for (let step = 1; step <= grants; step++) {
-    test(`${mode}: a logout while step ${step} of a refresh is under way wins, and the late token is revoked`, async t => {
+    test(`${mode}: a logout during token request ${step} of a refresh ends the session, and the refresh token that arrives late is revoked`, async t => {
       const { record, clock, idp, current, logout, refreshLines } = await setUpRefresh(mode)
       clock.advanceSeconds(3601)
       if (step > 1) idp.next({})
@@ -50,7 +50,7 @@ for (const mode of modeNames) {
     })
   }
 
-  test(`${mode}: a logout during a refresh that then fails ends the session all the same`, async t => {
+  test(`${mode}: a logout during a refresh that fails afterwards ends the session`, async t => {
     const { record, clock, idp, current, logout } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const held = idp.holdNext(upstreamError())
@@ -61,7 +61,7 @@ for (const mode of modeNames) {
     t.deepEqual(await waiting, { kind: 'loggedOut' })
   })
 
-  test(`${mode}: a logout during a early refresh that then fails ends the session all the same`, async t => {
+  test(`${mode}: a logout during an early refresh that fails afterwards ends the session, although its tokens are still valid`, async t => {
     const { record, clock, idp, current, logout } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)
     const held = idp.holdNext(upstreamError())
@@ -72,7 +72,7 @@ for (const mode of modeNames) {
     t.deepEqual(await waiting, { kind: 'loggedOut' })
   })
 
-  test(`${mode}: a failed revocation of the late token changes nothing`, async t => {
+  test(`${mode}: if the refresh token that arrives after a logout cannot be revoked, the session is still logged out`, async t => {
     const { record, clock, idp, current, logout } = await setUpRefresh(mode)
     idp.revokeRefreshToken = () => Promise.reject(upstreamError())
     clock.advanceSeconds(3601)
@@ -84,7 +84,7 @@ for (const mode of modeNames) {
     t.deepEqual(await waiting, { kind: 'loggedOut' })
   })
 
-  test(`${mode}: a logout ends its own session and no other`, async t => {
+  test(`${mode}: a logout ends its own session and no other session`, async t => {
     const { record, clock, live, logout, mode: modeUnderTest } = await setUpRefresh(mode)
     const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
@@ -94,7 +94,7 @@ for (const mode of modeNames) {
   })
 }
 
-test('dual: a logout while the second refresh fails revokes what the first one brought', async t => {
+test('dual: if a logout comes during the second token request of a refresh and that request fails, the refresh token of the first response is revoked', async t => {
   const { record, clock, idp, current, logout } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({})

@@ -5,7 +5,7 @@ import { UpstreamError } from '#src/idp/errors.js'
 import { createClock } from '../helpers/clock.js'
 import { createFakeIdp, upstreamError } from '../modes/fake-idp.js'
 
-/** The provider's answers are the access tokens that it was asked with, unless a test plans others. */
+/** The user info of each call names the access token of that call, unless a test sets another answer. */
 function setUp(keepSeconds: number) {
   const clock = createClock()
   const asked: string[] = []
@@ -25,14 +25,14 @@ function setUp(keepSeconds: number) {
   return { profiles, clock, asked, answers }
 }
 
-test('by default every request asks the provider', async t => {
+test('with a cache time of 0 every request calls the provider', async t => {
   const { profiles, asked } = setUp(0)
   t.is(await profiles.displayName({ id: 'session' }, 'a'), 'a')
   t.is(await profiles.displayName({ id: 'session' }, 'b'), 'b')
   t.deepEqual(asked, ['a', 'b'])
 })
 
-test('a cached name is reused for the same session until it expires, also after a refresh', async t => {
+test('a cached name is reused for the same session until the cache time is over, even with a refreshed access token', async t => {
   const { profiles, clock, asked } = setUp(30)
   t.is(await profiles.displayName({ id: 'session' }, 'a'), 'a')
   clock.advance(29_999)
@@ -42,7 +42,7 @@ test('a cached name is reused for the same session until it expires, also after 
   t.deepEqual(asked, ['a', 'b'])
 })
 
-test('a name is never reused for another session', async t => {
+test('a cached name is never used for another session', async t => {
   const { profiles, asked } = setUp(30)
   t.is(await profiles.displayName({ id: 'one' }, 'a'), 'a')
   t.is(await profiles.displayName({ id: 'two' }, 'b'), 'b')
@@ -50,7 +50,7 @@ test('a name is never reused for another session', async t => {
   t.deepEqual(asked, ['a', 'b'])
 })
 
-test('requests of one session at the same time share one call, and its failure', async t => {
+test('simultaneous requests of one session share one call to the provider, and all of them get its error', async t => {
   const { profiles, asked, answers } = setUp(30)
   t.deepEqual(await Promise.all(['a', 'a', 'a'].map(token => profiles.displayName({ id: 'session' }, token))), [
     'a',
@@ -71,14 +71,14 @@ test('requests of one session at the same time share one call, and its failure',
   t.is(asked.length, 2)
 })
 
-test('an error is not kept', async t => {
+test('an error is not cached', async t => {
   const { profiles, answers } = setUp(30)
   answers.push(() => Promise.reject(upstreamError()))
   await t.throwsAsync(profiles.displayName({ id: 'session' }, 'a'))
   t.is(await profiles.displayName({ id: 'session' }, 'a'), 'a')
 })
 
-test('a removed name is requested again, even if a response was still in progress', async t => {
+test('after a cached name was removed, the next request calls the provider, even if an earlier call is still in progress', async t => {
   const { profiles, asked, answers } = setUp(30)
   let answer = (_: UserInfo) => {}
   const pending = new Promise<UserInfo>(resolve => {
@@ -93,7 +93,7 @@ test('a removed name is requested again, even if a response was still in progres
   t.deepEqual(asked, ['a', 'b'])
 })
 
-test('a late failure does not remove the name that replaced it', async t => {
+test('a call that fails late does not remove a name that a later call has cached', async t => {
   const { profiles, asked, answers } = setUp(30)
   let fail = (_: Error) => {}
   answers.push(
@@ -111,7 +111,7 @@ test('a late failure does not remove the name that replaced it', async t => {
   t.deepEqual(asked, ['a', 'b'])
 })
 
-test('user info with another subject or without one is refused', async t => {
+test('user info is rejected if its subject differs from that of the session or is missing', async t => {
   const { profiles, answers } = setUp(0)
   const session = { id: 'session', identity: { iss: 'https://idp.example', sub: 'user-1' } }
   for (const sub of ['user-2', undefined]) {
@@ -122,7 +122,7 @@ test('user info with another subject or without one is refused', async t => {
   t.is(await profiles.displayName(session, 'a'), 'Ada')
 })
 
-test('names of many sessions do not pile up', async t => {
+test('when the cache of names is full, the oldest name is dropped', async t => {
   const { profiles, asked } = setUp(3600)
   await profiles.displayName({ id: 'first' }, 'a')
   for (let index = 0; index < 10_000; index++) await profiles.displayName({ id: `session ${index}` }, 'a')

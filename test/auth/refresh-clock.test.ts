@@ -1,4 +1,4 @@
-// Clocks jump: by a time service, by a person, after a night with the lid closed.
+// Refreshes when the clock jumps, because a time service or a person sets it or because the computer was asleep.
 import test from 'ava'
 import { upstreamError } from '../modes/fake-idp.js'
 import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
@@ -6,7 +6,7 @@ import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
-  test(`${mode}: a clock set back by five minutes changes nothing, one set back further has the tokens refreshed`, async t => {
+  test(`${mode}: if the clock is set back by five minutes no refresh is made, and if it is set back further the session is refreshed`, async t => {
     const { record, clock, live, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(-300)
     t.is(await live(record), record)
@@ -19,14 +19,14 @@ for (const mode of modeNames) {
     t.is(await live(refreshed), refreshed)
   })
 
-  test(`${mode}: when the provider is away just then, tokens from the future are served as they are`, async t => {
+  test(`${mode}: if the clock was set back and the provider cannot be reached, the current tokens are served`, async t => {
     const { record, clock, live, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(-3600)
     idp.next(upstreamError())
     t.is(await live(record), record)
   })
 
-  test(`${mode}: after a clock was set back no pause is longer than the maximum`, async t => {
+  test(`${mode}: if the clock is set back during a pause, so that the pause would exceed its maximum, the session is refreshed at once`, async t => {
     const { record, clock, live, unavailable, idp, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(7200)
     idp.next(upstreamError(60))
@@ -38,7 +38,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), 1 + grants)
   })
 
-  test(`${mode}: a clock set back by minutes loses no session whose old cookie is still in use`, async t => {
+  test(`${mode}: if the clock is set back by minutes, a request with an old cookie does not end the session`, async t => {
     const { record, clock, live, idp } = await setUpRefresh(mode, { lifetimeSeconds: 600 })
     clock.advanceSeconds(1000)
     const refreshed = await live(record)
@@ -48,7 +48,7 @@ for (const mode of modeNames) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: a night later the session is refreshed as after an hour`, async t => {
+  test(`${mode}: a session that was not used for twelve hours is refreshed like any expired session`, async t => {
     const { record, clock, live, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(12 * 3600)
     t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)

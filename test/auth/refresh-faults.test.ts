@@ -1,4 +1,7 @@
-// Only a dead refresh token ends a session. No other fault of the provider does.
+// Only an OAuth error that says the refresh token is no longer usable ends a session. All other faults leave the session
+// alive. In dual mode a refresh makes two token requests: the first one for the internal token, which stays on the server, and
+// the second one for the public token, which browsers get. If only the second request fails, the result of the refresh is
+// partial.
 import test from 'ava'
 import { createRefreshes } from '#src/auth/refresh.js'
 import {
@@ -16,31 +19,31 @@ import { currentSession, grantsOf, modeNames, setUpRefresh } from './refresh-set
 
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
   ['a timeout', new UpstreamError('token', 'timeout', 'no complete response in time'), 'warn'],
-  ['a provider that is away', new UpstreamError('token', 'unreachable', 'connection failed'), 'warn'],
+  ['a provider that cannot be reached', new UpstreamError('token', 'unreachable', 'connection failed'), 'warn'],
   ['a server error', new UpstreamError('token', 'unusable', 'it answered 500', { status: 500 }), 'warn'],
-  ['too many requests', new UpstreamError('token', 'unusable', 'it answered 429', { status: 429 }), 'warn'],
-  ['a token set of the wrong types', new UpstreamError('token', 'unusable', 'access_token is missing'), 'warn'],
-  ['a refusal in HTML', new UpstreamError('token', 'unusable', 'it answered 403', { status: 403 }), 'error'],
+  ['a 429 response', new UpstreamError('token', 'unusable', 'it answered 429', { status: 429 }), 'warn'],
+  ['a malformed token response', new UpstreamError('token', 'unusable', 'access_token is missing'), 'warn'],
+  ['a 403 response in HTML', new UpstreamError('token', 'unusable', 'it answered 403', { status: 403 }), 'error'],
   ['invalid_client', oauthError('invalid_client'), 'error'],
   ['invalid_request', oauthError('invalid_request'), 'warn'],
-  ['a fault of our own', new TypeError('odd'), 'error']
+  ['an unexpected exception', new TypeError('odd'), 'error']
 ]
 
-/** Each step with each error that ends a session there. */
+/** Every token request of a refresh, by its number, combined with every OAuth error that ends a session. */
 function refusals(steps: number): (readonly [step: number, error: string])[] {
   return Array.from({ length: steps }, (_, index) => index + 1).flatMap(step =>
     ['invalid_grant', 'invalid_scope'].map(error => [step, error] as const)
   )
 }
 
-/** Pino's numbers. */
+/** The numbers of Pino's log levels. */
 const levels = { warn: 40, error: 50 }
 
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
   for (const [what, error, level] of faults) {
-    test(`${mode}: ${what} leaves the session as it is, and is logged as ${level}`, async t => {
+    test(`${mode}: ${what} leaves the session unchanged and is logged as ${level}`, async t => {
       const { record, clock, idp, unavailable, live, logs, refreshLines } = await setUpRefresh(mode)
       clock.advanceSeconds(3601)
       idp.next(error)
@@ -50,14 +53,14 @@ for (const mode of modeNames) {
       t.is(logs.find(({ event }) => event === 'refresh_failed')?.level, levels[level])
       t.like(refreshLines()[0], { outcome: 'failed', provider_calls: 1 })
 
-      // After a 429 a whole refresh may begin one second later than a second step.
+      // After a 429, refreshes pause one second longer than second token requests of refreshes that have already begun.
       clock.advanceSeconds(2)
       t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
       t.deepEqual(idp.reused, [])
     })
   }
 
-  test(`${mode}: a failure is remembered for a second, however many ask`, async t => {
+  test(`${mode}: after a failed refresh, no request calls the provider for one second`, async t => {
     const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     idp.next(upstreamError())
@@ -71,7 +74,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), 1 + grants)
   })
 
-  test(`${mode}: the time that the provider asks for is passed on, and kept to`, async t => {
+  test(`${mode}: after a failure with Retry-After, requests get the remaining seconds and do not call the provider before they are over`, async t => {
     const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     idp.next(upstreamError(30))
@@ -92,7 +95,7 @@ for (const mode of modeNames) {
     [61, 60],
     [999_999, 60]
   ] as const) {
-    test(`${mode}: a provider that asks for ${asked} seconds is given ${waits}`, async t => {
+    test(`${mode}: a Retry-After of ${asked} seconds pauses the refresh for ${waits} seconds`, async t => {
       const { record, clock, idp, unavailable, live } = await setUpRefresh(mode)
       clock.advanceSeconds(3601)
       idp.next(oauthError('slow_down', asked))
@@ -102,7 +105,7 @@ for (const mode of modeNames) {
     })
   }
 
-  test(`${mode}: with nothing to be kept a failure is still remembered`, async t => {
+  test(`${mode}: a failed refresh is remembered even if keepSeconds is 0`, async t => {
     const { record, clock, idp, unavailable, refreshes } = await setUpRefresh(mode, { keepSeconds: 0 })
     clock.advanceSeconds(3601)
     idp.next(upstreamError())
@@ -111,7 +114,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), 1)
   })
 
-  test(`${mode}: a provider that fails half of the time ends no session`, async t => {
+  test(`${mode}: a provider that fails every second time on average ends no session`, async t => {
     const { record, clock, idp, current } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     const random = createRandom(20_260_101)
     const luck = async () => {
@@ -123,7 +126,7 @@ for (const mode of modeNames) {
     let refreshes = 0
     for (let second = 0; second < 500; second++) {
       clock.advanceSeconds(1)
-      // Another tab still sends the cookie of a moment ago.
+      // Another tab still sends the previous cookie.
       const [session, other] = await Promise.all([current(held), current(previous)])
       if (!('record' in session) || !('record' in other)) throw new Error(`lost after ${second} seconds`)
       if (session.record.fields.expires_at !== held.fields.expires_at) refreshes++
@@ -135,7 +138,7 @@ for (const mode of modeNames) {
   })
 
   for (const [step, error] of refusals(grants)) {
-    test(`${mode}: ${error} at step ${step} ends the session, for all who ask`, async t => {
+    test(`${mode}: ${error} at token request ${step} of a refresh ends the session for all waiting and later requests`, async t => {
       const { record, clock, idp, current, refreshes, refreshLines, logs } = await setUpRefresh(mode)
       clock.advanceSeconds(3601)
       idp.next(...Array.from({ length: step - 1 }, () => ({})), oauthError(error))
@@ -152,7 +155,7 @@ for (const mode of modeNames) {
     })
   }
 
-  test(`${mode}: the newest of a session whose refresh failed is itself`, async t => {
+  test(`${mode}: newest() returns the session itself after a failed refresh`, async t => {
     const { record, clock, idp, unavailable, refreshing } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     idp.next(upstreamError())
@@ -160,7 +163,7 @@ for (const mode of modeNames) {
     t.is(await refreshing.newest(record), record)
   })
 
-  test(`${mode}: a failure at a provider that does not rotate is remembered, and passes`, async t => {
+  test(`${mode}: at a provider that does not rotate refresh tokens, a failed refresh is remembered for one second and then repeated`, async t => {
     const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh(mode, { rotates: false })
     clock.advanceSeconds(3601)
     idp.next(upstreamError())
@@ -171,7 +174,7 @@ for (const mode of modeNames) {
     t.is((await live(record)).fields.expires_at, clock.now() + 3_600_000)
   })
 
-  test(`${mode}: a provider that gives old refresh tokens out again does not lead round in a circle`, async t => {
+  test(`${mode}: if the provider issues an old refresh token again, the search for the newest result ends and no token is reused`, async t => {
     const options = { lifetimeSeconds: 10, keepSeconds: 60 }
     const { record, clock, idp, live, unavailable, refreshing, refreshes } = await setUpRefresh(mode, options)
     const { refresh_token } = record.fields
@@ -194,7 +197,7 @@ for (const mode of modeNames) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: nothing secret is written about a failure`, async t => {
+  test(`${mode}: the log lines about a failed refresh contain no token and no session id`, async t => {
     const { record, clock, idp, unavailable, logs } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     idp.next(upstreamError())
@@ -203,7 +206,7 @@ for (const mode of modeNames) {
       t.false(logs.lines.join('').includes(String(secret)))
   })
 
-  test(`${mode}: a store that fails is an error, and not the end of a session`, async t => {
+  test(`${mode}: an error of the shared store is thrown and does not end the session`, async t => {
     const { record, clock, idp, mode: modeUnderTest, coordination, logs } = await setUpRefresh(mode)
     const failing: Coordination = { ...coordination, once: () => Promise.reject(new Error('the store is gone')) }
     const parts = {
@@ -222,123 +225,123 @@ for (const mode of modeNames) {
   })
 }
 
-test('dual: a partial result of a refresh is kept and sent to the browser, and the next request continues from it', async t => {
+test('dual: a partial result is kept and returned, and the next request repeats only the second token request', async t => {
   const { record, clock, idp, unavailable, live, refreshes, refreshLines, logs } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(5))
-  const half = await unavailable(record)
-  t.is(half.retryAfterSeconds, 5)
-  t.is(half.record.id, record.id)
-  t.is(half.record.fields.refresh_token, idp.newestRefreshToken)
-  t.not(half.record.fields.internal_token, record.fields.internal_token)
-  t.is(half.record.fields.public_token, record.fields.public_token)
-  t.is(half.record.fields.expires_at, record.fields.expires_at)
+  const partial = await unavailable(record)
+  t.is(partial.retryAfterSeconds, 5)
+  t.is(partial.record.id, record.id)
+  t.is(partial.record.fields.refresh_token, idp.newestRefreshToken)
+  t.not(partial.record.fields.internal_token, record.fields.internal_token)
+  t.is(partial.record.fields.public_token, record.fields.public_token)
+  t.is(partial.record.fields.expires_at, record.fields.expires_at)
   t.like(refreshLines()[0], { outcome: 'partial', provider_calls: 2 })
   t.is(logs.find(({ event }) => event === 'refresh_failed')?.level, levels.warn)
 
-  const whole = await live(half.record)
-  t.is(refreshes(), 3, 'only the second step is repeated')
+  const whole = await live(partial.record)
+  t.is(refreshes(), 3, 'only the second token request is repeated')
   t.is(whole.fields.expires_at, clock.now() + 3_600_000)
-  t.is(whole.fields.internal_token, half.record.fields.internal_token)
+  t.is(whole.fields.internal_token, partial.record.fields.internal_token)
   t.not(whole.fields.public_token, record.fields.public_token)
   t.deepEqual(idp.reused, [])
 })
 
-test('dual: half a refresh is given to all who asked, and to old cookies, without asking the provider again', async t => {
+test('dual: a partial result is returned to all waiting requests and to requests with the old cookie, without another provider call', async t => {
   const { record, clock, idp, unavailable, refreshes } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(5))
   const all = await Promise.all(Array.from({ length: 50 }, () => unavailable(record)))
   clock.advanceSeconds(4)
-  for (const { record: half } of [...all, await unavailable(record)]) t.deepEqual(half, all[0]?.record)
+  for (const { record: partial } of [...all, await unavailable(record)]) t.deepEqual(partial, all[0]?.record)
   t.is(refreshes(), 2)
 })
 
-test('dual: a request with an old cookie continues from the partial result after the pause', async t => {
+test('dual: when the pause after a partial result is over, a request with the old cookie continues from the partial result', async t => {
   const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(5))
-  const half = await unavailable(record)
+  const partial = await unavailable(record)
   clock.advanceSeconds(5)
-  const [fromOld, fromNew] = await Promise.all([live(record), live(half.record)])
+  const [fromOld, fromNew] = await Promise.all([live(record), live(partial.record)])
   t.deepEqual(fromOld, fromNew)
   t.is(refreshes(), 3)
   t.deepEqual(idp.reused, [])
 })
 
-test('dual: an old cookie is led to the finished refresh at once, although the pause after the half is not over', async t => {
+test('dual: a request with the old cookie gets the completed refresh, even if the pause after the partial result is not over', async t => {
   const { record, clock, idp, unavailable, live, refreshing, logs } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(5))
-  const half = await unavailable(record)
+  const partial = await unavailable(record)
   clock.advanceSeconds(5)
-  const whole = await live(half.record)
+  const whole = await live(partial.record)
   clock.advanceSeconds(-4)
   const late = await currentSession(refreshing, record, logs.log)
   t.deepEqual(late, { kind: 'live', record: whole })
 })
 
-test('dual: a half-finished refresh whose internal token has expired begins again', async t => {
+test('dual: if the internal token of a partial result has expired, the next refresh makes both token requests', async t => {
   const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError())
-  const half = await unavailable(record)
+  const partial = await unavailable(record)
   clock.advanceSeconds(3600)
-  const whole = await live(half.record)
+  const whole = await live(partial.record)
   t.is(refreshes(), 4)
-  t.not(whole.fields.internal_token, half.record.fields.internal_token)
+  t.not(whole.fields.internal_token, partial.record.fields.internal_token)
 })
 
-test('dual: second steps that fail again and again lose nothing', async t => {
+test('dual: if the second token request fails several times, the session stays alive and a later refresh completes', async t => {
   const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(), upstreamError(), upstreamError())
-  const half = await unavailable(record)
+  const partial = await unavailable(record)
   for (let times = 0; times < 2; times++) {
     clock.advanceSeconds(1)
-    t.is((await unavailable(half.record)).record, half.record)
+    t.is((await unavailable(partial.record)).record, partial.record)
   }
   clock.advanceSeconds(1)
-  for (const old of [record, half.record]) t.is((await live(old)).fields.refresh_token, idp.newestRefreshToken)
+  for (const old of [record, partial.record]) t.is((await live(old)).fields.refresh_token, idp.newestRefreshToken)
   t.is(refreshes(), 5)
   t.deepEqual(idp.reused, [])
 })
 
-test('dual: half a refresh at a provider that does not rotate waits, and is then tried again', async t => {
+test('dual: a partial result at a provider that does not rotate refresh tokens waits for the pause and is then completed', async t => {
   const { record, clock, idp, unavailable, live, refreshes } = await setUpRefresh('dual', { rotates: false })
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(5))
-  const half = await unavailable(record)
+  const partial = await unavailable(record)
   await unavailable(record)
-  await unavailable(half.record)
+  await unavailable(partial.record)
   t.is(refreshes(), 2)
   clock.advanceSeconds(5)
-  const whole = await live(half.record)
+  const whole = await live(partial.record)
   t.is(whole.fields.expires_at, clock.now() - 5000 + 3_600_000)
   t.is(refreshes(), 3)
 })
 
-test('dual: a public token of too many scopes is not handed out, and the session stands', async t => {
+test('dual: a public token with more than the public scopes is not stored, and the session stays alive', async t => {
   const { record, clock, idp, unavailable, live } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, { scope: ['data:read', 'viewables:read'] })
-  const half = await unavailable(record)
-  t.is(half.record.fields.public_token, record.fields.public_token)
-  t.is(half.record.fields.refresh_token, idp.newestRefreshToken)
+  const partial = await unavailable(record)
+  t.is(partial.record.fields.public_token, record.fields.public_token)
+  t.is(partial.record.fields.refresh_token, idp.newestRefreshToken)
   clock.advanceSeconds(1)
-  await live(half.record)
+  await live(partial.record)
   t.deepEqual(idp.reused, [])
 })
 
-test('dual: the newest form of a session whose refresh failed halfway is the partial result', async t => {
+test('dual: newest() returns the partial result after a refresh whose second token request failed', async t => {
   const { record, clock, idp, unavailable, refreshing } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError())
-  const half = await unavailable(record)
-  t.deepEqual(await refreshing.newest(record), half.record)
+  const partial = await unavailable(record)
+  t.deepEqual(await refreshing.newest(record), partial.record)
 })
 
-test('dual: when a process dies between the two steps, another resumes from the checkpoint', async t => {
+test('dual: if a process dies between the two token requests, another process continues from the stored partial result', async t => {
   const { record, clock, idp, mode, coordination, refreshes, logs } = await setUpRefresh('dual')
   const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
   const parts = { mode, idp, now: clock.now, ...ages }
@@ -348,7 +351,7 @@ test('dual: when a process dies between the two steps, another resumes from the 
       ...coordination,
       once(key, work) {
         const checkpoint = ({ value, keepMs }: Settled<unknown>) => {
-          t.is(keepMs, 86_400_000, 'no browser was given it')
+          t.is(keepMs, 86_400_000, 'the result is kept long because no browser has received it')
           checkpoints.set(key, value)
           die()
           return new Promise<never>(() => {})
@@ -376,10 +379,10 @@ test('dual: when a process dies between the two steps, another resumes from the 
   t.deepEqual(idp.reused, [])
 })
 
-test('dual: the second step is not made when the lock may have been lost', async t => {
+test('dual: the second token request is not made if the process may have lost the lock of the refresh', async t => {
   const { record, clock, idp, mode, coordination, refreshes, logs } = await setUpRefresh('dual')
   const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
-  // The lock is checked before each of the two steps.
+  // The process checks its lock before each of the two token requests.
   let checks = 0
   const ensureOwned = async () => {
     checks += 1
@@ -398,7 +401,7 @@ test('dual: the second step is not made when the lock may have been lost', async
 })
 
 for (const mode of modeNames) {
-  test(`${mode}: no token is used by a run that has lost its lock before the first step`, async t => {
+  test(`${mode}: no refresh token is sent if the process has lost the lock of the refresh before its first token request`, async t => {
     const { record, clock, idp, mode: modeUnderTest, coordination, refreshes, logs } = await setUpRefresh(mode)
     const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
     const ensureOwned = () => Promise.reject(new CoordinationError('store'))
@@ -413,7 +416,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), 0)
   })
 
-  test(`${mode}: no token is used while the store cannot say whether an earlier result has been replaced`, async t => {
+  test(`${mode}: no refresh token is sent while the store cannot tell if another process has refreshed the session`, async t => {
     const { record, clock, idp, mode: modeUnderTest, coordination, refreshes, logs } = await setUpRefresh(mode)
     const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
     let isAway = false
@@ -437,7 +440,7 @@ for (const mode of modeNames) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: a refusal is not believed while an earlier owner of the lock may still deliver`, async t => {
+  test(`${mode}: invalid_grant does not end the session while a stalled process that held the lock earlier may still store its tokens`, async t => {
     const { record, clock, idp, mode: modeUnderTest, coordination, logs } = await setUpRefresh(mode)
     const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
     const stalled: Coordination = {
@@ -456,7 +459,7 @@ for (const mode of modeNames) {
     t.is(idp.grants.length, grantsOf[mode] + 1)
   })
 
-  test(`${mode}: invalid_request ends a session when it has been repeated for half a minute`, async t => {
+  test(`${mode}: invalid_request ends the session when it has been repeated for 30 seconds`, async t => {
     const { record, clock, idp, current, unavailable, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     idp.next(...Array.from({ length: 40 }, () => oauthError('invalid_request')))
@@ -468,7 +471,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), 31)
   })
 
-  test(`${mode}: invalid_request that passes ends nothing`, async t => {
+  test(`${mode}: invalid_request that is not repeated does not end the session`, async t => {
     const { record, clock, idp, live, unavailable } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     idp.next(oauthError('invalid_request'))
@@ -483,7 +486,7 @@ for (const mode of modeNames) {
     t.pass()
   })
 
-  test(`${mode}: the refresh token of an answer that cannot be used is kept`, async t => {
+  test(`${mode}: if an unusable token response contains a new refresh token, the session keeps that refresh token`, async t => {
     const { record, clock, idp, live, unavailable } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     idp.next(() => {
@@ -497,7 +500,7 @@ for (const mode of modeNames) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: a 429 pauses the refreshes of all sessions for the time that the provider asks for`, async t => {
+  test(`${mode}: a 429 with Retry-After pauses the refreshes of all sessions`, async t => {
     const { record, clock, idp, mode: modeUnderTest, live, unavailable, refreshes } = await setUpRefresh(mode)
     const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
@@ -513,7 +516,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), before + 1 + 2 * grantsOf[mode])
   })
 
-  test(`${mode}: during a pause tokens that are still valid are served`, async t => {
+  test(`${mode}: during a pause for all sessions, tokens that are still valid are served`, async t => {
     const { record, clock, coordination, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)
     coordination.pauseCalls(20_000)
@@ -522,16 +525,16 @@ for (const mode of modeNames) {
   })
 }
 
-test('dual: after a pause second steps go first', async t => {
+test('dual: when a pause for all sessions ends, second token requests may be sent one second before new refreshes', async t => {
   const { record, clock, idp, mode, unavailable, live } = await setUpRefresh('dual')
   const { fields } = await mode.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
   const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
   clock.advanceSeconds(3601)
   idp.next({}, busyError(429, 10))
-  const half = await unavailable(record)
+  const partial = await unavailable(record)
   clock.advanceSeconds(10)
   await unavailable(other)
-  await live(half.record)
+  await live(partial.record)
   clock.advanceSeconds(1)
   await live(other)
   t.deepEqual(idp.reused, [])

@@ -1,4 +1,4 @@
-// With a margin a session is refreshed before its time, and a provider's bad minute does not matter until then.
+// With a margin a session is refreshed before its tokens expire. If that early refresh fails, the current tokens are served.
 import test from 'ava'
 import { oauthError, upstreamError } from '../modes/fake-idp.js'
 import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
@@ -6,7 +6,7 @@ import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
 
-  test(`${mode}: a session is refreshed when less than the margin is left`, async t => {
+  test(`${mode}: a session is refreshed when its tokens expire within the margin`, async t => {
     const { record, clock, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3480)
     t.is(await live(record), record)
@@ -18,7 +18,7 @@ for (const mode of modeNames) {
     t.is(await live(refreshed), refreshed)
   })
 
-  test(`${mode}: a margin longer than the tokens live does not refresh at every request`, async t => {
+  test(`${mode}: if the margin is longer than the lifetime of the tokens, the session is refreshed after half of the lifetime`, async t => {
     const { record, clock, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120, lifetimeSeconds: 60 })
     let held = record
     for (let second = 0; second < 30; second++) {
@@ -35,7 +35,7 @@ for (const mode of modeNames) {
   })
 
   for (const error of [upstreamError(), oauthError('invalid_client'), new TypeError('odd')]) {
-    test(`${mode}: a early refresh that fails with "${error.message}" serves the tokens that are still good`, async t => {
+    test(`${mode}: if an early refresh fails with "${error.message}", the tokens that are still valid are served`, async t => {
       const { record, clock, idp, live, unavailable, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
       clock.advanceSeconds(3500)
       idp.next(error)
@@ -48,7 +48,7 @@ for (const mode of modeNames) {
     })
   }
 
-  test(`${mode}: tokens are served up to their very end, and no further, while the provider fails`, async t => {
+  test(`${mode}: while the provider fails, tokens are served until they expire and not longer`, async t => {
     const { record, clock, idp, live, unavailable } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3600)
     t.is(record.fields.expires_at, clock.now())
@@ -58,7 +58,7 @@ for (const mode of modeNames) {
     t.is((await unavailable(record)).record, record)
   })
 
-  test(`${mode}: a early refresh is tried again after a moment`, async t => {
+  test(`${mode}: an early refresh that failed is repeated after one second`, async t => {
     const { record, clock, idp, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)
     idp.next(upstreamError())
@@ -68,14 +68,14 @@ for (const mode of modeNames) {
     t.is(refreshes(), 1 + grants)
   })
 
-  test(`${mode}: a refresh token that is dead before its time ends the session`, async t => {
+  test(`${mode}: invalid_grant at an early refresh ends the session, although its tokens are still valid`, async t => {
     const { record, clock, idp, current } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)
     idp.next(oauthError('invalid_grant'))
     t.deepEqual(await current(record), { kind: 'ended' })
   })
 
-  test(`${mode}: many requests within the margin are one refresh`, async t => {
+  test(`${mode}: fifty simultaneous requests within the margin cause one refresh`, async t => {
     const { record, clock, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)
     const refreshed = await Promise.all(Array.from({ length: 50 }, () => live(record)))
@@ -83,7 +83,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), grants)
   })
 
-  test(`${mode}: a kept result that is itself within the margin is good enough for an old cookie`, async t => {
+  test(`${mode}: a request with an old cookie gets the result of the earlier refresh, even if its tokens expire within the margin`, async t => {
     const options = { marginSeconds: 20, lifetimeSeconds: 50 }
     const { record, clock, live, refreshes } = await setUpRefresh(mode, options)
     clock.advanceSeconds(31)
@@ -95,7 +95,7 @@ for (const mode of modeNames) {
     t.is(refreshes(), 2 * grants)
   })
 
-  test(`${mode}: the margin holds at a provider that does not rotate, kept results notwithstanding`, async t => {
+  test(`${mode}: sessions are also refreshed early at a provider that does not rotate refresh tokens`, async t => {
     const options = { marginSeconds: 20, lifetimeSeconds: 50, rotates: false }
     const { record, clock, live, refreshes } = await setUpRefresh(mode, options)
     let held = record
@@ -111,20 +111,20 @@ for (const mode of modeNames) {
   })
 }
 
-test('dual: an early refresh that fails halfway serves the tokens that are still valid and keeps the partial result', async t => {
+test('dual: if the second token request of an early refresh fails, the valid tokens are served and the new internal token is kept', async t => {
   const { record, clock, idp, live, unavailable } = await setUpRefresh('dual', { marginSeconds: 120 })
   clock.advanceSeconds(3500)
   idp.next({}, upstreamError())
-  const half = await live(record)
-  t.is(half.fields.public_token, record.fields.public_token)
-  t.is(half.fields.expires_at, record.fields.expires_at)
-  t.is(half.fields.refresh_token, idp.newestRefreshToken)
-  t.not(half.fields.internal_token, record.fields.internal_token)
+  const partial = await live(record)
+  t.is(partial.fields.public_token, record.fields.public_token)
+  t.is(partial.fields.expires_at, record.fields.expires_at)
+  t.is(partial.fields.refresh_token, idp.newestRefreshToken)
+  t.not(partial.fields.internal_token, record.fields.internal_token)
 
   clock.advanceSeconds(101)
   idp.next(upstreamError())
-  const later = await unavailable(half)
+  const later = await unavailable(partial)
   clock.advanceSeconds(1)
-  t.is((await live(later.record)).fields.expires_at, half.internalExpiresAt as number)
+  t.is((await live(later.record)).fields.expires_at, partial.internalExpiresAt as number)
   t.deepEqual(idp.reused, [])
 })

@@ -10,7 +10,7 @@ function record(id: string): SessionRecord {
   return { id, loggedInAt: issuedAt, issuedAt, fields: { refresh_token: 'r', expires_at: issuedAt + lifetimeMs } }
 }
 
-/** Milliseconds before the expiry at which a session becomes due. */
+/** The number of milliseconds before the expiry at which the session becomes due for a refresh. */
 function earlyMs(id: string, options: { marginSeconds: number; spreadSeconds: number }): number {
   let now = issuedAt
   const { isDue } = createRefreshSchedule({ now: () => now, ...options })
@@ -24,20 +24,20 @@ function earlyMs(id: string, options: { marginSeconds: number; spreadSeconds: nu
   return low
 }
 
-test('with a spread, sessions that began together become due at different times within it', t => {
+test('with a spread, sessions that began together become due at different times within the spread', t => {
   const options = { marginSeconds: 120, spreadSeconds: 1500 }
   const early = Array.from({ length: 200 }, (_, n) => earlyMs(`session ${n}`, options))
   for (const ms of early) t.true(ms >= 119_999 && ms < 1_620_000, `${ms} ms`)
   const earliest = early.filter(ms => ms > 120_000 + 750_000).length
-  t.true(earliest > 60 && earliest < 140, `${earliest} of 200 in the earlier half`)
+  t.true(earliest > 60 && earliest < 140, `${earliest} of 200 sessions are due in the earlier half of the spread`)
 })
 
-test('all replicas agree when a session becomes due', t => {
+test('all replicas compute the same time at which a session becomes due', t => {
   const options = { marginSeconds: 120, spreadSeconds: 1500 }
   t.is(earlyMs('the same session', options), earlyMs('the same session', options))
 })
 
-test('margin and spread together never take more than half of the lifetime', t => {
+test('margin and spread together never make a session due before half of its lifetime', t => {
   fc.assert(
     fc.property(fc.string(), fc.nat(3600), fc.nat(3600), (id, marginSeconds, spreadSeconds) => {
       t.true(earlyMs(id, { marginSeconds, spreadSeconds }) <= lifetimeMs / 2)
@@ -46,6 +46,6 @@ test('margin and spread together never take more than half of the lifetime', t =
   )
 })
 
-test('without margin and spread only an expired session is due', t => {
+test('without margin and spread a session becomes due only when it has expired', t => {
   t.true(earlyMs('any session', { marginSeconds: 0, spreadSeconds: 0 }) === 0)
 })

@@ -1,4 +1,4 @@
-// A login, a provider, a clock and a log for one test of the refresh step, in either mode.
+// Sets up a login, a provider, a clock and a log for a test of session refreshes in either mode.
 
 import type { Log } from '#src/auth/log.js'
 import { markLoggedOut } from '#src/auth/logout-marks.js'
@@ -17,7 +17,7 @@ import { createFakeIdp, type FakeIdp, type FakeIdpOptions } from '../modes/fake-
 export const modeNames = ['single', 'dual'] as const
 export type ModeName = (typeof modeNames)[number]
 
-/** Grants that one whole refresh takes. */
+/** The number of token requests of one complete refresh. */
 export const grantsOf: Readonly<Record<ModeName, number>> = { single: 1, dual: 2 }
 
 const createMode: Readonly<Record<ModeName, (parts: ModeParts) => Mode>> = {
@@ -33,21 +33,22 @@ export interface RefreshSetUp {
   readonly coordination: Coordination
   readonly refreshing: Refreshes
   readonly logs: CollectedLogs
-  /** What a browser holds that has just logged in. */
+  /** The session that a browser has after its login. */
   readonly record: SessionRecord
+  /** Returns the session for a request with the given session cookie. */
   current(record: SessionRecord): Promise<RefreshedSession>
-  /** The same, where the session must be good; gives what the browser holds from now on. */
+  /** Like `current`, but throws unless the session is usable. Returns the session that the browser has afterwards. */
   live(record: SessionRecord): Promise<SessionRecord>
-  /** The same, where it cannot be refreshed now. */
+  /** Like `current`, but throws unless the session has to be refreshed and that is not possible now. */
   unavailable(record: SessionRecord): Promise<Extract<RefreshedSession, { kind: 'unavailable' }>>
   logout(record: SessionRecord): Promise<void>
-  /** Grants since the login. */
+  /** The number of token requests since the login. */
   refreshes(): number
-  /** The lines about refreshes. */
+  /** The log entries of the event `refresh`. */
   refreshLines(): readonly LogEntry[]
 }
 
-/** Does what every request does: asks for the state of its session, and refreshes the session if it is due. */
+/** Does what every request does: determines the state of its session, and refreshes the session if it is due. */
 export async function currentSession(
   refreshing: Refreshes,
   record: SessionRecord,

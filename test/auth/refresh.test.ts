@@ -1,4 +1,5 @@
-// The refresh step as the contract has it (section 5.1, step 3.2), and one provider call for however many ask.
+// Refreshes of expired sessions (service contract, section 5.1, step 3.2). A "kept result" is the refreshed session that the
+// server stores for a while, so that requests with the old cookie get it instead of causing another refresh.
 import test from 'ava'
 import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
 
@@ -15,7 +16,7 @@ for (const mode of modeNames) {
     t.deepEqual(logs.lines, [])
   })
 
-  test(`${mode}: a session is refreshed when its expiry is earlier than now`, async t => {
+  test(`${mode}: a session is refreshed when its expires_at is in the past`, async t => {
     const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
     clock.advance(3_600_001)
     const refreshed = await live(record)
@@ -29,7 +30,7 @@ for (const mode of modeNames) {
     }
   })
 
-  test(`${mode}: a refreshed session is refreshed again when it has expired in turn, for as long as anyone likes`, async t => {
+  test(`${mode}: a session can be refreshed again and again, each time its tokens have expired`, async t => {
     const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
     let held = record
     for (let times = 1; times <= 24; times++) {
@@ -41,7 +42,7 @@ for (const mode of modeNames) {
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: a thousand requests at once are one refresh, and all get the same tokens`, async t => {
+  test(`${mode}: a thousand simultaneous requests cause one refresh, and all of them get the same tokens`, async t => {
     const { record, clock, live, refreshes, refreshLines, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await Promise.all(Array.from({ length: 1000 }, () => live(record)))
@@ -66,22 +67,22 @@ for (const mode of modeNames) {
     t.is((await first).id, record.id)
   })
 
-  test(`${mode}: two logins that were given one refresh token are refreshed once, and stay two`, async t => {
+  test(`${mode}: two sessions that share a refresh token share one refresh, but keep their own ids and ID tokens`, async t => {
     const { record, clock, current, live, logout, refreshes, refreshing } = await setUpRefresh(mode)
     const identity = { iss: 'https://idp.example', sub: 'user-1', idToken: 'the ID token of one login' }
     const others = { identity: { ...identity, idToken: 'the ID token of the other' }, id: 'another-session' }
     clock.advanceSeconds(3601)
     const both = [live({ ...record, identity }), live({ ...record, ...others })] as const
-    const [refreshed, otherRenewed] = await Promise.all(both)
+    const [refreshed, otherRefreshed] = await Promise.all(both)
     t.is(refreshes(), grants)
     t.deepEqual(refreshed.identity, identity)
-    t.deepEqual(otherRenewed, { ...refreshed, ...others })
+    t.deepEqual(otherRefreshed, { ...refreshed, ...others })
     t.deepEqual((await refreshing.newest({ ...record, ...others })).identity, others.identity)
     await logout(refreshed)
-    t.is((await current(otherRenewed)).kind, 'live')
+    t.is((await current(otherRefreshed)).kind, 'live')
   })
 
-  test(`${mode}: a request that left the browser before the new cookie came gets the kept result`, async t => {
+  test(`${mode}: a request with the old cookie gets the kept result of the refresh`, async t => {
     const { record, clock, live, refreshes, refreshLines } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
@@ -95,7 +96,7 @@ for (const mode of modeNames) {
     t.deepEqual({ outcome, how, provider_calls }, { outcome: 'kept', how: 'kept', provider_calls: 0 })
   })
 
-  test(`${mode}: keepSeconds after the browser sent its new cookie the kept result is gone`, async t => {
+  test(`${mode}: the kept result is removed keepSeconds after the browser has sent the new cookie`, async t => {
     const { record, clock, live, current, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
@@ -109,7 +110,7 @@ for (const mode of modeNames) {
     t.is(await live(refreshed), refreshed)
   })
 
-  test(`${mode}: with keepSeconds 0 a result is kept only until the browser has the new cookie`, async t => {
+  test(`${mode}: with keepSeconds 0 the kept result is removed as soon as the browser has sent the new cookie`, async t => {
     const { record, clock, live, current } = await setUpRefresh(mode, { keepSeconds: 0 })
     clock.advanceSeconds(3601)
     const [refreshed] = await Promise.all([live(record), live(record)])
@@ -118,7 +119,7 @@ for (const mode of modeNames) {
     t.deepEqual(await current(record), { kind: 'ended' })
   })
 
-  test(`${mode}: a kept result that has itself expired is refreshed in turn, along the whole chain`, async t => {
+  test(`${mode}: a request with an old cookie follows the kept results to the newest session and refreshes that session if it has expired`, async t => {
     const { record, clock, live, refreshes, idp } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     clock.advanceSeconds(11)
     const second = await live(record)
@@ -148,7 +149,7 @@ for (const mode of modeNames) {
     for (const other of refreshed) t.is(other.fields.refresh_token, idp.newestRefreshToken)
   })
 
-  test(`${mode}: a result that never reached the browser is kept for as long as the old cookie is valid`, async t => {
+  test(`${mode}: if the browser never sends the new cookie, the kept result lives as long as the old cookie is valid`, async t => {
     const { record, clock, live, current, refreshes, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
@@ -163,7 +164,7 @@ for (const mode of modeNames) {
     t.deepEqual(await current(record), { kind: 'ended' })
   })
 
-  test(`${mode}: at a provider that does not rotate every expiry is a refresh, kept results notwithstanding`, async t => {
+  test(`${mode}: at a provider that does not rotate refresh tokens, every expiry causes a refresh, and requests with old cookies get the newest session`, async t => {
     const { record, clock, live, refreshes } = await setUpRefresh(mode, { lifetimeSeconds: 10, rotates: false })
     let held = record
     for (const times of [1, 2, 3]) {
@@ -178,7 +179,7 @@ for (const mode of modeNames) {
     }
   })
 
-  test(`${mode}: a refresh writes one line, with all that an operator needs and nothing secret`, async t => {
+  test(`${mode}: a refresh writes one log line with its outcome and duration and without tokens and session id`, async t => {
     const { record, clock, live, refreshLines, logs, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
@@ -191,7 +192,7 @@ for (const mode of modeNames) {
     for (const secret of [...tokens, record.id]) t.false(logs.lines.join('').includes(String(secret)))
   })
 
-  test(`${mode}: the lines of one session carry the same mark, those of another do not`, async t => {
+  test(`${mode}: the field "session" is the same in all log lines of a session and different for another session`, async t => {
     const { record, clock, live, refreshLines, mode: modeUnderTest } = await setUpRefresh(mode)
     const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
     const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
@@ -205,7 +206,7 @@ for (const mode of modeNames) {
     t.not(first, third)
   })
 
-  test(`${mode}: the newest form of a session is the result of its last refresh`, async t => {
+  test(`${mode}: newest() returns the result of the last refresh of a session`, async t => {
     const { record, clock, live, refreshing } = await setUpRefresh(mode)
     t.is(await refreshing.newest(record), record)
     clock.advanceSeconds(3601)
@@ -217,7 +218,7 @@ for (const mode of modeNames) {
     t.deepEqual(await refreshing.newest(second), third)
   })
 
-  test(`${mode}: the newest is looked for along the whole chain that is kept`, async t => {
+  test(`${mode}: newest() follows all kept results from an old session to the newest one`, async t => {
     const { record, clock, live, refreshing } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     clock.advanceSeconds(11)
     const second = await live(record)
@@ -226,7 +227,7 @@ for (const mode of modeNames) {
     t.deepEqual(await refreshing.newest(record), third)
   })
 
-  test(`${mode}: the newest at a provider that does not rotate still has the one refresh token`, async t => {
+  test(`${mode}: at a provider that does not rotate refresh tokens, newest() returns the refreshed session with the same refresh token`, async t => {
     const { record, clock, live, refreshing } = await setUpRefresh(mode, { rotates: false })
     clock.advanceSeconds(3601)
     await live(record)
