@@ -1,32 +1,33 @@
-// The contract of every coordination store. The test file of each store calls this once with its own factory.
+// Tests that every coordination store must pass. The test file of each store calls this once with its own factory.
+// A store runs a piece of work once for all callers that use the same key, keeps its result, and keeps marks (named flags).
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext, type Implementation } from 'ava'
 import type { Coordination, Run, Settled } from '#src/coordination/coordination.js'
 
 export interface StoreUnderTest {
-  /** The same store as its replicas see it, at least one; a store that several processes share gives several. */
+  /** At least one replica of the same store. A store that several processes share gives several replicas. */
   readonly replicas: readonly [Coordination, ...Coordination[]]
-  /** Lets that much time pass: moves a clock where the store takes one, and truly waits where it does not. */
+  /** Lets `ms` milliseconds pass. Moves the clock of the store if it has one, and otherwise waits in real time. */
   pass(ms: number): Promise<void>
 }
 
 /**
- * @param createStore an empty store for one test, which it closes when the test ends.
- * @param declare how a test is declared where the store needs something that may not be installed
+ * @param createStore creates an empty store for one test and closes it when the test ends
+ * @param declare declares a test. It may skip the test if a program that the store needs is not installed.
  */
 export function coordinationContract(
   storeName: string,
   createStore: (t: ExecutionContext) => Promise<StoreUnderTest>,
   declare: (title: string, implementation: Implementation<[]>) => void = test
 ): void {
-  // Long enough for the slowest machine, and short enough to wait for where no clock can be moved.
+  // `longMs` does not end during a test, even on a slow machine. `shortMs` is short enough to wait for in real time.
   const longMs = 60_000
   const shortMs = 250
 
   const promises = (behaviour: string, implementation: (t: ExecutionContext, store: StoreUnderTest) => Promise<void>) =>
     declare(`${storeName}: ${behaviour}`, async t => implementation(t, await createStore(t)))
 
-  promises('work that many callers request at once is done once, and all get its value', async (t, { replicas }) => {
+  promises('work that fifty callers request at once runs once, and all get its value', async (t, { replicas }) => {
     const work = countedWork({ tokens: ['a', 'b'], left: null }, longMs)
     const asked = Array.from({ length: 50 }, (_, index) => at(replicas, index).once('key', work.run))
     const answers = await Promise.all(asked)
@@ -35,7 +36,7 @@ export function coordinationContract(
     for (const { value } of answers) t.deepEqual(value, { tokens: ['a', 'b'], left: null })
   })
 
-  promises('a caller that comes while the work is in progress joins it', async (t, { replicas }) => {
+  promises('a caller that comes while the work is running gets the result of that run', async (t, { replicas }) => {
     const { gate, open } = createGate()
     const slow = countedWork('value', longMs, gate)
     const never = countedWork('other', longMs)
@@ -48,7 +49,7 @@ export function coordinationContract(
     t.is(never.runs, 0)
   })
 
-  promises('work under other keys does not wait', async (t, { replicas }) => {
+  promises('work under one key does not wait for work under another key', async (t, { replicas }) => {
     const { gate, open } = createGate()
     const slow = countedWork('slow', longMs, gate)
     const first = replicas[0].once('one', slow.run)
@@ -58,21 +59,21 @@ export function coordinationContract(
     t.is((await first).value, 'slow')
   })
 
-  promises('a result is given to later askers instead of doing the work again', async (t, { replicas }) => {
+  promises('later callers get the kept result, and the work does not run again', async (t, { replicas }) => {
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     const again = countedWork({ n: 2 }, longMs)
     for (const replica of replicas) t.deepEqual(await replica.once('key', again.run), { value: { n: 1 }, how: 'kept' })
     t.is(again.runs, 0)
   })
 
-  promises('a result is forgotten after its time', async (t, { replicas, pass }) => {
+  promises('a result is removed when its time is over, and the work then runs again', async (t, { replicas, pass }) => {
     await replicas[0].once('key', countedWork(1, shortMs).run)
     await pass(shortMs + 50)
     t.is(await at(replicas, 1).peek('key'), undefined)
     t.deepEqual(await at(replicas, 1).once('key', countedWork(2, longMs).run), { value: 2, how: 'ran' })
   })
 
-  promises('a value may be null, false, zero or empty', async (t, { replicas }) => {
+  promises('a result may be null, false, zero or empty', async (t, { replicas }) => {
     for (const value of [null, false, 0, '', [], {}]) {
       const key = `key ${JSON.stringify(value)}`
       t.deepEqual(await replicas[0].once(key, countedWork<unknown>(value, longMs).run), { value, how: 'ran' })
@@ -82,7 +83,7 @@ export function coordinationContract(
     }
   })
 
-  promises('a failure reaches all who wait, and nothing is kept of it', async (t, { replicas }) => {
+  promises('if the work fails, all waiting callers get the error, and no result is kept', async (t, { replicas }) => {
     const failure = new TypeError('no luck')
     const { gate, open } = createGate()
     const failing = countedWork('never', longMs, gate, failure)
@@ -96,7 +97,7 @@ export function coordinationContract(
     t.deepEqual(await at(replicas, 1).once('key', countedWork('luck', longMs).run), { value: 'luck', how: 'ran' })
   })
 
-  promises('work that throws before it has begun to wait is a failure like any other', async (t, { replicas }) => {
+  promises('if the work throws synchronously, the caller gets the error', async (t, { replicas }) => {
     const failure = new TypeError('at once')
     const work = () => {
       throw failure
@@ -105,7 +106,7 @@ export function coordinationContract(
     t.is((await replicas[0].once('key', countedWork(1, longMs).run)).how, 'ran')
   })
 
-  promises('a kept result that the caller does not accept is replaced by a new one', async (t, { replicas }) => {
+  promises('if a caller does not accept the kept result, a new run replaces it', async (t, { replicas }) => {
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     const seen: unknown[] = []
     const refuse = (kept: { n: number }) => {
@@ -127,7 +128,7 @@ export function coordinationContract(
     }
   })
 
-  promises('many who refuse a kept result have it made again once', async (t, { replicas }) => {
+  promises('if twenty callers do not accept the kept result, the work runs again once', async (t, { replicas }) => {
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     const work = countedWork({ n: 2 }, longMs)
     const asked = Array.from({ length: 20 }, (_, index) =>
@@ -137,13 +138,13 @@ export function coordinationContract(
     t.is(work.runs, 1)
   })
 
-  promises('a result can be looked at without asking for the work', async (t, { replicas }) => {
+  promises('peek() returns the kept result and does not run any work', async (t, { replicas }) => {
     t.is(await replicas[0].peek('key'), undefined)
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     for (const replica of replicas) t.deepEqual(await replica.peek('key'), { n: 1 })
   })
 
-  promises('looking at a result does not wait for work that is under way', async (t, { replicas }) => {
+  promises('peek() does not wait for running work', async (t, { replicas }) => {
     const { gate, open } = createGate()
     const work = countedWork({ n: 1 }, longMs, gate)
     const first = replicas[0].once('key', work.run)
@@ -154,7 +155,7 @@ export function coordinationContract(
     for (const replica of replicas) t.deepEqual(await replica.peek('key'), { n: 1 })
   })
 
-  promises('work is told about the result that was not accepted', async (t, { replicas }) => {
+  promises('the work gets the kept result that the caller did not accept', async (t, { replicas }) => {
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     const seen: unknown[] = []
     const work = async (run: Run<unknown>) => {
@@ -166,7 +167,7 @@ export function coordinationContract(
     t.deepEqual(seen, [{ n: 1 }, undefined])
   })
 
-  promises('a kept result can be replaced in every replica', async (t, { replicas }) => {
+  promises('update() replaces the kept result for every replica', async (t, { replicas }) => {
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     t.deepEqual(await at(replicas, 1).update<{ n: number }>('key', ({ n }) => ({ n: n + 1 })), { n: 2 })
     for (const replica of replicas) {
@@ -175,25 +176,25 @@ export function coordinationContract(
     }
   })
 
-  promises('a replacement that is declined changes nothing, and returns what is kept', async (t, { replicas }) => {
+  promises('update() keeps and returns the old result if its function returns undefined', async (t, { replicas }) => {
     await replicas[0].once('key', countedWork({ n: 1 }, longMs).run)
     t.deepEqual(await at(replicas, 1).update('key', () => undefined), { n: 1 })
     t.deepEqual(await replicas[0].peek('key'), { n: 1 })
   })
 
-  promises('a result that is not there cannot be replaced', async (t, { replicas }) => {
+  promises('update() does not create a result if none is kept', async (t, { replicas }) => {
     t.is(await replicas[0].update('key', () => ({ n: 1 })), undefined)
     t.is(await at(replicas, 1).peek('key'), undefined)
   })
 
-  promises('many replacements at once all happen, one after the other', async (t, { replicas }) => {
+  promises('simultaneous calls of update() do not lose a change', async (t, { replicas }) => {
     await replicas[0].once('key', countedWork({ n: 0 }, longMs).run)
     const increment = ({ n }: { n: number }) => ({ n: n + 1 })
     await Promise.all(Array.from({ length: 8 }, (_, index) => at(replicas, index).update('key', increment)))
     t.deepEqual(await replicas[0].peek('key'), { n: 8 })
   })
 
-  promises('a replacement lives as long as the result before it would have', async (t, { replicas, pass }) => {
+  promises('update() does not change the time at which the result is removed', async (t, { replicas, pass }) => {
     await replicas[0].once('key', countedWork({ n: 1 }, 4 * shortMs).run)
     await pass(2 * shortMs)
     await at(replicas, 1).update<{ n: number }>('key', () => ({ n: 2 }))
@@ -201,7 +202,7 @@ export function coordinationContract(
     for (const replica of replicas) t.is(await replica.peek('key'), undefined)
   })
 
-  promises('a result lives for its time until it is confirmed, and for the given time afterwards', async (t, store) => {
+  promises('confirm() shortens the life of a result to the given time', async (t, store) => {
     const { replicas, pass } = store
     for (const replica of replicas) await replica.isMarked('warm')
     await replicas[0].once('confirmed', countedWork(1, longMs).run)
@@ -212,7 +213,7 @@ export function coordinationContract(
     t.is(await at(replicas, 1).peek('unconfirmed'), 2)
   })
 
-  promises('confirming again does not give a result more time', async (t, { replicas, pass }) => {
+  promises('a second confirm() does not extend the life of a result', async (t, { replicas, pass }) => {
     for (const replica of replicas) await replica.isMarked('warm')
     await replicas[0].once('key', countedWork(1, longMs).run)
     at(replicas, 1).confirm('key', shortMs)
@@ -221,9 +222,9 @@ export function coordinationContract(
     t.is(await at(replicas, 1).peek('key'), undefined)
   })
 
-  promises('a pause reaches every replica, and second steps may go on first', async (t, { replicas, pass }) => {
+  promises('a pause reaches every replica, and ends earlier for urgent calls', async (t, { replicas, pass }) => {
     for (const replica of replicas) t.is(replica.pausedMs(), 0)
-    // A replica that is still connecting misses the first messages.
+    // A replica that is still connecting misses the first messages, so the message is sent until the replica has it.
     for (const replica of replicas) {
       while (replica.pausedMs() === 0) {
         replicas[0].pauseCalls(20 * shortMs)
@@ -238,15 +239,15 @@ export function coordinationContract(
     for (const replica of replicas) t.is(replica.pausedMs({ isUrgent: true }), 0)
   })
 
-  promises('a mark for everyone is in the memory of every replica at once', async (t, { replicas }) => {
-    // A replica that is still connecting misses the first messages.
+  promises('a mark that is set for everyone reaches the memory of every replica', async (t, { replicas }) => {
+    // A replica that is still connecting misses the first messages, so the mark is set until the replica has it.
     for (const replica of replicas) {
       while (!replica.isMarkedHere('logout:id')) await replicas[0].mark('logout:id', longMs, 'everyone')
     }
     t.false(replicas[0].isMarkedHere('logout:other'))
   })
 
-  promises('idle() resolves when no work is running', async (t, { replicas }) => {
+  promises('idle() resolves when no work is running in the process', async (t, { replicas }) => {
     await replicas[0].idle()
     const { gate, open } = createGate()
     const work = countedWork(1, longMs, gate)
@@ -262,7 +263,7 @@ export function coordinationContract(
     await Promise.all([first, idle])
   })
 
-  promises('a mark is seen by everyone, and only under its own key', async (t, { replicas }) => {
+  promises('every replica sees a mark under its key, and under no other key', async (t, { replicas }) => {
     t.false(await replicas[0].isMarked('key'))
     await replicas[0].mark('key', longMs)
     for (const replica of replicas) {
@@ -271,7 +272,7 @@ export function coordinationContract(
     }
   })
 
-  promises('a mark ends after its time, and marking again gives it a new one', async (t, { replicas, pass }) => {
+  promises('a mark is removed after its time, and setting it again extends it', async (t, { replicas, pass }) => {
     await replicas[0].mark('short', shortMs)
     await replicas[0].mark('extended', shortMs)
     await at(replicas, 1).mark('extended', longMs)
@@ -280,7 +281,7 @@ export function coordinationContract(
     t.true(await replicas[0].isMarked('extended'))
   })
 
-  promises('marks and results of the same name are independent', async (t, { replicas }) => {
+  promises('a mark and a result with the same key are independent', async (t, { replicas }) => {
     await replicas[0].mark('marked', longMs)
     t.is(await replicas[0].peek('marked'), undefined)
     t.is((await replicas[0].once('marked', countedWork(1, longMs).run)).how, 'ran')
@@ -288,7 +289,7 @@ export function coordinationContract(
     t.false(await replicas[0].isMarked('done'))
   })
 
-  promises('work may mark and look up marks itself', async (t, { replicas }) => {
+  promises('running work may set and read marks, even under its own key', async (t, { replicas }) => {
     const { value } = await replicas[0].once('key', async () => {
       await replicas[0].mark('key', longMs)
       return { value: await replicas[0].isMarked('key'), keepMs: longMs }
@@ -299,7 +300,7 @@ export function coordinationContract(
 
 interface CountedWork<T> {
   readonly run: () => Promise<Settled<T>>
-  /** Resolves when the work has begun. */
+  /** Resolves when the work has started. */
   readonly started: Promise<void>
   readonly runs: number
 }

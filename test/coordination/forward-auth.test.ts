@@ -1,4 +1,5 @@
-// Forward-auth over replicas that share a Redis: the browser keeps its first cookie all day.
+// Forward-auth with several replicas that share a Redis. A gateway asks a replica about each request of a browser, and the
+// browser keeps its first session cookie all day, because it never gets the new cookie of a refresh.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import test from 'ava'
@@ -16,13 +17,19 @@ import { startReplica } from './replicas.js'
 import { SHORT_LEASE } from './work.js'
 
 for (const mode of modes) {
-  testWithRedis(`${mode}: 24 refreshes by two replicas and a restart lose no session and keep one result`, async t => {
+  testWithRedis(`${mode}: two replicas refresh a session 24 times and keep one result in Redis`, async t => {
     const redis = await startRedis(t)
     const clock = createClock()
     const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
     const start = async () => {
       const coordination = await startReplica(t, redis.url, { now: clock.now })
-      return startTestServer(t, { mode, idp, clock, overrides: { forwardAuth: { port: 0 } }, parts: { coordination } })
+      return startTestServer(t, {
+        mode,
+        idp,
+        clock,
+        overrides: { forwardAuth: { port: 0 } },
+        parts: { coordination }
+      })
     }
     let [one, two] = [await start(), await start()]
     await signIn(one.browser)
@@ -44,22 +51,30 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length - before, 24 * (mode === 'dual' ? 2 : 1))
     t.deepEqual(idp.reuses, [])
 
-    // The results between the first and the last one are about to expire.
+    // Only the newest result still lives for more than a minute.
     const keys = (await redis.admin.keys('*refresh:*:result')).toSorted()
     const lifetimes = await Promise.all(keys.map(key => redis.admin.pttl(key)))
     t.is(lifetimes.filter(ms => ms > 60_000).length, 1)
 
     two.connect(browser)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.is(idp.tokenRequests.length - before, 24 * (mode === 'dual' ? 2 : 1), 'the browser is given the kept session')
+    t.is(
+      idp.tokenRequests.length - before,
+      24 * (mode === 'dual' ? 2 : 1),
+      'the browser gets the kept result without another provider call'
+    )
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     const afterwards = await Promise.all(keys.map(key => redis.admin.pttl(key)))
-    t.is(afterwards.filter(ms => ms > 60_000).length, 0, 'the browser has its new cookie')
+    t.is(
+      afterwards.filter(ms => ms > 60_000).length,
+      0,
+      'when the browser has its new cookie, the newest result lives for less than a minute too'
+    )
   })
 }
 
 for (const mode of modes) {
-  testWithRedis(`${mode}: a process that stands still just before its call to the provider loses nobody`, async t => {
+  testWithRedis(`${mode}: if a process stalls before a refresh, another process refreshes the session`, async t => {
     const redis = await startRedis(t)
     const clock = createClock()
     const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
@@ -74,7 +89,7 @@ for (const mode of modes) {
     })
     const port = server.forwardAuthPort as number
     await signIn(browser)
-    // The first refresh leaves a kept result, which the next one has to check.
+    // After the first refresh there is a kept result, and the next refresh has to check that result.
     clock.advanceSeconds(3600)
     t.is((await askAbout(port, browser)).status, 200)
     clock.advanceSeconds(3600)
@@ -104,10 +119,10 @@ const documentedSizes = tableRows(readText('docs/forward-auth.md')).filter(([, c
   / in (one|two)$/.test(cookies ?? '')
 )
 
-test('the sizes of four kinds of entries are documented', t => t.is(documentedSizes.length, 4))
+test('docs/forward-auth.md documents the size of four kinds of entries', t => t.is(documentedSizes.length, 4))
 
 for (const [session = '', , inRedis = ''] of documentedSizes) {
-  testWithRedis(`an entry in Redis has the size that is documented: ${session}`, async t => {
+  testWithRedis(`an entry in Redis has the documented size: ${session}`, async t => {
     const redis = await startRedis(t)
     const coordination = await startReplica(t, redis.url)
     const mode = session.startsWith('dual') ? 'dual' : 'single'
@@ -119,13 +134,13 @@ for (const [session = '', , inRedis = ''] of documentedSizes) {
     await askAbout(server.forwardAuthPort as number, browser)
     const [key = ''] = await redis.admin.keys('*refresh:*:result')
     const bytes = Number(await redis.admin.call('MEMORY', 'USAGE', key))
-    // Other versions of Redis and of its memory allocator need a little more or less.
+    // Other versions of Redis and its memory allocator need slightly different amounts.
     const ratio = bytes / 1000 / Number.parseFloat(inRedis)
     t.true(ratio > 0.75 && ratio < 1.25, `${bytes} bytes, documented as ${inRedis}`)
   })
 }
 
-testWithRedis('a result that is published again after Redis was emptied does not replace a newer one', async t => {
+testWithRedis('an old result that is published again after a data loss does not replace a newer one', async t => {
   const redis = await startRedis(t)
   const [one, two] = [await startReplica(t, redis.url), await startReplica(t, redis.url)]
   await one.once('refresh:key', async () => ({ value: { n: 1 }, keepMs: 60_000, hasTokens: true }))
@@ -133,7 +148,7 @@ testWithRedis('a result that is published again after Redis was emptied does not
   t.deepEqual(await one.peek('refresh:key'), { n: 2 })
   await redis.admin.flushall()
   await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-  // Each replica writes what it holds as soon as it is connected again; which of them is first does not matter.
+  // Each replica publishes its results when it has reconnected. The order of the replicas does not matter.
   for (const replica of [one, two]) {
     await eventually(async () => JSON.stringify(await replica.peek('refresh:key')) === '{"n":2}')
   }

@@ -17,14 +17,14 @@ async function setUp(t: { teardown(end: () => unknown): void }, overrides: DeepP
   return coordination
 }
 
-test('without an address of a Redis this process coordinates by itself', async t => {
+test('if redisUrl is not set, the store is in the memory of this process', async t => {
   const coordination = await setUp(t)
   t.deepEqual(coordination.status(), { store: 'memory' })
   await coordination.mark('key', 1000)
   t.true(await coordination.isMarked('key'))
 })
 
-test('the Redis client is loaded only when there is an address of a Redis', async t => {
+test('the Redis client is loaded only if redisUrl is set', async t => {
   const script = (redisUrl: string) => `
     import { createRequire } from 'node:module'
     import { createCoordination } from '#src/coordination/index.js'
@@ -44,7 +44,7 @@ test('the Redis client is loaded only when there is an address of a Redis', asyn
   t.is(await run("'redis://127.0.0.1:1'"), 'true')
 })
 
-testWithRedis('replicas of a deployment see each other, applications and modes that share a Redis do not', async t => {
+testWithRedis('only replicas with the same mode, client and issuer share their marks in Redis', async t => {
   const { url: redisUrl } = await startRedis(t)
   const one = await setUp(t, { redisUrl })
   const replica = await setUp(t, { redisUrl })

@@ -23,7 +23,7 @@ test('memory: a result and a mark live exactly as long as requested', async t =>
   t.false(await isMarked('key'))
 })
 
-test('memory: a result is kept from the moment it is there, however long the work took', async t => {
+test('memory: the lifetime of a result starts when the work has finished', async t => {
   const clock = createClock()
   const { once, peek } = createMemoryCoordination(clock.now)
   await once('key', async () => {
@@ -37,7 +37,7 @@ test('memory: a result is kept from the moment it is there, however long the wor
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
-test('memory: a day of confirmed refreshes does not evict the results whose browsers have not come back', async t => {
+test('memory: 10,010 confirmed results do not evict unconfirmed results', async t => {
   const clock = createClock()
   const { once, peek, confirm } = createMemoryCoordination(clock.now)
   for (let n = 0; n < 5; n++) await once(`refresh:left ${n}`, async () => ({ value: n, keepMs: DAY_MS }))
@@ -49,7 +49,7 @@ test('memory: a day of confirmed refreshes does not evict the results whose brow
   for (let n = 0; n < 5; n++) t.is(await peek(`refresh:left ${n}`), n)
 })
 
-test('memory: many results that no browser has confirmed leave room for the confirmed ones', async t => {
+test('memory: 10,001 unconfirmed results evict the oldest of them, but no confirmed result', async t => {
   const clock = createClock()
   const { once, peek, confirm } = createMemoryCoordination(clock.now)
   for (let n = 0; n < 10_001; n++) await once(`refresh:left ${n}`, async () => ({ value: n, keepMs: DAY_MS }))
@@ -58,12 +58,12 @@ test('memory: many results that no browser has confirmed leave room for the conf
     confirm(`refresh:${n}`, MINUTE_MS)
   }
   for (let n = 0; n < 30; n++) t.is(await peek(`refresh:${n}`), n)
-  // The oldest result is the one least likely to be asked for.
+  // The oldest result is evicted first, because it is the least likely to be requested.
   t.is(await peek('refresh:left 0'), undefined)
   t.is(await peek('refresh:left 10000'), 10_000)
 })
 
-test('memory: logouts are known until their end, however many logins there are', async t => {
+test('memory: logout marks live as long as requested, even if 200,001 marks of another kind are set', async t => {
   const clock = createClock()
   const { mark, isMarked } = createMemoryCoordination(clock.now)
   await mark('logout:early', DAY_MS)

@@ -1,4 +1,6 @@
-// What only a store between processes can promise. Each "replica" is a store of its own; one is a process of its own.
+// Behaviour of stores in several processes that share a Redis. The replica that runs a piece of work is the owner of its lock,
+// and the other replicas wait for its result. Each "replica" here is a separate store in this process. `owner.ts` is a
+// separate process. A checkpoint is an intermediate result that the owner saves for a replica that takes over the work.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -10,10 +12,10 @@ import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { startReplica, startReplicas } from './replicas.js'
 import { commandsProcessed, controlledWork, KEEP_MS, never, someoneWaits } from './work.js'
 
-// A short lease, which the owner extends every 250 ms.
+// The lease of a lock is short here. Its owner extends the lock every 250 ms.
 const shortLease = { leaseMs: 1000, callMs: 500 }
 
-testWithRedis('the work that a thousand callers on four replicas need is done once', async t => {
+testWithRedis('work that a thousand callers on four replicas request runs once', async t => {
   const redis = await startRedis(t)
   const replicas = [...(await startReplicas(t, redis.url)), ...(await startReplicas(t, redis.url))]
   let runs = 0
@@ -31,7 +33,7 @@ testWithRedis('the work that a thousand callers on four replicas need is done on
   for (const answer of answers) t.deepEqual(answer?.value, { n: 1 })
 })
 
-testWithRedis('a waiter on another replica is woken by the result, not by a timer', async t => {
+testWithRedis('a waiting replica is woken up when the result is stored, and does not wait for a timer', async t => {
   const redis = await startRedis(t)
   const [owner, waiter] = await startReplicas(t, redis.url)
   const work = controlledWork()
@@ -46,7 +48,7 @@ testWithRedis('a waiter on another replica is woken by the result, not by a time
   t.true(performance.now() - finished < 15_000)
 })
 
-testWithRedis('when work fails, the other replicas try it themselves at once', async t => {
+testWithRedis('if the work fails in one replica, a waiting replica runs its own work at once', async t => {
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url)
   const work = controlledWork()
@@ -59,7 +61,7 @@ testWithRedis('when work fails, the other replicas try it themselves at once', a
   t.deepEqual(await second, { value: 'luck', how: 'ran' })
 })
 
-testWithRedis('work is never done twice while its owner lives, even if it takes long', async t => {
+testWithRedis('work that takes longer than its lease is not started twice while the owner is alive', async t => {
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url, { timing: shortLease })
   const work = controlledWork()
@@ -72,7 +74,7 @@ testWithRedis('work is never done twice while its owner lives, even if it takes 
   t.deepEqual(await second, { value: 'value', how: 'joined' })
 })
 
-testWithRedis('the work of a killed process is taken over when its lock has ended', async t => {
+testWithRedis('if the owner is killed, another replica runs the work when the lock has expired', async t => {
   const redis = await startRedis(t)
   const survivor = await startReplica(t, redis.url)
   const owner = fork(new URL('owner.js', import.meta.url), [redis.url, 'key'])
@@ -88,7 +90,7 @@ testWithRedis('the work of a killed process is taken over when its lock has ende
   t.true(took < 10_000)
 })
 
-testWithRedis('the checkpoint of a killed process goes to its waiters and to later callers', async t => {
+testWithRedis('if the owner is killed, waiting and later callers get the checkpoint that it saved', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
   const owner = fork(new URL('owner.js', import.meta.url), [redis.url, 'key', 'half way'])
@@ -103,7 +105,7 @@ testWithRedis('the checkpoint of a killed process goes to its waiters and to lat
   t.is(await one.peek('key'), 'half way')
 })
 
-testWithRedis('a checkpoint is no result while its owner lives, and is removed when the work is done', async t => {
+testWithRedis('a checkpoint is not returned while its owner is alive, and is removed after the work', async t => {
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url)
   const work = controlledWork()
@@ -121,7 +123,7 @@ testWithRedis('a checkpoint is no result while its owner lives, and is removed w
   t.deepEqual(await redis.admin.keys('*:checkpoint'), [])
 })
 
-testWithRedis('a checkpoint that is not accepted is no result', async t => {
+testWithRedis('a caller that does not accept the checkpoint of a killed owner runs the work again', async t => {
   const redis = await startRedis(t)
   const replica = await startReplica(t, redis.url)
   const owner = fork(new URL('owner.js', import.meta.url), [redis.url, 'key', 'half way'])
@@ -134,7 +136,7 @@ testWithRedis('a checkpoint that is not accepted is no result', async t => {
   t.is((await replica.once('key', never)).value, 'done again')
 })
 
-testWithRedis('a kept result outlives the process that made it', async t => {
+testWithRedis('a kept result is still available after the replica that stored it has been closed', async t => {
   const redis = await startRedis(t)
   const first = await startReplica(t, redis.url)
   await first.once('key', async () => ({ value: 'made before', keepMs: KEEP_MS }))
@@ -143,7 +145,7 @@ testWithRedis('a kept result outlives the process that made it', async t => {
   t.is((await second.once('key', never)).value, 'made before')
 })
 
-testWithRedis('data that cannot be read is an error, not an absent result', async t => {
+testWithRedis('if stored data cannot be decrypted, callers get an error, and the work does not run', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
   await one.once('key', async () => ({ value: 1, keepMs: KEEP_MS }))
@@ -152,7 +154,7 @@ testWithRedis('data that cannot be read is an error, not an absent result', asyn
   const unreadable = {
     'a changed last character': text.slice(0, -1) + (text.endsWith('A') ? 'B' : 'A'),
     'a truncated text': text.slice(0, 40),
-    'another run': `${'x'.repeat(22)}${text.slice(22)}`,
+    'the id of another run': `${'x'.repeat(22)}${text.slice(22)}`,
     'an empty text': '',
     'plain text': 'nonsense'
   }
@@ -170,7 +172,7 @@ testWithRedis('data that cannot be read is an error, not an absent result', asyn
   t.is((await two.once('key', never)).value, 1)
 })
 
-testWithRedis('a result that was moved to another key, or sealed with another secret, is not opened', async t => {
+testWithRedis('a stored result cannot be read under another key or with another secret', async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { secret: 'one secret' })
   const two = await startReplica(t, redis.url, { secret: 'another secret' })
@@ -182,7 +184,7 @@ testWithRedis('a result that was moved to another key, or sealed with another se
   t.is((await one.once('mine', never)).value, 'mine')
 })
 
-testWithRedis('a key of another type is an error for this key alone', async t => {
+testWithRedis('if a key has an unexpected Redis type, only callers of this key get an error', async t => {
   const redis = await startRedis(t)
   const replica = await startReplica(t, redis.url)
   for (const [part, value] of [
@@ -197,7 +199,7 @@ testWithRedis('a key of another type is an error for this key alone', async t =>
   t.is(replica.status().store, 'redis')
 })
 
-testWithRedis('a lock with a distant expiry or none is taken over after the maximum lock time', async t => {
+testWithRedis('a lock whose expiry is far away or missing is taken over after the maximum time of a lock', async t => {
   const redis = await startRedis(t)
   const timing = { leaseMs: 200, stalledMs: 100 }
   const replica = await startReplica(t, redis.url, { timing })
@@ -209,7 +211,7 @@ testWithRedis('a lock with a distant expiry or none is taken over after the maxi
   t.deepEqual(replica.logs.entries, [])
 })
 
-testWithRedis('a waiter is rejected after its time limit, and the result is kept for the next request', async t => {
+testWithRedis('a waiting caller is rejected after its time limit, and a later caller gets the result', async t => {
   const redis = await startRedis(t)
   const owner = await startReplica(t, redis.url)
   const waiter = await startReplica(t, redis.url, { timing: { waitMs: 50 } })
@@ -225,10 +227,10 @@ testWithRedis('a waiter is rejected after its time limit, and the result is kept
   t.is((await waiter.once('key', never)).value, 'value')
 })
 
-testWithRedis('an owner whose lease has ended is known to its successor, until it can deliver no more', async t => {
+testWithRedis('a replica that takes over a lock knows how long its owner may still store a result', async t => {
   const redis = await startRedis(t)
   const replica = await startReplica(t, redis.url, { timing: { leaseMs: 5000, stalledMs: 60_000 } })
-  // As if a process had stopped extending its lock 5 seconds ago.
+  // The state after a process stopped extending its lock.
   await redis.admin.set('platform-auth:test:{stalled}:lock', `${'o'.repeat(22)}0`, 'PX', 59_000)
   const seen: number[] = []
   const work = async (run: Run) => {
@@ -242,7 +244,7 @@ testWithRedis('an owner whose lease has ended is known to its successor, until i
   t.is(freshMs, 0)
 })
 
-testWithRedis('a checkpoint comes with the time that its stalled owner has left', async t => {
+testWithRedis('a checkpoint is returned with the time in which its owner may still store a result', async t => {
   const redis = await startRedis(t)
   const timing = { leaseMs: 60_000, stalledMs: 60_000 }
   const [owner, other] = await startReplicas(t, redis.url, { timing })
@@ -261,7 +263,7 @@ testWithRedis('a checkpoint comes with the time that its stalled owner has left'
   await first
 })
 
-testWithRedis('a lock is extended by its owner, and a takeover stops the owner before its next token', async t => {
+testWithRedis('the owner extends its lock, and notices that another replica has taken the lock', async t => {
   const redis = await startRedis(t)
   const owner = await startReplica(t, redis.url, { timing: { leaseMs: 4000, callMs: 3500 } })
   await owner.once('key', async run => {
@@ -275,7 +277,7 @@ testWithRedis('a lock is extended by its owner, and a takeover stops the owner b
   })
 })
 
-testWithRedis('wake-up messages are sent only to waiting replicas', async t => {
+testWithRedis('wake-up messages are sent only if a replica is waiting', async t => {
   const redis = await startRedis(t)
   const [owner, waiter] = await startReplicas(t, redis.url)
   const bystander = await startReplica(t, redis.url)
@@ -295,7 +297,7 @@ testWithRedis('wake-up messages are sent only to waiting replicas', async t => {
   t.is(await published(redis.admin), before)
 })
 
-testWithRedis("two applications that share a Redis do not see each other's keys", async t => {
+testWithRedis("two applications that share a Redis do not see each other's results and marks", async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { prefix: 'platform-auth:one:' })
   const two = await startReplica(t, redis.url, { prefix: 'platform-auth:two:' })
@@ -305,7 +307,7 @@ testWithRedis("two applications that share a Redis do not see each other's keys"
   t.is(await two.peek('key'), undefined)
 })
 
-testWithRedis('nothing secret is readable in Redis, and everything in it ends by itself', async t => {
+testWithRedis('no key or value in Redis shows a token, and all keys expire', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { timing: { checkMs: 600_000 } })
   await Promise.all([one.isMarked('warm'), two.isMarked('warm')])
@@ -335,7 +337,7 @@ testWithRedis('nothing secret is readable in Redis, and everything in it ends by
   t.notRegex(seen.join('\n'), /secret-|token/)
 })
 
-testWithRedis('asking for a mark is one command, and a mark once seen is asked for no more', async t => {
+testWithRedis('a mark is looked up with one Redis command, and not again after it was found', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
   await one.mark('ended', KEEP_MS)
@@ -348,10 +350,10 @@ testWithRedis('asking for a mark is one command, and a mark once seen is asked f
   t.deepEqual(difference(between, await commandsProcessed(redis.admin)), { pttl: 1 })
 })
 
-testWithRedis('work takes two Redis scripts, and a kept result takes one', async t => {
+testWithRedis('work takes two calls of Redis scripts, and getting a kept result takes one', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
-  // The first call of a script that Redis does not know sends its text as well.
+  // When Redis does not know a script, the first call also sends its text. The warm-up makes these calls.
   await one.once('warm', async () => ({ value: 1, keepMs: KEEP_MS }))
   await two.once('warm', never)
   const before = await commandsProcessed(redis.admin)
@@ -362,7 +364,7 @@ testWithRedis('work takes two Redis scripts, and a kept result takes one', async
   t.is(difference(between, await commandsProcessed(redis.admin)).evalsha, 1)
 })
 
-testWithRedis('if two runs did the work, the later one gets the result of the first', async t => {
+testWithRedis('if two replicas ran the same work, both of them get the result of the first one', async t => {
   const redis = await startRedis(t)
   const [paused, other] = await startReplicas(t, redis.url)
   const [early, late] = [controlledWork(), controlledWork()]
@@ -377,7 +379,7 @@ testWithRedis('if two runs did the work, the later one gets the result of the fi
   t.deepEqual(await second, { value: 'tokens', how: 'joined' })
 })
 
-testWithRedis('if work was done twice, a result with tokens replaces one without, in either order', async t => {
+testWithRedis('if two replicas ran the same work, the result with tokens is kept, in either order', async t => {
   const redis = await startRedis(t)
   for (const tokensAre of ['early', 'late'] as const) {
     for (const firstIs of ['early', 'late'] as const) {
@@ -395,12 +397,16 @@ testWithRedis('if work was done twice, a result with tokens replaces one without
         await done
       }
       t.is(await (await startReplica(t, redis.url)).peek(key), tokensAre, key)
-      t.is((await (firstIs === 'early' ? second : first)).value, tokensAre, `${key}: who comes last gets it`)
+      t.is(
+        (await (firstIs === 'early' ? second : first)).value,
+        tokensAre,
+        `${key}: the run that finishes later gets the result with tokens`
+      )
     }
   }
 })
 
-testWithRedis('a lock that Redis lost is taken again by its owner', async t => {
+testWithRedis('if Redis loses a lock, the owner takes the lock again and other replicas wait', async t => {
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url, { timing: { leaseMs: 400, callMs: 100 } })
   const work = controlledWork()
@@ -420,7 +426,7 @@ function difference(before: Record<string, number>, after: Record<string, number
   return Object.fromEntries(names.map(name => [name, (after[name] ?? 0) - (before[name] ?? 0)]))
 }
 
-testWithRedis('a checkpoint beats the later failure of the owner that saved it', async t => {
+testWithRedis('a checkpoint is kept although the owner that saved it fails later', async t => {
   const redis = await startRedis(t)
   const [stalled, other] = await startReplicas(t, redis.url)
   const work = controlledWork()
@@ -436,7 +442,7 @@ testWithRedis('a checkpoint beats the later failure of the owner that saved it',
   t.is((await other.once<unknown>('key', never)).value, 'half')
 })
 
-testWithRedis('a late extension does not take a lock whose work another replica has finished', async t => {
+testWithRedis('an owner that lost its lock to another replica cannot extend it any more', async t => {
   const { admin } = await startRedis(t)
   const scripts = createRedisScripts('', 'channel', { leaseMs: 60_000, stalledMs: 60_000 })
   const [stalled, other] = ['s'.repeat(22), 'o'.repeat(22)] as const

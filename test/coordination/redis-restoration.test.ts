@@ -1,4 +1,4 @@
-// How results and marks are published again after Redis lost them. Redis is a fake that answers at once.
+// After Redis has lost its data, a replica publishes its results and marks again. The Redis here is a fake that answers at once.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { createRedisCoordination } from '#src/coordination/redis.js'
@@ -9,18 +9,18 @@ import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { KEEP_MS } from './work.js'
 
-/** A store whose Redis has no data and counts what is written to it. */
+/** A store that is connected to an empty Redis. `written` counts what the store writes. */
 async function startStore(t: ExecutionContext) {
   let events: RedisEvents | undefined
   let sealed = 0
   const written = { results: new Set<string>(), marks: new Set<string>(), mostSealedAhead: 0 }
   let goneAfter = Number.POSITIVE_INFINITY
   const commands = {
-    // The heartbeat is unknown, so Redis has lost data.
+    // 0 means that the heartbeat key does not exist, so Redis has lost its data.
     eval: async () => 0,
     async evalsha(_hash: string, _keyCount: number, firstKey: string, ...rest: unknown[]) {
       if (String(rest.at(-1)).startsWith('wake:')) return ['mine', 0]
-      // Only `restore` begins with the key of the result.
+      // Only the script `restore` has the key of a result as its first key.
       if (!firstKey.endsWith(':result')) return null
       written.mostSealedAhead = Math.max(written.mostSealedAhead, sealed - written.results.size)
       await nextTurn()
@@ -57,7 +57,7 @@ async function startStore(t: ExecutionContext) {
   return {
     coordination,
     written,
-    /** @param after so many results Redis goes down again */
+    /** @param after the number of published results after which Redis fails again */
     comeBack(after = goneAfter) {
       goneAfter = after
       sealed = 0
@@ -74,16 +74,16 @@ async function fill({ coordination }: Awaited<ReturnType<typeof startStore>>, re
   await Promise.all(Array.from({ length: marks }, (_, n) => coordination.mark(`mark ${n}`, KEEP_MS)))
 }
 
-test('everything is published again in batches, each sealed when the one before has arrived', async t => {
+test('results and marks are published again in batches, and each batch is encrypted only after the previous batch was written', async t => {
   const store = await startStore(t)
   await fill(store, 1050, 450)
   store.comeBack()
   await eventually(() => store.written.marks.size === 450)
   t.is(store.written.results.size, 1050)
-  t.true(store.written.mostSealedAhead <= 200, `${store.written.mostSealedAhead} sealed ahead`)
+  t.true(store.written.mostSealedAhead <= 200, `${store.written.mostSealedAhead} results were encrypted ahead`)
 })
 
-test('publishing stops when Redis goes down again', async t => {
+test('publishing stops if Redis fails again', async t => {
   const store = await startStore(t)
   await fill(store, 450, 1)
   store.comeBack(200)

@@ -1,4 +1,4 @@
-// Where redisUrl may lead: a database behind a password, a cluster, sentinels, TLS.
+// The kinds of servers that redisUrl may lead to: a database with a password, a cluster, sentinels, and a server with TLS.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -16,7 +16,7 @@ coordinationContract(
   testWithRedis
 )
 
-testWithRedis('a cluster shares the work between its nodes, and a waiter hears of it from any of them', async t => {
+testWithRedis('in a cluster all nodes store keys, and a waiting replica gets results from each node', async t => {
   const { url, nodes } = await startRedisCluster(t)
   const [owner, waiter] = await startReplicas(t, url)
   for (let n = 0; n < 10; n++) {
@@ -35,7 +35,7 @@ testWithRedis('a cluster shares the work between its nodes, and a waiter hears o
   t.deepEqual([...owner.logs.entries, ...waiter.logs.entries], [])
 })
 
-testWithRedis('a cluster that lost a node is away, and used again when it is whole', async t => {
+testWithRedis('a cluster that lost a node counts as away, and is used again when the node is back', async t => {
   const { url, nodes } = await startRedisCluster(t)
   const replica = await startReplica(t, url, { timing: IMPATIENT })
   await replica.isMarked('warm')
@@ -50,14 +50,14 @@ testWithRedis('a cluster that lost a node is away, and used again when it is who
   t.deepEqual(replica.logs.entries.map(({ event }) => event).slice(0, 2), ['redis_away', 'redis_back'])
 })
 
-testWithRedis('one node is enough to connect to a cluster', async t => {
+testWithRedis('the address of one node is enough to connect to a cluster', async t => {
   const { nodes } = await startRedisCluster(t)
   const [one, two] = await startReplicas(t, `redis://127.0.0.1:${nodes[0]?.port}?cluster`)
   for (let n = 0; n < 10; n++) await one.mark(String(n), KEEP_MS)
   for (let n = 0; n < 10; n++) t.true(await two.isMarked(String(n)))
 })
 
-testWithRedis('sentinels are asked for the master, and asked again after a failover', async t => {
+testWithRedis('the address of the master comes from the sentinels, also after a failover', async t => {
   const { url, sentinel } = await startRedisWithSentinel(t)
   const [one, two] = await startReplicas(t, url, { timing: IMPATIENT })
   await one.mark('before', KEEP_MS)
@@ -77,7 +77,7 @@ testWithRedis('sentinels are asked for the master, and asked again after a failo
   t.is(one.status().store, 'redis')
 })
 
-testWithRedis('a user, a password and a database number are taken from the address', async t => {
+testWithRedis('the user, the password and the database number are taken from redisUrl', async t => {
   const redis = await startRedis(t, [
     '--user',
     'server',
@@ -95,13 +95,13 @@ testWithRedis('a user, a password and a database number are taken from the addre
   t.deepEqual(await redis.admin.keys('*:result'), ['platform-auth:test:{key}:result'])
 })
 
-// As the documentation has them.
+// The rights that docs/configuration.md names.
 const rights =
   '~platform-auth:* &platform-auth:* -@all +eval +evalsha +get +set +del +pttl +pexpire +sadd +smembers +publish +subscribe +ping +info'
 const clusterRights = '+cluster|slots +cluster|info'
 
 for (const kind of ['one server', 'a cluster'] as const) {
-  testWithRedis(`on ${kind} no more needs to be allowed than what is documented`, async t => {
+  testWithRedis(`on ${kind} the documented rights are sufficient`, async t => {
     const user = ['SETUSER', 'server', 'on', '>pw', ...rights.split(' ')]
     let url: string
     if (kind === 'one server') {
@@ -129,7 +129,7 @@ for (const kind of ['one server', 'a cluster'] as const) {
   })
 }
 
-testWithRedis('over TLS a certificate that is not trusted is refused, and the log says so', async t => {
+testWithRedis('over TLS a certificate that is not trusted is rejected, and the log names the reason', async t => {
   const { url } = await startRedisWithTls(t)
   const replica = await startReplica(t, url, { timing: IMPATIENT })
   await t.throwsAsync(replica.once('key', never), { message: /shared store/ })
@@ -137,7 +137,7 @@ testWithRedis('over TLS a certificate that is not trusted is refused, and the lo
   t.is(replica.logs.entries[0]?.reason, 'DEPTH_ZERO_SELF_SIGNED_CERT')
 })
 
-testWithRedis('over TLS a certificate that is trusted is all it takes', async t => {
+testWithRedis('over TLS a replica connects if the certificate is trusted through NODE_EXTRA_CA_CERTS', async t => {
   const { url, certificate, admin } = await startRedisWithTls(t)
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: certificate }
   const owner = fork(new URL('owner.js', import.meta.url), [url, 'key'], { env })

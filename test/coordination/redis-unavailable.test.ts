@@ -1,4 +1,5 @@
-// Without a usable Redis no token may be used. Requests that need no lock go on, and nothing that was done is lost.
+// While Redis cannot be used, no refresh token or code may be used, because that needs a lock. Requests without a lock
+// continue, and no result is lost.
 import { setTimeout as pause } from 'node:timers/promises'
 import { CoordinationError } from '#src/coordination/coordination.js'
 import { eventually } from '../helpers/eventually.js'
@@ -12,7 +13,7 @@ const events = ({ logs }: Replica) => logs.entries.map(({ event }) => event)
 const work = async () => ({ value: 'value', keepMs: KEEP_MS })
 const isUnavailable = { instanceOf: CoordinationError, message: /shared store cannot be used/ }
 
-/** Asks again while Redis settles, as a client does that was told to come back later. */
+/** Repeats the call while Redis recovers, as a client does that got 503 with Retry-After. */
 async function again<T>(ask: () => Promise<T>): Promise<T> {
   let answer: T | undefined
   await eventually(async () => {
@@ -37,12 +38,12 @@ const troubles: Readonly<Record<string, Trouble>> = {
     end: redis => redis.restart(),
     reason: /^(ECONNREFUSED|ECONNRESET|connection lost|no connection)$/
   },
-  'stands still with its connections open': {
+  'stalls with its connections open': {
     begin: redis => redis.pause(),
     end: redis => redis.resume(),
     reason: /^timeout$/
   },
-  'holds writing clients back': {
+  'delays all writes': {
     begin: redis => redis.admin.client('PAUSE', 60_000, 'WRITE'),
     end: redis => redis.admin.client('UNPAUSE'),
     reason: /^timeout$/
@@ -57,7 +58,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
     end: redis => redis.admin.config('SET', 'maxmemory', '0'),
     reason: /^OOM$/
   },
-  'no longer lets us in': {
+  'revokes the rights of its user': {
     begin: async redis => {
       await redis.admin.acl('SETUSER', 'server', '-@all')
     },
@@ -67,7 +68,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
 }
 
 for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
-  testWithRedis(`with a Redis that ${what} no work is done, and marks stay known`, async t => {
+  testWithRedis(`with a Redis that ${what}, no work runs, and marks are still known`, async t => {
     const redis = await startRedis(t, ['--user', 'server', 'on', '>pw', '~*', '&*', '+@all'])
     const [one, two] = await startReplicas(t, redis.url.replace('//', '//server:pw@'), { timing: IMPATIENT })
     await one.once('before', work)
@@ -98,7 +99,7 @@ for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
   })
 }
 
-testWithRedis('an operator can choose that a replica works alone while Redis cannot be used', async t => {
+testWithRedis('with redisAway set to alone, a replica runs work on its own while Redis cannot be used', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { timing: IMPATIENT, whenAway: 'alone' })
   await two.isMarked('warm')
@@ -111,7 +112,7 @@ testWithRedis('an operator can choose that a replica works alone while Redis can
   t.pass()
 })
 
-testWithRedis('only a replica that works alone replaces a result while Redis cannot be used', async t => {
+testWithRedis('while Redis cannot be used, update() works only in a replica with redisAway set to alone', async t => {
   const redis = await startRedis(t)
   const timing = IMPATIENT
   const alone = await startReplica(t, redis.url, { timing, whenAway: 'alone' })
@@ -132,7 +133,7 @@ testWithRedis('only a replica that works alone replaces a result while Redis can
   t.is(await alone.peek('key'), 'newer')
 })
 
-testWithRedis('results and logouts that Redis lost in a restart are published again', async t => {
+testWithRedis('results and logout marks that Redis lost in a restart are published again', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { timing: { settleMs: 1000 } })
   await one.once('key', work)
@@ -144,7 +145,7 @@ testWithRedis('results and logouts that Redis lost in a restart are published ag
   t.true(await third.isMarked('logout:id'))
 })
 
-testWithRedis('data that Redis lost while connections stayed open is published again', async t => {
+testWithRedis('results that Redis lost while its connections stayed open are published again', async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { timing: { checkMs: 50 } })
   await one.once('key', work)
@@ -153,7 +154,7 @@ testWithRedis('data that Redis lost while connections stayed open is published a
   t.is((await one.once('key', never)).value, 'value')
 })
 
-testWithRedis('work that is under way when Redis is restarted empty is not begun by another replica', async t => {
+testWithRedis('if Redis restarts empty, running work is not started by another replica', async t => {
   const redis = await startRedis(t)
   const [owner, other] = await startReplicas(t, redis.url, { timing: { settleMs: 1000 } })
   const slow = controlledWork()
@@ -168,7 +169,7 @@ testWithRedis('work that is under way when Redis is restarted empty is not begun
   t.is((await second).value, 'value')
 })
 
-testWithRedis('a result that could not be stored is stored when Redis is back', async t => {
+testWithRedis('a result that could not be stored while Redis was down is stored when Redis is back', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { timing: { ...IMPATIENT, waitMs: 20_000, patienceMs: 20_000 } })
   const slow = controlledWork(true)
@@ -184,7 +185,7 @@ testWithRedis('a result that could not be stored is stored when Redis is back', 
   t.is((await second).value, 'tokens')
 })
 
-testWithRedis('no lock is granted before the other replicas had time to publish what they hold', async t => {
+testWithRedis('after a start no lock is granted until other replicas could publish their results', async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { timing: { settleMs: 60_000, waitMs: 100 } })
   t.false(await one.isMarked('warm'))
@@ -192,7 +193,7 @@ testWithRedis('no lock is granted before the other replicas had time to publish 
   t.is(one.status().store, 'redis')
 })
 
-testWithRedis('an early refresh does not wait for Redis', async t => {
+testWithRedis('while Redis cannot be used, a call that must not wait is rejected at once', async t => {
   const redis = await startRedis(t)
   const one = await startReplica(t, redis.url, { timing: { settleMs: 60_000 } })
   const started = performance.now()
@@ -200,7 +201,7 @@ testWithRedis('an early refresh does not wait for Redis', async t => {
   t.true(performance.now() - started < 10_000)
 })
 
-testWithRedis('a lock that was granted too late for its caller is released', async t => {
+testWithRedis('a lock that was granted after its caller had given up is released', async t => {
   const redis = await startRedis(t)
   const timing = { ...IMPATIENT, commandMs: 300, settleMs: 100 }
   const [one, two] = await startReplicas(t, redis.url, { timing })
@@ -213,7 +214,7 @@ testWithRedis('a lock that was granted too late for its caller is released', asy
 })
 
 for (const policy of ['volatile-ttl', 'allkeys-lru']) {
-  testWithRedis(`a full Redis with ${policy}, which deletes keys to make room, is not used for locks`, async t => {
+  testWithRedis(`a full Redis that deletes keys by the policy ${policy} is not used for locks`, async t => {
     const redis = await startRedis(t)
     const [one, two] = await startReplicas(t, redis.url, { timing: { ...IMPATIENT, checkMs: 100, settleMs: 100 } })
     await one.once('before', work)
@@ -231,13 +232,13 @@ for (const policy of ['volatile-ttl', 'allkeys-lru']) {
     t.is(one.logs.entries[0]?.reason, 'evicting')
     await redis.admin.config('SET', 'maxmemory', '0')
     await eventually(() => isBack(one) && isBack(two))
-    // Redis may have deleted the result; the replica that made it publishes it again.
+    // Redis may have deleted the result. In that case the replica that stored it publishes it again.
     t.is((await again(() => two.once('before', never))).value, 'value')
     t.is((await again(() => one.once('during', work))).how, 'ran')
   })
 }
 
-testWithRedis('a server starts while its Redis is not there yet', async t => {
+testWithRedis('a replica starts while its Redis is down, and uses it when it is up', async t => {
   const redis = await startRedis(t)
   await redis.kill()
   const replica = await startReplica(t, redis.url, { timing: IMPATIENT })
@@ -250,7 +251,7 @@ testWithRedis('a server starts while its Redis is not there yet', async t => {
   t.deepEqual(events(replica), ['redis_away', 'redis_back'])
 })
 
-testWithRedis('a Redis that becomes read-only is noticed although nobody writes', async t => {
+testWithRedis('a replica notices that Redis has become read-only, even if nothing is written', async t => {
   const redis = await startRedis(t)
   const replica = await startReplica(t, redis.url, { timing: { ...IMPATIENT, checkMs: 50 } })
   await replica.isMarked('warm')
@@ -259,7 +260,7 @@ testWithRedis('a Redis that becomes read-only is noticed although nobody writes'
   t.is(replica.logs.entries[0]?.reason, 'READONLY')
 })
 
-testWithRedis('the log names a refused Redis password as the reason and does not contain it', async t => {
+testWithRedis('if Redis refuses the password, the log names this reason and does not contain the password', async t => {
   const redis = await startRedis(t, ['--requirepass', 'right-password'])
   const replica = await startReplica(t, redis.url.replace('//', '//:wrong-password@'), { timing: IMPATIENT })
   await t.throwsAsync(replica.once('key', never), isUnavailable)
@@ -268,7 +269,7 @@ testWithRedis('the log names a refused Redis password as the reason and does not
   t.notRegex(replica.logs.lines.join(''), /wrong-password/)
 })
 
-testWithRedis('a connection that breaks and is made again at once goes unnoticed', async t => {
+testWithRedis('a connection that breaks and is restored at once causes no error and no log line', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
   await one.once('key', work)
@@ -282,7 +283,7 @@ testWithRedis('a connection that breaks and is made again at once goes unnoticed
   t.deepEqual([...events(one), ...events(two)], [])
 })
 
-testWithRedis('waiters get results although the wake-up connection is broken', async t => {
+testWithRedis('a waiting replica gets the result although the connection for wake-up messages is broken', async t => {
   const redis = await startRedis(t)
   const [owner, waiter] = await startReplicas(t, redis.url)
   const slow = controlledWork()
@@ -296,7 +297,7 @@ testWithRedis('waiters get results although the wake-up connection is broken', a
   t.is((await second).value, 'value')
 })
 
-testWithRedis('closing refuses those who wait, and does not begin their work', async t => {
+testWithRedis('when a replica is closed, its waiting callers are rejected, and their work does not start', async t => {
   const redis = await startRedis(t)
   const replica = await startReplica(t, redis.url, { timing: { ...IMPATIENT, waitMs: 20_000, patienceMs: 20_000 } })
   await replica.isMarked('warm')
@@ -307,7 +308,7 @@ testWithRedis('closing refuses those who wait, and does not begin their work', a
   await waiting
 })
 
-testWithRedis('closing is quick while Redis stands still', async t => {
+testWithRedis('a replica closes quickly while Redis is stalled', async t => {
   const redis = await startRedis(t)
   const replica = await startReplica(t, redis.url, { timing: IMPATIENT })
   await replica.isMarked('warm')

@@ -1,4 +1,4 @@
-// Several stores on one Redis, as several processes would have them.
+// Creates several stores that share a Redis, as several processes would have them.
 import type { ExecutionContext } from 'ava'
 import { parseRedisAddress } from '#src/config/redis-address.js'
 import type { Coordination } from '#src/coordination/coordination.js'
@@ -12,7 +12,7 @@ export interface Replica extends Coordination {
   readonly logs: CollectedLogs
 }
 
-// The limits are so long that a slow machine is not mistaken for a Redis in trouble.
+// These limits are long, so that a slow machine is not mistaken for a failing Redis.
 const PATIENT = {
   ...timingOf(60),
   commandMs: 20_000,
@@ -21,7 +21,7 @@ const PATIENT = {
   waitMs: 30_000,
   settleMs: 0
 }
-/** Limits that are short for the tests of an outage, and long enough for a machine that runs other tests as well. */
+/** These limits are short enough for tests of outages, and long enough for a machine that runs other tests at the same time. */
 export const IMPATIENT = { commandMs: 1000, startMs: 5000, patienceMs: 3000, waitMs: 3000, settleMs: 500 }
 
 type Options = Partial<Pick<RedisCoordinationParts, 'prefix' | 'whenAway' | 'now'>> & {

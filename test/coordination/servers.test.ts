@@ -1,4 +1,5 @@
-// Whole servers as replicas of one deployment: one provider, one Redis, and a browser that meets now this one, now that.
+// Several servers as replicas of one deployment, with one provider and one Redis. The requests of a browser go to different
+// replicas.
 import type { ExecutionContext } from 'ava'
 import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
@@ -37,7 +38,7 @@ for (const [mode, calls] of [
 ] as const) {
   const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
 
-  testWithRedis(`${mode}: a thousand requests over four replicas on one expired session refresh it once`, async t => {
+  testWithRedis(`${mode}: a thousand requests to four replicas with one session cause one refresh`, async t => {
     const { servers } = await startReplicated(t, mode, 4)
     const [{ browser, idp, clock }] = servers
     await signIn(browser)
@@ -61,7 +62,7 @@ for (const [mode, calls] of [
     t.log(`answered after ${times[0]} to ${times.at(-1)} ms, half of them by ${times[500]} ms`)
   })
 
-  testWithRedis(`${mode}: a session refreshed by one replica goes on at another, with the old cookie too`, async t => {
+  testWithRedis(`${mode}: a refresh by one replica is known to another, for the old and the new cookie`, async t => {
     const { servers } = await startReplicated(t, mode)
     const [one, two] = servers
     const { browser, idp, clock } = one
@@ -78,7 +79,7 @@ for (const [mode, calls] of [
   })
 }
 
-testWithRedis('a logout at one replica ends every copy of the cookie at all of them', async t => {
+testWithRedis('a logout at one replica ends the session at all replicas, for every copy of its cookie', async t => {
   const { servers } = await startReplicated(t, 'dual')
   const [one, two] = servers
   await signIn(one.browser)
@@ -90,7 +91,7 @@ testWithRedis('a logout at one replica ends every copy of the cookie at all of t
   t.is((await copy.fetch('/api/auth/profile')).statusCode, 401)
 })
 
-testWithRedis('a logout wins over a refresh at another replica, and the late token is revoked', async t => {
+testWithRedis('a logout during a refresh at another replica ends the session and revokes the new token', async t => {
   const { servers } = await startReplicated(t, 'single')
   const [one, two] = servers
   const { browser, idp, clock } = one
@@ -108,7 +109,7 @@ testWithRedis('a logout wins over a refresh at another replica, and the late tok
   t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
 })
 
-testWithRedis('the same callback at two replicas exchanges its code once, and both sign the browser in', async t => {
+testWithRedis('the same callback at two replicas exchanges its code once, and both succeed', async t => {
   const { servers } = await startReplicated(t, 'single')
   const [one, two] = servers
   const { browser, idp } = one
@@ -124,7 +125,7 @@ testWithRedis('the same callback at two replicas exchanges its code once, and bo
   for (const tab of [browser, other]) t.is((await tab.fetch('/api/auth/profile')).statusCode, 200)
 })
 
-testWithRedis('an answer that was lost with its server is given again by the next one', async t => {
+testWithRedis('if a response with a refreshed session is lost, another server sends the session again', async t => {
   const { servers } = await startReplicated(t, 'dual')
   const [one, two] = servers
   const { browser, idp, clock } = one
@@ -141,7 +142,7 @@ testWithRedis('an answer that was lost with its server is given again by the nex
   t.is(idp.tokenRequests.length, after)
 })
 
-testWithRedis('readyz names the store in use, and stays 200 while Redis is away', async t => {
+testWithRedis('/readyz names the store in use, and answers 200 while Redis is down', async t => {
   const redis = await startRedis(t)
   const { browser, logs } = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
   await signIn(browser)
@@ -159,7 +160,7 @@ testWithRedis('readyz names the store in use, and stays 200 while Redis is away'
   t.is(await store(), 'redis')
 })
 
-testWithRedis('a server whose Redis is not there starts, and keeps people signed in until Redis is back', async t => {
+testWithRedis('a server answers 503 instead of refreshing while Redis is down, and refreshes afterwards', async t => {
   const redis = await startRedis(t)
   const server = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
   const { browser, clock, idp } = server
@@ -180,7 +181,7 @@ testWithRedis('a server whose Redis is not there starts, and keeps people signed
   t.deepEqual(idp.reuses, [])
 })
 
-testWithRedis('with redisAway: alone a server refreshes without its Redis', async t => {
+testWithRedis('with redisAway: alone, a server refreshes sessions while Redis is down', async t => {
   const redis = await startRedis(t)
   const overrides = { redisUrl: redis.url, redisAway: 'alone' } as const
   const { browser, clock, idp } = await startTestServer(t, { mode: 'dual', overrides })
@@ -191,7 +192,7 @@ testWithRedis('with redisAway: alone a server refreshes without its Redis', asyn
   t.is(idp.tokenRequests.length, 4)
 })
 
-testWithRedis('with a margin, valid tokens are served at once while Redis is away', async t => {
+testWithRedis('while Redis is down, valid tokens within the refresh margin are served at once', async t => {
   const redis = await startRedis(t)
   const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0, keepSeconds: 60 } }
   const { browser, clock, idp } = await startTestServer(t, { mode: 'dual', overrides })

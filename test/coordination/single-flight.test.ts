@@ -30,7 +30,7 @@ test('callers are rejected after the time limit, and the work continues', async 
   t.false(flights.isRunning('key'))
 })
 
-test('a caller that joins after the time limit is refused at once', async t => {
+test('a caller that comes after the time limit of the running work is rejected at once', async t => {
   const flights = createSingleFlight(1)
   const { gate, open } = createGate()
   const first = flights.run('key', () => gate)
@@ -42,7 +42,7 @@ test('a caller that joins after the time limit is refused at once', async t => {
   await flights.idle()
 })
 
-test('work that fails after its callers timed out causes no unhandled rejection', async t => {
+test('work that fails after its callers have been rejected causes no unhandled rejection', async t => {
   const flights = createSingleFlight(1)
   const { gate, open } = createGate()
   const first = flights.run('key', async () => {

@@ -1,5 +1,5 @@
-// A separate process with a server that shares a Redis. It reports each time it has checked a kept result, and waits for a
-// message before it goes on, so that a test can stop it there.
+// A separate process with a server that shares a Redis. After each check of a kept result it sends a message and waits for an
+// answer, so that a test can stop the process at this point.
 import { once } from 'node:events'
 import type { Config } from '#src/config/settings.js'
 import type { Coordination } from '#src/coordination/coordination.js'

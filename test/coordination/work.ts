@@ -1,11 +1,11 @@
-// Work for a store to do, and ways to see how far it has come.
+// Pieces of work for a store to run, and functions that observe their progress.
 import type { Redis } from 'ioredis'
 import type { Settled } from '#src/coordination/coordination.js'
 import { eventually } from '../helpers/eventually.js'
 
 export const KEEP_MS = 60_000
 
-/** The lock of a process that stands still can be taken over soon. Milliseconds. */
+/** A short lease in milliseconds, so that the lock of a stalled process can be taken over soon. */
 export const SHORT_LEASE = { leaseMs: 1500, callMs: 500 }
 
 export interface ControlledWork {
@@ -15,7 +15,7 @@ export interface ControlledWork {
   fail(error: Error): void
 }
 
-/** Work that ends when the test says so. */
+/** Work that a test finishes by a call. */
 export function controlledWork(hasTokens = false): ControlledWork {
   let start = () => {}
   let finish: ControlledWork['finish'] = () => {}
@@ -42,7 +42,7 @@ export async function never(): Promise<never> {
   throw new Error('this work was not to be done')
 }
 
-/** Resolves when a replica has found a lock taken and is registered as a waiter. */
+/** Resolves when a replica has found a lock taken and has registered as a waiter. */
 export async function someoneWaits(admin: Redis): Promise<void> {
   await eventually(async () => (await admin.keys('*:waiters')).length > 0)
 }
