@@ -67,31 +67,31 @@ const doubtful: readonly (readonly [what: string, value: string | undefined])[] 
   ['a query alone', '?a=b'],
   ['a fragment alone', '#a'],
   ['letters beyond ASCII', '/café'],
-  ['a slash that looks like one', '/\u2044evil.example'],
+  ['a character that looks like a slash', '/\u2044evil.example'],
   ['a full-width slash', '\uff0f\uff0fevil.example'],
   ['a lone surrogate', '/\ud800'],
-  ['our logout', '/api/auth/logout'],
-  ['our login with a query', '/api/auth/login?return_to=/'],
+  ['our logout route', '/api/auth/logout'],
+  ['our login route with a query', '/api/auth/login?return_to=/'],
   ['the folder of our routes', '/api/auth'],
   ['the folder of our routes with a fragment', '/api/auth#a'],
-  ['our logout with an escape', '/api/%61uth/%6cogout'],
-  ['our logout below a base path', '/tools/viewer/api/auth/logout'],
+  ['our logout route with escaped letters', '/api/%61uth/%6cogout'],
+  ['our logout route below the path of a deployment', '/tools/viewer/api/auth/logout'],
   ['2,049 characters', `/${'x'.repeat(2048)}`]
 ]
 
 for (const value of plain) {
-  test(`a browser may go to ${value.slice(0, 60)} after login`, t => {
+  test(`the return_to value ${value.slice(0, 60)} is accepted`, t => {
     t.is(safeReturnTo(value), value)
   })
 }
 
 for (const [what, value] of doubtful) {
-  test(`${what} becomes the start page`, t => {
+  test(`a return_to value with ${what} is replaced by the start page`, t => {
     t.is(safeReturnTo(value), '/')
   })
 }
 
-// Pieces of which attacks on redirects are made.
+// Typical parts of attacks on redirects.
 const pieces = fc.constantFrom(
   ...['/', '\\', '//', '..', '.', '@', ':', '?', '#', '%2f', '%5C', '%2e', '%09', '%0d%0a', '%00', '%25', '%E2%81%84'],
   ...['\t', '\n', '\r', ' ', '\0', '\u2028', '\ufeff', '；', 'https:', 'javascript:', 'evil.example', 'localhost', 'a']
@@ -121,7 +121,7 @@ test('no return_to value leads to another site or breaks a header line', t => {
   t.pass()
 })
 
-test('a path that is safe stays so when a proxy or a page decodes it once more', t => {
+test('an accepted path stays safe if a proxy or a page decodes it once more', t => {
   fc.assert(
     fc.property(anything, value => {
       const [path = ''] = safeReturnTo(value).split(/[?#]/)

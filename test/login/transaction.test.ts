@@ -18,7 +18,7 @@ function transactionOf(opened: ReturnType<ReturnType<typeof setUp>['open']>) {
   return opened.transaction
 }
 
-test('a login that returns in the same browser is recognized, with its return path', t => {
+test('a login that returns to the same browser is valid and has its return path', t => {
   const { begin, open, clock } = setUp()
   const browser = newBrowserId()
   const { state } = begin(browser, '/page?a=b')
@@ -27,7 +27,7 @@ test('a login that returns in the same browser is recognized, with its return pa
   t.is(transaction.expiresAt, clock.now() + TEN_MINUTES_MS)
 })
 
-test('the verifier answers the challenge that went out, and the nonce is the same on both ways (RFC 7636 section 4)', t => {
+test('the code verifier of a transaction matches the code challenge of its login (RFC 7636 section 4), and the nonce is the same', t => {
   const { begin, open } = setUp()
   const browser = newBrowserId()
   const { state, codeChallenge, nonce } = begin(browser, '/')
@@ -37,13 +37,13 @@ test('the verifier answers the challenge that went out, and the nonce is the sam
   t.is(transaction.nonce, nonce)
 })
 
-test('a state holds only characters that the platform lets through', t => {
+test('a state contains only characters that the identity provider accepts', t => {
   const { begin } = setUp()
   fc.assert(fc.property(fc.string(), returnTo => /^[A-Za-z0-9._-]+$/.test(begin(newBrowserId(), returnTo).state)))
   t.pass()
 })
 
-test('state, challenge, nonce and id differ with every login, in one browser as in two', t => {
+test('state, code challenge, nonce and id are different for every login, in the same browser and in different browsers', t => {
   const { begin, open } = setUp()
   const browser = newBrowserId()
   const logins = [browser, browser, browser, newBrowserId()].map(cookie => {
@@ -55,7 +55,7 @@ test('state, challenge, nonce and id differ with every login, in one browser as 
   t.is(new Set(values).size, values.length)
 })
 
-test('neither verifier, nonce, login cookie nor return path can be read in the state', t => {
+test('the code verifier, nonce, login cookie and return path cannot be read from the state', t => {
   const { begin, open } = setUp()
   const browser = newBrowserId()
   const { state } = begin(browser, '/a-private-page')
@@ -64,7 +64,7 @@ test('neither verifier, nonce, login cookie nor return path can be read in the s
   for (const secret of [browser, codeVerifier, nonce, 'a-private-page', 'returnTo']) t.false(raw.includes(secret))
 })
 
-test('the state alone is not enough to derive the code verifier and nonce', t => {
+test('the code verifier and nonce cannot be derived from the state without the login cookie', t => {
   const clock = createClock()
   const sealer = createKeyring([SECRET]).sealer('login state')
   const { begin, open } = createLoginTransactions(sealer, clock.now)
@@ -72,27 +72,27 @@ test('the state alone is not enough to derive the code verifier and nonce', t =>
   const { state } = begin(own, '/')
   const content = JSON.parse(sealer.open(state, 'state')?.toString() ?? '')
   t.false(JSON.stringify(content).includes(own))
-  // The same seed for another browser: as if the seal had been broken.
+  // The same content sealed for another browser, as an attacker could do who knows the secret.
   const browser = createHash('sha256').update(other).digest('base64url')
   const forged = sealer.seal(Buffer.from(JSON.stringify({ ...content, browser })), 'state')
   const [honest, stolen] = [transactionOf(open(state, own)), transactionOf(open(forged, other))]
   for (const member of ['id', 'codeVerifier', 'nonce'] as const) t.not(stolen[member], honest[member])
 })
 
-test('login cookies are 256 random bits, and no two are the same', t => {
+test('a login cookie has 256 random bits and is different each time', t => {
   const cookies = Array.from({ length: 100 }, newBrowserId)
   for (const cookie of cookies) t.is(Buffer.from(cookie, 'base64url').length, 32)
   t.is(new Set(cookies).size, 100)
 })
 
-test('fifty logins begun in one browser can all be finished, in any order', t => {
+test('fifty logins that began in one browser can all be finished, in any order', t => {
   const { begin, open } = setUp()
   const browser = newBrowserId()
   const states = Array.from({ length: 50 }, (_, n) => begin(browser, `/${n}`).state)
   for (const [n, state] of [...states.entries()].reverse()) t.is(transactionOf(open(state, browser)).returnTo, `/${n}`)
 })
 
-test("another browser's state is foreign, at any age", t => {
+test('the state of another browser is foreign, before and after its expiry', t => {
   const { begin, open, clock } = setUp()
   const { state } = begin(newBrowserId(), '/')
   const others = [newBrowserId(), '', 'x']
@@ -101,7 +101,7 @@ test("another browser's state is foreign, at any age", t => {
   for (const other of others) t.deepEqual(open(state, other), { kind: 'foreign' })
 })
 
-test('a state whose browser brought no login cookie is unbound, and later expired', t => {
+test('a state without a login cookie is unbound, and expired after ten minutes', t => {
   const { begin, open, clock } = setUp()
   const { state } = begin(newBrowserId(), '/')
   t.deepEqual(open(state, undefined), { kind: 'unbound', returnTo: '/', startedAt: undefined })
@@ -109,7 +109,7 @@ test('a state whose browser brought no login cookie is unbound, and later expire
   t.deepEqual(open(state, undefined), { kind: 'expired', returnTo: '/' })
 })
 
-test('a login may take ten minutes, and not a millisecond more', t => {
+test('a state is valid for ten minutes and then expired', t => {
   const { begin, open, clock } = setUp()
   const browser = newBrowserId()
   const { state } = begin(browser, '/')
@@ -119,7 +119,7 @@ test('a login may take ten minutes, and not a millisecond more', t => {
   t.deepEqual(open(state, browser), { kind: 'expired', returnTo: '/' })
 })
 
-test('a state with any character changed, cut or added is foreign', t => {
+test('a state with any character changed, cut off or added is foreign', t => {
   const { begin, open } = setUp()
   const browser = newBrowserId()
   const { state } = begin(browser, '/')
@@ -131,7 +131,7 @@ test('a state with any character changed, cut or added is foreign', t => {
   for (const more of ['A', '=', '.', ' ']) t.deepEqual(open(state + more, browser), { kind: 'foreign' })
 })
 
-test('a state sealed by another deployment, or for another purpose, is foreign', t => {
+test('a state that was sealed with another secret or for another purpose is foreign', t => {
   const browser = newBrowserId()
   const { state } = setUp().begin(browser, '/')
   t.is(setUp().open(state, browser).kind, 'valid')
@@ -139,14 +139,14 @@ test('a state sealed by another deployment, or for another purpose, is foreign',
   t.deepEqual(setUp({ purpose: 'session cookie' }).open(state, browser), { kind: 'foreign' })
 })
 
-test('arbitrary states and login cookies are foreign, and never throw', t => {
+test('opening an arbitrary state with an arbitrary login cookie never throws, and the state is foreign', t => {
   const { open } = setUp()
   const cookie = fc.option(fc.string({ unit: 'binary' }), { nil: undefined })
   fc.assert(fc.property(fc.string({ unit: 'binary' }), cookie, (state, sent) => open(state, sent).kind === 'foreign'))
   t.pass()
 })
 
-test('an arbitrary login cookie never opens the state of another', t => {
+test('an arbitrary login cookie does not open the state of another browser', t => {
   const { begin, open } = setUp()
   const { state } = begin(newBrowserId(), '/')
   fc.assert(fc.property(fc.string({ unit: 'binary' }), sent => open(state, sent).kind === 'foreign'))

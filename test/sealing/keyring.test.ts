@@ -4,7 +4,7 @@ import { createKeyring, type Sealer } from '#src/sealing/keyring.js'
 
 const FIRST = 'the first secret of these tests, long'
 const SECOND = 'the second secret of these tests, too'
-// The format is public surface: a release that cannot open this logs everyone out at its upgrade.
+// The format must stay readable: a release that cannot open this value would log everyone out when it is installed.
 const FROM_AN_EARLIER_RELEASE = 'Ae4pTodoLKXGNvkGcWIXSyoL8TM6T_5RVT8-8kdfXDy-80MtGObJ1dv2-nXlPO02B_3URtR6sNQ'
 const plaintext = Buffer.from('what nobody but us may read')
 
@@ -21,7 +21,7 @@ test('a sealed value opens to the same bytes', t => {
   )
 })
 
-test('a sealed value is base64url, longer than its content by a fixed amount, and shows nothing of it', t => {
+test('a sealed value is base64url text that is longer than its content by a fixed amount and does not contain the content', t => {
   const { seal } = sealer()
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 12, maxLength: 100 }), bytes => {
@@ -34,7 +34,7 @@ test('a sealed value is base64url, longer than its content by a fixed amount, an
   )
 })
 
-test('sealing the same content twice gives two values that share only their header', t => {
+test('sealing the same content twice gives two values that have only their header in common', t => {
   const { seal } = sealer()
   const [one, two] = [seal(plaintext, ''), seal(plaintext, '')].map(sealed => Buffer.from(sealed, 'base64url'))
   t.deepEqual(one?.subarray(0, 5), two?.subarray(0, 5))
@@ -42,7 +42,7 @@ test('sealing the same content twice gives two values that share only their head
   t.notDeepEqual(one?.subarray(17), two?.subarray(17))
 })
 
-test('a sealed value with any character changed does not open', t => {
+test('a sealed value with any changed character does not open', t => {
   const { seal, open } = sealer()
   const sealed = seal(plaintext, 'context')
   for (let index = 0; index < sealed.length; index++) {
@@ -54,7 +54,7 @@ test('a sealed value with any character changed does not open', t => {
   }
 })
 
-test('a sealed value with any bit flipped does not open', t => {
+test('a sealed value with any flipped bit does not open', t => {
   const { seal, open } = sealer()
   const bytes = Buffer.from(seal(plaintext, 'context'), 'base64url')
   for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -64,7 +64,7 @@ test('a sealed value with any bit flipped does not open', t => {
   }
 })
 
-test('a sealed value that is shorter or longer does not open', t => {
+test('a sealed value that is shortened or extended does not open', t => {
   const { seal, open } = sealer()
   const sealed = seal(plaintext, 'context')
   for (let length = 0; length < sealed.length; length++) {
@@ -77,17 +77,17 @@ test('a sealed value that is shorter or longer does not open', t => {
   }
 })
 
-test('a value opens in one spelling only', t => {
+test('a sealed value opens only in its canonical base64url spelling', t => {
   const { open } = sealer()
   t.not(open(FROM_AN_EARLIER_RELEASE, 'context'), undefined)
   t.is(open(FROM_AN_EARLIER_RELEASE.replace('-', '+'), 'context'), undefined)
   t.is(open(FROM_AN_EARLIER_RELEASE.replace('_', '/'), 'context'), undefined)
-  // Its last character has two bits that carry nothing: Q, R, S and T decode to the same bytes.
+  // The last character has two unused bits, so Q, R, S and T decode to the same bytes.
   t.is(FROM_AN_EARLIER_RELEASE.at(-1), 'Q')
   for (const last of 'RST') t.is(open(FROM_AN_EARLIER_RELEASE.slice(0, -1) + last, 'context'), undefined)
 })
 
-test('arbitrary text does not open, and never throws', t => {
+test('opening arbitrary text returns undefined and never throws', t => {
   const { open } = sealer()
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 200 }),
@@ -98,7 +98,7 @@ test('arbitrary text does not open, and never throws', t => {
   t.is(open('', ''), undefined)
 })
 
-test('a value sealed for another purpose, another context or by another secret does not open', t => {
+test('a value that was sealed for another purpose, for another context or with another secret does not open', t => {
   const sealed = sealer().seal(plaintext, 'context')
   t.deepEqual(sealer().open(sealed, 'context'), plaintext)
   t.is(sealer([FIRST], 'another purpose').open(sealed, 'context'), undefined)
@@ -106,7 +106,7 @@ test('a value sealed for another purpose, another context or by another secret d
   for (const context of ['', 'contex', 'context ', 'Context']) t.is(sealer().open(sealed, context), undefined)
 })
 
-test('the newest secret seals, and older ones still open', t => {
+test('the newest secret is used for sealing, and values sealed with older secrets still open', t => {
   const old = sealer([FIRST]).seal(plaintext, '')
   const both = sealer([SECOND, FIRST])
   t.deepEqual(both.open(old, ''), plaintext)
@@ -115,7 +115,7 @@ test('the newest secret seals, and older ones still open', t => {
   t.is(sealer([FIRST]).open(fresh, ''), undefined)
 })
 
-test('replacing the secrets reaches sealers that were handed out before, and those that come after', t => {
+test('replacing the secrets of a keyring affects existing and new sealers', t => {
   const keyring = createKeyring([FIRST])
   const before = keyring.sealer('purpose')
   const old = before.seal(plaintext, '')
@@ -133,7 +133,7 @@ test('replacing the secrets reaches sealers that were handed out before, and tho
   t.is(keyring.sealer('purpose').open(old, ''), undefined)
 })
 
-test('a keyring without a secret is refused, and the old secrets stay', t => {
+test('a keyring rejects an empty list of secrets and keeps its old secrets', t => {
   t.throws(() => createKeyring([]), { instanceOf: TypeError })
   const keyring = createKeyring([FIRST])
   const before = keyring.sealer('purpose')

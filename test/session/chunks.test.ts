@@ -2,10 +2,10 @@ import test from 'ava'
 import fc from 'fast-check'
 import { chunkNames, joinChunks, LONGEST_VALUE, SINGLE_COOKIE_LENGTH, splitIntoChunks } from '#src/session/chunks.js'
 
-// The longest cookie name the settings accept, with the prefix they may put before it.
+// The longest cookie name that the settings accept, with the longest prefix.
 const NAME = `__Host-${'n'.repeat(64)}`
 const names = chunkNames(NAME)
-// RFC 6265bis section 5.6: what browsers keep of a name and its value together.
+// RFC 6265bis section 5.6: browsers keep a cookie if its name and value together have at most this many bytes.
 const MOST_BROWSERS_KEEP = 4096
 
 function cookieHeader(chunks: readonly (string | undefined)[]): string {
@@ -34,7 +34,7 @@ test('any value up to the limit is restored from its chunks, in any order and am
   t.pass()
 })
 
-test('no more than four chunks, each of a size that browsers keep', t => {
+test('a value has at most four chunks, and each chunk fits the size limit of browsers', t => {
   t.is(names.length, 4)
   t.is(new Set(names).size, 4)
   fc.assert(
@@ -49,14 +49,14 @@ test('no more than four chunks, each of a size that browsers keep', t => {
   )
 })
 
-test('a value takes a second cookie only when it does not fit one, and the longest fills all four', t => {
+test('a value is split only if it does not fit one cookie, and the longest value fills four cookies', t => {
   t.is(splitIntoChunks('x'.repeat(SINGLE_COOKIE_LENGTH)).length, 1)
   t.is(splitIntoChunks('x'.repeat(SINGLE_COOKIE_LENGTH + 1)).length, 2)
   t.is(splitIntoChunks('x'.repeat(LONGEST_VALUE)).length, 4)
   t.is(splitIntoChunks('x'.repeat(LONGEST_VALUE + 1)).length, 5)
 })
 
-test('the value is not there when any chunk is missing', t => {
+test('a value cannot be restored if one of its chunks is missing', t => {
   const chunks = splitIntoChunks('x'.repeat(LONGEST_VALUE))
   t.not(joinChunks(cookieHeader(chunks), names), undefined)
   for (const index of chunks.keys()) {
@@ -66,7 +66,7 @@ test('the value is not there when any chunk is missing', t => {
   }
 })
 
-test('chunks left over from a longer value do not matter', t => {
+test('chunks left over from a longer value do not change a shorter value', t => {
   const longer = splitIntoChunks('old'.repeat(5000))
   for (const value of ['short', 'y'.repeat(5000), 'z'.repeat(9000)]) {
     const chunks = splitIntoChunks(value)
@@ -74,7 +74,7 @@ test('chunks left over from a longer value do not matter', t => {
   }
 })
 
-test('a first chunk that states a wrong number never yields the value', t => {
+test('a value cannot be restored if its first chunk states a wrong number of chunks', t => {
   const value = 'x'.repeat(9000)
   const chunks = splitIntoChunks(value)
   t.is(chunks.length, 3)
@@ -87,7 +87,7 @@ test('a first chunk that states a wrong number never yields the value', t => {
   }
 })
 
-test('the value is not there without a first chunk, or with an empty one', t => {
+test('a value cannot be restored if its first chunk is missing or empty', t => {
   t.is(joinChunks('', names), undefined)
   t.is(joinChunks(`${NAME}=`, names), undefined)
   t.is(joinChunks(`${NAME}.1=rest; ${NAME}.2=more`, names), undefined)

@@ -26,12 +26,12 @@ const headers: readonly (readonly [header: string, value: string | undefined])[]
 ]
 
 for (const [header, value] of headers) {
-  test(`the cookie "name" in "${header}" is ${value === undefined ? 'not there' : `"${value}"`}`, t => {
+  test(`in the Cookie header "${header}" the cookie "name" is ${value === undefined ? 'missing' : `"${value}"`}`, t => {
     t.is(readCookie(header, 'name'), value)
   })
 }
 
-test('any cookie is found among any others, and the first of several with its name counts', t => {
+test('each cookie of a header is found by its name, and the first of several cookies with the same name is used', t => {
   const token = fc.stringMatching(/^[A-Za-z0-9._-]{1,8}$/)
   const value = fc.stringMatching(/^[A-Za-z0-9._=-]{0,8}$/)
   const pairs = fc.array(fc.tuple(token, value), { maxLength: 8 })

@@ -33,7 +33,7 @@ function setUp(options: Options = {}) {
   return { ...cookie, cookie, clock, sealer, header, reopen: (record: SessionRecord) => header(cookie.seal(record)) }
 }
 
-/** Like a JWT: characters that deflate makes a quarter smaller at best. */
+/** Random text of base64url characters. Like a JWT, deflate makes it smaller by a quarter at most. */
 function tokenOf(length: number): string {
   return randomBytes(length).toString('base64url').slice(0, length)
 }
@@ -50,14 +50,14 @@ const dual = recordOf({
   expires_at: 1_700_003_599_000
 })
 
-test('a session opens as it was sealed: the fields of the contract, the id beside them, and nothing else', t => {
+test('a session cookie opens to exactly the session that was sealed', t => {
   const { open, reopen } = setUp()
   t.deepEqual(open(reopen(dual)), dual)
   const single = recordOf({ token: 't', refresh_token: 'r', expires_at: 1 })
   t.deepEqual(open(reopen(single)), single)
 })
 
-test('sealed content without a refresh token or without an expiry is no session', t => {
+test('sealed content without a refresh token or without an expiry is not accepted as a session', t => {
   const { open, sealer, clock } = setUp()
   const content = { _id: 'id', _issued: clock.now(), _expire: clock.now() + 1000, refresh_token: 'r', expires_at: 1 }
   const headerOf = (content: object) => `${NAME}=1${sealer.seal(Buffer.from(JSON.stringify(content)), NAME)}`
@@ -72,7 +72,7 @@ test('sealed content without a refresh token or without an expiry is no session'
   }
 })
 
-test('any session that is sealed opens again', t => {
+test('any session either opens to the same session after sealing or is rejected as too large', t => {
   const { cookie, header } = setUp()
   const token = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 4000 }),
@@ -102,7 +102,7 @@ test('any session that is sealed opens again', t => {
   t.pass()
 })
 
-test('a usual session of two tokens fits one cookie, and it is not deflated', t => {
+test('a session with two tokens of usual size fits one cookie without compression', t => {
   const { seal, sealer } = setUp()
   const chunks = seal(dual)
   t.is(chunks.length, 1)
@@ -131,7 +131,7 @@ test('a session is compressed if it then fits one cookie', t => {
   t.deepEqual(open(header(chunks)), record)
 })
 
-test('a session too large for four cookies is refused with the sizes and without the content', t => {
+test('a session too large for four cookies is rejected with an error that has the sizes and no token', t => {
   const { seal } = setUp()
   const record = recordOf({ public_token: tokenOf(9000), internal_token: tokenOf(8000), refresh_token: tokenOf(42) })
   const error = t.throws(() => seal(record), { instanceOf: SessionTooLargeError })
@@ -143,14 +143,14 @@ test('a session too large for four cookies is refused with the sizes and without
   }
 })
 
-test('a session that could not be opened again is refused at once, even if it compresses well', t => {
+test('a session that is larger than the limit for decompression is rejected, even if it compresses well', t => {
   const { seal } = setUp()
   const error = t.throws(() => seal(recordOf({ token: 'a'.repeat(70_000) })), { instanceOf: SessionTooLargeError })
   t.is(error.sizes.token, 70_000)
   t.true((error.sizes.content as number) > 70_000)
 })
 
-test('a decompression bomb sealed with our own key is not a session', t => {
+test('sealed content that decompresses to more than the limit is not accepted as a session', t => {
   const { open, sealer, header } = setUp()
   const deflated = (size: number) => {
     const content = { token: 'a'.repeat(size), refresh_token: 'r', expires_at: 1 }
@@ -162,7 +162,7 @@ test('a decompression bomb sealed with our own key is not a session', t => {
   t.is(open(deflated(10_000_000)), undefined)
 })
 
-test('a value sealed with our own key that is not a session does not open', t => {
+test('sealed content that is not a session is not accepted', t => {
   const { open, sealer } = setUp()
   for (const content of [
     '',
@@ -180,7 +180,7 @@ test('a value sealed with our own key that is not a session does not open', t =>
   }
 })
 
-test('a session lives 24 hours from its sealing, to the millisecond, whatever age the browser was told', t => {
+test('a session cookie opens for exactly 24 hours after it was sealed', t => {
   const { open, reopen, clock } = setUp()
   const header = reopen(dual)
   clock.advance(MAX_AGE_MS)
@@ -189,7 +189,7 @@ test('a session lives 24 hours from its sealing, to the millisecond, whatever ag
   t.is(open(header), undefined)
 })
 
-test('sealing a session again starts a new age', t => {
+test('sealing a session again starts a new period of 24 hours', t => {
   const { open, reopen, clock } = setUp()
   reopen(dual)
   clock.advance(MAX_AGE_MS)
@@ -200,7 +200,7 @@ test('sealing a session again starts a new age', t => {
 
 const ABSOLUTE_SECONDS = 3 * 86_400
 
-test('an absolute age is over at its time after the login, however often the session is sealed again', t => {
+test('a session ends at its absolute maximum age after the login, even if it is sealed again', t => {
   const { open, reopen, lifetimeMs, clock } = setUp({ absoluteMaxAgeSeconds: ABSOLUTE_SECONDS })
   const record = { ...dual, loggedInAt: clock.now() }
   for (const _day of [1, 2]) {
@@ -216,11 +216,15 @@ test('an absolute age is over at its time after the login, however often the ses
   t.deepEqual(open(reopen(record)), record)
   clock.advance(1)
   t.is(open(last), undefined)
-  t.is(open(reopen(record)), undefined, 'sealing it again does not bring it back')
+  t.is(
+    open(reopen(record)),
+    undefined,
+    'a session past its absolute maximum age does not open, even if it is sealed again'
+  )
   t.is(lifetimeMs(record), 0)
 })
 
-test('an absolute maximum age that was lowered later applies to existing sessions, cached or not', t => {
+test('an absolute maximum age that is configured later also applies to existing sessions, cached or not', t => {
   const before = setUp()
   const record = { ...dual, loggedInAt: before.clock.now() }
   const header = before.reopen(record)
@@ -230,10 +234,10 @@ test('an absolute maximum age that was lowered later applies to existing session
   t.deepEqual(after.open(header), record)
   before.clock.advance(1)
   t.is(after.open(header), undefined)
-  t.deepEqual(before.open(header), record, 'without the setting it lives on')
+  t.deepEqual(before.open(header), record, 'without the setting the session still opens')
 })
 
-test('a session that was sealed without the moment of login has the age of its last refresh', t => {
+test('the absolute maximum age of a session without a stored login time is counted from its last refresh', t => {
   const { open, reopen, sealer, clock } = setUp({ absoluteMaxAgeSeconds: 3600 })
   const issuedAt = clock.now()
   const fields = { token: 't', refresh_token: 'r', expires_at: issuedAt }
@@ -250,7 +254,7 @@ test('a session that was sealed without the moment of login has the age of its l
   t.is(open(refreshed), undefined)
 })
 
-test('a session that was opened often still ends in time', t => {
+test('a session cookie that is cached in memory still expires', t => {
   const { open, reopen, clock } = setUp()
   const header = reopen(dual)
   openOften(open, header)
@@ -263,20 +267,20 @@ test('sealing the same session twice gives two values', t => {
   t.notDeepEqual(seal(dual), seal(dual))
 })
 
-test('nothing of the session can be read in the cookie', t => {
+test('the cookie contains no readable part of the session', t => {
   const { seal } = setUp()
   const raw = Buffer.from(seal(dual).join('').slice(1), 'base64url').toString('latin1')
   for (const value of [...Object.values(dual.fields), dual.id, 'refresh_token']) t.false(raw.includes(String(value)))
 })
 
-/** As a page does: after this the cookie is remembered, and must still vouch for nothing that only looks like it. */
+/** Opens a cookie as often as needed to cache its session in memory. A cached session must not make similar cookies valid. */
 function openOften(open: SessionCookie['open'], header: string) {
   for (const _time of [1, 2, 3, 4]) {
     if (open(header) === undefined) throw new Error('the session does not open')
   }
 }
 
-test('a cookie with any character changed does not open', t => {
+test('a cookie with any changed character does not open, even if the original is cached', t => {
   const { seal, open, header } = setUp()
   const chunk = seal(recordOf({ token: 'token', refresh_token: 'refresh' }))[0] as string
   openOften(open, header([chunk]))
@@ -289,7 +293,7 @@ test('a cookie with any character changed does not open', t => {
   }
 })
 
-test('a session in several cookies opens only if all of them are complete and in order', t => {
+test('a session in several cookies opens only if all cookies are complete and in order', t => {
   const { seal, open, header } = setUp()
   const chunks = seal(recordOf({ token: tokenOf(13_000) }))
   t.is(chunks.length, 4)
@@ -309,7 +313,7 @@ test('a session in several cookies opens only if all of them are complete and in
   }
 })
 
-test('chunks of two sessions do not make a third', t => {
+test('a mixture of the chunks of two sealed sessions does not open', t => {
   const { seal, open, header } = setUp()
   const record = recordOf({ token: tokenOf(9000) })
   const [one, two] = [seal(record), seal(record)]
@@ -321,14 +325,14 @@ test('chunks of two sessions do not make a third', t => {
   }
 })
 
-test('chunks left over from a longer session do not disturb a shorter one', t => {
+test('chunks left over from a longer session do not change a shorter session', t => {
   const { seal, open, header } = setUp()
   const longer = seal(recordOf({ token: tokenOf(9000) }))
   const shorter = seal(dual)
   t.deepEqual(open(header([...shorter, ...longer.slice(shorter.length)])), dual)
 })
 
-test('a session sealed for another cookie name, purpose or deployment does not open', t => {
+test('a session that was sealed for another cookie name, purpose or secret does not open', t => {
   const { seal, open, header } = setUp()
   const chunks = seal(dual)
   t.deepEqual(open(header(chunks)), dual)
@@ -343,7 +347,7 @@ function rotate(keyring: Keyring, secrets: readonly string[], { forgetOpened }: 
   forgetOpened()
 }
 
-test('an old secret still opens, the next sealing uses the new one, a removed secret opens nothing', t => {
+test('sessions sealed with an old secret open until the secret is removed, and new sessions are sealed with the new secret', t => {
   const keyring = createKeyring([SECRET])
   const { open, reopen, cookie } = setUp({ keyring })
   const old = reopen(dual)
@@ -359,14 +363,14 @@ test('an old secret still opens, the next sealing uses the new one, a removed se
   t.deepEqual(open(fresh), dual)
 })
 
-test('many sessions side by side each open as themselves', t => {
+test('each of 2,100 cookies opens to its own session', t => {
   const { open, reopen } = setUp()
   const records = Array.from({ length: 2100 }, (_, n) => recordOf({ token: `token ${n}`, expires_at: n }))
   const headers = records.map(reopen)
   for (const _round of [1, 2, 3, 4]) t.deepEqual(headers.map(open), records)
 })
 
-test('opening never throws for any Cookie header, and only our own sessions open', t => {
+test('opening any Cookie header never throws, and only sealed sessions open', t => {
   const { open, sentNames, seal } = setUp()
   const ours = seal(dual)[0] as string
   const header = fc.oneof(
@@ -375,7 +379,7 @@ test('opening never throws for any Cookie header, and only our own sessions open
     fc
       .array(fc.tuple(fc.constantFrom(NAME, `${NAME}.1`, `${NAME}.2`, `${NAME}.3`, 'x'), fc.string()), { maxLength: 6 })
       .map(pairs => pairs.map(([name, value]) => `${name}=${value}`).join(';')),
-    // Ours with something else in the place of a piece; white space after all of it would change nothing.
+    // A real cookie in which a part is replaced by other text. Spaces after the whole cookie would not change it.
     fc.tuple(fc.nat(ours.length - 6), fc.string({ minLength: 1, maxLength: 5 })).map(([cut, text]) => {
       return `${NAME}=${ours.slice(0, cut)}${text}${ours.slice(cut + text.length + 1)}`
     })
@@ -390,14 +394,14 @@ test('opening never throws for any Cookie header, and only our own sessions open
   t.pass()
 })
 
-test('the names the browser sent are told whether they can be read or not', t => {
+test('sentNames() lists the session cookies that the browser sent, even if they cannot be opened', t => {
   const { sentNames, names } = setUp()
   t.deepEqual(names, [NAME, `${NAME}.1`, `${NAME}.2`, `${NAME}.3`])
   t.deepEqual(sentNames(''), [])
   t.deepEqual(sentNames(`${NAME}=garbage; ${NAME}.2=; ${NAME}_login=x; ${NAME}.4=y`), [NAME, `${NAME}.2`])
 })
 
-test('at most 1,000 opened cookies are remembered, and the oldest is evicted', t => {
+test('the sessions of 1,000 opened cookies are cached, and the oldest of them is evicted', t => {
   const sealer = createKeyring([SECRET]).sealer(PURPOSE)
   let opened = 0
   const counting = {
@@ -418,11 +422,11 @@ test('at most 1,000 opened cookies are remembered, and the oldest is evicted', t
     { length: 1001 },
     (_, n) => `${NAME}=${cookie.seal(recordOf({ refresh_token: `r${n}` }))[0]}`
   )
-  // A cookie is remembered when it comes a second time.
+  // A session is cached when its cookie is opened for the second time.
   for (const header of headers) for (const _time of [1, 2]) cookie.open(header)
   const before = opened
   cookie.open(headers.at(-1) ?? '')
-  t.is(opened, before, 'the newest is remembered')
+  t.is(opened, before, 'the newest session is cached')
   cookie.open(headers[0] ?? '')
-  t.is(opened, before + 1, 'the oldest was evicted')
+  t.is(opened, before + 1, 'the oldest session was evicted')
 })
