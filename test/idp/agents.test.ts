@@ -1,4 +1,4 @@
-// Calls to the provider through a company's proxy.
+// Calls to the identity provider through an HTTP proxy, as companies use them.
 import { spawn } from 'node:child_process'
 import http from 'node:http'
 import https from 'node:https'
@@ -15,12 +15,15 @@ import { tempFolder } from '../helpers/temp-folder.js'
 
 interface Proxy {
   readonly url: string
-  /** `host:port` of every tunnel that was asked for, with the login that came along. */
+  /** The target `host:port` and the Proxy-Authorization header of each tunnel that was requested. */
   readonly tunnels: readonly (readonly [target: string, authorization: string | undefined])[]
   readonly otherRequests: readonly string[]
 }
 
-/** A proxy that connects every tunnel to `port`, or answers with `refusal`. */
+/**
+ * Starts a proxy that connects each tunnel to `port`. If `refusal` is given, it answers each request for a tunnel with this
+ * status.
+ */
 async function startProxy(t: ExecutionContext, port: number, refusal?: string): Promise<Proxy> {
   const tunnels: [string, string | undefined][] = []
   const otherRequests: string[] = []
@@ -44,7 +47,7 @@ async function startProxy(t: ExecutionContext, port: number, refusal?: string): 
 
 const selfSigned = selfSignedCertificate()
 
-/** Calls in a process of its own, because Node reads NODE_EXTRA_CA_CERTS when a process starts. */
+/** Makes the calls in a separate process, because Node reads NODE_EXTRA_CA_CERTS only when a process starts. */
 async function callInProcess(t: ExecutionContext, address: string, proxy: string, times: number) {
   const cwd = await tempFolder(t, { 'ca.pem': selfSigned.cert })
   const script = `
@@ -67,7 +70,7 @@ async function callInProcess(t: ExecutionContext, address: string, proxy: string
     .map(line => JSON.parse(line) as unknown)
 }
 
-test('an https call goes through one tunnel of the proxy, which is kept for the next, with the login in its address', async t => {
+test('two https calls share one tunnel through the proxy, and the user name and password come from the address of the proxy', async t => {
   const bodies: string[] = []
   const provider = https.createServer(selfSigned, async (request, response) => {
     bodies.push(await text(request))
@@ -84,14 +87,14 @@ test('an https call goes through one tunnel of the proxy, which is kept for the 
   t.deepEqual(bodies, ['a=b', 'a=b'])
   const login = `Basic ${Buffer.from('user:p@ss').toString('base64')}`
   t.deepEqual(proxy.tunnels, [[`localhost:${port}`, login]])
-  t.deepEqual(proxy.otherRequests, [], 'the proxy sees nothing of the call')
+  t.deepEqual(proxy.otherRequests, [], 'the proxy gets no request except the one for the tunnel')
 })
 
 for (const [refusal, code] of [
   ['407 Proxy Authentication Required', 'PROXY_ANSWERED_407'],
   ['403 Forbidden', 'PROXY_ANSWERED_403']
 ] as const) {
-  test(`the refusal of a proxy is no answer of the provider: ${refusal}`, async t => {
+  test(`if the proxy answers ${refusal}, the provider counts as unreachable and the token request is not repeated`, async t => {
     const proxy = await startProxy(t, 0, refusal)
     const transport = createTransport(60_000, undefined, undefined, () => proxy.url)
     t.teardown(() => transport.close())

@@ -13,7 +13,7 @@ const request: AuthorizationRequest = {
   codeChallenge: undefined
 }
 
-test('the address has the parameters of RFC 6749 section 4.1.1 in the order of the platform', t => {
+test('the authorization URL has the parameters of RFC 6749 section 4.1.1 in the order that APS documents', t => {
   const query = [
     'client_id=our+client',
     'response_type=code',
@@ -24,7 +24,7 @@ test('the address has the parameters of RFC 6749 section 4.1.1 in the order of t
   t.is(authorizationUrl(metadata, request), `${APS.authorizationEndpoint}?${query.join('&')}`)
 })
 
-test('nonce, prompt and challenge go along when they are there', t => {
+test('the authorization URL contains the nonce, the prompt and the code challenge if they are given', t => {
   const url = authorizationUrl(metadata, { ...request, nonce: 'n', prompt: 'login', codeChallenge: 'c' })
   t.deepEqual(
     [...new URL(url).searchParams.keys()],
@@ -47,7 +47,7 @@ test('nonce, prompt and challenge go along when they are there', t => {
   t.is(searchParams.get('code_challenge_method'), 'S256')
 })
 
-test('a query that the endpoint has already is kept (RFC 6749 section 3.1)', t => {
+test('the authorization URL keeps the query of the configured endpoint (RFC 6749 section 3.1)', t => {
   const authorizationEndpoint = 'https://idp.example/authorize?tenant=a%20b'
   const url = new URL(authorizationUrl({ ...metadata, authorizationEndpoint }, request))
   t.is(url.searchParams.get('tenant'), 'a b')

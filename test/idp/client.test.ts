@@ -1,4 +1,5 @@
-// The transport loads it with its first call; loaded here, it takes nothing of the time that a call is allowed.
+// The transport imports got at its first call. This import comes first, so that loading got does not count toward the time limits
+// of the calls in these tests.
 import 'got'
 import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
@@ -31,7 +32,7 @@ interface Seen {
 
 interface SetUp extends MockedHost {
   readonly idp: IdentityProvider
-  /** Expects one POST (GET for user info) at the path, answers it, and gives what was sent. */
+  /** Expects one POST request to the path (GET for user info) and answers it. Returns an array that will contain the request. */
   expect(path: string, status: number, body?: unknown, headers?: Record<string, string>): Seen[]
 }
 
@@ -67,7 +68,7 @@ function setUp(t: ExecutionContext, overrides: DeepPartial<Config['platform']> =
   }
 }
 
-test('the code exchange is RFC 6749 section 4.1.3 with the verifier of RFC 7636 section 4.5', async t => {
+test('the code exchange sends the parameters of RFC 6749 section 4.1.3 and the code verifier of RFC 7636 section 4.5', async t => {
   const { idp, expect } = setUp(t)
   const seen = expect('/token', 200, { ...tokens, token_type: 'Bearer', scope: 'data:read' })
   t.deepEqual(await idp.authorizationCodeGrant(codeGrant), {
@@ -82,14 +83,14 @@ test('the code exchange is RFC 6749 section 4.1.3 with the verifier of RFC 7636 
   t.is(seen[0]?.headers['content-type'], 'application/x-www-form-urlencoded')
 })
 
-test('without PKCE no verifier is sent', async t => {
+test('without a code verifier the code exchange sends none', async t => {
   const { idp, expect } = setUp(t)
   const seen = expect('/token', 200, tokens)
   await idp.authorizationCodeGrant({ code: 'the-code', codeVerifier: undefined })
   t.notRegex(seen[0]?.body ?? '', /verifier/)
 })
 
-test('the refresh is RFC 6749 section 6, and its scope is always sent', async t => {
+test('a refresh sends the parameters of RFC 6749 section 6 and always includes the scope', async t => {
   const { idp, expect } = setUp(t)
   const seen = expect('/token', 200, tokens)
   t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
@@ -105,7 +106,7 @@ const credentials: readonly (readonly [id: string, secret: string, encoded: stri
 for (const [id, secret, encoded] of credentials) {
   const header = `Basic ${Buffer.from(encoded).toString('base64')}`
 
-  test(`${id} and ${secret} go into the Basic header form-encoded (RFC 6749 section 2.3.1), and into no body`, async t => {
+  test(`client id ${id} and secret ${secret} are form-encoded in the Basic header (RFC 6749 section 2.3.1) and are not in the body`, async t => {
     const { idp, expect } = setUp(t, { clientId: id, clientSecret: secret })
     const seen = [expect('/token', 200, tokens), expect('/token', 200, tokens), expect('/revoke', 200)]
     await idp.authorizationCodeGrant(codeGrant)
@@ -118,7 +119,7 @@ for (const [id, secret, encoded] of credentials) {
   })
 }
 
-test('APS gets id and secret in the Basic header as they are', async t => {
+test('for APS, client id and secret are in the Basic header without form encoding', async t => {
   const sent: TransportRequest[] = []
   const transport: Transport = {
     async call(request) {
@@ -145,7 +146,7 @@ test('APS gets id and secret in the Basic header as they are', async t => {
   }
 })
 
-test('with client_secret_post the credentials are in the body, and in no header', async t => {
+test('with client_secret_post the client credentials are in the body and not in a header', async t => {
   const { idp, expect } = setUp(t, { clientAuthentication: 'client_secret_post', clientSecret: 'a b&c' })
   const seen = [expect('/token', 200, tokens), expect('/token', 200, tokens), expect('/revoke', 200)]
   await idp.authorizationCodeGrant(codeGrant)
@@ -159,7 +160,7 @@ test('with client_secret_post the credentials are in the body, and in no header'
   }
 })
 
-test('a replaced client secret is used from the next request on, in either place', async t => {
+test('after the client secret was replaced, the next request uses the new secret in the header or in the body', async t => {
   for (const clientAuthentication of ['client_secret_basic', 'client_secret_post'] as const) {
     const { idp, expect } = setUp(t, { clientAuthentication })
     const seen = expect('/token', 200, tokens)
@@ -209,8 +210,8 @@ const failures: readonly (readonly [status: number, body: unknown, expected: Exp
 ]
 
 for (const [status, body, expected] of failures) {
-  const outcome = expected === 'unusable' ? 'an answer that cannot be used' : `the protocol's ${expected.error}`
-  test(`${status} with ${JSON.stringify(body).slice(0, 60)} is ${outcome}, and says nothing secret`, async t => {
+  const outcome = expected === 'unusable' ? 'an unusable response' : `the OAuth error ${expected.error}`
+  test(`${status} with ${JSON.stringify(body).slice(0, 60)} is ${outcome}, and the error contains no secret`, async t => {
     const { idp, expect } = setUp(t)
     for (const call of [() => idp.authorizationCodeGrant(codeGrant), () => idp.refreshTokenGrant(refreshGrant)]) {
       expect('/token', status, body)
@@ -228,7 +229,7 @@ for (const [status, body, expected] of failures) {
   })
 }
 
-test('the time to wait travels with either kind of error', async t => {
+test('an error contains the seconds of the Retry-After header, whether it is an OAuth error or not', async t => {
   const { idp, expect } = setUp(t)
   expect('/token', 429, {}, { 'retry-after': '17' })
   t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { status: 429, retryAfterSeconds: 17 })
@@ -238,7 +239,7 @@ test('the time to wait travels with either kind of error', async t => {
   t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { error: 'slow_down', retryAfterSeconds: 19 })
 })
 
-test('a connection that fails says nothing secret either', async t => {
+test('the error of a failed connection contains no secret', async t => {
   const { idp, scope } = setUp(t)
   const quoting = Object.assign(new Error('the-refresh-token the-client-secret'), { code: 'EPROTO' })
   scope.post('/token').replyWithError(quoting)
@@ -248,7 +249,7 @@ test('a connection that fails says nothing secret either', async t => {
   holdsNone(t, error, secrets)
 })
 
-test('user info is asked for with the access token alone (RFC 6750 section 2.1)', async t => {
+test('the user info request sends the access token in the Authorization header (RFC 6750 section 2.1)', async t => {
   const { idp, expect } = setUp(t)
   const seen = expect('/userinfo', 200, { sub: 'x', name: 'Ada' })
   t.deepEqual(await idp.userInfo('the-access-token'), { sub: 'x', name: 'Ada' })
@@ -271,7 +272,7 @@ const badUserInfo: readonly (readonly [status: number, body: unknown])[] = [
 ]
 
 for (const [status, body] of badUserInfo) {
-  test(`user info of ${status} with ${JSON.stringify(body)} cannot be used, and says nothing secret`, async t => {
+  test(`user info with the status ${status} and the body ${JSON.stringify(body)} is unusable, and the error contains no secret`, async t => {
     const { idp, expect } = setUp(t)
     expect('/userinfo', status, body)
     const error = await t.throwsAsync(idp.userInfo('the-access-token'), { instanceOf: UpstreamError })
@@ -280,7 +281,7 @@ for (const [status, body] of badUserInfo) {
   })
 }
 
-test('a refresh token is revoked as RFC 7009 section 2.1 says, and any token is revoked that is not known', async t => {
+test('a refresh token is revoked with the parameters of RFC 7009 section 2.1', async t => {
   const { idp, expect } = setUp(t)
   const seen = expect('/revoke', 200)
   await idp.revokeRefreshToken('the-refresh-token')
@@ -293,15 +294,16 @@ test('without a revocation endpoint no revocation is sent', async t => {
   t.pass()
 })
 
-// Revocations have two seconds of real time; one after the other, before the rest, they do not lose them to other tests.
-test.serial('a revocation that comes too early is tried once more (RFC 7009 section 2.2.1)', async t => {
+// A revocation may take two seconds of real time. These tests run one after the other and before the rest, because the load of
+// other tests could use up that time.
+test.serial('a revocation that is answered 503 is repeated once (RFC 7009 section 2.2.1)', async t => {
   const { idp, expect } = setUp(t)
   const seen = [expect('/revoke', 503), expect('/revoke', 200)]
   await idp.revokeRefreshToken('the-refresh-token')
   t.is(seen[0]?.[0]?.body, seen[1]?.[0]?.body)
 })
 
-test.serial('a revocation that fails twice, or is refused, is an error that says nothing secret', async t => {
+test.serial('a revocation that fails twice or is rejected throws an error that contains no secret', async t => {
   const { idp, expect } = setUp(t)
   expect('/revoke', 503)
   expect('/revoke', 503)
@@ -315,18 +317,18 @@ test.serial('a revocation that fails twice, or is refused, is an error that says
   for (const error of [twice, refused, broken]) holdsNone(t, error, secrets)
 })
 
-test.serial('a revocation takes two seconds at most, its second try included', async t => {
+test.serial('a revocation takes at most two seconds, including its second attempt', async t => {
   const { idp, expect, scope } = setUp(t)
   expect('/revoke', 503)
   scope.post('/revoke').delay(30_000).reply(200)
   const started = performance.now()
   const error = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: UpstreamError })
   t.is(error?.problem, 'timeout')
-  // Three pauses of a slow machine lie between this bound and the two seconds; without a bound it would be thirty.
+  // This bound leaves time for three pauses of a slow machine. Without the limit of two seconds the call would take thirty.
   t.true(performance.now() - started < 10_000)
 })
 
-test('the login address names client, callback and prompt of the settings', async t => {
+test('the authorization URL contains the configured client id, callback URL and prompt', async t => {
   const { idp, origin } = setUp(t, { prompt: 'login' })
   const url = new URL(
     await idp.authorizationUrl({ scope: 'data:read', state: 'the-state', nonce: 'n', codeChallenge: 'c' })
@@ -345,7 +347,7 @@ test('the login address names client, callback and prompt of the settings', asyn
   })
 })
 
-test('with an issuer alone every endpoint is discovered when the first of them is needed', async t => {
+test('with only an issuer configured, all endpoints are discovered at the first request, and a failed discovery is repeated once', async t => {
   const host = mockHost(t)
   const { origin: issuer, scope } = host
   const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
@@ -365,7 +367,7 @@ test('with an issuer alone every endpoint is discovered when the first of them i
   t.is((await idp.metadata()).issuer, issuer)
 })
 
-test('while the endpoints cannot be discovered every request says so, and says nothing secret', async t => {
+test('if discovery fails, every request fails with an error about discovery that contains no secret', async t => {
   const { origin: issuer, scope } = mockHost(t)
   const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
   const { idp } = setUp(t, { issuer, ...none, revocationEndpoint: undefined })

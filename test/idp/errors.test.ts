@@ -1,7 +1,7 @@
 import test from 'ava'
 import { OAuthError, UpstreamError } from '#src/idp/errors.js'
 
-test('an error of the protocol is told by its code, and says where it came from', t => {
+test('an OAuthError has its OAuth error code and names the endpoint in its message', t => {
   const error = new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
   t.like(error, { name: 'OAuthError', error: 'invalid_grant', status: 400, endpoint: 'token' })
   t.is(error.message, "the identity provider's token endpoint answered 400 invalid_grant")
@@ -23,7 +23,7 @@ const statuses: readonly (readonly [status: number | undefined, isRefusal: boole
 ]
 
 for (const [status, isRefusal] of statuses) {
-  test(`an answer of ${status ?? 'no status'} is ${isRefusal ? 'a refusal' : 'no refusal'}`, t => {
+  test(`an unusable response with the status ${status ?? 'undefined'} ${isRefusal ? 'counts' : 'does not count'} as a refusal`, t => {
     const parts = status === undefined ? {} : { status }
     t.is(new UpstreamError('token', 'unusable', 'it answered', parts).isRefusal, isRefusal)
   })

@@ -23,15 +23,15 @@ function jwt(claims: unknown): string {
 }
 
 const accepted: readonly (readonly [what: string, claims: object, expected?: Partial<ExpectedClaims>])[] = [
-  ['of this login', {}],
+  ['with the claims of the login', {}],
   ['with a list of one audience', { aud: ['our-client'] }],
-  ['that names us as the authorized party', { azp: 'our-client' }],
+  ['whose azp is our client id', { azp: 'our-client' }],
   ['issued four minutes ahead of our clock', { iat: NOW_SECONDS + 240 }],
-  ['issued long ago that is still good', { iat: NOW_SECONDS - 86_400 }],
-  ['with the longest sub there may be', { sub: 'x'.repeat(255) }],
-  ['with several audiences and us as the authorized party', { aud: ['our-client', 'other'], azp: 'our-client' }],
-  ['that ended four minutes ago, clocks being what they are', { exp: NOW_SECONDS - 240 }],
-  ['of any issuer where none is known', { iss: 'https://other.example' }, { issuer: undefined }]
+  ['issued a day ago that has not expired', { iat: NOW_SECONDS - 86_400 }],
+  ['with a sub of the maximum length', { sub: 'x'.repeat(255) }],
+  ['with several audiences and our client id as azp', { aud: ['our-client', 'other'], azp: 'our-client' }],
+  ['that expired four minutes ago', { exp: NOW_SECONDS - 240 }],
+  ['of any issuer, if no issuer is known', { iss: 'https://other.example' }, { issuer: undefined }]
 ]
 
 for (const [what, claims, more] of accepted) {
@@ -41,34 +41,34 @@ for (const [what, claims, more] of accepted) {
 }
 
 const refused: readonly (readonly [what: string, claims: object, why: RegExp])[] = [
-  ['of another login', { nonce: 'other-nonce' }, /nonce/],
+  ['with the nonce of another login', { nonce: 'other-nonce' }, /nonce/],
   ['without a nonce', { nonce: undefined }, /nonce/],
   ['with a list of nonces', { nonce: ['the-nonce'] }, /nonce/],
   ['of another issuer', { iss: 'https://evil.example' }, /iss/],
-  ['of the same issuer with a slash', { iss: `${issuer}/` }, /iss/],
+  ['whose issuer has an additional slash', { iss: `${issuer}/` }, /iss/],
   ['without an issuer', { iss: undefined }, /iss/],
   ['for another client', { aud: 'other' }, /aud/],
-  ['for a client of a longer name', { aud: 'our-client-2' }, /aud/],
+  ['for a client whose id begins with ours', { aud: 'our-client-2' }, /aud/],
   ['for other clients', { aud: ['other', 'another'] }, /aud/],
   ['without an audience', { aud: undefined }, /aud/],
-  ['with several audiences and no authorized party', { aud: ['our-client', 'other'] }, /azp/],
-  ['with several audiences and another party', { aud: ['our-client', 'other'], azp: 'other' }, /azp/],
-  ['whose one audience is us and whose authorized party is another', { azp: 'other' }, /azp/],
+  ['with several audiences and no azp', { aud: ['our-client', 'other'] }, /azp/],
+  ['with several audiences and the azp of another client', { aud: ['our-client', 'other'], azp: 'other' }, /azp/],
+  ['with our audience and the azp of another client', { azp: 'other' }, /azp/],
   ['without a sub', { sub: undefined }, /sub/],
   ['with an empty sub', { sub: '' }, /sub/],
   ['whose sub is a number', { sub: 7 }, /sub/],
   ['whose sub holds a line break', { sub: 'some\nbody' }, /sub/],
-  ['without a moment of issue', { iat: undefined }, /iat/],
-  ['whose moment of issue is a text', { iat: String(NOW_SECONDS) }, /iat/],
+  ['without an iat', { iat: undefined }, /iat/],
+  ['whose iat is a string', { iat: String(NOW_SECONDS) }, /iat/],
   ['issued more than five minutes ahead of our clock', { iat: NOW_SECONDS + 301 }, /iat/],
-  ['that ended more than five minutes ago', { exp: NOW_SECONDS - 301 }, /expired/],
-  ['without an end', { exp: undefined }, /expired/],
-  ['whose end is a text', { exp: String(NOW_SECONDS + 3600) }, /expired/],
-  ['whose end is no number', { exp: null }, /expired/]
+  ['that expired more than five minutes ago', { exp: NOW_SECONDS - 301 }, /expired/],
+  ['without an exp', { exp: undefined }, /expired/],
+  ['whose exp is a string', { exp: String(NOW_SECONDS + 3600) }, /expired/],
+  ['whose exp is null', { exp: null }, /expired/]
 ]
 
 for (const [what, claims, why] of refused) {
-  test(`an ID token ${what} is refused`, t => {
+  test(`an ID token ${what} is rejected`, t => {
     const error = t.throws(() => checkIdToken(jwt({ ...good, ...claims }), expected), { instanceOf: UpstreamError })
     t.is(error.problem, 'unusable')
     t.is(error.endpoint, 'token')
@@ -77,7 +77,7 @@ for (const [what, claims, why] of refused) {
   })
 }
 
-test('the leeway ends after five minutes, to the second', t => {
+test('an expired ID token is accepted for exactly five more minutes', t => {
   t.notThrows(() => checkIdToken(jwt({ ...good, exp: NOW_SECONDS - 300 }), expected))
   t.throws(() => checkIdToken(jwt({ ...good, exp: NOW_SECONDS - 300 }), { ...expected, now: NOW + 1 }))
 })
@@ -97,12 +97,12 @@ const noJwt = [
 ]
 
 for (const text of noJwt) {
-  test(`"${text.slice(0, 24)}…" is no ID token`, t => {
+  test(`"${text.slice(0, 24)}…" is rejected because it is not a JWT`, t => {
     t.throws(() => checkIdToken(text, expected), { instanceOf: UpstreamError, message: /not a JWT/ })
   })
 }
 
-test('any text and any claims are refused with our own error', t => {
+test('arbitrary text or claims are rejected with an UpstreamError', t => {
   const texts = fc.oneof(fc.string(), fc.jsonValue().map(jwt))
   fc.assert(
     fc.property(texts, text => {
@@ -119,7 +119,7 @@ test('any text and any claims are refused with our own error', t => {
 
 const login = { iss: issuer, sub: 'somebody', clientId: 'our-client' }
 
-test('an ID token that comes with a refresh needs no nonce, and may be as old as it likes', t => {
+test('the ID token of a refresh response needs neither a nonce nor an expiry', t => {
   const { nonce, exp, ...claims } = good
   t.notThrows(() => checkRefreshedIdToken(jwt(claims), login))
 })
@@ -134,9 +134,9 @@ const ofAnother: readonly (readonly [claim: string, claims: object])[] = [
 ]
 
 for (const [claim, claims] of ofAnother) {
-  test(`an ID token that comes with a refresh is refused with the ${claim} ${Object.values(claims)[0]}`, t => {
+  test(`the ID token of a refresh response is rejected if its ${claim} is ${Object.values(claims)[0]}`, t => {
     const token = jwt({ ...good, ...claims })
-    const refreshToken = 'the refresh token beside it'
+    const refreshToken = 'the refresh token of the same response'
     const error = t.throws(() => checkRefreshedIdToken(token, { ...login, refreshToken }), {
       instanceOf: UpstreamError
     })

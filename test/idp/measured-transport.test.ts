@@ -13,13 +13,13 @@ async function outcomeOf(call: Transport['call']): Promise<readonly unknown[]> {
 }
 
 for (const problem of ['timeout', 'unreachable', 'busy', 'unusable'] as const) {
-  test(`a call that ends with "${problem}" is counted as that`, async t => {
+  test(`a call that fails with the problem "${problem}" is counted with this outcome`, async t => {
     const failing = () => Promise.reject(new UpstreamError('token', problem, 'a test'))
     t.deepEqual(await outcomeOf(failing), [['token', problem, 'number']])
   })
 }
 
-test('a response is counted by its status, and any other fault as an error', async t => {
+test('a response is counted with its status, and an unexpected exception as an error', async t => {
   const answering = async () => ({ status: 429 }) as TransportResponse
   t.deepEqual(await outcomeOf(answering), [['token', '429', 'number']])
   t.deepEqual(await outcomeOf(() => Promise.reject(new TypeError('odd'))), [['token', 'error', 'number']])

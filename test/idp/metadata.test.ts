@@ -25,7 +25,7 @@ const document = {
   authorization_response_iss_parameter_supported: true
 }
 
-/** Gives the answers one after the other, the last of them for ever. */
+/** A transport that gives the answers one after the other, and then the last answer again and again. */
 function answering(...answers: [unknown, ...unknown[]]) {
   const requests: TransportRequest[] = []
   return {
@@ -49,7 +49,7 @@ function answering(...answers: [unknown, ...unknown[]]) {
   }
 }
 
-test('without any setting the endpoints are those of the platform, and nobody is asked', async t => {
+test('without settings the endpoints are those of APS, and no discovery request is sent', async t => {
   const transport = answering(document)
   t.deepEqual(await createMetadata(nothingConfigured, transport)(), {
     ...APS,
@@ -60,7 +60,7 @@ test('without any setting the endpoints are those of the platform, and nobody is
   t.is(transport.requests.length, 0)
 })
 
-test('endpoints configured one by one take their places, and then the issuer is not known', async t => {
+test('configured endpoints replace those of APS, and the issuer is then unknown', async t => {
   const own = {
     ...nothingConfigured,
     authorizationEndpoint: 'https://own.example/authorize',
@@ -79,12 +79,12 @@ test('endpoints configured one by one take their places, and then the issuer is 
   t.is(transport.requests.length, 0)
 })
 
-test('an endpoint of the platform that is given again changes nothing about the issuer', async t => {
+test('if a configured endpoint is the one of APS, the issuer is still the one of APS', async t => {
   const own = { ...nothingConfigured, authorizationEndpoint: APS.authorizationEndpoint }
   t.is((await createMetadata(own, answering(document))()).issuer, APS.issuer)
 })
 
-test('user info, revocation and end of session are switched off by the word none', async t => {
+test('the value none switches off the endpoints for user info, revocation and end of session', async t => {
   for (const issuer of [undefined, document.issuer]) {
     const off = { userinfoEndpoint: 'none', revocationEndpoint: 'none', endSessionEndpoint: 'none' }
     const platform = { ...nothingConfigured, issuer, ...off }
@@ -96,7 +96,7 @@ test('user info, revocation and end of session are switched off by the word none
   }
 })
 
-test('an issuer is asked for its endpoints at the well-known place', async t => {
+test('the endpoints of a configured issuer come from its discovery document', async t => {
   const transport = answering(document)
   t.deepEqual(await createMetadata(discovering, transport)(), {
     issuer,
@@ -114,13 +114,13 @@ test('an issuer is asked for its endpoints at the well-known place', async t => 
   ])
 })
 
-test('an issuer that ends in a slash has its document below that slash', async t => {
+test('for an issuer that ends in a slash, the path of the discovery document has no double slash', async t => {
   const transport = answering({ ...document, issuer: 'https://idp.example/' })
   await createMetadata({ ...nothingConfigured, issuer: 'https://idp.example/' }, transport)()
   t.is(transport.requests[0]?.url, 'https://idp.example/.well-known/openid-configuration')
 })
 
-test('nothing is asked for before it is needed, then once, however many need it', async t => {
+test('the discovery document is requested at the first use, and only once for all uses', async t => {
   const transport = answering(document)
   const metadata = createMetadata(discovering, transport)
   t.is(transport.requests.length, 0)
@@ -130,7 +130,7 @@ test('nothing is asked for before it is needed, then once, however many need it'
   t.is(transport.requests.length, 1)
 })
 
-test('a failure reaches all who waited, and is tried again by the next who asks', async t => {
+test('if discovery fails, all waiting callers get the error, and the next caller requests the document again', async t => {
   const outage = new UpstreamError('discovery', 'unreachable', 'connection failed')
   const transport = answering(outage, 503, { issuer: 'https://wrong.example' }, document)
   const metadata = createMetadata(discovering, transport)
@@ -152,7 +152,7 @@ for (const [other, detail] of [
   [null, 'it names no issuer'],
   [[issuer], 'it names no issuer']
 ] as const) {
-  test(`a document that speaks for ${JSON.stringify(other)} is refused`, async t => {
+  test(`a discovery document with the issuer ${JSON.stringify(other)} is rejected`, async t => {
     const failing = createMetadata(discovering, answering({ ...document, issuer: other }))()
     const error = await t.throwsAsync(failing, { instanceOf: UpstreamError })
     t.is(error?.problem, 'unusable')
@@ -161,13 +161,13 @@ for (const [other, detail] of [
 }
 
 for (const answer of [undefined, null, 'text', 5, []]) {
-  test(`a document that is ${JSON.stringify(answer)} is refused`, async t => {
+  test(`a discovery document that is ${JSON.stringify(answer)} is rejected`, async t => {
     await t.throwsAsync(createMetadata(discovering, answering(answer))(), { instanceOf: UpstreamError })
   })
 }
 
 for (const status of [204, 301, 302, 404, 500]) {
-  test(`a document that comes with ${status} is refused`, async t => {
+  test(`a discovery response with the status ${status} is rejected`, async t => {
     const error = await t.throwsAsync(createMetadata(discovering, answering(status))(), { instanceOf: UpstreamError })
     t.is(error?.status, status)
   })
@@ -177,7 +177,7 @@ const required = ['authorization_endpoint', 'token_endpoint'] as const
 const configuredName = { authorization_endpoint: 'authorizationEndpoint', token_endpoint: 'tokenEndpoint' } as const
 
 for (const member of required) {
-  test(`a document without ${member} is refused by that name, unless the endpoint is configured`, async t => {
+  test(`a discovery document without ${member} is rejected by name, unless this endpoint is configured`, async t => {
     const { [member]: _, ...rest } = document
     const failing = createMetadata(discovering, answering(rest))()
     await t.throwsAsync(failing, { instanceOf: UpstreamError, message: new RegExp(`no ${member}`) })
@@ -187,7 +187,7 @@ for (const member of required) {
   })
 }
 
-test('an endpoint missing from the discovery document is off and is not replaced by the default of APS', async t => {
+test('an endpoint that is missing from the discovery document is switched off and not replaced by the one of APS', async t => {
   const { authorization_endpoint, token_endpoint } = document
   const metadata = await createMetadata(discovering, answering({ issuer, authorization_endpoint, token_endpoint }))()
   t.is(metadata.userinfoEndpoint, undefined)
@@ -196,7 +196,7 @@ test('an endpoint missing from the discovery document is off and is not replaced
   t.false(metadata.issParameterSupported)
 })
 
-test('a configured endpoint wins over the document', async t => {
+test('a configured endpoint takes precedence over the discovery document', async t => {
   const configured = { ...discovering, revocationEndpoint: 'https://own.example/revoke' }
   const metadata = await createMetadata(configured, answering(document))()
   t.is(metadata.revocationEndpoint, 'https://own.example/revoke')
@@ -224,7 +224,7 @@ const unsafe = [
 ]
 
 for (const member of endpoints) {
-  test(`a document whose ${member} is not safe to send secrets to is refused`, async t => {
+  test(`a discovery document is rejected if sending secrets to its ${member} would be unsafe`, async t => {
     for (const address of unsafe) {
       const failing = createMetadata(discovering, answering({ ...document, [member]: address }))()
       await t.throwsAsync(failing, { instanceOf: UpstreamError, message: new RegExp(member) }, String(address))
@@ -232,7 +232,7 @@ for (const member of endpoints) {
   })
 }
 
-test('an issuer on this machine may name endpoints on this machine in plain http', async t => {
+test('an issuer on this machine may have plain http endpoints on this machine', async t => {
   const here = 'http://localhost:8081'
   for (const address of ['http://127.0.0.1:8082/x', 'http://localhost:8081/x', 'http://[::1]/x']) {
     const named = Object.fromEntries(endpoints.map(member => [member, address]))
@@ -243,7 +243,7 @@ test('an issuer on this machine may name endpoints on this machine in plain http
   }
 })
 
-test('a refused endpoint is named with the reason, and what it holds stays unsaid', async t => {
+test('the error about a rejected endpoint contains the name of the endpoint and the reason, but not the address', async t => {
   for (const [address, reason] of [
     ['http://localhost/x', 'it is plain http on this machine, but the issuer is on another machine'],
     ['https://user:password@idp.example/x', 'it holds a user name']
@@ -254,7 +254,7 @@ test('a refused endpoint is named with the reason, and what it holds stays unsai
   }
 })
 
-test('the scopes that a document offers are known, and anything else in their place is nothing', async t => {
+test('the supported scopes come from the discovery document, and malformed values are ignored', async t => {
   const cases: readonly (readonly [scopes_supported: unknown, expected: readonly string[] | undefined])[] = [
     [
       ['openid', 'offline_access'],
@@ -270,7 +270,7 @@ test('the scopes that a document offers are known, and anything else in their pl
   }
 })
 
-test('APS is known by its token endpoint, whether that is built in, configured or discovered', async t => {
+test('a provider is recognized as APS by its token endpoint, whether that is the default, configured or discovered', async t => {
   const own = { ...nothingConfigured, tokenEndpoint: 'https://own.example/token' }
   t.false((await createMetadata(own, answering(document))()).isAps)
   const ofAps = { ...document, issuer: APS.issuer, token_endpoint: APS.tokenEndpoint }

@@ -2,10 +2,10 @@ import test from 'ava'
 import { createQueue, QueueFullError } from '#src/idp/queue.js'
 
 const patient = () => new AbortController().signal
-/** Lets everything happen that needs no time. */
+/** Waits until all callbacks that are already due have run. */
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
-test('as many as allowed enter at once, and the others in the order in which they came', async t => {
+test('as many callers as allowed enter at once, and the others enter in the order of their calls', async t => {
   const queue = createQueue({ atOnce: 2, waiting: 10 })
   const entered: number[] = []
   const leaves: (() => void)[] = []
@@ -26,7 +26,7 @@ test('as many as allowed enter at once, and the others in the order in which the
   t.deepEqual(entered, [1, 2, 3, 4, 5])
 })
 
-test('nobody overtakes those who wait', async t => {
+test('a later caller does not enter before an earlier one that waits', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 10 })
   const leave = await queue.enter(patient())
   const order: string[] = []
@@ -41,7 +41,7 @@ test('nobody overtakes those who wait', async t => {
   t.deepEqual(order, ['waited', 'came later'])
 })
 
-test('leaving twice lets one in, not two', async t => {
+test('if a caller leaves twice, only one waiting caller enters', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 10 })
   const leave = await queue.enter(patient())
   let inside = 0
@@ -52,7 +52,7 @@ test('leaving twice lets one in, not two', async t => {
   t.is(inside, 1)
 })
 
-test('a call that finds the queue full is refused at once', async t => {
+test('a caller that finds the queue full is rejected at once', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
   const leave = await queue.enter(patient())
   const waiting = queue.enter(patient())
@@ -62,7 +62,7 @@ test('a call that finds the queue full is refused at once', async t => {
   await t.notThrowsAsync(queue.enter(patient()))
 })
 
-test('an aborted call frees its place in the queue and never enters later', async t => {
+test('an aborted caller frees its place in the queue and does not enter later', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
   const leave = await queue.enter(patient())
   const impatient = new AbortController()
@@ -75,13 +75,13 @@ test('an aborted call frees its place in the queue and never enters later', asyn
   await t.notThrowsAsync(next)
 })
 
-test('a call whose signal is already aborted does not enter, even if there is room', async t => {
+test('a caller whose signal is already aborted does not enter, even if there is room', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
   await t.throwsAsync(queue.enter(AbortSignal.abort(new Error('too late'))), { message: 'too late' })
   await t.notThrowsAsync(queue.enter(patient()))
 })
 
-test('urgent callers go before the others, in the order in which they came', async t => {
+test('urgent callers enter before the others, in the order of their calls', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 10 })
   const leave = await queue.enter(patient())
   const order: string[] = []
@@ -95,7 +95,7 @@ test('urgent callers go before the others, in the order in which they came', asy
   t.deepEqual(order, ['urgent first', 'urgent second', 'first', 'second'])
 })
 
-test('urgent callers have places of their own, and as many of them', async t => {
+test('urgent callers have their own waiting places, as many as the other callers have', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 2 })
   await queue.enter(patient())
   for (const isUrgent of [false, true]) {
@@ -104,7 +104,7 @@ test('urgent callers have places of their own, and as many of them', async t => 
   }
 })
 
-test('an urgent caller that gives up is not let in later', async t => {
+test('an urgent caller that was aborted does not enter later', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
   const leave = await queue.enter(patient())
   const impatient = new AbortController()

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import type { ExecutionContext } from 'ava'
 
-/** Whatever is made of an error, by a logger, a console or a response, holds none of the secrets. */
+/** Asserts that the error contains none of the secrets, whether it is logged, printed or sent as JSON. */
 export function holdsNone(t: ExecutionContext, error: unknown, secrets: readonly string[]): void {
   const { message, stack, cause } = error as Error
   const said = [message, stack, String(error), JSON.stringify(error), inspect(error, { depth: 20, showHidden: true })]

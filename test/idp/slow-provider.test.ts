@@ -1,5 +1,6 @@
-// The provider is slower than the requests arrive. The transport limits the calls at once and the length of each queue, and
-// refuses further calls early.
+// Requests arrive faster than the provider answers them. The transport limits the number of simultaneous calls and the length
+// of each queue, and rejects further calls at once. In dual mode a refresh makes
+// two token requests.
 import type { ServerResponse } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import { createIdentityProvider } from '#src/idp/client.js'
@@ -11,7 +12,7 @@ import { startUpstream } from '../helpers/upstream.js'
 
 const limits = { atOnce: 2, waiting: 3 }
 
-/** A provider that answers when the test says so, and a transport that knows it. */
+/** Starts a provider that holds back its responses, a transport, and a client that uses them. */
 async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
   const held: ServerResponse[] = []
   const forms: URLSearchParams[] = []
@@ -30,7 +31,7 @@ async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
   })
   return {
     held,
-    /** The forms of the requests that were made, in their order. */
+    /** The forms of the requests so far, in order. */
     forms,
     idp: createIdentityProvider(platform, transport),
     call: (endpoint: Endpoint = 'token', ms?: number) =>
@@ -38,7 +39,7 @@ async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
   }
 }
 
-test('no more calls than allowed are at the provider at once, and each waiting one follows an answer', async t => {
+test('the provider gets at most two calls at a time, and each waiting call is sent when another one has been answered', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = Array.from({ length: 5 }, () => call())
   for (let n = 0; n < 5; n++) {
@@ -50,7 +51,7 @@ test('no more calls than allowed are at the provider at once, and each waiting o
   for (const { status } of await Promise.all(calls)) t.is(status, 200)
 })
 
-test('a call that finds the queue full is refused at once and never made', async t => {
+test('a call that finds the queue full is rejected at once and is not sent later', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = Array.from({ length: 5 }, () => call())
   await eventually(() => held.length === limits.atOnce)
@@ -64,7 +65,7 @@ test('a call that finds the queue full is refused at once and never made', async
   t.is(held.length, 5)
 })
 
-test('the time in the queue counts: a call whose turn does not come in time is never made', async t => {
+test('a call is rejected and not sent if its time limit ends while it waits in the queue', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = [call(), call()]
   await eventually(() => held.length === limits.atOnce)
@@ -80,7 +81,7 @@ test('the time in the queue counts: a call whose turn does not come in time is n
   t.is(held.length, 1)
 })
 
-test('a call that waited has only what is left of its time', async t => {
+test('the time that a call waits in the queue counts toward its time limit', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = [call(), call()]
   await eventually(() => held.length === limits.atOnce)
@@ -88,13 +89,13 @@ test('a call that waited has only what is left of its time', async t => {
   const waited = t.throwsAsync(call('token', 2000), { instanceOf: UpstreamError })
   setTimeout(() => held[0]?.end('{}'), 1000)
   t.like(await waited, { problem: 'timeout' })
-  t.is(held.length, 3, 'it did have its turn')
-  t.true(performance.now() - started < 2900, 'its time did not begin anew')
+  t.is(held.length, 3, 'the call was sent')
+  t.true(performance.now() - started < 2900, 'the time limit included the wait in the queue')
   held[1]?.end('{}')
   await Promise.all(calls)
 })
 
-test('a failed call gives its place to the next one', async t => {
+test('when a call fails, the next waiting call is sent', async t => {
   const { held, call } = await startSlowProvider(t)
   const calls = Array.from({ length: 5 }, () => call().catch((error: unknown) => error))
   for (let n = 0; n < 5; n++) {
@@ -104,7 +105,7 @@ test('a failed call gives its place to the next one', async t => {
   }
 })
 
-test('one endpoint being slow does not hold up another', async t => {
+test('slow calls to one endpoint do not delay calls to another endpoint', async t => {
   const { held, call } = await startSlowProvider(t)
   const profiles = Array.from({ length: 5 }, () => call('userinfo'))
   await eventually(() => held.length === limits.atOnce)
@@ -121,7 +122,7 @@ test('one endpoint being slow does not hold up another', async t => {
 
 const tokens = JSON.stringify({ access_token: 'an-access-token', expires_in: 3599 })
 
-test('code exchanges that wait do not hold up refreshes, nor refreshes code exchanges', async t => {
+test('waiting code exchanges do not delay refreshes, and waiting refreshes do not delay code exchanges', async t => {
   const { held, forms, idp } = await startSlowProvider(t)
   const codes = Array.from({ length: 5 }, (_, n) => idp.authorizationCodeGrant({ code: `${n}`, codeVerifier: 'v' }))
   await eventually(() => held.length === limits.atOnce)
@@ -141,7 +142,7 @@ test('code exchanges that wait do not hold up refreshes, nor refreshes code exch
   for (const { accessToken } of await Promise.all([...codes, ...refreshes])) t.is(accessToken, 'an-access-token')
 })
 
-test('the second step of a refresh goes before refreshes that have not begun', async t => {
+test('the second token request of a refresh is sent before the first requests of waiting refreshes', async t => {
   const { held, forms, idp } = await startSlowProvider(t)
   const refresh = (refreshToken: string, isSecondStep = false) =>
     idp.refreshTokenGrant({ refreshToken, scope: 's', isSecondStep })

@@ -14,7 +14,7 @@ const whole = {
   id_token: 'an.id.token'
 }
 
-test('a whole answer becomes a token set in our own spelling', t => {
+test('a complete token response becomes a token set with camelCase names', t => {
   t.deepEqual(parseTokenSet(whole), {
     accessToken: 'an-access-token',
     refreshToken: 'a-refresh-token',
@@ -31,7 +31,7 @@ test('optional members of a token response may be absent or null', t => {
   t.deepEqual(parseTokenSet({ access_token: 'a', expires_in: 1, ...nulls }), absent)
 })
 
-test('members that are not of the protocol are left out', t => {
+test('unknown members of a token response are ignored', t => {
   t.deepEqual(Object.keys(parseTokenSet({ ...whole, user: 'x', constructor: 'y' })).sort(), [
     'accessToken',
     'expiresIn',
@@ -41,11 +41,11 @@ test('members that are not of the protocol are left out', t => {
   ])
 })
 
-test('the type may be spelled in any case (RFC 6749 section 5.1)', t => {
+test('token_type may be spelled in any case (RFC 6749 section 5.1)', t => {
   for (const token_type of ['bearer', 'BEARER', 'Bearer']) t.is(parseTokenSet({ ...whole, token_type }).expiresIn, 3599)
 })
 
-test('scopes are parted by spaces, however many', t => {
+test('scopes are separated by one or more spaces', t => {
   t.deepEqual(parseTokenSet({ ...whole, scope: ' a  b ' }).scope, ['a', 'b'])
   t.deepEqual(parseTokenSet({ ...whole, scope: '' }).scope, [])
 })
@@ -75,7 +75,7 @@ const refused: Readonly<Record<string, readonly unknown[]>> = {
 
 for (const [member, values] of Object.entries(refused)) {
   for (const value of values) {
-    test(`an answer whose ${member} is ${inspect(value)} is refused by name`, t => {
+    test(`a token response whose ${member} is ${inspect(value)} is rejected, and the error names the member`, t => {
       const error = t.throws(() => parseTokenSet({ ...whole, [member]: value }), { instanceOf: UpstreamError })
       t.is(error.problem, 'unusable')
       t.is(error.endpoint, 'token')
@@ -86,17 +86,17 @@ for (const [member, values] of Object.entries(refused)) {
 }
 
 for (const answer of [undefined, null, 5, 'text', true, [], [whole]]) {
-  test(`an answer that is ${JSON.stringify(answer)?.slice(0, 20)} is refused`, t => {
+  test(`a token response that is ${JSON.stringify(answer)?.slice(0, 20)} is rejected`, t => {
     t.throws(() => parseTokenSet(answer), { instanceOf: UpstreamError, message: /not a JSON object/ })
   })
 }
 
-test('a lifetime may be a fraction of a second, and ten years', t => {
+test('expires_in may be a fraction of a second, and at most ten years', t => {
   for (const expires_in of [0.5, 1, 315_360_000]) t.is(parseTokenSet({ ...whole, expires_in }).expiresIn, expires_in)
   t.throws(() => parseTokenSet({ ...whole, expires_in: 315_360_001 }), { instanceOf: UpstreamError })
 })
 
-test('any JSON at all is either a usable token set or refused with our own error', t => {
+test('any JSON value is either parsed as a usable token set or rejected with an UpstreamError', t => {
   const member = fc.oneof(fc.jsonValue(), fc.string(), fc.integer())
   const answers = fc.oneof(
     fc.jsonValue(),

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-// The transport loads it with its first call; loaded here, it takes nothing of the time that a test allows.
+// The transport imports got at its first call. It is imported here, so that loading got does not count toward time limits.
 import 'got'
 import test, { type ExecutionContext } from 'ava'
 import { UpstreamError, type UpstreamProblem } from '#src/idp/errors.js'
@@ -12,18 +12,18 @@ import { freePort, listen } from '../helpers/ports.js'
 import { startUpstream } from '../helpers/upstream.js'
 import { holdsNone } from './secrets.js'
 
-// For what must not take that long: far beyond what the slowest machine needs.
+// A limit that no test reaches, even on a slow machine.
 const PATIENT_MS = 60_000
 
-/** A recording server in place of the provider. */
+/** A server that takes the place of the provider and records its requests. */
 async function startProvider(t: ExecutionContext, listener: RequestListener) {
   const { origin, requestLines, connections, requests } = await startUpstream(t, listener)
-  /** The bodies of the requests so far, in their order. */
+  /** The bodies of the requests so far, in order. */
   const bodies = () => Promise.all(requests.map(async ({ body }) => String(await body())))
   return { url: origin, requests: requestLines, connections, bodies }
 }
 
-/** Resolves when the provider's side of the first connection is closed. */
+/** Resolves when the first connection is closed on the provider's side. */
 async function closed([socket]: readonly Socket[]): Promise<void> {
   if (!socket || socket.closed) return
   await new Promise<void>(resolve => socket.once('close', () => resolve()))
@@ -54,7 +54,7 @@ function reply(response: ServerResponse, status: number, body: unknown = {}, hea
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 
-/** The answers one after the other, the last of them for ever. */
+/** Handles each request with the next listener, and further requests with the last one. */
 function inTurn(...listeners: [RequestListener, ...RequestListener[]]): RequestListener {
   let turn = 0
   return (request, response) => {
@@ -141,7 +141,7 @@ test('any complete response is returned with its parsed JSON, for any status', a
 })
 
 for (const body of ['', '<html>no</html>', '{"half":', 'undefined']) {
-  test(`an answer of ${JSON.stringify(body)} is no JSON, and no error`, async t => {
+  test(`the response body ${JSON.stringify(body)} is returned as undefined, because it is not JSON`, async t => {
     const { url } = await startProvider(t, (_request, response) => response.writeHead(200).end(body))
     t.like(await setUp(t).call(post(url)), { status: 200, json: undefined })
   })
@@ -160,14 +160,14 @@ const retryAfters: readonly (readonly [header: string, seconds: number | undefin
 ]
 
 for (const [header, seconds] of retryAfters) {
-  test(`"Retry-After: ${header}" is ${seconds === undefined ? 'passed over' : `${seconds} seconds`}`, async t => {
+  test(`the header "Retry-After: ${header}" is ${seconds === undefined ? 'ignored' : `read as ${seconds} seconds`}`, async t => {
     const { url } = await startProvider(t, (_request, response) => reply(response, 429, {}, { 'retry-after': header }))
     t.is((await setUp(t).call(post(url))).retryAfterSeconds, seconds)
   })
 }
 
 for (const status of [301, 302, 303, 307, 308]) {
-  test(`a redirect is an answer of its own: ${status}`, async t => {
+  test(`a redirect with ${status} is returned and not followed`, async t => {
     const { url, requests } = await startProvider(t, (request, response) => {
       if (request.url === '/elsewhere') return good(request, response)
       reply(response, status, {}, { location: '/elsewhere' })
@@ -179,7 +179,7 @@ for (const status of [301, 302, 303, 307, 308]) {
   })
 }
 
-test('a compressed response is not decompressed, so that a bomb does no harm', async t => {
+test('a compressed response is not decompressed, so that it cannot use up the memory', async t => {
   const { url } = await startProvider(t, (_request, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}'))
   })
@@ -196,7 +196,7 @@ const slow: readonly (readonly [what: string, listener: RequestListener])[] = [
     }
   ],
   [
-    'drips',
+    'arrives too slowly',
     (_request, response) => {
       response.writeHead(200)
       const drip = setInterval(() => response.write(' '), 20)
@@ -206,7 +206,7 @@ const slow: readonly (readonly [what: string, listener: RequestListener])[] = [
 ]
 
 for (const [what, listener] of slow) {
-  test(`an answer that ${what} is given up after the time allowed, and its connection closed`, async t => {
+  test(`a response that ${what} fails with a timeout, and its connection is closed`, async t => {
     const { url, requests, connections } = await startProvider(t, listener)
     const error = await failure(t, setUp(t, 1000).call(post(url)), 'timeout')
     t.true(error.durationMs >= 500)
@@ -217,12 +217,12 @@ for (const [what, listener] of slow) {
   })
 }
 
-test('a call may be given less time than usual', async t => {
+test('a call may have a shorter time limit than usual', async t => {
   const { url } = await startProvider(t, hang)
   await failure(t, setUp(t).call({ ...post(url), timeoutMs: 50 }), 'timeout')
 })
 
-test('the second attempt of a GET has only the time that the first one left', async t => {
+test('the second attempt of a GET has only the time that the first attempt has left', async t => {
   const { url, requests } = await startProvider(
     t,
     inTurn((request, response) => setTimeout(() => answering(500)(request, response), 3000), hang)
@@ -232,7 +232,7 @@ test('the second attempt of a GET has only the time that the first one left', as
   t.true(error.durationMs < 3500, `${error.durationMs} ms`)
 })
 
-test('an answer of more than 1 MiB is refused, one of 1 MiB is not', async t => {
+test('a response body of 1 MiB is accepted, and a larger one is rejected', async t => {
   const MIB = 1024 * 1024
   const { url } = await startProvider(t, (request, response) => {
     response.writeHead(200).end(`"${'x'.repeat(Number(request.url?.slice(1)) - 2)}"`)
@@ -249,7 +249,7 @@ test('an endless response is cut off at the size limit, and the connection is cl
     response.writeHead(200)
     const flood = () => {
       while (!response.destroyed && response.write(piece)) {
-        // until the socket is full
+        // writes until the socket buffer is full
       }
     }
     response.on('drain', flood)
@@ -261,34 +261,34 @@ test('an endless response is cut off at the size limit, and the connection is cl
 })
 
 const broken: readonly (readonly [what: string, listener: RequestListener])[] = [
-  ['a reset', reset],
-  ['a connection closed without an answer', hangUp],
-  ['half an answer', halfAnswer],
-  ['half an answer of unknown length', halfChunked],
-  ['no HTTP', request => request.socket.end('SSH-2.0-OpenSSH_9.9\r\n')]
+  ['a connection reset', reset],
+  ['a connection closed without a response', hangUp],
+  ['an incomplete response with a length', halfAnswer],
+  ['an incomplete chunked response', halfChunked],
+  ['a response that is not HTTP', request => request.socket.end('SSH-2.0-OpenSSH_9.9\r\n')]
 ]
 
 for (const [what, listener] of broken) {
-  test(`${what} means unreachable, and a POST is never sent a second time`, async t => {
+  test(`after ${what} a POST fails as unreachable and is not sent again`, async t => {
     const { url, requests } = await startProvider(t, inTurn(listener, good))
     await failure(t, setUp(t).call(post(url)), 'unreachable')
     t.deepEqual(requests, ['POST /'])
   })
 
-  test(`after ${what} a GET is tried once more`, async t => {
+  test(`after ${what} a GET is sent once more`, async t => {
     const { url, requests } = await startProvider(t, inTurn(listener, good))
     t.deepEqual((await setUp(t).call(get(url))).json, { fine: true })
     t.deepEqual(requests, ['GET /', 'GET /'])
   })
 
-  test(`after ${what} a GET is not tried a third time`, async t => {
+  test(`if ${what} happens twice, a GET is not sent a third time`, async t => {
     const { url, requests } = await startProvider(t, inTurn(listener, listener, good))
     await failure(t, setUp(t).call(get(url)), 'unreachable')
     t.is(requests.length, 2)
   })
 }
 
-test('a server error is tried again by GET, once, and given back when it stays', async t => {
+test('a GET that is answered with a server error is sent once more, and the second response is returned', async t => {
   const recovering = await startProvider(t, inTurn(answering(503), good))
   const transport = setUp(t)
   t.is((await transport.call(get(recovering.url))).status, 200)
@@ -298,7 +298,7 @@ test('a server error is tried again by GET, once, and given back when it stays',
 })
 
 for (const status of [400, 401, 403, 404, 408, 429]) {
-  test(`a refusal with ${status} is not tried again by GET`, async t => {
+  test(`a GET that is answered ${status} is not sent again`, async t => {
     const { url, requests } = await startProvider(t, inTurn(answering(status), good))
     t.is((await setUp(t).call(get(url))).status, status)
     t.is(requests.length, 1)
@@ -306,14 +306,14 @@ for (const status of [400, 401, 403, 404, 408, 429]) {
 }
 
 for (const status of [500, 502, 503, 504]) {
-  test(`a POST that was answered ${status} is not sent again`, async t => {
+  test(`a POST that is answered ${status} is not sent again`, async t => {
     const { url, requests } = await startProvider(t, inTurn(answering(status), good))
     t.is((await setUp(t).call(post(url))).status, status)
     t.is(requests.length, 1)
   })
 }
 
-test('a POST on a kept connection that the provider closes at that moment is not sent again', async t => {
+test('a POST on a reused connection that the provider closes is not sent again', async t => {
   const { url, requests, connections } = await startProvider(t, inTurn(good, hangUp, good))
   const transport = setUp(t)
   await transport.call(post(url))
@@ -329,7 +329,7 @@ test('connections are reused', async t => {
   t.is(connections.length, 1)
 })
 
-test('an idle connection is closed from this side', async t => {
+test('an idle connection is closed by the transport', async t => {
   const { url, connections } = await startProvider(t, good)
   const transport = setUp(t, PATIENT_MS, 100)
   await transport.call(post(url))
@@ -338,7 +338,7 @@ test('an idle connection is closed from this side', async t => {
   t.is(connections.length, 2)
 })
 
-test('a connection that waits for its answer is not idle, however long that takes', async t => {
+test('a connection that waits for a response does not count as idle', async t => {
   const { url, requests } = await startProvider(t, (request, response) =>
     setTimeout(() => good(request, response), 500)
   )
@@ -347,13 +347,13 @@ test('a connection that waits for its answer is not idle, however long that take
   t.is(requests.length, 1)
 })
 
-test('a refused connection is reported with its error code', async t => {
+test('the error of a refused connection has the code ECONNREFUSED', async t => {
   const error = await failure(t, setUp(t).call(post(`http://127.0.0.1:${await freePort()}`)), 'unreachable')
   t.is(error.message, "the identity provider's token endpoint: connection failed (ECONNREFUSED)")
   t.is(error.endpoint, 'token')
 })
 
-test('a certificate that is not trusted is refused before anything is sent', async t => {
+test('if the certificate is not trusted, the call fails before anything is sent', async t => {
   let requests = 0
   const server = https.createServer(selfSignedCertificate(), (_request, response) => {
     requests++
@@ -365,14 +365,14 @@ test('a certificate that is not trusted is refused before anything is sent', asy
   t.is(requests, 0)
 })
 
-test('many calls at once each get their own answer', async t => {
+test('many simultaneous calls each get their own response', async t => {
   const { url } = await startProvider(t, (request, response) => reply(response, 200, { path: request.url }))
   const transport = setUp(t)
   const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => transport.call(post(`${url}/${n}`))))
   for (const [n, { json }] of answers.entries()) t.deepEqual(json, { path: `/${n}` })
 })
 
-test('closing closes every connection', async t => {
+test('close() closes every connection', async t => {
   const { url, connections } = await startProvider(t, good)
   const transport = setUp(t, PATIENT_MS, PATIENT_MS * 10)
   await transport.call(post(url))
