@@ -14,7 +14,7 @@ function sampleOf(text: string, series: string): number {
 
 const overrides = { metrics: { port: 0 } }
 
-test('metrics count logins, callbacks, refreshes, provider calls, sessions and requests', async t => {
+test('the metrics count logins, callbacks, refreshes, provider calls, sessions and requests', async t => {
   const started = await startTestServer(t, { mode: 'dual', overrides })
   const { browser, clock, idp } = started
   await signIn(browser)
@@ -52,14 +52,14 @@ test('metrics count logins, callbacks, refreshes, provider calls, sessions and r
   t.true(sampleOf(text, 'process_resident_memory_bytes') > 0)
 })
 
-test('metrics are served on their own port only, and that port serves nothing else', async t => {
+test('the metrics are served only on the port for metrics, and this port serves nothing else', async t => {
   const started = await startTestServer(t, { overrides })
   t.is((await scrape(started, '/')).status, 404)
   t.is((await scrape(started, '/metrics?x=1')).status, 404)
   t.is((await started.browser.get('/metrics')).statusCode, 404)
 })
 
-test('no label of a metric takes what a client or the provider sends', async t => {
+test('labels of metrics contain no text that a client or the provider sends', async t => {
   const started = await startTestServer(t, { overrides })
   const { browser, idp } = started
   idp.failWhen('userinfo', () => faults.error('made-up-error', 418))
@@ -72,10 +72,10 @@ test('no label of a metric takes what a client or the provider sends', async t =
   }
   const { text } = await scrape(started)
   t.notRegex(text, /page-|route-|error_\d|made-up/)
-  t.true(text.split('\n').length < 400, `${text.split('\n').length} lines`)
+  t.true(text.split('\n').length < 400, `${text.split('\n').length} lines of metrics`)
 })
 
-test('without a metrics port nothing of it is loaded or listens', async t => {
+test('without metrics.port no port for metrics is opened', async t => {
   const { server } = await startTestServer(t)
   t.is(server.metricsPort, undefined)
 })

@@ -13,7 +13,7 @@ const hostile = [
   '\u202Egnp.exe \u0000 \uFEFF \uD800'
 ]
 
-test('a hostile value stays text, in text and in an attribute', t => {
+test('hostile values are escaped in text and in attributes', t => {
   for (const value of hostile) {
     const page = toMarkup(html`<p title="${value}" lang='${value}'>${value}</p>`)
     t.deepEqual(page.match(/[<>"'`]/g), ['<', '"', '"', "'", "'", '>', '<', '>'], value)
@@ -21,7 +21,7 @@ test('a hostile value stays text, in text and in an attribute', t => {
   }
 })
 
-test('any text comes out of the markup as it went in', t => {
+test('any text can be read back unchanged from the escaped markup', t => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), value => {
       const page = toMarkup(html`<a title="${value}">${[value, value]}</a>`)
@@ -33,12 +33,12 @@ test('any text comes out of the markup as it went in', t => {
   t.pass()
 })
 
-test('nested markup is escaped once, lists are joined, and undefined becomes empty', t => {
+test('nested markup is escaped once, lists are joined, and undefined becomes an empty string', t => {
   const items = ['a & b', '<c>'].map(text => html`<li>${text}</li>`)
   t.is(toMarkup(html`<ul>${items}${undefined}</ul>${3}`), '<ul><li>a &#38; b</li><li>&#60;c&#62;</li></ul>3')
 })
 
-test('an object that came from outside is never taken for markup', t => {
+test('an object from JSON is never treated as markup', t => {
   const forged = JSON.parse('{"markup": "<script>", "Symbol(markup)": "<script>"}')
   t.notRegex(toMarkup(html`<p>${forged}</p>`), /<script>/)
 })

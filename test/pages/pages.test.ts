@@ -29,7 +29,7 @@ const loop = {
   signInPath: '/base/api/auth/login?return_to=%2Fbase%2Fmodels'
 }
 
-test('the policy names the hash of the style that the page carries', t => {
+test('the content security policy contains the hash of the style that each page has', t => {
   const pages = [errorPage(details), loginLoopPage(loop), renderPage({ title: 'A', body: html`<p>B</p>` })]
   for (const page of pages) {
     const styles = [...page.matchAll(/<style>([\s\S]*?)<\/style>/g)].map(match => match[1])
@@ -40,7 +40,7 @@ test('the policy names the hash of the style that the page carries', t => {
   }
 })
 
-test('the policy lets our pages load nothing, be framed by nobody and send forms nowhere', t => {
+test('the content security policy forbids all loading, framing and form targets', t => {
   const directives = new Map(pageSecurityPolicy.split('; ').map(directive => [directive.split(' ')[0], directive]))
   t.is(directives.get('default-src'), "default-src 'none'")
   t.is(directives.get('frame-ancestors'), "frame-ancestors 'none'")
@@ -49,12 +49,12 @@ test('the policy lets our pages load nothing, be framed by nobody and send forms
   t.is(directives.get('script-src'), undefined)
 })
 
-test('a page with a form names where the form may lead', t => {
+test('the content security policy of a page with a form lists the allowed form targets', t => {
   const policy = securityPolicyFor(["'self'", 'http://localhost:8080'])
   t.true(policy.includes("form-action 'self' http://localhost:8080;"))
 })
 
-test('our pages refer to nothing outside themselves, and run no script', t => {
+test('our pages load nothing from outside and contain no script', t => {
   for (const page of [errorPage(details), loginLoopPage(loop)]) {
     t.notRegex(page, /<script|<link(?! rel="icon" href="data:)|<img|@import|url\(|srcset| on[a-z]+=/i)
   }
@@ -79,7 +79,7 @@ const kinds = [
 
 for (const { status, error, inLogin, says, way } of kinds) {
   const place = inLogin ? 'in a login' : 'elsewhere'
-  test(`the page for ${status} ${error} ${place} says what happened, what to do, and what to quote`, t => {
+  test(`the page for ${status} ${error} ${place} says what happened and what to do, and has the details to quote`, t => {
     const page = errorPage({ ...details, status, error, inLogin })
     t.regex(page, says)
     t.true(page.includes('href="/base/"'))
@@ -88,7 +88,7 @@ for (const { status, error, inLogin, says, way } of kinds) {
     t.true(page.includes('<code>req-1</code>'))
     t.true(page.includes('The state is not known.'))
     t.is([...page.matchAll(/<h1>/g)].length, 1)
-    t.is([...page.matchAll(/class="button"/g)].length, 1, 'one way forward stands out')
+    t.is([...page.matchAll(/class="button"/g)].length, 1, 'the page has one main button')
   })
 }
 
@@ -99,14 +99,14 @@ for (const [seconds, says] of [
   [91, 'in 2 minutes.'],
   [3600, 'in 60 minutes.']
 ] as const) {
-  test(`a page that tries again after ${seconds} seconds says so`, t => {
+  test(`a page that reloads after ${seconds} seconds says so`, t => {
     const page = errorPage({ ...details, status: 503, error: 'temporarily_unavailable', retryAfterSeconds: seconds })
     t.true(page.includes(`This page tries again by itself ${says}`))
     t.regex(page, /<h1>The service is busy<\/h1>/)
   })
 }
 
-test('nothing that an error carries breaks out of the page', t => {
+test('hostile text in an error does not change the markup of its page', t => {
   const bare = tags(errorPage(details))
   fc.assert(
     fc.property(fc.string(), fc.constantFrom('<script>', '"', "'", '</p>', '-->', '&'), (text, weapon) => {
@@ -119,17 +119,17 @@ test('nothing that an error carries breaks out of the page', t => {
   )
 })
 
-test('the diagnosis of a login loop names the likely reasons in order, and where to open the application', t => {
+test('the page about a login loop names the likely reasons in order and the address at which to open the application', t => {
   const page = loginLoopPage({ ...loop, reasons: ['secure_cookie_on_http', 'other_host', 'cookies_blocked'] })
   t.regex(page, /likely reasons[\s\S]*plain http[\s\S]*host name other than[\s\S]*blocks cookies/)
   t.true(page.includes('<a href="https://app.example/base/">https://app.example/base/</a>'))
   const signIn = 'https://app.example/base/api/auth/login?return_to=%2Fbase%2Fmodels'
-  t.true(page.includes(`href="${signIn}"`), 'under the address where the login can work')
+  t.true(page.includes(`href="${signIn}"`), 'the sign-in link has the address at which the login can work')
   t.notRegex(page, /request less access/)
   t.regex(loginLoopPage({ ...loop, reasons: ['cookie_too_large'] }), /likely reason<[\s\S]*request less access/)
 })
 
-test('a refused connection is not called slow', t => {
+test('the page for a refused connection says that the service cannot be reached, and not that it is slow', t => {
   const failure = { ...details, status: 504, error: 'temporarily_unavailable' }
   const [refused, slow] = [true, false].map(isUnreachable => errorPage({ ...failure, isUnreachable }))
   t.regex(refused ?? '', /<h1>The sign-in service cannot be reached<\/h1>/)
@@ -137,7 +137,7 @@ test('a refused connection is not called slow', t => {
   t.regex(slow ?? '', /<h1>The sign-in service is taking too long<\/h1>/)
 })
 
-test('a login that began at another name of this machine gets a page with both names', t => {
+test('the page for a login that began at 127.0.0.1 instead of localhost names both addresses', t => {
   const local = { ...loop, applicationUrl: 'http://localhost:8080/', signInPath: '/api/auth/login' }
   const page = loginLoopPage({ ...local, reasons: ['other_host'], startedAt: '127.0.0.1:8080' })
   t.regex(page, /You opened <code>127\.0\.0\.1:8080<\/code>, but sign-in returns to <code>localhost:8080<\/code>/)

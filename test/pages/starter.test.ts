@@ -5,18 +5,18 @@ import { pageStyle } from '#src/pages/index.js'
 
 const wwwroot = new URL('../../wwwroot/', import.meta.url)
 
-// Served by src/http/starter-page.ts, beside the files of the folder.
+// src/http/starter-page.ts serves these in addition to the files of the folder.
 const made = ['starter-base.css', 'starter-about.json']
 const loaded = ['index.html', 'starter.css', 'starter.js', 'copy.js']
 
-test('all that the starter page loads is smaller than 25 kB', async t => {
+test('the files that the starter page loads have less than 25 kB in total', async t => {
   const files = await Promise.all(loaded.map(file => readFile(new URL(file, wwwroot))))
   const bytes = files.reduce((sum, { length }) => sum + length, pageStyle.length)
   t.log(`${bytes} bytes`)
   t.true(bytes < 25_000)
 })
 
-test('no rule of the shared style stands in the style of the starter pages', async t => {
+test('the style of the starter pages does not repeat a rule of the shared style', async t => {
   const own = await readFile(new URL('starter.css', wwwroot), 'utf8')
   const rules = pageStyle.match(/^[^\s@}][^{]*\{[^}]*\}/gm) ?? []
   t.true(rules.length > 20)
@@ -26,7 +26,7 @@ test('no rule of the shared style stands in the style of the starter pages', asy
   )
 })
 
-test('the starter pages let nothing run that is not a file of their own', async t => {
+test('the content security policy of the starter pages allows only scripts and styles from files of the same site', async t => {
   for (const file of ['index.html', 'your-pages.html']) {
     const page = await readFile(new URL(file, wwwroot), 'utf8')
     const [, policy = ''] = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page) ?? []
@@ -36,7 +36,7 @@ test('the starter pages let nothing run that is not a file of their own', async 
   }
 })
 
-test('the starter pages refer to files that are there and to our own routes, by relative addresses only', async t => {
+test('the starter pages refer only to existing files and to our own routes, by relative addresses', async t => {
   for (const file of await readdir(wwwroot)) {
     const text = await readFile(new URL(file, wwwroot), 'utf8')
     const references = [
@@ -56,12 +56,12 @@ test('the starter pages refer to files that are there and to our own routes, by 
   }
 })
 
-test('without a script the starter page offers the login link and nothing that needs a script', async t => {
+test('without JavaScript the starter page shows the login link and no control that needs JavaScript', async t => {
   const page = await readFile(new URL('index.html', wwwroot), 'utf8')
   const tags = page.match(/<(?:a|button|section)\s[^>]*>/g) ?? []
   const visible = tags.filter(tag => !/\shidden>/.test(tag))
   t.true(visible.some(tag => tag.includes('href="api/auth/login"')))
-  // The copy button stands in a section that is hidden.
+  // The copy button is in a hidden section.
   t.deepEqual(
     visible.filter(tag => tag.startsWith('<section') || (tag.startsWith('<button') && !tag.includes('id="copy"'))),
     []

@@ -1,4 +1,4 @@
-// Allow-lists in both directions, on data alone.
+// The lists of headers that the proxy forwards in requests and in responses. These tests need no server.
 import test from 'ava'
 import fc from 'fast-check'
 import { createAnswerHeaders } from '#src/proxy/answer-headers.js'
@@ -66,18 +66,18 @@ const kept = [
   'Priority'
 ]
 
-test('a request keeps the headers of the list, under lower-case names and with their bytes', t => {
+test('request headers on the list are forwarded with lower-case names and unchanged bytes', t => {
   for (const name of passed) t.deepEqual(select([name, 'v\xfc']), [name.toLowerCase(), 'v\xfc'], name)
 })
 
-test('a request loses every other header', t => {
+test('request headers that are not on the list are not forwarded', t => {
   for (const name of kept) {
     t.deepEqual(select([name, 'v']), [], name)
     t.deepEqual(select([name.toUpperCase(), 'v']), [], name)
   }
 })
 
-test('headers that the Connection header names are not forwarded', t => {
+test('request headers that the Connection header names are not forwarded', t => {
   t.deepEqual(select(['Connection', 'close, Range , ACCEPT', 'Range', 'bytes=0-1', 'Accept', '*/*', 'Prefer', 'x']), [
     'prefer',
     'x'
@@ -86,7 +86,7 @@ test('headers that the Connection header names are not forwarded', t => {
   t.deepEqual(select(['Connection', 'keep-alive', 'Accept', '*/*']), ['accept', '*/*'])
 })
 
-test('repeated request headers stay repeated', t => {
+test('repeated request headers are forwarded as repeated headers', t => {
   t.deepEqual(select(['Accept', 'a', 'accept', 'b']), ['accept', 'a', 'accept', 'b'])
 })
 
@@ -159,25 +159,25 @@ const answerKept = [
   'X-Anything'
 ]
 
-test('an answer keeps the headers of the list', t => {
+test('response headers on the list are passed on', t => {
   for (const name of answerPassed) t.deepEqual(answered([name, 'v\xfc']).get(name.toLowerCase()), ['v\xfc'], name)
 })
 
-test('an answer loses every other header', t => {
+test('response headers that are not on the list are dropped', t => {
   const own = [...answered([]).keys()]
   for (const name of answerKept) t.deepEqual([...answered([name, 'v']).keys()], own, name)
 })
 
-test('headers that the Connection header of a response names are dropped', t => {
+test('response headers that the Connection header names are dropped', t => {
   t.false(answered(['Connection', 'close, ETag', 'ETag', '"x"']).has('etag'))
 })
 
-test('repeated answer headers stay repeated, and a Location is mapped', t => {
+test('repeated response headers stay repeated, and the Location header is mapped', t => {
   t.deepEqual(answered(['X-Ads-A', '1', 'x-ads-a', '2']).get('x-ads-a'), ['1', '2'])
   t.deepEqual(answered(['Location', '/x']).get('location'), ['mapped:/x'])
 })
 
-test('every answer is kept from running in this origin and from other sites', t => {
+test('every response gets headers that prevent it from running scripts in this origin and from being loaded by other sites', t => {
   const headers = answered([
     'Content-Security-Policy',
     'default-src *',
@@ -191,7 +191,7 @@ test('every answer is kept from running in this origin and from other sites', t 
   t.deepEqual(headers.get('cross-origin-resource-policy'), ['same-origin'])
 })
 
-test('a length is passed on only where it frames the answer', t => {
+test('Content-Length is passed on unless the response is chunked or has the status 204', t => {
   t.deepEqual(answered(['Content-Length', '5']).get('content-length'), ['5'])
   t.false(answered(['Content-Length', '5', 'Transfer-Encoding', 'chunked']).has('content-length'))
   t.false(answered(['Content-Length', '0'], { statusCode: 204 }).has('content-length'))
@@ -214,14 +214,14 @@ const caching: readonly (readonly [given: readonly string[], expected: string])[
   [['publicity=1'], 'private, publicity=1']
 ]
 for (const [given, expected] of caching) {
-  test(`Cache-Control ${JSON.stringify(given)} becomes ${expected}`, t => {
+  test(`the Cache-Control ${JSON.stringify(given)} of an upstream becomes ${expected}`, t => {
     const headers = given.flatMap(value => ['Cache-Control', value])
     t.deepEqual(answered(headers).get('cache-control'), [expected])
     t.deepEqual(answered(headers, { setsCookie: true }).get('cache-control'), ['private, no-store'])
   })
 }
 
-test('Cache-Control never lets a shared cache keep an answer, whatever the upstream says', t => {
+test('for any Cache-Control of the upstream, a shared cache is not allowed to store the response', t => {
   const directive = fc.constantFrom(
     'public',
     's-maxage=1',
@@ -249,7 +249,7 @@ test('Cache-Control never lets a shared cache keep an answer, whatever the upstr
   t.pass()
 })
 
-test('Vary always has Cookie', t => {
+test('the Vary header of every response contains Cookie or *', t => {
   t.deepEqual(answered([]).get('vary'), ['Cookie'])
   t.deepEqual(answered(['Vary', 'Accept', 'Vary', 'Origin']).get('vary'), ['Accept, Origin, Cookie'])
   t.deepEqual(answered(['Vary', 'accept, COOKIE']).get('vary'), ['accept, COOKIE'])

@@ -26,11 +26,11 @@ const table: readonly (readonly [rule: number, location: string, expected: strin
   [2, 'https://s3.example/file?signature=x', 'https://s3.example/file?signature=x'],
   [2, 'http://api.example/project/v1/hubs/x', 'http://api.example/project/v1/hubs/x'],
   [2, 'https://user@api.example/project/v1/hubs/x', 'https://user@api.example/project/v1/hubs/x'],
-  // The path here would be refused, or an earlier rule would send it elsewhere.
+  // This server would reject the path, or an earlier rule would send it to another target.
   [2, '/project/v1/hubs/a%2fb', 'https://api.example/project/v1/hubs/a%2fb'],
   [2, '/project/v1/hubs/a//b', 'https://api.example/project/v1/hubs/a//b'],
   [2, '/project/v1/hubs/first', 'https://api.example/project/v1/hubs/first'],
-  // The rule has no GET, but the path is one of this server's.
+  // The rule does not allow GET, but its path belongs to this server.
   [3, '/issues/v1/projects/7/issues/42', '/base/api/issues/7/issues/42'],
   [3, '/issues/v1/projects/7', 'https://api.example/issues/v1/projects/7'],
   [4, '/', '/base/backend/'],
@@ -39,7 +39,7 @@ const table: readonly (readonly [rule: number, location: string, expected: strin
   [2, 'https://exa mple/', undefined]
 ]
 for (const [number, location, expected] of table) {
-  test(`rule ${number} turns the Location ${JSON.stringify(location)} into ${expected}`, t => {
+  test(`rule ${number} maps the Location ${JSON.stringify(location)} to ${expected}`, t => {
     const rule = rules[number - 1]
     if (!rule) throw new Error('no such rule')
     const target = { 2: '/project/v1/hubs/asked?q', 3: '/issues/v1/projects/7/issues', 4: '/asked' }[number] ?? '/'

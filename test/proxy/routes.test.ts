@@ -1,4 +1,4 @@
-// Which requests are forwarded, and to which bytes. Everything that is not exact must never be forwarded.
+// Which requests the proxy forwards, and the exact target. A request whose path is not in its normal form is never forwarded.
 import test from 'ava'
 import fc from 'fast-check'
 import { parseRules } from '#src/config/proxy-rules.js'
@@ -30,7 +30,7 @@ const table: readonly (readonly [method: string, target: string, expected: strin
   ['GET', '/x/wild/api/auth/token', 'https://wild.example/x/api/auth/token'],
   ['GET', 'https://app.example/api/hubs?x', 'https://api.example/project/v1/hubs?x'],
   ['GET', 'HTTPS://APP.example:443/api/hubs', 'https://api.example/project/v1/hubs'],
-  // A prefix is a whole segment, and case counts.
+  // A prefix matches whole segments only, and is case-sensitive.
   ['GET', '/api/hubsX', undefined],
   ['GET', '/API/hubs', undefined],
   ['GET', '/api/Hubs', undefined],
@@ -42,20 +42,20 @@ const table: readonly (readonly [method: string, target: string, expected: strin
   ['GET', '/', undefined],
   ['GET', '/only/', undefined],
   ['GET', '/only/a/b', undefined],
-  // What this server answers itself.
+  // Paths that this server answers itself.
   ['GET', '/api/auth', undefined],
   ['GET', '/api/auth/token', undefined],
   ['GET', '/api/auth/../hubs', undefined],
   ['GET', '/healthz', undefined],
   ['GET', '/healthz/wild/x', undefined],
   ['GET', '/readyz/wild', undefined],
-  // Methods.
+  // Methods that the rule of the path does not allow.
   ['DELETE', '/api/hubs/x', 'wrongMethod'],
   ['OPTIONS', '/api/hubs/x', 'wrongMethod'],
   ['TRACE', '/api/hubs/x', 'wrongMethod'],
   ['get', '/api/hubs/x', 'wrongMethod'],
   ['GET', '/api/graphql', 'wrongMethod'],
-  // Not meant for a rule, so that other layers answer it.
+  // Paths without a rule, which other parts of the server answer.
   ['GET', '/a//b', undefined],
   ['GET', '/elsewhere/..%2f', undefined],
   ['GET', '/index.html%00', undefined],
@@ -64,7 +64,7 @@ const table: readonly (readonly [method: string, target: string, expected: strin
   ['GET', 'https://other.example/index.html', undefined]
 ]
 for (const [method, target, expected] of table) {
-  test(`${method} ${JSON.stringify(target)} is ${expected ?? 'left to others'}`, t =>
+  test(`${method} ${JSON.stringify(target)} gives ${expected ?? 'no route of the proxy'}`, t =>
     t.is(forwarded(method, target), expected))
 }
 
@@ -115,10 +115,10 @@ const inexact = [
   'https://app.example/api/hubs/../x'
 ]
 for (const target of inexact) {
-  test(`${JSON.stringify(target)} is refused as inexact`, t => t.is(forwarded('GET', target), 'inexact'))
+  test(`${JSON.stringify(target)} is rejected as inexact`, t => t.is(forwarded('GET', target), 'inexact'))
 }
 
-test('the answer to a wrong method lists what all rules of that path allow', t => {
+test('the allowed methods of a path are those of all rules that match the path', t => {
   const both = createRoutes(
     parseRules(['GET /a/* https://a.example/*', 'POST,DELETE /a/b https://b.example/b']).rules,
     'https://app.example'
@@ -127,7 +127,7 @@ test('the answer to a wrong method lists what all rules of that path allow', t =
   t.is(both('DELETE', '/a/b')?.kind, 'forward')
 })
 
-test('the first rule that matches path and method is taken', t => {
+test('the first rule that matches the path and the method is used', t => {
   const rules = [
     'POST /a/** https://one.example/**',
     'GET /a/b https://two.example/b',
@@ -141,7 +141,7 @@ test('the first rule that matches path and method is taken', t => {
   t.deepEqual([rule('POST', '/a/b'), rule('GET', '/a/b'), rule('GET', '/a/c'), rule('HEAD', '/a/b')], [1, 2, 3, 2])
 })
 
-test('a forwarded path always stays inside the target of its rule', t => {
+test('the forwarded path is always inside the target of its rule', t => {
   const piece = fc.constantFrom(
     '/',
     '/',
@@ -176,7 +176,7 @@ test('a forwarded path always stays inside the target of its rule', t => {
   t.pass()
 })
 
-test('a long path is judged quickly, however it is built', t => {
+test('the proxy handles a long path in less than a quarter of a second', t => {
   for (const piece of ['/..', '/%2e', '//', '\\', ';', '%', '/a;', '/.;']) {
     const started = performance.now()
     find('GET', `/api/hubs${piece.repeat(32_000 / piece.length)}`)

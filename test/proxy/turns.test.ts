@@ -5,7 +5,7 @@ const limits = { waitingForHead: 2, inLine: 1, ofOneSession: 3 }
 const patient = 60_000
 const host = 'https://a.example'
 
-test('requests of one host wait while as many as allowed wait for their head, in order', async t => {
+test('when as many requests of a host wait for a response head as allowed, the next request waits in line, and one after it is rejected', async t => {
   const turns = createTurns(limits)
   const first = turns.take(host, '1')
   turns.take(host, '2')
@@ -20,7 +20,7 @@ test('requests of one host wait while as many as allowed wait for their head, in
   t.true(third.hasCome())
 })
 
-test('a request that ended counts no more, however often it says so', async t => {
+test('a request that has ended is not counted any more, even if its end is reported twice', async t => {
   const turns = createTurns(limits)
   const first = turns.take(host, '1')
   turns.take(host, '2')
@@ -31,7 +31,7 @@ test('a request that ended counts no more, however often it says so', async t =>
   t.false(turns.take(host, '4').hasCome())
 })
 
-test('the wait in line ends after its time, and the place in it is free again', async t => {
+test('a request is rejected when its time in line is over, and its place in line is free again', async t => {
   const turns = createTurns(limits)
   turns.take(host, '1')
   turns.take(host, '2')
@@ -39,7 +39,7 @@ test('the wait in line ends after its time, and the place in it is free again', 
   t.notThrows(() => turns.take(host, '3'))
 })
 
-test('each session has its own limit, which includes responses in progress', t => {
+test('the limit of a session counts requests and responses in progress, and other sessions are not affected', t => {
   const turns = createTurns({ ...limits, waitingForHead: 10 })
   const taken = [1, 2, 3].map(() => turns.take(host, '1'))
   for (const turn of taken) turn.headCame()
@@ -49,7 +49,7 @@ test('each session has its own limit, which includes responses in progress', t =
   t.notThrows(() => turns.take(host, '1'))
 })
 
-test('a request that is aborted while it waits takes no place in the queue', async t => {
+test('a request that is aborted in line gives up its place', async t => {
   const turns = createTurns(limits)
   const first = turns.take(host, '1')
   turns.take(host, '2')

@@ -1,4 +1,4 @@
-// The carrier alone: TLS, connecting, and what only bytes on a connection can show.
+// The connections to upstream hosts: TLS, connecting, and behaviour that depends on the bytes of a connection.
 import { createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
@@ -17,7 +17,7 @@ function request(origin: string, more: Partial<UpstreamRequest> = {}): UpstreamR
 function start(t: ExecutionContext, options: { readonly connectTimeoutMs?: number; readonly ca?: string } = {}) {
   const upstreams = createUpstreams({ connectTimeoutMs: 5000, ...options })
   t.teardown(() => upstreams.close())
-  /** The status and the text, or the kind of failure. */
+  /** Returns the status and the text of the response, or the kind of failure. */
   return (sent: UpstreamRequest) =>
     new Promise<string>(resolve => {
       let text = ''
@@ -52,7 +52,7 @@ async function startTls(t: ExecutionContext, react: (socket: Socket, count: numb
   return { ca: certificate.cert, byName: `https://localhost:${port}`, byAddress: `https://127.0.0.1:${port}` }
 }
 
-test('a certificate that is not trusted or has another name is refused, and the next request connects again', async t => {
+test('a certificate that is not trusted or names another host is rejected, and the next request connects again', async t => {
   const { ca, byName, byAddress } = await startTls(t, socket => void socket.write(ok))
   t.is(await start(t)(request(byName)), 'unreachable')
   const ask = start(t, { ca })
@@ -61,7 +61,7 @@ test('a certificate that is not trusted or has another name is refused, and the 
   t.is(await ask(request(byName)), '200 ok')
 })
 
-test('over TLS too, a request is repeated only if its connection was reused', async t => {
+test('over TLS, too, a request is repeated only if it was sent on a reused connection', async t => {
   const seen: number[] = []
   const { ca, byName } = await startTls(t, (socket, count, connection) => {
     seen.push(connection)
@@ -70,7 +70,7 @@ test('over TLS too, a request is repeated only if its connection was reused', as
   })
   const ask = start(t, { ca })
   t.is(await ask(request(byName)), '200 ok')
-  // undici keeps a connection out of use until the event loop has gone round.
+  // undici uses a connection again only in a later turn of the event loop.
   await pause(100)
   t.is(await ask(request(byName)), '200 ok')
   t.deepEqual(seen, [1, 1, 2])
@@ -84,23 +84,23 @@ test('over TLS too, a request is repeated only if its connection was reused', as
   t.deepEqual(first, [1])
 })
 
-test('a host that does not accept connections in time is a timeout', async t => {
+test('if a host does not accept the connection in time, the request fails with a timeout', async t => {
   const port = await listen(t, createServer())
   const ask = start(t, { connectTimeoutMs: 300 })
-  // TCP connects, but the other side never speaks TLS, which is part of connecting.
+  // TCP connects, but the other side does not answer the TLS handshake, which is part of connecting.
   t.is(await ask(request(`https://127.0.0.1:${port}`)), 'timeout')
 })
 
-test('a 100 Continue that was not requested is an invalid response', async t => {
+test('a 100 Continue response that was not requested is treated as an invalid response', async t => {
   const upstream = await startFixedUpstream(t, `HTTP/1.1 100 Continue\r\n\r\n${ok}`)
   t.is(await start(t)(request(upstream.origin)), 'unusable')
 })
 
-test('a request that is aborted before it is sent is never sent', async t => {
+test('a request that is aborted before it is sent is not sent later', async t => {
   const upstream = await startFixedUpstream(t, ok)
   const upstreams = createUpstreams({ connectTimeoutMs: 5000 })
   t.teardown(() => upstreams.close())
-  const fail = () => t.fail('nothing is told after abort')
+  const fail = () => t.fail('an aborted request must report nothing')
   const exchange = upstreams.send(request(upstream.origin), {
     answered: fail,
     received: () => true,
