@@ -10,7 +10,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 async function start(t: ExecutionContext, options: TestServerOptions = {}) {
   const started = await startTestServer(t, options)
   const requestLines = () => started.logs.entries.filter(({ event }) => event === 'request')
-  /** The line of the request just answered; it is written when the connection knows that everything has been sent. */
+  /** Returns the log line of the latest request. The line is written when the whole response has been sent. */
   const line = async (count = 1): Promise<LogEntry> => {
     await eventually(() => requestLines().length >= count)
     return requestLines()[count - 1] ?? {}
@@ -18,7 +18,7 @@ async function start(t: ExecutionContext, options: TestServerOptions = {}) {
   return { ...started, requestLines, line }
 }
 
-test('every request is one line with what an operator asks of it, and no more', async t => {
+test('each request has one log line with method, path, status, duration and client, and without the query or other headers', async t => {
   const { browser, line } = await start(t)
   await browser.get('/nothing?query=1', { headers: { referer: 'http://localhost:8080/page', cookie: 'a=b' } })
   const { level, time, request_id, duration_ms, ...rest } = await line()
@@ -37,7 +37,7 @@ test('every request is one line with what an operator asks of it, and no more', 
   })
 })
 
-test('method and status are those of the answer', async t => {
+test('the log line of a request has the method of the request and the status of the response', async t => {
   const { browser, server, line } = await start(t)
   const etag = String((await browser.get('/')).headers.etag)
   await browser.get('/', { headers: { 'if-none-match': etag } })
@@ -63,7 +63,7 @@ test('method and status are those of the answer', async t => {
   )
 })
 
-test('the query is in no line: codes and states are there', async t => {
+test('no log line contains the query, because queries contain codes and states', async t => {
   const { browser, logs, line } = await start(t)
   const callback = await startLogin(browser)
   await browser.navigate(callback)
@@ -79,7 +79,7 @@ test('the query is in no line: codes and states are there', async t => {
   }
 })
 
-test('a client that disconnects before the response is complete gets a log line that says so', async t => {
+test('a client that disconnects before the response is complete is logged as aborted', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000) })
   const { server, line } = await start(t, { overrides: { wwwroot } })
   const client = connect({ port: server.port, host: '127.0.0.1' })
@@ -116,13 +116,13 @@ test('a client that disconnects during a call to the provider gets a log line wi
   await t.throwsAsync(asked)
   const aborted = await line(3)
   t.like(aborted, { path: '/api/auth/profile', aborted: true })
-  t.false('status' in aborted, 'nothing was answered')
+  t.false('status' in aborted, 'no response was sent, so there is no status')
   hold.release()
   await eventually(() => logs.find(({ event }) => event === 'refresh') !== undefined)
   t.is(logs.find(({ event }) => event === 'refresh')?.request_id, aborted.request_id)
 })
 
-test('the client is the peer, or behind a trusted proxy whom that proxy names', async t => {
+test('the logged client is the peer, or the last address of X-Forwarded-For if a trusted proxy sent the request', async t => {
   const headers = {
     'x-forwarded-for': '203.0.113.1, 198.51.100.2',
     'x-real-ip': '203.0.113.9',
@@ -138,7 +138,7 @@ test('the client is the peer, or behind a trusted proxy whom that proxy names', 
   }
 })
 
-test('the connection is logged as the client if X-Forwarded-For holds no address', async t => {
+test('the address of the peer is logged as the client if X-Forwarded-For contains no address', async t => {
   const { browser, line } = await start(t, { overrides: { trustProxy: true } })
   const addresses = ['2001:db8::1', '[2001:db8::1]:443', '198.51.100.2:1234', 'fe80::1%eth0', 'unknown']
   const other = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]
@@ -160,7 +160,7 @@ test('without log.requests a successful request has no log line and no request i
   t.is(response.headers['x-request-id'], undefined)
 })
 
-test('with log.requests every answer names its request, and no two requests share a name', async t => {
+test('with log.requests each response has a request id of its own, which its log line repeats', async t => {
   const { browser, line } = await start(t)
   const paths = ['/', '/nothing', '/healthz', '/api/auth/profile', '/api/auth/logout']
   const named: string[] = []

@@ -1,4 +1,5 @@
-// `access.allow` in a whole server: what the person sees, what the operator sees, and what becomes of the grant.
+// The setting `access.allow`: who can sign in, what the log says about a rejected account, and the revocation of its refresh
+// token.
 import test, { type ExecutionContext } from 'ava'
 import type { Browser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
@@ -19,14 +20,14 @@ async function tryToSignIn(browser: Browser) {
   return openCallback(browser, await startLogin(browser))
 }
 
-/** Every refresh token that was issued is revoked in the end. */
+/** Asserts that exactly one refresh token was revoked. */
 async function assertRevoked(t: ExecutionContext, { idp }: Pick<TestServer, 'idp'>) {
   await eventually(() => idp.revoked.length > 0)
   t.is(idp.requestsTo('revoke').length, 1)
 }
 
 for (const mode of modes) {
-  test(`${mode}: somebody on the access list signs in`, async t => {
+  test(`${mode}: an account on the access list can sign in`, async t => {
     const { browser, idp } = await startGuarded(t, mode)
     await signIn(browser)
     t.is((await browser.get('/api/auth/profile')).statusCode, 200)
@@ -35,10 +36,10 @@ for (const mode of modes) {
 
   for (const [what, profile, access] of [
     ['is not listed', { email: 'mallory@evil.example', email_verified: true }, 'not_listed'],
-    ['has an address that is not verified', { email: address }, 'not_verified'],
-    ['has no address', { email: undefined }, 'no_email']
+    ['has an email address that is not verified', { email: address }, 'not_verified'],
+    ['has no email address', { email: undefined }, 'no_email']
   ] as const) {
-    test(`${mode}: an account that ${what} gets a page, no session, and its grant is revoked`, async t => {
+    test(`${mode}: an account that ${what} gets an error page and no session, and its refresh token is revoked`, async t => {
       const server = await startGuarded(t, mode)
       const { browser, idp, logs } = server
       idp.settings.profile = { sub: 'user-2', name: 'Mallory', ...profile }
@@ -56,7 +57,7 @@ for (const mode of modes) {
   }
 }
 
-test('a refused callback that is repeated gives the same page and asks the provider nothing', async t => {
+test('repeating a callback of a rejected account gives the same page without another call to the provider', async t => {
   const { browser, idp } = await startGuarded(t)
   idp.settings.profile = { email: 'mallory@evil.example', email_verified: true }
   const back = await startLogin(browser)
@@ -67,7 +68,7 @@ test('a refused callback that is repeated gives the same page and asks the provi
   t.is(idp.requestsTo('userinfo').length, 1)
 })
 
-test('a session that was there stays when another account is refused', async t => {
+test('if another account is rejected, the existing session of the browser stays', async t => {
   const { browser, idp } = await startGuarded(t)
   await signIn(browser)
   const before = sessionHeader(browser)
@@ -82,10 +83,10 @@ for (const [what, fault, status, retryAfter] of [
   ['answers 503', faults.answer({ status: 503, body: {} }), 503, '5'],
   ['answers 500', faults.answer({ status: 500, body: {} }), 502, undefined],
   ['answers HTML', faults.html(), 502, undefined],
-  ['refuses the token', faults.answer({ status: 401, body: { error: 'invalid_token' } }), 502, undefined],
+  ['rejects the token', faults.answer({ status: 401, body: { error: 'invalid_token' } }), 502, undefined],
   ['breaks the connection', faults.reset(), 504, undefined]
 ] as const) {
-  test(`user info that ${what} gives no session, and the grant is revoked`, async t => {
+  test(`if the user info endpoint ${what}, nobody is signed in, and the refresh token is revoked`, async t => {
     const server = await startGuarded(t)
     const { browser, idp } = server
     idp.fail('userinfo', fault)
@@ -98,7 +99,7 @@ for (const [what, fault, status, retryAfter] of [
   })
 }
 
-test('without access.allow user info is not asked at sign-in', async t => {
+test('without access.allow a sign-in does not request user info', async t => {
   const { browser, idp } = await startTestServer(t)
   await signIn(browser)
   t.is(idp.requestsTo('userinfo').length, 0)

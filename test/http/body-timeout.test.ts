@@ -1,4 +1,4 @@
-// How long a request body may take to arrive.
+// The time limits for request bodies.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -23,7 +23,7 @@ function startOwnRoute(t: ExecutionContext, handler: (ctx: Context) => Promise<v
   return startTestServer(t, { limits, parts: { extend: app => void app.use(handler) } })
 }
 
-/** Sends the head, then one byte each time, with pauses; gives all that came back. */
+/** Sends the request and then one byte after each pause. Returns all bytes of the response. */
 async function trickle(port: number, request: string, bytes: number, pauseMs: number): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let text = ''
@@ -41,24 +41,24 @@ async function trickle(port: number, request: string, bytes: number, pauseMs: nu
   return text
 }
 
-test("a program's own route may read a body for as long as it keeps moving", async t => {
+test('a route of a program may read a body without a total time limit, as long as bytes arrive', async t => {
   const { server } = await startOwnRoute(t, readBody)
   const text = await trickle(server.port, `${head('/upload', 30)}\r\n`, 30, 100)
   t.regex(text, /^HTTP\/1\.1 200/)
   t.regex(text, /"length":30/)
 })
 
-test('a client that stops sending a body that is read gets 408', async t => {
+test('a client that stops sending a body gets 408 if the route reads the body', async t => {
   const { server } = await startOwnRoute(t, readBody)
   t.regex(await trickle(server.port, `${head('/upload', 15)}\r\n`, 2, 10), /^HTTP\/1\.1 408/)
 })
 
-test('a body that no handler reads must arrive within the time limit, even if it keeps moving', async t => {
+test('a body that no route reads must arrive within the time limit, even if bytes still arrive', async t => {
   const { server } = await startOwnRoute(t, () => new Promise(() => {}))
   t.regex(await trickle(server.port, `${head('/upload', 100)}\r\n`, 40, 100), /^HTTP\/1\.1 408/)
 })
 
-test('a client that has its answer and goes on sending slowly is cut without a second answer', async t => {
+test('a client that still sends a body slowly after its response is disconnected without a second response', async t => {
   const { server } = await startTestServer(t, { limits })
   const text = await trickle(server.port, `${head('/nothing', 100)}\r\n`, 100, 100)
   t.regex(text, /^HTTP\/1\.1 405/)
@@ -84,7 +84,7 @@ test('a route that reads a received body slowly does not cause a 408', async t =
   socket.destroy()
 })
 
-test('a proxied upload may take as long as it keeps moving, and ends with 408 when the client stops', async t => {
+test('a proxied upload has no total time limit as long as bytes arrive, and gets 408 if the client stops sending', async t => {
   const upstream = await startUpstream(t, (request, response) => {
     request.resume().on('end', () => response.end('{}'))
   })

@@ -7,7 +7,7 @@ import { sendRaw } from '../helpers/raw.js'
 import { startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-test('a client that hangs up in the middle of a file is a line for debugging, not a stack on stderr', async t => {
+test('if a client disconnects in the middle of a file, the log has one debug line', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(5_000_000) })
   const { server, logs } = await startTestServer(t, { overrides: { wwwroot } })
   const client = connect(server.port, '127.0.0.1')
@@ -20,7 +20,7 @@ test('a client that hangs up in the middle of a file is a line for debugging, no
   t.truthy(brokenAnswer()?.request_id)
 })
 
-test('a response that fails on our side after it has begun is one log line', async t => {
+test('if a response fails on the server after it has begun, the log has one error line', async t => {
   const { server, logs } = await startTestServer(t, {
     parts: {
       extend(app) {

@@ -25,7 +25,7 @@ import {
 
 const callbackPath = '/api/auth/callback'
 
-/** A server where somebody is logged in, and in whose browser another login is about to come back. */
+/** Starts a server and a browser that has a session and has begun another login, which is about to return to `back`. */
 async function startReturning(t: ExecutionContext, options: Parameters<typeof startTestServer>[1] = {}) {
   const server = await startTestServer(t, options)
   await signIn(server.browser)
@@ -33,7 +33,7 @@ async function startReturning(t: ExecutionContext, options: Parameters<typeof st
   return { ...server, back, calls: server.idp.tokenRequests.length, session: sessionHeader(server.browser) }
 }
 
-/** Asserts that the callback was refused with `status`, exchanged no code and changed no cookie of the browser. */
+/** Asserts that the callback was rejected with `status`, exchanged no code and changed no cookie of the browser. */
 function assertRefused(
   t: ExecutionContext,
   response: BrowserResponse,
@@ -48,9 +48,9 @@ function assertRefused(
   t.is(sessionHeader(browser), session, what)
 }
 
-// Whose login it is comes first.
+// The login that a callback belongs to.
 
-test('a state that is missing, empty or not sealed by this deployment is refused before any code is exchanged', async t => {
+test('a state that is missing, empty or not sealed by this deployment is rejected, and no code is exchanged', async t => {
   const server = await startReturning(t)
   const { back, browser } = server
   const state = parameter(back, 'state')
@@ -75,10 +75,14 @@ test('a state that is missing, empty or not sealed by this deployment is refused
     assertRefused(t, response, 400, server, other)
     t.regex(response.text(), /invalid_request/)
   }
-  t.is((await openCallback(browser, back)).headers.location, '/after', 'the login itself has not been used up')
+  t.is(
+    (await openCallback(browser, back)).headers.location,
+    '/after',
+    'the rejected callbacks have not used up the login'
+  )
 })
 
-test('a state that another secret sealed is refused', async t => {
+test('a state that was sealed with another secret is rejected', async t => {
   const stranger = await startTestServer(t, { overrides: { session: { secret: 'pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U' } } })
   const server = await startReturning(t)
   server.browser.cookies.set(loginCookieName, 'A'.repeat(43))
@@ -87,11 +91,11 @@ test('a state that another secret sealed is refused', async t => {
   assertRefused(t, await openCallback(server.browser, withParameters(server.back, { state })), 400, server)
 })
 
-test("another browser's login is refused, and stays good for the browser that began it", async t => {
+test('a callback for the login of another browser is rejected, and that browser can still finish its login', async t => {
   const server = await startReturning(t)
   const attacker = server.newBrowser()
   const planted = await startLogin(attacker)
-  // With a login cookie of its own, and without any: in either case the person stays who they were.
+  // The browser has its own login cookie at first and none later. In both cases its session does not change.
   assertRefused(t, await openCallback(server.browser, planted), 400, server)
   server.browser.cookies.delete(loginCookieName)
   const unbound = await server.browser.get(planted)
@@ -101,11 +105,11 @@ test("another browser's login is refused, and stays good for the browser that be
   t.is((await openCallback(attacker, planted)).statusCode, 302)
 })
 
-test('a login that took more than ten minutes is refused', async t => {
+test('a login that took more than ten minutes is rejected', async t => {
   const { browser, clock, idp, newBrowser } = await startTestServer(t)
   const back = await startLogin(browser)
   clock.advanceSeconds(300)
-  // A further tab keeps the cookie alive; the first login ends all the same.
+  // A login in another tab extends the cookie, but not the time of the first login.
   await browser.navigate('/api/auth/login')
   clock.advanceSeconds(301)
   t.truthy(browser.cookies.value(loginCookieName))
@@ -116,7 +120,7 @@ test('a login that took more than ten minutes is refused', async t => {
   t.deepEqual(idp.tokenRequests, [])
 })
 
-test('a login that took too long leads to the start page where somebody is logged in, and changes nothing', async t => {
+test('if a login took too long but the browser has a session, the callback redirects to the start page and changes nothing', async t => {
   const { browser, back, clock, idp, calls, session } = await startReturning(t)
   for (const seconds of [300, 301]) {
     await browser.navigate('/api/auth/login')
@@ -134,7 +138,7 @@ test('a login that took too long leads to the start page where somebody is logge
   t.is(sessionHeader(browser), session)
 })
 
-test("another browser's old login is refused even where somebody is logged in", async t => {
+test('an expired login of another browser is rejected even if the browser has a session', async t => {
   const server = await startReturning(t)
   const planted = await startLogin(server.newBrowser())
   server.clock.advanceSeconds(601)
@@ -142,7 +146,7 @@ test("another browser's old login is refused even where somebody is logged in", 
   assertRefused(t, await openCallback(server.browser, planted), 400, server)
 })
 
-test('a login may come back to another replica than the one that began it', async t => {
+test('a login may return to another replica than the one that started it', async t => {
   const first = await startTestServer(t)
   const second = await startTestServer(t, { idp: first.idp, clock: first.clock })
   const back = await startLogin(first.browser, '/after')
@@ -151,9 +155,9 @@ test('a login may come back to another replica than the one that began it', asyn
   t.is((await first.browser.fetch(guarded)).statusCode, 200)
 })
 
-// What the provider sent.
+// The parameters of the callback.
 
-test('repeated, overlong and unprintable parameters are refused before any code is exchanged', async t => {
+test('repeated, overlong and unprintable parameters are rejected, and no code is exchanged', async t => {
   const server = await startReturning(t)
   const { browser, back } = server
   const state = parameter(back, 'state')
@@ -191,7 +195,7 @@ test('repeated, overlong and unprintable parameters are refused before any code 
   t.is((await openCallback(browser, back)).headers.location, '/after')
 })
 
-test('bytes that belong in no address are refused before any code is exchanged', async t => {
+test('control characters and other invalid bytes in the address are rejected, and no code is exchanged', async t => {
   const { back, browser, idp, calls, server } = await startReturning(t)
   const cookie = browser.cookies.header(new URL(publicOrigin))
   for (const bad of ['\x00', '\xff', '\xc3\x28', '\x7f', '\t', '\r', '\\']) {
@@ -204,13 +208,13 @@ test('bytes that belong in no address are refused before any code is exchanged',
   t.is(idp.tokenRequests.length, calls)
 })
 
-test("parameters that are not the protocol's may be there, and more than once", async t => {
+test('parameters that OAuth does not define are ignored, even if they are repeated', async t => {
   const { back, browser } = await startReturning(t)
   const response = await openCallback(browser, `${back}&session_state=a&session_state=b&x[]=%ff&utm=1`)
   t.is(response.statusCode, 302)
 })
 
-test('both a code and an error, or neither, is refused', async t => {
+test('a callback with both a code and an error, or with neither, is rejected', async t => {
   const server = await startReturning(t)
   const { back, browser } = server
   const wrong = [
@@ -230,7 +234,7 @@ async function startDiscovered(t: ExecutionContext, platform: DeepPartial<TestSe
   return startTestServer(t, { idp, clock, overrides: { platform: { ...discovered(idp), ...platform } } })
 }
 
-test('an authorization response of another issuer is refused, with a code and with an error', async t => {
+test('a callback with the issuer of another provider is rejected, whether it has a code or an error', async t => {
   const server = await startDiscovered(t)
   const { browser, idp } = server
   for (const iss of ['https://evil.example', `${idp.issuer}/`, idp.issuer.toUpperCase()]) {
@@ -243,7 +247,7 @@ test('an authorization response of another issuer is refused, with a code and wi
   t.is((await signIn(browser)).statusCode, 302)
 })
 
-test('an answer without issuer is accepted, unless the provider promises one', async t => {
+test('a callback without an issuer is accepted, unless the discovery document says that the provider sends one', async t => {
   const without = await startDiscovered(t)
   t.is((await signIn(without.browser)).statusCode, 302)
 
@@ -255,7 +259,7 @@ test('an answer without issuer is accepted, unless the provider promises one', a
   t.is((await openCallback(server.browser, named)).statusCode, 302)
 })
 
-test('without a known issuer, any iss parameter is accepted', async t => {
+test('if the issuer of the provider is not known, any iss parameter is accepted', async t => {
   const { browser, idp } = await startTestServer(t)
   idp.settings.login = { iss: 'https://whoever.example' }
   t.is((await signIn(browser)).statusCode, 302)
@@ -273,7 +277,7 @@ const refusals = [
   ['constructor', 400, 'invalid_request']
 ] as const
 
-test("a login that the provider refused is answered in our own words, never in the provider's", async t => {
+test("if the provider rejected the login, the response has one of our own texts and none of the provider's", async t => {
   const server = await startReturning(t)
   const { back, browser } = server
   const words = { error_description: '<script>alert("quoted")</script>', error_uri: 'https://evil.example/help' }
@@ -292,12 +296,12 @@ test("a login that the provider refused is answered in our own words, never in t
       t.notRegex(text, /<script|alert|quoted|evil\.example|something_new|constructor/)
     }
   }
-  t.is(descriptions.size, 3, 'three things to say: refused, not now, not understood')
+  t.is(descriptions.size, 3, 'there are three texts: for a denied login, a busy provider and any other error')
   t.is((await browser.fetch(guarded)).statusCode, 200)
-  t.is((await openCallback(browser, back)).statusCode, 302, 'the person may still think again')
+  t.is((await openCallback(browser, back)).statusCode, 302, 'the login can still be finished')
 })
 
-test('an error with a state that is not of this browser is refused like a code', async t => {
+test('an error with a missing state or the state of another browser is rejected like a code', async t => {
   const server = await startReturning(t)
   const foreign = parameter(await startLogin(server.newBrowser()), 'state')
   for (const state of [undefined, '', 'x', foreign]) {
@@ -306,10 +310,10 @@ test('an error with a state that is not of this browser is refused like a code',
   }
 })
 
-// Success.
+// Successful logins.
 
 for (const mode of modes) {
-  test(`a successful login in ${mode} mode redirects to the wanted page and reveals no token`, async t => {
+  test(`a successful login in ${mode} mode redirects to the return path, and its response contains no token`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     const back = await startLogin(browser, '/page?x=1')
     const callback = await openCallback(browser, back)
@@ -322,7 +326,7 @@ for (const mode of modes) {
     t.deepEqual(findSecrets([shown], [...idp.secrets(), parameter(back, 'state')]), [])
   })
 
-  test(`a new login in ${mode} mode replaces the previous session, also one planted by somebody else`, async t => {
+  test(`a new login in ${mode} mode replaces the previous session, even if another person had planted that session`, async t => {
     const server = await startTestServer(t, { mode })
     const { browser, newBrowser } = server
     const attacker = newBrowser()
@@ -335,13 +339,13 @@ for (const mode of modes) {
       const isTime = ['expires_at', '_login', '_issued', '_expire'].includes(field)
       if (!isTime) t.not(own[field], planted[field], field)
     }
-    // A logout with the planted session ends only that session.
+    // A logout with the planted session does not end the new session.
     await attacker.navigate('/api/auth/logout')
     t.is((await browser.fetch(guarded)).statusCode, 200)
   })
 }
 
-test('a small session that replaces a large one removes the surplus chunks', async t => {
+test('when a small session replaces a large one, the cookies that are not needed any more are deleted', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, idp } = server
   idp.settings.accessTokenLength = 4500
@@ -361,7 +365,7 @@ test('a small session that replaces a large one removes the surplus chunks', asy
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-test('a session too large for four cookies is refused in plain words, logged with its sizes, and the old one stays', async t => {
+test('a session too large for four cookies is an error with its sizes in the log, and the previous session stays', async t => {
   const server = await startReturning(t)
   const { back, browser, idp, logs, session } = server
   idp.settings.accessTokenLength = 16_000
@@ -378,7 +382,7 @@ test('a session too large for four cookies is refused in plain words, logged wit
   t.deepEqual(findSecrets([Buffer.from(line ?? '')], idp.secrets()), [])
 })
 
-test('the client authenticates in the body when so configured, and in the body alone', async t => {
+test('with client_secret_post the client credentials are in the body and not in a header', async t => {
   const { browser, idp } = await startTestServer(t, {
     mode: 'dual',
     overrides: { platform: { clientAuthentication: 'client_secret_post' } }
@@ -392,7 +396,7 @@ test('the client authenticates in the body when so configured, and in the body a
   }
 })
 
-test('a deployment under https and a base path logs in through its proxy', async t => {
+test('a deployment with https and a path prefix can log in through its proxy', async t => {
   const server = await startTestServer(t, { mode: 'dual', overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
   const { browser } = server
   const login = await browser.navigate('/tools/viewer/api/auth/login')
@@ -405,7 +409,7 @@ test('a deployment under https and a base path logs in through its proxy', async
   t.is((await browser.fetch('/tools/viewer/api/auth/token')).statusCode, 200)
 })
 
-test('a callback address may have a query of its own', async t => {
+test('the callback URL may contain a query', async t => {
   const callbackUrl = `${publicOrigin}${callbackPath}?tenant=a`
   const { browser, idp } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
   const back = await startLogin(browser)
@@ -415,9 +419,9 @@ test('a callback address may have a query of its own', async t => {
   t.is(idp.tokenRequests[0]?.form.redirect_uri, callbackUrl)
 })
 
-// Again, and at the same time.
+// Repeated and simultaneous callbacks.
 
-test('two logins at once in two tabs both succeed, in whichever order they come back', async t => {
+test('two simultaneous logins in two tabs both succeed, in any order of their callbacks', async t => {
   const server = await startTestServer(t)
   const { browser, idp } = server
   const orders: readonly ('in order' | 'reversed' | 'together')[] = ['in order', 'reversed', 'together']
@@ -438,7 +442,7 @@ test('two logins at once in two tabs both succeed, in whichever order they come 
   t.is(idp.tokenRequests.length, 6)
 })
 
-/** A server that counts the callbacks that have reached the single flight of the code exchange. */
+/** Starts a server that counts the callbacks that are waiting for a code exchange. */
 async function startCounting(t: ExecutionContext, mode: ModeName) {
   const clock = createClock()
   const memory = createMemoryCoordination(clock.now)
@@ -456,7 +460,7 @@ async function startCounting(t: ExecutionContext, mode: ModeName) {
 }
 
 for (const mode of modes) {
-  test(`the same callback many times at once exchanges the code once in ${mode} mode, and every answer succeeds`, async t => {
+  test(`six simultaneous requests for the same callback exchange the code once in ${mode} mode, and all of them succeed`, async t => {
     const { browser, idp, haveArrived } = await startCounting(t, mode)
     const back = await startLogin(browser, '/after')
     const hold = idp.hold('token')
@@ -474,7 +478,7 @@ for (const mode of modes) {
     for (const twin of twins) t.is((await twin.fetch(guarded)).statusCode, 200)
   })
 
-  test(`a failing code exchange fails once for all who wait for it in ${mode} mode`, async t => {
+  test(`if a code exchange fails in ${mode} mode, it is not repeated, and all waiting callbacks get the error`, async t => {
     const { browser, idp, haveArrived } = await startCounting(t, mode)
     const back = await startLogin(browser)
     const hold = idp.hold('token')
@@ -487,14 +491,14 @@ for (const mode of modes) {
   })
 }
 
-/** A browser with the login cookie of `browser` and no session: the answer of its callback was lost on the way. */
+/** Returns a browser with the login cookie of `browser` and no session, as if the response of its callback had been lost. */
 function withoutSession(browser: Browser): Browser {
   const copy = browser.clone()
   for (const [name] of sessionCookies(copy)) copy.cookies.delete(name)
   return copy
 }
 
-test('a repeated callback redirects and does not change its live session', async t => {
+test('a repeated callback redirects and does not change the session', async t => {
   const { browser, back, clock, idp } = await startReturning(t)
   await openCallback(browser, back)
   const calls = idp.tokenRequests.length
@@ -510,7 +514,7 @@ test('a repeated callback redirects and does not change its live session', async
   t.is(idp.tokenRequests.length, calls)
 })
 
-test('a callback opened again does not put back a refresh token that has been spent since', async t => {
+test('a repeated callback does not replace the session by one with a refresh token that has been used since', async t => {
   const server = await startTestServer(t)
   const { browser, clock, idp } = server
   idp.settings.accessTokenLifetimeSeconds = 10
@@ -526,7 +530,7 @@ test('a callback opened again does not put back a refresh token that has been sp
   t.deepEqual(idp.reuses, [])
 })
 
-test('a callback opened again because its answer was lost gets the session it was made for', async t => {
+test('if the response to a callback was lost, repeating the callback within a minute gives the browser its session', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, clock, idp } = server
   const back = await startLogin(browser, '/after')
@@ -541,7 +545,7 @@ test('a callback opened again because its answer was lost gets the session it wa
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('a callback opened again without a session, a minute after the browser had its cookie, is refused without a provider call', async t => {
+test('a repeated callback without a session is rejected later than a minute after the browser has sent its session cookie', async t => {
   const { browser, clock, idp } = await startTestServer(t)
   const back = await startLogin(browser)
   await openCallback(browser, back)
@@ -555,7 +559,7 @@ test('a callback opened again without a session, a minute after the browser had 
   t.is(idp.tokenRequests.length, 1)
 })
 
-test('a login takes no second code', async t => {
+test('a second code with the state of a finished login is not exchanged', async t => {
   const { browser, idp, newBrowser } = await startTestServer(t)
   const back = await startLogin(browser)
   await openCallback(browser, back)
@@ -566,7 +570,7 @@ test('a login takes no second code', async t => {
   t.is(idp.tokenRequests.length, 1)
 })
 
-test('a callback that another browser opens again is refused', async t => {
+test('a callback that another browser repeats is rejected', async t => {
   const { browser, idp, newBrowser } = await startTestServer(t)
   const back = await startLogin(browser)
   await openCallback(browser, back)
@@ -578,7 +582,7 @@ test('a callback that another browser opens again is refused', async t => {
   t.is(idp.tokenRequests.length, 1)
 })
 
-test('a repeated callback after logout does not log in, with any cookies from before', async t => {
+test('a repeated callback after the logout is rejected, even with cookies from before the logout', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser)
   await openCallback(browser, back)
@@ -593,7 +597,7 @@ test('a repeated callback after logout does not log in, with any cookies from be
   t.is(idp.tokenRequests.length, 1)
 })
 
-test('a repeated callback does not change the session of a later login', async t => {
+test('a repeated callback of an earlier login does not change the session of a later login', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser, '/after')
   const loginCookie = browser.cookies.value(loginCookieName) ?? ''
@@ -608,7 +612,7 @@ test('a repeated callback does not change the session of a later login', async t
   t.is(idp.tokenRequests.length, 2)
 })
 
-// What goes wrong at the provider.
+// Failures of the provider.
 
 interface Failing {
   readonly what: string
@@ -618,21 +622,21 @@ interface Failing {
 
 const unusable: readonly Failing[] = [
   { what: 'a wrong client secret', fault: faults.error('invalid_client', 401), status: 502 },
-  { what: 'a client that the gateway does not let in', fault: faults.gateway(), status: 502 },
-  { what: 'a client that may not do this', fault: faults.error('unauthorized_client'), status: 502 },
-  { what: 'a request that it finds malformed', fault: faults.error('invalid_request'), status: 502 },
-  { what: 'scopes that it does not know', fault: faults.error('invalid_scope'), status: 502 },
+  { what: 'a client that the gateway rejects', fault: faults.gateway(), status: 502 },
+  { what: 'a client without the right to use the grant', fault: faults.error('unauthorized_client'), status: 502 },
+  { what: 'a request that the provider finds malformed', fault: faults.error('invalid_request'), status: 502 },
+  { what: 'unknown scopes', fault: faults.error('invalid_scope'), status: 502 },
   { what: 'a 4xx in HTML', fault: faults.html(403), status: 502 },
   { what: 'an empty 4xx', fault: faults.empty(401), status: 502 },
   { what: '500', fault: faults.status(500), status: 502 },
   { what: '503', fault: faults.status(503), status: 502 },
   { what: '500 with an OAuth error', fault: faults.error('invalid_grant', 500), status: 502 },
   { what: 'a page instead of tokens', fault: faults.html(200), status: 502 },
-  { what: 'an empty answer', fault: faults.empty(200), status: 502 },
+  { what: 'an empty response', fault: faults.empty(200), status: 502 },
   { what: 'broken JSON', fault: faults.notJson(), status: 502 },
-  { what: 'no object', fault: faults.notJson(200, '["token"]'), status: 502 },
+  { what: 'JSON that is not an object', fault: faults.notJson(200, '["token"]'), status: 502 },
   { what: 'null', fault: faults.notJson(200, 'null'), status: 502 },
-  { what: 'an answer without end', fault: faults.giant(Number.POSITIVE_INFINITY), status: 502 },
+  { what: 'an endless response', fault: faults.giant(Number.POSITIVE_INFINITY), status: 502 },
   { what: 'no access token', fault: faults.change({ access_token: undefined }), status: 502 },
   { what: 'an empty access token', fault: faults.change({ access_token: '' }), status: 502 },
   { what: 'a number as access token', fault: faults.change({ access_token: 42 }), status: 502 },
@@ -640,32 +644,32 @@ const unusable: readonly Failing[] = [
   { what: 'no lifetime', fault: faults.change({ expires_in: undefined }), status: 502 },
   { what: 'a lifetime of zero', fault: faults.change({ expires_in: 0 }), status: 502 },
   { what: 'a negative lifetime', fault: faults.change({ expires_in: -1 }), status: 502 },
-  { what: 'a lifetime in text', fault: faults.change({ expires_in: '3599' }), status: 502 },
+  { what: 'a lifetime as a string', fault: faults.change({ expires_in: '3599' }), status: 502 },
   {
-    what: 'an endless lifetime',
+    what: 'an infinite lifetime',
     fault: faults.notJson(200, '{"token_type":"Bearer","access_token":"a","expires_in":1e999}'),
     status: 502
   },
-  { what: 'another kind of token', fault: faults.change({ token_type: 'mac' }), status: 502 },
+  { what: 'another token type', fault: faults.change({ token_type: 'mac' }), status: 502 },
   { what: 'a number as refresh token', fault: faults.change({ refresh_token: 42 }), status: 502 },
-  { what: 'a scope that is no text', fault: faults.change({ scope: ['data:read'] }), status: 502 },
-  { what: 'a connection that is cut', fault: faults.reset(), status: 504 },
-  { what: 'a connection that is cut when all is done', fault: faults.reset('after'), status: 504 },
-  { what: 'half an answer', fault: faults.half(), status: 504 }
+  { what: 'a scope that is not a string', fault: faults.change({ scope: ['data:read'] }), status: 502 },
+  { what: 'a connection that is cut before the response', fault: faults.reset(), status: 504 },
+  { what: 'a connection that is cut after the tokens were issued', fault: faults.reset('after'), status: 504 },
+  { what: 'an incomplete response', fault: faults.half(), status: 504 }
 ]
 
-const firstStepOnly: readonly Failing[] = [
-  { what: 'a code that it does not accept', fault: faults.error('invalid_grant'), status: 400 },
+const codeExchangeOnly: readonly Failing[] = [
+  { what: 'a code that the provider rejects', fault: faults.error('invalid_grant'), status: 400 },
   { what: 'no refresh token', fault: faults.change({ refresh_token: undefined }), status: 502 },
-  { what: 'less than was asked for', fault: faults.change({ scope: 'account:read' }), status: 502 }
+  { what: 'fewer scopes than requested', fault: faults.change({ scope: 'account:read' }), status: 502 }
 ]
 
 for (const mode of modes) {
-  test(`a failed code exchange in ${mode} mode is not repeated, says why, and keeps the old session`, async t => {
+  test(`a failed code exchange in ${mode} mode is not repeated, and the previous session stays`, async t => {
     const server = await startTestServer(t, { mode })
     const { browser, idp } = server
     await signIn(browser)
-    for (const { what, fault, status } of [...unusable, ...firstStepOnly]) {
+    for (const { what, fault, status } of [...unusable, ...codeExchangeOnly]) {
       const state = { ...server, calls: idp.tokenRequests.length + 1, session: sessionHeader(browser) }
       const back = await startLogin(browser)
       idp.fail('token', fault)
@@ -677,16 +681,21 @@ for (const mode of modes) {
   })
 }
 
-const secondStepOnly: readonly Failing[] = [
-  { what: 'a refresh token that it does not accept', fault: faults.error('invalid_grant'), status: 502 },
-  { what: 'more than the public scopes', fault: faults.change({ scope: 'viewables:read data:read' }), status: 502 }
+// In dual mode a login makes a second token request. It gets the public token, which has fewer scopes and is sent to browsers.
+const publicTokenOnly: readonly Failing[] = [
+  { what: 'a refresh token that the provider rejects', fault: faults.error('invalid_grant'), status: 502 },
+  {
+    what: 'more scopes than the public scopes',
+    fault: faults.change({ scope: 'viewables:read data:read' }),
+    status: 502
+  }
 ]
 
-test('a dual login whose narrowing fails is refused, and its grant is revoked', async t => {
+test('if the request for the public token fails in dual mode, the login fails and its refresh token is revoked', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, idp, recorder } = server
   await signIn(browser)
-  for (const { what, fault, status } of [...unusable, ...secondStepOnly]) {
+  for (const { what, fault, status } of [...unusable, ...publicTokenOnly]) {
     const state = { ...server, calls: idp.tokenRequests.length + 2, session: sessionHeader(browser) }
     const revoked = idp.revoked.length
     const back = await startLogin(browser)
@@ -706,7 +715,7 @@ test('a dual login whose narrowing fails is refused, and its grant is revoked', 
   recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }))
 })
 
-test('a public token with more than the public scopes is refused, and its newest refresh token is revoked', async t => {
+test('if the public token has more than the public scopes, the login fails and the newest refresh token is revoked', async t => {
   const { browser, idp } = await startTestServer(t, { mode: 'dual' })
   const back = await startLogin(browser)
   idp.fail('token', faults.none, faults.change({ scope: 'data:read' }))
@@ -715,7 +724,7 @@ test('a public token with more than the public scopes is refused, and its newest
   t.is(idp.revoked[0], idp.issued.refreshTokens.at(-1)?.value)
 })
 
-test('a revocation that fails changes nothing about the answer', async t => {
+test('if the revocation after a failed login fails too, the response is the same and the next login succeeds', async t => {
   const { browser, idp } = await startTestServer(t, { mode: 'dual' })
   const back = await startLogin(browser)
   idp.fail('token', faults.none, faults.status(500))
@@ -725,14 +734,14 @@ test('a revocation that fails changes nothing about the answer', async t => {
   t.is((await signIn(browser)).statusCode, 302)
 })
 
-test('a login that goes well revokes nothing', async t => {
+test('a successful login revokes no token', async t => {
   const { browser, idp } = await startTestServer(t, { mode: 'dual' })
   await signIn(browser)
   await browser.fetch('/api/auth/token')
   t.deepEqual(idp.requestsTo('revoke'), [])
 })
 
-test('a login is 504 while the provider is down, and works again once it is back', async t => {
+test('while the provider is down a callback gets 504, and when it is up the same callback succeeds', async t => {
   const { back, browser, idp, session } = await startReturning(t)
   await idp.offline()
   const response = await openCallback(browser, back)
@@ -740,13 +749,13 @@ test('a login is 504 while the provider is down, and works again once it is back
   t.deepEqual(response.setCookies, [])
   t.is(sessionHeader(browser), session)
   await idp.online()
-  t.is((await openCallback(browser, back)).headers.location, '/after', 'the code has not been sent yet')
+  t.is((await openCallback(browser, back)).headers.location, '/after', 'the code had not reached the provider')
 })
 
 const html = { headers: { accept: 'text/html' } }
 
 for (const mode of modes) {
-  test(`a busy provider makes the callback 503 in ${mode} mode, and the same callback succeeds afterwards`, async t => {
+  test(`if the provider is busy in ${mode} mode, the callback gets 503, and repeating the callback later succeeds`, async t => {
     const { back, browser, calls, clock, idp, logs, session } = await startReturning(t, { mode })
     const busy: readonly (readonly [Fault, string])[] = [
       [faults.tooManyRequests(30), '30'],
@@ -759,7 +768,7 @@ for (const mode of modes) {
       const page = await browser.get(back, html)
       t.is(page.statusCode, 503)
       t.is(page.headers['retry-after'], retryAfter)
-      // Without an address the browser loads the same one again.
+      // Without an address in the Refresh header the browser loads the same address again.
       t.is(page.headers.refresh, retryAfter)
       t.regex(page.text(), /<h1>The service is busy<\/h1>[\s\S]*tries again by itself/)
       t.deepEqual(page.setCookies, [])
@@ -774,7 +783,7 @@ for (const mode of modes) {
   })
 }
 
-test('a callback that cannot be repeated in time leads to a new login instead', async t => {
+test('if the provider asks for a wait of more than 30 seconds or past the end of the login, the page leads to a new login', async t => {
   const { back, browser, clock, idp } = await startReturning(t)
   idp.fail('token', faults.tooManyRequests(31))
   t.is((await browser.get(back, html)).headers.refresh, '31; url=/api/auth/login?return_to=%2Fafter')
@@ -785,8 +794,8 @@ test('a callback that cannot be repeated in time leads to a new login instead', 
   t.is((await browser.get(back, html)).headers.refresh, '6; url=/api/auth/login?return_to=%2Fafter')
 })
 
-/** A dual server whose waiting a test sees; the clock moves on in its place. */
-async function startNarrowing(t: ExecutionContext) {
+/** Starts a server in dual mode. Instead of waiting, the server records its waits and moves the clock forward. */
+async function startDual(t: ExecutionContext) {
   const clock = createClock()
   const waits: number[] = []
   const wait = async (ms: number) => {
@@ -796,8 +805,8 @@ async function startNarrowing(t: ExecutionContext) {
   return { ...(await startReturning(t, { mode: 'dual', clock, parts: { wait } })), waits }
 }
 
-test('a narrowing that meets a 429 is repeated once after a short Retry-After', async t => {
-  const { back, browser, calls, idp, waits } = await startNarrowing(t)
+test('if the request for the public token gets 429 with a short Retry-After, the login waits and repeats the request once', async t => {
+  const { back, browser, calls, idp, waits } = await startDual(t)
   idp.fail('token', faults.none, faults.tooManyRequests(10))
   t.is((await openCallback(browser, back)).headers.location, '/after')
   t.deepEqual(waits, [10_000])
@@ -807,8 +816,8 @@ test('a narrowing that meets a 429 is repeated once after a short Retry-After', 
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
 })
 
-test('a narrowing that stays busy revokes nothing, and the page leads to a new login that succeeds', async t => {
-  const { back, browser, calls, config, idp, session, waits } = await startNarrowing(t)
+test('if the request for the public token gets 429 twice, no token is revoked, and the page leads to a new login that succeeds', async t => {
+  const { back, browser, calls, config, idp, session, waits } = await startDual(t)
   idp.fail('token', faults.none, faults.tooManyRequests(3), faults.tooManyRequests(7))
   const page = await browser.get(back, html)
   t.is(page.statusCode, 503)
@@ -827,7 +836,7 @@ test('a narrowing that stays busy revokes nothing, and the page leads to a new l
   t.true(idp.isAlive(openedSession(browser, { config }).refresh_token ?? ''))
 })
 
-test('a new login that a page leads to has the base path of the deployment', async t => {
+test('if the server runs below a path prefix, the page after a busy provider leads to a new login below this prefix', async t => {
   const overrides = { platform: { callbackUrl: httpsCallbackUrl } }
   const { browser, idp } = await startTestServer(t, { overrides })
   const back = await startLogin(browser, '/tools/viewer/models?id=1&x=;')
@@ -836,15 +845,15 @@ test('a new login that a page leads to has the base path of the deployment', asy
   t.is(headers.refresh, '60; url=/tools/viewer/api/auth/login?return_to=%2Ftools%2Fviewer%2Fmodels%3Fid%3D1%26x%3D%3B')
 })
 
-for (const step of ['code exchange', 'narrowing'] as const) {
-  test(`a provider that does not answer the ${step} is given up in time with 504`, async t => {
-    // A login elsewhere first: the two seconds are for the provider, not for loading the client that calls it.
+for (const step of ['code exchange', 'request for the public token'] as const) {
+  test(`if the provider does not answer the ${step}, the callback gets 504 after the time limit`, async t => {
+    // The first login loads the HTTP client, so that loading it does not count toward the two seconds.
     await signIn((await startTestServer(t)).browser)
     const { back, browser, calls, idp, session } = await startReturning(t, {
       mode: 'dual',
       overrides: { platform: { timeoutSeconds: 2 } }
     })
-    idp.fail('token', ...(step === 'narrowing' ? [faults.none] : []), faults.hang())
+    idp.fail('token', ...(step === 'request for the public token' ? [faults.none] : []), faults.hang())
     const started = performance.now()
     const response = await browser.get(back)
     t.is(response.statusCode, 504)
@@ -852,8 +861,8 @@ for (const step of ['code exchange', 'narrowing'] as const) {
     t.true(performance.now() - started >= 1900)
     t.deepEqual(response.setCookies, [])
     t.is(sessionHeader(browser), session)
-    t.is(idp.tokenRequests.length, calls + (step === 'narrowing' ? 2 : 1))
-    if (step === 'narrowing') await eventually(() => idp.revoked.length === 1)
+    t.is(idp.tokenRequests.length, calls + (step === 'request for the public token' ? 2 : 1))
+    if (step === 'request for the public token') await eventually(() => idp.revoked.length === 1)
   })
 }
 
@@ -867,14 +876,14 @@ test('a redirect from the token endpoint is not followed', async t => {
   t.false(idp.requests.some(({ path }) => path.includes('elsewhere')))
 })
 
-test('more scopes than asked for, in another order, and a lower-case bearer are fine at the code exchange', async t => {
+test('the code exchange accepts additional scopes, any order of scopes and a token type in lower case', async t => {
   const { browser, idp } = await startTestServer(t)
   const scope = 'account:write extra:scope data:read account:read'
   idp.fail('token', faults.change({ scope, token_type: 'bearer' }))
   t.is((await signIn(browser)).statusCode, 302)
 })
 
-/** The levels of what is logged while a dual login comes back and meets these faults. */
+/** Returns the highest log level of each login in dual mode whose token requests meet the given faults. */
 async function levelsOf(t: ExecutionContext, events: readonly string[], cases: readonly (readonly Fault[])[]) {
   const { browser, idp, logs } = await startTestServer(t, { mode: 'dual' })
   const levels: unknown[] = []
@@ -889,7 +898,7 @@ async function levelsOf(t: ExecutionContext, events: readonly string[], cases: r
   return levels
 }
 
-test('a rejected client is logged as an error for the operator', async t => {
+test('if the provider rejects the client, the login is logged as an error for the operator', async t => {
   const cases = [
     [faults.error('invalid_client', 401)],
     [faults.gateway()],
@@ -906,7 +915,7 @@ test('a rejected client is logged as an error for the operator', async t => {
   )
 })
 
-test("a provider's bad minute, or a code that has expired, is a warning", async t => {
+test('if the provider fails for a while or the code has expired, the login is logged as a warning', async t => {
   const cases = [
     [faults.status(500)],
     [faults.tooManyRequests()],
@@ -931,17 +940,17 @@ const wrongClaims: readonly (readonly [what: string, change: Record<string, unkn
   ['no issuer', { iss: undefined }],
   ['another audience', { aud: 'other-client' }],
   ['no audience', { aud: undefined }],
-  ['several audiences and no authorized party', { aud: ['test-client', 'other-client'] }],
-  ['several audiences and another authorized party', { aud: ['test-client', 'other'], azp: 'other' }],
-  ['another authorized party', { azp: 'other' }],
+  ['several audiences and no azp', { aud: ['test-client', 'other-client'] }],
+  ['several audiences and another azp', { aud: ['test-client', 'other'], azp: 'other' }],
+  ['another azp', { azp: 'other' }],
   ['no subject', { sub: undefined }],
-  ['no moment of issue', { iat: undefined }],
+  ['no iat', { iat: undefined }],
   ['no expiry', { exp: undefined }],
-  ['an expiry in text', { exp: '9999999999' }],
-  ['an expiry long past', { exp: 1_600_000_000 }]
+  ['an expiry as a string', { exp: '9999999999' }],
+  ['an expiry in the past', { exp: 1_600_000_000 }]
 ]
 
-test('an ID token that is not for this login, this client and this time is refused', async t => {
+test('an ID token with the claims of another login, client or provider, or with an invalid time, is rejected', async t => {
   const { browser, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
   for (const [what, change] of wrongClaims) {
     const back = await startLogin(browser)
@@ -952,7 +961,7 @@ test('an ID token that is not for this login, this client and this time is refus
   }
 })
 
-test('a malformed ID token is refused', async t => {
+test('a malformed ID token is rejected', async t => {
   const { browser, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
   for (const id_token of ['x', 'a.b.c', 42, `e30.${btoa('null')}.x`]) {
     const back = await startLogin(browser)
@@ -961,7 +970,7 @@ test('a malformed ID token is refused', async t => {
   }
 })
 
-test('a valid ID token is accepted, also for several audiences and shortly after its expiry, and a missing one is refused', async t => {
+test('a valid ID token is accepted, with several audiences and shortly after its expiry too, and a missing ID token is rejected', async t => {
   const { browser, clock, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
   await signIn(browser)
   t.is(idp.issued.idTokens.length, 1)
@@ -974,7 +983,7 @@ test('a valid ID token is accepted, also for several audiences and shortly after
   t.is((await openCallback(browser, await startLogin(browser))).statusCode, 502)
 })
 
-test("another login's ID token is refused", async t => {
+test('the ID token of another login is rejected', async t => {
   const { browser, idp, newBrowser } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
   await signIn(newBrowser())
   const back = await startLogin(browser)
@@ -982,7 +991,7 @@ test("another login's ID token is refused", async t => {
   t.is((await openCallback(browser, back)).statusCode, 502)
 })
 
-test('an ID token is ignored when openid was not requested', async t => {
+test('an ID token is ignored if the scope openid was not requested', async t => {
   const { browser, idp } = await startTestServer(t)
   idp.fail('token', faults.change({ id_token: 'whatever' }))
   t.is((await signIn(browser)).statusCode, 302)

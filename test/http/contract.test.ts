@@ -1,4 +1,6 @@
-// The contract, clause by clause, for both modes. A title names the clause it is about.
+// Tests of the service contract, section by section, for both modes. Each title names its section. In dual mode there are two
+// access tokens: the internal token has all scopes and stays on the server, and the public token has fewer scopes and is sent
+// to browsers.
 import test, { type ExecutionContext } from 'ava'
 import { pino } from 'pino'
 import { loadConfig } from '#src/config/load.js'
@@ -26,11 +28,11 @@ const callbackUrl = `${publicOrigin}/api/auth/callback`
 const lifetimeMs = 3599 * 1000
 const dayMs = 86_400_000
 
-/** What the contract says differently of the two configurations. */
+/** The values in which the two modes differ. */
 const expected = {
   single: {
     loginScope: 'data:read account:read account:write',
-    /** The scope of each token request of one refresh. */
+    /** The scopes that the token requests of one refresh send, one entry for each request. */
     refreshScopes: ['data:read account:read account:write'],
     fields: ['expires_at', 'refresh_token', 'token'],
     serverToken: 'token',
@@ -52,9 +54,9 @@ const lastIssued = (idp: HostileIdp, scope: string) =>
 for (const mode of modes) {
   const { loginScope, refreshScopes, fields, serverToken, needsTokens } = expected[mode]
   const contract = (clause: string, run: (t: ExecutionContext) => Promise<void>) =>
-    test(`contract, ${mode} mode, section ${clause}`, run)
+    test(`service contract, ${mode} mode, section ${clause}`, run)
 
-  contract('1: a person is logged in at the identity provider and stays logged in', async t => {
+  contract('1: after a login at the identity provider the person stays logged in', async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     t.is((await browser.fetch(guarded)).statusCode, 401)
     const callback = await signIn(browser)
@@ -63,13 +65,13 @@ for (const mode of modes) {
     t.is((await browser.fetch(guarded)).statusCode, 200)
   })
 
-  contract('1: the session belongs to one browser', async t => {
+  contract('1: a session works only in the browser that logged in', async t => {
     const { browser, newBrowser } = await startTestServer(t, { mode })
     await signIn(browser)
     t.is((await newBrowser().fetch(guarded)).statusCode, 401)
   })
 
-  contract('1: static files come from wwwroot, and without one the root path finds no route', async t => {
+  contract('1: static files come from wwwroot, and without an index.html there the path / is 404', async t => {
     const wwwroot = await tempFolder(t, { 'page.html': '<p>a page' })
     const { browser } = await startTestServer(t, { mode, overrides: { wwwroot } })
     t.is((await browser.get('/page.html')).text(), '<p>a page')
@@ -78,7 +80,7 @@ for (const mode of modes) {
     t.is((await browser.get((await browser.get('/api/auth/logout')).headers.location ?? '')).statusCode, 404)
   })
 
-  contract('1: the named variables configure the server', async t => {
+  contract('1: the environment variables of the contract configure the server', async t => {
     const idp = await createHostileIdp(t, { callbackUrl, clientSecret: 'Rk81mZqPw0-yT4' })
     const env = {
       PLATFORM_AUTH_MODE: mode,
@@ -109,7 +111,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests[1]?.form.scope, mode === 'dual' ? 'bucket:read' : undefined)
   })
 
-  contract('2.1: the session has exactly the fields of its configuration', async t => {
+  contract('2.1: the session has exactly the fields of its mode', async t => {
     const server = await startTestServer(t, { mode })
     await signIn(server.browser)
     const session = openedFields(server.browser, server)
@@ -118,7 +120,7 @@ for (const mode of modes) {
     t.is(session.public_token, mode === 'dual' ? lastIssued(server.idp, 'viewables:read') : undefined)
   })
 
-  contract('2.1: the refresh token is the last one received, in dual mode that of the public credentials', async t => {
+  contract('2.1: the session has the last refresh token received, in dual mode with the public token', async t => {
     const server = await startTestServer(t, { mode })
     await signIn(server.browser)
     const { refreshTokens } = server.idp.issued
@@ -126,47 +128,41 @@ for (const mode of modes) {
     t.is(refreshTokens.at(-1)?.scope, mode === 'dual' ? 'viewables:read' : loginScope)
   })
 
-  contract(
-    '2.1: expires_at is the time of issue and expires_in seconds, in dual mode those of the internal token',
-    async t => {
-      const server = await startTestServer(t, { mode })
-      server.idp.fail('token', faults.change({ expires_in: 1234 }), faults.change({ expires_in: 77 }))
-      await signIn(server.browser)
-      t.is(openedFields(server.browser, server).expires_at, server.clock.now() + 1_234_000)
-    }
-  )
+  contract('2.1: expires_at is the time of issue plus expires_in, in dual mode of the internal token', async t => {
+    const server = await startTestServer(t, { mode })
+    server.idp.fail('token', faults.change({ expires_in: 1234 }), faults.change({ expires_in: 77 }))
+    await signIn(server.browser)
+    t.is(openedFields(server.browser, server).expires_at, server.clock.now() + 1_234_000)
+  })
 
-  contract('2.1: the session lives 24 hours, and in the browser alone', async t => {
+  contract('2.1: the session lives for 24 hours and is stored only in the browser', async t => {
     const first = await startTestServer(t, { mode })
     const callback = await signIn(first.browser)
     for (const { attributes } of sessionCookiesSet(callback)) t.is(attributes['max-age'], '86400')
     t.is(openedSession(first.browser, first)._expire, first.clock.now() + dayMs)
-    // A server that has never seen this session, but has the same secret, knows all about it.
+    // Another server with the same secret accepts the session, although it has never seen it.
     const second = await startTestServer(t, { mode, idp: first.idp, clock: first.clock })
     second.connect(first.browser)
     t.is((await first.browser.fetch(guarded)).statusCode, 200)
   })
 
-  contract('2.1: a session without fields is nobody logged in', async t => {
+  contract('2.1: a session without tokens does not count as logged in', async t => {
     const server = await startTestServer(t, { mode })
     const empty = { _id: 'x', _issued: server.clock.now(), _expire: server.clock.now() + dayMs }
     const cookie = sealedHeader(server, empty)
     t.is((await server.browser.get(guarded, { headers: { cookie } })).statusCode, 401)
   })
 
-  contract(
-    '2.2: the credentials are access_token, refresh_token and expires_in, and nothing else is needed',
-    async t => {
-      const { browser, idp } = await startTestServer(t, { mode })
-      idp.failWhen('token', () =>
-        faults.change(({ access_token, refresh_token, expires_in }) => ({ access_token, refresh_token, expires_in }))
-      )
-      await signIn(browser)
-      t.is((await browser.fetch(guarded)).statusCode, 200)
-    }
-  )
+  contract('2.2: a token response needs only access_token, refresh_token and expires_in', async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    idp.failWhen('token', () =>
+      faults.change(({ access_token, refresh_token, expires_in }) => ({ access_token, refresh_token, expires_in }))
+    )
+    await signIn(browser)
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+  })
 
-  contract('2.3: handlers get token objects with the whole seconds left, rounded', async t => {
+  contract('2.3: handlers get token objects whose expires_in is the remaining time in rounded seconds', async t => {
     const { browser, clock, idp } = await startWithRoute(t, mode, ctx => {
       ctx.body = ctx.state.tokens
     })
@@ -192,7 +188,7 @@ for (const mode of modes) {
     }
   })
 
-  contract('2.4 and 2.5: the profile is the display name of the configuration and nothing else', async t => {
+  contract('2.4 and 2.5: the profile contains only the display name, which depends on the mode', async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     idp.settings.profile = { name: 'A. Lovelace', firstName: 'Ada', lastName: 'King', email: 'ada@example.com' }
@@ -202,7 +198,7 @@ for (const mode of modes) {
   })
 
   contract(
-    '3: from any state, a callback with a code makes the session active and leads to the start page',
+    '3: a callback with a code makes the session active and redirects to the start page, whatever the session was before',
     async t => {
       const server = await startTestServer(t, { mode })
       const { browser, clock } = server
@@ -221,7 +217,7 @@ for (const mode of modes) {
   )
 
   for (const path of needsTokens) {
-    contract(`3: an expired session is refreshed by ${path} before it answers`, async t => {
+    contract(`3: ${path} refreshes an expired session before it answers`, async t => {
       const server = await startTestServer(t, { mode })
       const { browser, clock, idp } = server
       await signIn(browser)
@@ -234,15 +230,15 @@ for (const mode of modes) {
       const after = openedFields(browser, server)
       t.is(after.expires_at, clock.now() + lifetimeMs)
       t.deepEqual(Object.keys(after).sort(), fields as readonly string[] as string[])
-      for (const field of fields) t.not(after[field], before[field], `${field} is overwritten`)
+      for (const field of fields) t.not(after[field], before[field], `${field} has a new value`)
     })
 
-    contract(`3: an active session answers ${path} without a refresh and is not written again`, async t => {
+    contract(`3: ${path} answers with an active session without refreshing it or setting its cookie`, async t => {
       const server = await startTestServer(t, { mode })
       const { browser, clock, idp } = server
       await signIn(browser)
       const callsBefore = idp.tokenRequests.length
-      // The last millisecond: a session expires when expires_at is earlier than now.
+      // A session has expired when expires_at is earlier than now, so it is still active in this millisecond.
       clock.advance(lifetimeMs)
       const response = await browser.fetch(path)
       t.is(response.statusCode, 200)
@@ -250,7 +246,7 @@ for (const mode of modes) {
       t.deepEqual(response.setCookies, [])
     })
 
-    contract(`3 and 7: without a session ${path} answers 401 with an empty body and stays anonymous`, async t => {
+    contract(`3 and 7: without a session ${path} answers 401 with an empty body and sets no cookie`, async t => {
       const { browser, idp } = await startTestServer(t, { mode })
       for (const response of [await browser.fetch(path), await browser.get(path)]) {
         t.is(response.statusCode, 401)
@@ -260,7 +256,7 @@ for (const mode of modes) {
       t.deepEqual(idp.requests, [])
     })
 
-    contract(`3 and 5.1: a session without a refresh token is anonymous to ${path}, expired or not`, async t => {
+    contract(`3 and 5.1: ${path} answers 401 if the session has no refresh token, expired or not`, async t => {
       const server = await startTestServer(t, { mode })
       for (const expires_at of [server.clock.now() + lifetimeMs, server.clock.now() - 1]) {
         const own = { _id: 'x', _issued: server.clock.now(), _expire: server.clock.now() + dayMs }
@@ -278,7 +274,7 @@ for (const mode of modes) {
     ['active', 0],
     ['expired', lifetimeMs + 1]
   ] as const) {
-    contract(`3: logout ends an ${state} session, refreshes nothing and leads to the start page`, async t => {
+    contract(`3: logout ends an ${state} session without a refresh and redirects to the start page`, async t => {
       const { browser, clock, idp } = await startTestServer(t, { mode })
       await signIn(browser)
       const callsBefore = idp.tokenRequests.length
@@ -292,7 +288,7 @@ for (const mode of modes) {
     })
   }
 
-  contract('3: login redirects and changes no session, whether there is one or not', async t => {
+  contract('3: login redirects and does not change the session, with or without a session', async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     const anonymous = await browser.navigate('/api/auth/login')
     t.is(anonymous.statusCode, 302)
@@ -306,7 +302,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, mode === 'single' ? 1 : 2)
   })
 
-  contract('4: every endpoint answers GET, and no other method', async t => {
+  contract('4: every endpoint answers GET and rejects other methods', async t => {
     const { browser } = await startTestServer(t, { mode })
     const paths = ['/api/auth/login', '/api/auth/callback', '/api/auth/logout', ...needsTokens]
     for (const path of paths) {
@@ -317,7 +313,7 @@ for (const mode of modes) {
     }
   })
 
-  contract('4: redirects carry no body', async t => {
+  contract('4: redirects have no body', async t => {
     const { browser } = await startTestServer(t, { mode })
     const login = await browser.navigate('/api/auth/login')
     const callback = await signIn(browser)
@@ -335,7 +331,7 @@ for (const mode of modes) {
     t.is((await openCallback(browser, await startLogin(browser))).statusCode, 302)
   })
 
-  contract('4, rule 1: a handler acts on the tokens that the refresh brought', async t => {
+  contract('4, rule 1: after a refresh the handler uses the new tokens', async t => {
     const server = await startTestServer(t, { mode })
     const { browser, clock, idp } = server
     await signIn(browser)
@@ -344,7 +340,7 @@ for (const mode of modes) {
     t.deepEqual(bearersAt(idp), [`Bearer ${lastIssued(idp, loginScope)}`])
   })
 
-  contract('4, rule 2: the profile is asked for with the token that stays on the server', async t => {
+  contract('4, rule 2: user info is requested with the token that stays on the server', async t => {
     const server = await startTestServer(t, { mode })
     await signIn(server.browser)
     await server.browser.fetch('/api/auth/profile')
@@ -352,7 +348,7 @@ for (const mode of modes) {
   })
 
   contract(
-    '4, rule 3, and 7: a profile that cannot be had is an error of the general kind, and the session stays',
+    '4, rule 3, and 7: if user info cannot be read, the profile is an error with the general body, and the session stays',
     async t => {
       const { browser, idp } = await startTestServer(t, { mode })
       await signIn(browser)
@@ -366,7 +362,7 @@ for (const mode of modes) {
     }
   )
 
-  contract('4, rule 4: no answer ever holds a token that must stay on the server', async t => {
+  contract('4, rule 4: no response contains a token that must stay on the server', async t => {
     const { browser, clock, idp, recorder } = await startTestServer(t, { mode })
     await signIn(browser)
     for (const advance of [0, lifetimeMs + 1, lifetimeMs + 1]) {
@@ -378,12 +374,12 @@ for (const mode of modes) {
     recorder.assertNone(t, idp.secrets(mode === 'dual' ? { except: 'viewables:read' } : {}))
   })
 
-  contract('4, rule 5: a static file goes before the session and the routes', async t => {
+  contract('4, rule 5: static files take precedence over the routes', async t => {
     const wwwroot = await tempFolder(t, { 'api/auth/profile': 'a file', 'api/auth/extra.txt': 'another' })
     const { browser, idp } = await startTestServer(t, { mode, overrides: { wwwroot } })
     t.is((await browser.get('/api/auth/profile')).text(), 'a file')
     t.is((await browser.get('/api/auth/extra.txt')).text(), 'another')
-    t.is((await browser.navigate('/api/auth/login')).statusCode, 302, 'what is not there as a file is still a route')
+    t.is((await browser.navigate('/api/auth/login')).statusCode, 302, 'a route works if there is no file with its path')
     t.deepEqual(idp.requestsTo('userinfo'), [])
   })
 
@@ -397,10 +393,10 @@ for (const mode of modes) {
     t.is(parameter(location, 'scope'), loginScope)
   })
 
-  contract('5.1, step 2: the code is exchanged, and in dual mode the result narrowed to the public scopes', async t => {
+  contract('5.1, step 2: the code is exchanged, and in dual mode a public token is requested', async t => {
     const { browser, config, idp } = await startTestServer(t, { mode })
     await signIn(browser)
-    const [exchange, narrowing, ...more] = idp.tokenRequests
+    const [exchange, publicTokenRequest, ...more] = idp.tokenRequests
     t.deepEqual(more, [])
     const { code_verifier, ...form } = exchange?.form ?? {}
     t.deepEqual(form, {
@@ -414,39 +410,36 @@ for (const mode of modes) {
       refresh_token: idp.issued.refreshTokens[0]?.value,
       scope: 'viewables:read'
     }
-    t.deepEqual(narrowing?.form, mode === 'dual' ? publicRefresh : undefined)
+    t.deepEqual(publicTokenRequest?.form, mode === 'dual' ? publicRefresh : undefined)
   })
 
-  contract(
-    '5.1, step 3: a refresh sends the stored refresh token and the scopes, each answer feeding the next',
-    async t => {
-      const server = await startTestServer(t, { mode })
-      const { browser, clock, idp } = server
-      await signIn(browser)
-      for (const _round of [1, 2]) {
-        const callsBefore = idp.tokenRequests.length
-        const tokensBefore = idp.issued.refreshTokens.length
-        const stored = openedFields(browser, server).refresh_token
-        clock.advance(lifetimeMs + 1)
-        await browser.fetch(guarded)
-        const presented = [stored, ...idp.issued.refreshTokens.slice(tokensBefore).map(({ value }) => value)]
-        t.deepEqual(
-          idp.tokenRequests.slice(callsBefore).map(({ form }) => form),
-          refreshScopes.map((scope, index) => ({
-            grant_type: 'refresh_token',
-            refresh_token: presented[index] ?? '',
-            scope
-          }))
-        )
-        for (const { headers } of idp.tokenRequests.slice(callsBefore)) {
-          t.is(headers.authorization, `Basic ${btoa(`${idp.clientId}:${idp.clientSecret}`)}`)
-        }
+  contract('5.1, step 3: each request of a refresh sends the newest refresh token and its scopes', async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, clock, idp } = server
+    await signIn(browser)
+    for (const _round of [1, 2]) {
+      const callsBefore = idp.tokenRequests.length
+      const tokensBefore = idp.issued.refreshTokens.length
+      const stored = openedFields(browser, server).refresh_token
+      clock.advance(lifetimeMs + 1)
+      await browser.fetch(guarded)
+      const presented = [stored, ...idp.issued.refreshTokens.slice(tokensBefore).map(({ value }) => value)]
+      t.deepEqual(
+        idp.tokenRequests.slice(callsBefore).map(({ form }) => form),
+        refreshScopes.map((scope, index) => ({
+          grant_type: 'refresh_token',
+          refresh_token: presented[index] ?? '',
+          scope
+        }))
+      )
+      for (const { headers } of idp.tokenRequests.slice(callsBefore)) {
+        t.is(headers.authorization, `Basic ${btoa(`${idp.clientId}:${idp.clientSecret}`)}`)
       }
-      t.deepEqual(idp.reuses, [])
     }
-  )
+    t.deepEqual(idp.reuses, [])
+  })
 
-  contract('5.1, step 3: expires_at counts from the refresh, in dual mode by the internal token again', async t => {
+  contract('5.1, step 3: a refresh sets expires_at from the lifetime of its first access token', async t => {
     const server = await startTestServer(t, { mode })
     const { browser, clock, idp } = server
     await signIn(browser)
@@ -456,14 +449,14 @@ for (const mode of modes) {
     t.is(openedFields(browser, server).expires_at, clock.now() + 1_800_000)
   })
 
-  contract('5.2 and 8: the session cookie shows nothing without the secret and ends after 24 hours', async t => {
+  contract('5.2 and 8: the session cookie cannot be read without the secret and is valid for 24 hours', async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const cookie = sessionHeader(browser)
     const readable = Buffer.from(cookie.split('=')[1] ?? '', 'base64url').toString('latin1') + cookie
     for (const secret of idp.secrets()) t.false(readable.includes(secret))
     t.notRegex(readable, /token|expires/)
-    // Sent by hand, as nothing but the server itself may be what ends it.
+    // The cookie is sent without a cookie jar, so that only the server can end the session.
     const ask = async () => (await browser.get(guarded, { headers: { cookie } })).statusCode
     clock.advance(dayMs)
     t.is(await ask(), 200)
@@ -471,7 +464,7 @@ for (const mode of modes) {
     t.is(await ask(), 401)
   })
 
-  contract('8: how long an access token lasts is what each answer of the provider says', async t => {
+  contract('8: each token response of the provider determines the lifetime of its access token', async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     idp.settings.accessTokenLifetimeSeconds = 60
     await signIn(browser)
@@ -490,7 +483,7 @@ for (const mode of modes) {
   })
 }
 
-test('contract, dual mode, section 4: /api/auth/token gives the public token and the seconds left', async t => {
+test('service contract, dual mode, section 4: /api/auth/token returns the public token and its remaining seconds', async t => {
   const { browser, clock, idp } = await startTestServer(t, { mode: 'dual' })
   await signIn(browser)
   clock.advance(1_500)
@@ -499,7 +492,7 @@ test('contract, dual mode, section 4: /api/auth/token gives the public token and
   t.deepEqual(response.json(), { access_token: lastIssued(idp, 'viewables:read'), expires_in: 3598 })
 })
 
-test('contract, single mode, section 4: there is no /api/auth/token', async t => {
+test('service contract, single mode, section 4: /api/auth/token does not exist', async t => {
   const { browser } = await startTestServer(t, { mode: 'single' })
   t.is((await browser.fetch('/api/auth/token')).statusCode, 404)
   await signIn(browser)

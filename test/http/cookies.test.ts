@@ -6,14 +6,14 @@ import { modes } from '../helpers/modes.js'
 import { openCallback, startTestServer, type TestServer, type TestServerOptions } from '../helpers/server.js'
 import { guarded, httpsCallbackUrl, sessionCookies } from './support.js'
 
-/** The deployments that differ in what cookies may be: one on this machine, and one behind a proxy that ends TLS. */
+/** Two deployments that need different cookies: one on this machine, and one behind a proxy that terminates TLS. */
 const deployments = {
   'plain http on this machine': {
     callbackUrl: `${publicOrigin}/api/auth/callback`,
     prefix: '',
     attributes: { path: '/', httponly: '', samesite: 'Lax' }
   },
-  'https, under a base path': {
+  'https with a path prefix': {
     callbackUrl: httpsCallbackUrl,
     prefix: '__Host-',
     attributes: { path: '/', httponly: '', samesite: 'Lax', secure: '' }
@@ -21,7 +21,7 @@ const deployments = {
 } as const
 
 interface Visit extends TestServer {
-  /** Opens a path below the base path of the deployment. */
+  /** Opens a path below the path prefix of the deployment. */
   open(path: string): Promise<BrowserResponse>
   login(): Promise<BrowserResponse>
 }
@@ -46,13 +46,13 @@ async function startVisit(t: ExecutionContext, callbackUrl: string, options: Tes
   }
 }
 
-/** What a browser did not refuse; a prefixed cookie that breaks its promise is dropped by the jar, as by a browser. */
+/** The names of the stored cookies. Like a browser, the jar rejects a cookie that does not meet the conditions of its prefix. */
 function stored({ browser }: Visit): string[] {
   return browser.cookies.all().map(({ name }) => name)
 }
 
 for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deployments)) {
-  test(`cookies of a deployment on ${what} have the name and attributes that fit it`, async t => {
+  test(`cookies of a deployment on ${what} have the right names and attributes`, async t => {
     const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
     visit.idp.settings.accessTokenLength = 3000
     const login = await visit.open('/api/auth/login')
@@ -73,7 +73,7 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
     t.is((await visit.open(guarded)).statusCode, 200)
   })
 
-  test(`cookies of a deployment on ${what} are refreshed and taken back as they were given`, async t => {
+  test(`cookies of a deployment on ${what} are refreshed and deleted with the attributes with which they were set`, async t => {
     const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
     visit.idp.settings.accessTokenLength = 3000
     await visit.login()
@@ -93,11 +93,15 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
       t.deepEqual({ ...rest, samesite: samesite?.replace('lax', 'Lax') }, attributes, name)
       t.true(maxAge === '0' || Date.parse(expires ?? '') === 0, name)
     }
-    t.is(new Set(logout.setCookies.map(({ name }) => name)).size, logout.setCookies.length, 'each is cleared once')
+    t.is(
+      new Set(logout.setCookies.map(({ name }) => name)).size,
+      logout.setCookies.length,
+      'each cookie is deleted once'
+    )
     t.deepEqual(stored(visit), [])
   })
 
-  test(`a session that the provider has ended takes its cookies along, on ${what}`, async t => {
+  test(`if the provider has ended a session, its cookies are deleted, on ${what}`, async t => {
     const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
     visit.idp.settings.accessTokenLength = 3000
     await visit.login()
@@ -107,7 +111,7 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
     t.deepEqual(sessionCookies(visit.browser), [])
   })
 
-  test(`an answer that sets a cookie is kept by no cache, and a static file sets none, on ${what}`, async t => {
+  test(`a response that sets a cookie must not be cached, and a static file sets no cookie, on ${what}`, async t => {
     const visit = await startVisit(t, callbackUrl)
     const answers = [await visit.open('/api/auth/login'), await visit.login()]
     visit.clock.advanceSeconds(3600)
@@ -129,14 +133,17 @@ for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deploym
 }
 
 for (const mode of modes) {
-  test(`no cookie in ${mode} mode is larger than browsers keep, and there are never more than four`, async t => {
+  test(`in ${mode} mode a session has at most four cookies, and none is larger than browsers accept`, async t => {
     const visit = await startVisit(t, httpsCallbackUrl, { mode })
     const counts = new Set<number>()
     for (const accessTokenLength of [100, 1000, 1700, 2600, 4500, 5600, 7350, 10_900, 14_800]) {
       visit.idp.settings.accessTokenLength = accessTokenLength
       const callback = await visit.login()
       if (callback.statusCode === 500) {
-        t.true(mode === 'dual' && accessTokenLength > 7350, `${accessTokenLength} does not fit`)
+        t.true(
+          mode === 'dual' && accessTokenLength > 7350,
+          `${accessTokenLength} characters should have fit into the cookies`
+        )
         t.deepEqual(callback.setCookies, [])
         continue
       }
@@ -154,10 +161,10 @@ for (const [cookieName, onHttp, onHttps] of [
   ['Http-sid', 'Http-sid', '__Host-Http-sid'],
   ['a.b_c-1', 'a.b_c-1', '__Host-a.b_c-1']
 ] as const) {
-  test(`a cookie named ${cookieName} gets the prefix that its deployment allows`, async t => {
+  test(`with the cookie name ${cookieName}, cookies have no prefix on http and the prefix __Host- on https`, async t => {
     for (const [{ callbackUrl }, name] of [
       [deployments['plain http on this machine'], onHttp],
-      [deployments['https, under a base path'], onHttps]
+      [deployments['https with a path prefix'], onHttps]
     ] as const) {
       const visit = await startVisit(t, callbackUrl, { overrides: { session: { cookieName } } })
       t.is((await visit.login()).statusCode, 302)
@@ -167,7 +174,7 @@ for (const [cookieName, onHttp, onHttps] of [
   })
 }
 
-test('over https a cookie without the prefix, as a neighbouring host could plant it, is not read', async t => {
+test('over https a session cookie without the prefix is ignored, because a neighbouring host could have set it', async t => {
   const visit = await startVisit(t, httpsCallbackUrl)
   await visit.login()
   const [[, value] = ['', '']] = sessionCookies(visit.browser)

@@ -11,7 +11,7 @@ import { guarded, httpsCallbackUrl, openedFields, ownRoute, startWithRoute, with
 const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const asProgram = { accept: 'application/json' }
 
-/** How to cause each kind of error, and its code. None changes the state of the server. */
+/** Each case sends a request that causes one kind of error. A test may run a case twice on the same server. */
 const errors: readonly {
   readonly what: string
   readonly status: number
@@ -25,7 +25,7 @@ const errors: readonly {
     cause: ({ browser }, headers) => browser.get('/api/auth/callback?code=x', { headers })
   },
   {
-    what: 'a login that was denied',
+    what: 'a login that the person denied',
     status: 403,
     error: 'access_denied',
     cause: async ({ browser }, headers) => {
@@ -34,7 +34,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a provider that signs nobody in now',
+    what: 'a login that the provider answered with server_error',
     status: 503,
     error: 'server_error',
     cause: async ({ browser }, headers) => {
@@ -43,7 +43,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a code that the provider does not accept',
+    what: 'a code that the provider rejects',
     status: 400,
     error: 'invalid_request',
     cause: async ({ browser, idp }, headers) => {
@@ -53,7 +53,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a code exchange that went wrong',
+    what: 'a code exchange with a server error',
     status: 502,
     error: 'server_error',
     cause: async ({ browser, idp }, headers) => {
@@ -63,7 +63,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a provider out of reach',
+    what: 'a provider that cannot be reached',
     status: 504,
     error: 'temporarily_unavailable',
     cause: async ({ browser, idp }, headers) => {
@@ -73,7 +73,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a session too large',
+    what: 'a session that is too large',
     status: 500,
     error: 'session_too_large',
     cause: async ({ browser, idp }, headers) => {
@@ -85,7 +85,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a profile that cannot be had',
+    what: 'a profile without user info',
     status: 502,
     error: 'server_error',
     cause: async ({ browser, idp }, headers) => {
@@ -106,7 +106,7 @@ const errors: readonly {
     }
   },
   {
-    what: 'a page of another site that asks',
+    what: 'a request from a page of another site',
     status: 403,
     error: 'access_denied',
     cause: ({ browser }, headers) => browser.get(guarded, { headers: { ...headers, 'sec-fetch-site': 'cross-site' } })
@@ -124,26 +124,26 @@ const errors: readonly {
     cause: ({ browser }, headers) => browser.get('/missing', { headers })
   },
   {
-    what: 'another method on a route',
+    what: 'a wrong method on a route',
     status: 405,
     error: 'method_not_allowed',
     cause: ({ browser }, headers) => browser.request('POST', '/api/auth/logout', { headers, form: { a: 'b' } })
   },
   {
-    what: 'another method elsewhere',
+    what: 'a wrong method on a file',
     status: 405,
     error: 'method_not_allowed',
     cause: ({ browser }, headers) => browser.request('DELETE', '/index.html', { headers })
   },
   {
-    what: 'a body where none belongs',
+    what: 'a GET request with a body',
     status: 413,
     error: 'invalid_request',
     cause: ({ browser }, headers) => browser.request('GET', '/api/auth/login', { headers, body: 'body' })
   }
 ]
 
-// What would tell an outsider how the server is made or what its provider said.
+// Text that would tell an outsider about the code of the server or the messages of its provider.
 const internals =
   /node_modules|\.[jt]s:\d|\n\s+at |[a-z]Error\b|127\.0\.0\.1|ECONN|[Kk]oa\b|A fault|maintenance|<script/
 
@@ -157,7 +157,7 @@ function assertSafe(t: ExecutionContext, response: BrowserResponse, what: string
 }
 
 for (const { what, status, error, cause } of errors) {
-  test(`${what} is ${status} in JSON for programs and on a page for people`, async t => {
+  test(`${what} is ${status}, as JSON for programs and as a page for people`, async t => {
     const server = await startTestServer(t)
     const json = await cause(server, asProgram)
     t.is(json.statusCode, status)
@@ -174,21 +174,21 @@ for (const { what, status, error, cause } of errors) {
     t.regex(page.text(), new RegExp(`<code>${status} ${error}</code>`))
     const id = page.headers['x-request-id']
     const isLogged = server.logs.find(({ request_id }) => request_id === id) !== undefined
-    t.is(page.text().includes(`<code>${id}</code>`), isLogged, 'an id is quoted if a log line has it')
-    t.regex(page.text(), /href="\/(api\/auth\/login)?"/, 'a way forward')
+    t.is(page.text().includes(`<code>${id}</code>`), isLogged, 'the page has the request id if a log line has it')
+    t.regex(page.text(), /href="\/(api\/auth\/login)?"/, 'the page has a link to sign in or to the start page')
     assertSafe(t, page, 'page')
     assertSealedOff(t, page)
   })
 }
 
-test('with a line for every request each page quotes its id', async t => {
+test('if every request is logged, each error page contains its request id', async t => {
   const { browser } = await startTestServer(t, { overrides: { log: { requests: true } } })
   const page = await browser.get('/nothing-here', { headers: asPerson })
   t.is(page.statusCode, 404)
   t.true(page.text().includes(`<code>${page.headers['x-request-id']}</code>`))
 })
 
-test('a 404 page offers the start page only if there is one', async t => {
+test('a 404 page links to the start page only if the start page exists', async t => {
   const offered = async (files: Record<string, string>) => {
     const wwwroot = await tempFolder(t, files)
     const { browser } = await startTestServer(t, { overrides: { wwwroot } })
@@ -198,7 +198,10 @@ test('a 404 page offers the start page only if there is one', async t => {
   t.false(await offered({ 'other.html': '' }))
 })
 
-/** Nothing is loaded, nothing runs, nobody frames it, and the address, with its code and state, is told to nobody. */
+/**
+ * Asserts that the page loads and runs nothing, cannot be framed, and does not send its address, which has a code and a
+ * state, to others.
+ */
 function assertSealedOff(t: ExecutionContext, { headers, text }: BrowserResponse) {
   const policy = String(headers['content-security-policy']).split('; ')
   t.true(policy.includes("default-src 'none'"))
@@ -210,7 +213,7 @@ function assertSealedOff(t: ExecutionContext, { headers, text }: BrowserResponse
   for (const address of addresses) t.regex(address, /^(\/(?!\/)|data:image\/svg)/)
 }
 
-test('the format of an error follows the Accept header', async t => {
+test('the Accept header determines whether an error is JSON or a page', async t => {
   const { browser } = await startTestServer(t)
   const forms = [
     [undefined, 'json'],
@@ -235,7 +238,7 @@ test('the format of an error follows the Accept header', async t => {
   }
 })
 
-test('the page of a deployment under a base path leads to its own login and start page', async t => {
+test('if the server runs below a path prefix, the links of an error page have this prefix', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
   const page = await browser.navigate('/tools/viewer/api/auth/callback?state=x&code=y')
   t.is(page.statusCode, 400)
@@ -243,7 +246,7 @@ test('the page of a deployment under a base path leads to its own login and star
   t.regex(page.text(), /href="\/tools\/viewer\/"/)
 })
 
-test('only a page for a person who opened it tries again by itself', async t => {
+test('an error page reloads itself only if a person opened it by GET', async t => {
   const server = await startWithRoute(t, 'single', () => {})
   const { browser, clock, idp } = server
   await signIn(browser)
@@ -264,7 +267,7 @@ test('only a page for a person who opened it tries again by itself', async t => 
   }
 })
 
-test('an error that the provider put into the address of the callback is not asked for again', async t => {
+test('an error page for an error in the callback address does not reload itself, because the error would be the same', async t => {
   const { browser } = await startTestServer(t)
   const back = await startLogin(browser)
   const page = await browser.get(withParameters(back, { code: undefined, error: 'temporarily_unavailable' }), {
@@ -301,7 +304,7 @@ test('the error page does not repeat text from the address', async t => {
   }
 })
 
-test('a well-formed request id is taken over, any other replaced, and the log knows the same one', async t => {
+test('a well-formed request id of the client is used in the response and in the log, and any other id is replaced', async t => {
   const { browser, logs } = await startTestServer(t)
   for (const sent of ['abc-123', 'Root=1-5e1b4151-5ac6c58f5b2d9a3b1c', 'a'.repeat(128)]) {
     const { headers } = await browser.get('/api/auth/callback', { headers: { ...asProgram, 'x-request-id': sent } })
@@ -320,7 +323,7 @@ test('a well-formed request id is taken over, any other replaced, and the log kn
   t.is(replaced.size, 10)
 })
 
-test('HEAD gets the headers of an error and no body', async t => {
+test('a HEAD request that fails gets the status and no body', async t => {
   const { browser } = await startTestServer(t)
   for (const [path, status] of [
     ['/missing', 404],
@@ -333,7 +336,7 @@ test('HEAD gets the headers of an error and no body', async t => {
   }
 })
 
-test('a method that is not served says which are', async t => {
+test('a response to an unsupported method lists the supported methods', async t => {
   const { browser } = await startTestServer(t)
   t.is((await browser.request('POST', '/api/auth/profile')).headers.allow, 'GET')
   for (const path of ['/', '/missing', '/healthz', '/readyz']) {
@@ -343,7 +346,7 @@ test('a method that is not served says which are', async t => {
   }
 })
 
-test('an address that cannot be decoded or leads out of the folder is a client error', async t => {
+test('a path that cannot be decoded or leads out of wwwroot is a client error', async t => {
   const { server, logs } = await startTestServer(t)
   for (const path of [
     '/%',
@@ -366,7 +369,7 @@ test('an address that cannot be decoded or leads out of the folder is a client e
   )
 })
 
-test('an unexpected error is 500 with a plain message, and the log has the details', async t => {
+test('an unexpected exception is a 500 with a general message, and only the log has the details', async t => {
   const { browser, logs } = await startWithRoute(t, 'single', () => {
     throw new Error('the database password is hunter2')
   })
@@ -384,7 +387,7 @@ test('an unexpected error is 500 with a plain message, and the log has the detai
 })
 
 for (const mode of modes) {
-  test(`a session that was refreshed reaches the browser although the handler throws, in ${mode} mode`, async t => {
+  test(`in ${mode} mode a refreshed session reaches the browser even if the handler throws`, async t => {
     const server = await startWithRoute(t, mode, ctx => {
       ctx.set('X-Left-Over', 'yes')
       throw Object.assign(new Error('no'), { status: 500, expose: true })

@@ -20,7 +20,7 @@ async function startWith(t: ExecutionContext, text: string) {
   return { path, starting: startTestServer(t, { mode: 'dual', overrides: { extend: path } }) }
 }
 
-test('a module adds a route that gets the internal token, and nobody gets it without a login', async t => {
+test('a module can add a route that gets the access token for the server, and without a login this route answers 401', async t => {
   const { starting } = await startWith(t, routes)
   const { browser, idp, logs } = await starting
   const refused = await browser.get('/api/whoami')
@@ -32,7 +32,7 @@ test('a module adds a route that gets the internal token, and nobody gets it wit
   t.true(logs.entries.some(({ event }) => event === 'routes_added'))
 })
 
-test('beside the route of a module every other path is as before', async t => {
+test('a module that adds a route does not change the responses of other paths', async t => {
   const { starting } = await startWith(t, routes)
   const { browser } = await starting
   t.is((await browser.get('/')).statusCode, 200)
@@ -51,7 +51,7 @@ const broken: readonly (readonly [text: string, says: RegExp])[] = [
 ]
 
 for (const [text, says] of broken) {
-  test(`a module that cannot be used stops the start with a sentence: ${text}`, async t => {
+  test(`if a module cannot be used, the server does not start, and the error says why: ${text}`, async t => {
     const { path, starting } = await startWith(t, text)
     const error = await t.throwsAsync(starting, { name: 'ExtensionError', message: says })
     t.true(error?.message.startsWith(`${path} (setting extend) `))

@@ -1,4 +1,4 @@
-// The settings for single-page applications: `fallback` and `hashedAssets`.
+// The settings `fallback` and `hashedAssets`, which are meant for single-page applications.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -22,7 +22,7 @@ async function startApplication(t: ExecutionContext, options: Pick<TestServerOpt
   return { ...(await startTestServer(t, { ...options, overrides })), wwwroot }
 }
 
-test('an address that only the application knows gets its page, by GET and HEAD', async t => {
+test('a path without a file gets the fallback page, by GET and HEAD', async t => {
   const { browser } = await startApplication(t)
   for (const path of ['/models', '/models/7?view=top', '/assets/no-such-page', '/a.b/c', '/apis', '/%C3%BC']) {
     const answer = await browser.get(path, { headers: page })
@@ -39,7 +39,7 @@ test('an address that only the application knows gets its page, by GET and HEAD'
   }
 })
 
-test('the page is asked for again cheaply, and comes compressed to those who can read that', async t => {
+test('the fallback page can be revalidated with its ETag and is sent compressed if the client accepts that', async t => {
   const { browser } = await startApplication(t)
   const { headers } = await browser.get('/models', { headers: page })
   const again = await browser.get('/models', { headers: { ...page, 'if-none-match': String(headers.etag) } })
@@ -64,7 +64,7 @@ test('a request that does not prefer HTML gets 404 and not the fallback page', a
   }
 })
 
-test('the fallback does not apply to API addresses, hidden files and malformed addresses', async t => {
+test('the fallback does not apply to API paths, hidden files and malformed paths', async t => {
   const { browser } = await startApplication(t)
   for (const path of [
     '/api',
@@ -84,7 +84,7 @@ test('the fallback does not apply to API addresses, hidden files and malformed a
   t.is((await browser.get('/healthz', { headers: page })).json().status, 'ok')
 })
 
-test('files come before the fallback, and so do the routes that a program adds', async t => {
+test('files and routes of a program take precedence over the fallback', async t => {
   const { browser } = await startApplication(t, {
     parts: {
       extend: app => {
@@ -109,13 +109,13 @@ test('if the fallback file was deleted after the start, the 404 page is sent', a
   t.regex(answer.text(), /There is no page here/)
 })
 
-test('the request log keeps the address that was asked for', async t => {
+test('the request log has the requested path and not that of the fallback file', async t => {
   const { browser, logs } = await startApplication(t)
   await browser.get('/models/7', { headers: page })
   t.truthy(logs.find(({ event, path }) => event === 'request' && path === '/models/7'))
 })
 
-test('hashed files may be kept for a year, and nothing else may', async t => {
+test('hashed files may be cached for a year, and other files may not', async t => {
   const { browser } = await startApplication(t)
   const aYear = 'public, max-age=31536000, immutable'
   const asset = await browser.get('/assets/app-1a2b3c4d.js')

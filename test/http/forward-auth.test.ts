@@ -1,4 +1,6 @@
-// Forward-auth in a whole server: gateways ask, and no Set-Cookie ever reaches the browser.
+// Forward-auth: before a gateway forwards a browser's request to an application, it asks this server, which answers with an
+// access token. The gateway does not pass Set-Cookie on, so the browser does not get the new cookie of a refresh. The server
+// keeps the refreshed session.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
@@ -21,7 +23,7 @@ for (const mode of modes) {
   const field = mode === 'dual' ? 'internal_token' : 'token'
   const calls = mode === 'dual' ? 2 : 1
 
-  test(`${mode}: forward-auth answers with the internal token and nothing else`, async t => {
+  test(`${mode}: forward-auth answers with the access token for the server and with no body or cookie`, async t => {
     const server = await startGuarded(t, { mode })
     const { browser, port } = server
     await signIn(browser)
@@ -44,7 +46,7 @@ for (const mode of modes) {
     [1, 300],
     [2, 4500]
   ] as const) {
-    test(`${mode}, ${cookies} cookies: 24 refreshes whose cookies reach no browser lose no session`, async t => {
+    test(`${mode}, ${cookies} cookies: the session survives 24 refreshes whose new cookies do not reach the browser`, async t => {
       const { browser, port, idp, clock } = await startGuarded(t, { mode })
       idp.settings.accessTokenLength = mode === 'dual' ? accessTokenLength / 2 : accessTokenLength
       await signIn(browser)
@@ -53,7 +55,7 @@ for (const mode of modes) {
       const before = idp.tokenRequests.length
       const tokens = new Set<string | undefined>()
       for (let hour = 1; hour <= 24; hour++) {
-        // The tokens last for 3,599 seconds, and the cookie for a day.
+        // The tokens expire after 3,599 seconds, and the cookie is valid for a day.
         clock.advance(3_599_500)
         for (const _ of [1, 2]) {
           const answer = await askAbout(port, browser)
@@ -68,7 +70,11 @@ for (const mode of modes) {
       const caughtUp = await browser.fetch('/api/auth/profile')
       t.is(caughtUp.statusCode, 200)
       t.not(sessionHeader(browser), old)
-      t.is(idp.tokenRequests.length - before, 24 * calls, 'the browser is given the kept session')
+      t.is(
+        idp.tokenRequests.length - before,
+        24 * calls,
+        'the browser gets the kept session without another provider call'
+      )
       clock.advanceSeconds(3600)
       t.is((await askAbout(port, browser)).status, 200)
       t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
@@ -76,7 +82,7 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: fifty questions at once about an expired session refresh it once`, async t => {
+  test(`${mode}: fifty simultaneous requests of a gateway about an expired session cause one refresh`, async t => {
     const { browser, port, idp, clock } = await startGuarded(t, { mode })
     await signIn(browser)
     clock.advanceSeconds(3600)
@@ -88,7 +94,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a proxied request lets the browser catch up`, async t => {
+  test(`${mode}: after a refresh by forward-auth, a proxied request sends the new cookie to the browser without another refresh`, async t => {
     const upstream = await startUpstream(t)
     const overrides = { forwardAuth: { port: 0 }, proxy: { routes: [`GET /api/hubs ${upstream.origin}/hubs`] } }
     const { browser, port, idp, clock } = await startGuarded(t, { mode, overrides })
@@ -101,16 +107,16 @@ for (const mode of modes) {
     t.not(sessionHeader(browser), old)
     t.deepEqual(upstream.requests[0]?.headers('authorization'), [authorization])
     t.is((await askAbout(port, browser)).authorization, authorization)
-    t.is(idp.tokenRequests.length, before, 'the browser is given the kept session')
+    t.is(idp.tokenRequests.length, before, 'the browser gets the kept session without another provider call')
   })
 
-  test(`${mode}: pages and gateways that refresh in turn lose no session`, async t => {
+  test(`${mode}: the session is not lost if pages and gateways refresh it in turn`, async t => {
     const { browser, port, idp, clock } = await startGuarded(t, { mode })
     await signIn(browser)
     for (let hour = 1; hour <= 12; hour++) {
       clock.advanceSeconds(3600)
       const asked = [askAbout(port, browser), askAbout(port, browser), askAbout(port, browser)]
-      // The answer to a copy is one that never reached the browser.
+      // The response goes to a copy of the browser, so the browser itself never gets it.
       if (hour % 4 === 1) t.is((await browser.clone().fetch('/api/auth/profile')).statusCode, 200)
       if (hour % 4 === 3) t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
       for (const { status } of await Promise.all(asked)) t.is(status, 200)
@@ -119,13 +125,13 @@ for (const mode of modes) {
   })
 }
 
-test('a session that a browser was sent meanwhile stays reachable, although its answer was late', async t => {
+test('a session that forward-auth refreshed and the browser got later still works after refreshes with the old cookie', async t => {
   const { browser, port, idp, clock } = await startGuarded(t)
   await signIn(browser)
   const old = browser.clone()
   clock.advanceSeconds(3600)
   t.is((await askAbout(port, browser)).status, 200)
-  // The browser is sent the session that forward-auth made, and does not use it for a long time.
+  // The browser gets the session that forward-auth has refreshed, and does not use it for a long time.
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   for (let hour = 1; hour <= 5; hour++) {
     clock.advanceSeconds(3600)
@@ -136,7 +142,7 @@ test('a session that a browser was sent meanwhile stays reachable, although its 
   t.deepEqual(idp.reuses, [])
 })
 
-test('with a margin, forward-auth refreshes a kept session early as well', async t => {
+test('with a margin, forward-auth also refreshes a kept session early', async t => {
   const overrides = { forwardAuth: { port: 0 }, refresh: { marginSeconds: 120 } }
   const { browser, port, clock, idp } = await startGuarded(t, { overrides })
   await signIn(browser)
@@ -149,7 +155,7 @@ test('with a margin, forward-auth refreshes a kept session early as well', async
   t.deepEqual(idp.reuses, [])
 })
 
-test('without a session the answer is 401, and what the client sent as Authorization is replaced', async t => {
+test('without a session forward-auth answers 401 and replaces the Authorization header of the client by an empty one', async t => {
   const { browser, port } = await startGuarded(t)
   for (const cookie of ['', 'platform_session=forged']) {
     const answer = await askForwardAuth(port, { headers: { cookie, authorization: 'Bearer of-the-client' } })
@@ -161,7 +167,7 @@ test('without a session the answer is 401, and what the client sent as Authoriza
   t.deepEqual(sessionCookies(browser), [])
 })
 
-test('a logout is seen at once, with every cookie that the session ever had', async t => {
+test('after a logout forward-auth rejects every cookie of the session at once', async t => {
   const { browser, port, clock, idp } = await startGuarded(t)
   await signIn(browser)
   const copy = browser.clone()
@@ -174,7 +180,7 @@ test('a logout is seen at once, with every cookie that the session ever had', as
   t.deepEqual(idp.reuses, [])
 })
 
-test('while the provider cannot refresh the session, the answer is 503 with Retry-After', async t => {
+test('if the provider cannot refresh the session now, forward-auth answers 503 with Retry-After', async t => {
   const { browser, port, clock, idp } = await startGuarded(t)
   await signIn(browser)
   clock.advanceSeconds(3600)
@@ -185,7 +191,7 @@ test('while the provider cannot refresh the session, the answer is 503 with Retr
   t.is(answer.authorization, '')
 })
 
-test('a session that the provider has ended is 401', async t => {
+test('if the provider has ended the session, forward-auth answers 401', async t => {
   const { browser, port, clock, idp } = await startGuarded(t)
   await signIn(browser)
   idp.endAllGrants()
@@ -193,7 +199,7 @@ test('a session that the provider has ended is 401', async t => {
   t.is((await askAbout(port, browser)).status, 401)
 })
 
-test('a request that another site caused is 403, with an empty Authorization', async t => {
+test('if another site caused the request, forward-auth answers 403 with an empty Authorization header', async t => {
   const { browser, port } = await startGuarded(t)
   await signIn(browser)
   const answer = await askAbout(port, browser, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' })
@@ -201,7 +207,7 @@ test('a request that another site caused is 403, with an empty Authorization', a
   t.is(answer.authorization, '')
 })
 
-test('a gateway that exposes the forward-auth port to browsers is refused, and a log line tells the operator', async t => {
+test('if a gateway lets browsers call the forward-auth port, the requests are rejected and a log line tells the operator', async t => {
   const { browser, port, logs } = await startGuarded(t)
   await signIn(browser)
   const headers = { cookie: sessionHeader(browser), 'x-original-uri': '/_forward_auth' }
@@ -228,18 +234,18 @@ test('the public port does not answer forward-auth requests for any path, method
   }
 })
 
-test('without forwardAuth.port nothing listens', async t => {
+test('without forwardAuth.port no port for forward-auth is opened', async t => {
   const { server } = await startTestServer(t)
   t.is(server.forwardAuthPort, undefined)
 })
 
-test('a port of forward-auth that is taken is named, and nothing stays open', async t => {
+test('if the port for forward-auth is in use, the start fails with an error that names the listener', async t => {
   const { port } = await startGuarded(t)
   const failed = startTestServer(t, { overrides: { forwardAuth: { port } } })
   t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })
 })
 
-test('if a later listener cannot open, the one of forward-auth is closed again', async t => {
+test('if a later listener cannot open its port, the ports of earlier listeners are closed', async t => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.teardown(() => taken.close())
   await once(taken, 'listening')
@@ -249,7 +255,7 @@ test('if a later listener cannot open, the one of forward-auth is closed again',
   t.like(await t.throwsAsync(startTestServer(t, { overrides })), { code: 'EADDRINUSE', listener: 'metrics' })
   for (const closed of [port, forwardAuthPort]) {
     const server = createServer().listen(closed, '127.0.0.1')
-    await t.notThrowsAsync(once(server, 'listening'), `port ${closed} is free again`)
+    await t.notThrowsAsync(once(server, 'listening'), `port ${closed} has been closed`)
     server.close()
   }
 })

@@ -1,4 +1,4 @@
-// What a load balancer asks. That /readyz says so when the server ends is in test/server.test.ts.
+// The two paths that load balancers request. That /readyz changes when the server stops is tested in test/server.test.ts.
 import test from 'ava'
 import { signIn, startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -6,7 +6,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 const bodies = { '/healthz': { status: 'ok' }, '/readyz': { status: 'ready', store: 'memory' } }
 
 for (const [path, body] of Object.entries(bodies)) {
-  test(`${path} answers GET and HEAD from any origin, and forbids caching`, async t => {
+  test(`${path} answers GET and HEAD, also from other sites, and forbids caching`, async t => {
     const { browser } = await startTestServer(t)
     const asked = [
       await browser.get(path),
@@ -28,7 +28,7 @@ for (const [path, body] of Object.entries(bodies)) {
     t.is(head.headers['content-length'], String(JSON.stringify(body).length))
   })
 
-  test(`${path} refuses every other method`, async t => {
+  test(`${path} rejects every other method`, async t => {
     const { browser } = await startTestServer(t)
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
       const { statusCode, headers } = await browser.request(method, path)
@@ -37,7 +37,7 @@ for (const [path, body] of Object.entries(bodies)) {
     }
   })
 
-  test(`${path} uses neither the provider nor the session, and works without the provider`, async t => {
+  test(`${path} works while the provider is down and uses neither the provider nor the session`, async t => {
     const { browser, clock, idp } = await startTestServer(t)
     await signIn(browser)
     const before = idp.requests.length
@@ -52,7 +52,7 @@ for (const [path, body] of Object.entries(bodies)) {
     t.is(idp.requests.length, before)
   })
 
-  test(`${path} comes before a file of that name, and only under its exact path`, async t => {
+  test(`${path} takes precedence over a file of that name and matches only its exact path`, async t => {
     const wwwroot = await tempFolder(t, { [path.slice(1)]: 'a file' })
     const { browser } = await startTestServer(t, { overrides: { wwwroot } })
     t.deepEqual((await browser.get(path)).json(), body)

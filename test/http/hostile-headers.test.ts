@@ -1,4 +1,4 @@
-// Headers, paths and queries filled with patterns on which a parser may take quadratic time.
+// Headers, paths and queries with patterns for which a parser may need quadratic time.
 import test from 'ava'
 import { publicOrigin, testConfig } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
@@ -6,9 +6,9 @@ import { sendRaw } from '../helpers/raw.js'
 import { startServerProcess } from '../helpers/server-process/index.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-/** Milliseconds by which no request may delay another client. */
+/** The maximum time in milliseconds by which one request may delay other clients. */
 const MOST_MS = 250
-// The server accepts 32 KiB of headers, so this leaves room for the rest of the request.
+// The server accepts 32 KiB of headers, so this length leaves space for the rest of the request.
 const LENGTH = 31_000
 
 const fill = (piece: string) => piece.repeat(Math.floor(LENGTH / piece.length))
@@ -78,14 +78,14 @@ const headers = [
 ]
 const targets = ['/', '/missing', '/api/auth/login', '/api/auth/callback?code=a&state=b', '/api/auth/profile']
 
-// Only with a login cookie of the last minute is the host of a request parsed.
+// The server parses the host of a request only if its login cookie is from the last minute.
 const loginCookie = `platform_session_login=${'a'.repeat(43)}.${Date.now()}`
 
 function withHeader(name: string, value: string): string[] {
   const headers: Readonly<Record<string, string>> = {
     Host: 'localhost',
     Cookie: loginCookie,
-    // Cache-Control is read with a condition only.
+    // The server reads Cache-Control only in conditional requests.
     'If-None-Match': '"a"',
     [name]: value
   }
@@ -109,10 +109,10 @@ function withTarget(value: string): string[] {
 }
 
 /**
- * Handling a request takes CPU time without a pause, and no other client is served meanwhile. So the CPU time of the server
- * process is the delay that another client sees, and unlike that delay it does not depend on the load of the machine.
+ * While the server uses CPU time for one request, it serves no other client. Other clients therefore wait for this CPU time. The
+ * test measures the CPU time instead of the wait, because it does not depend on the load of the machine.
  */
-test('no header, path or query of 31 kB takes so much CPU time that another client would notice', async t => {
+test('no header, path or query of 31 kB delays other clients by more than 250 ms of CPU time', async t => {
   const idp = await createHostileIdp(t, { callbackUrl: `${publicOrigin}/api/auth/callback` })
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html>', 'index.html.gz': 'gz' })
   const server = await startServerProcess(t, testConfig(idp, { wwwroot, trustProxy: true, log: { level: 'info' } }))
@@ -137,7 +137,7 @@ test('no header, path or query of 31 kB takes so much CPU time that another clie
     for (const header of headers) await measure(`${header}: ${pattern}`, withHeader(header, value))
     await measure(`path and query: ${pattern}`, withTarget(value))
   }
-  t.log(`slowest: ${slowest.what}, ${Math.round(slowest.ms)} ms of CPU time for all targets together`)
+  t.log(`slowest pattern: ${slowest.what}, which took ${Math.round(slowest.ms)} ms of CPU time for all targets`)
   t.is(server.exit(), undefined)
   t.is(server.errorOutput(), '')
 })

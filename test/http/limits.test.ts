@@ -1,4 +1,5 @@
-// The limits of the HTTP server for sizes, framing and time. Raw sockets, because no HTTP client would send most of this.
+// The limits of the HTTP server for sizes, framing and time. These tests use raw sockets, because HTTP clients cannot send
+// most of these requests.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -11,7 +12,7 @@ import { sendRaw } from '../helpers/raw.js'
 import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-/** A request line and headers; `more` are whole lines. */
+/** A request line with a Host header. `more` contains further complete header lines. */
 function head(start: string, more = ''): string {
   return `${start} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
 }
@@ -40,7 +41,7 @@ async function start(t: ExecutionContext, options: TestServerOptions = {}) {
   return { ...started, send, refusals, noFault }
 }
 
-test('thirty KiB of cookies are accepted, and the session among them is found', async t => {
+test('thirty KiB of cookies are accepted, and the session cookie is found among them', async t => {
   const { browser } = await start(t)
   await signIn(browser)
   const session = cookieHeader(browser)
@@ -51,7 +52,7 @@ test('thirty KiB of cookies are accepted, and the session among them is found', 
   t.is((await browser.get('/', { headers: { cookie } })).statusCode, 200)
 })
 
-test('headers beyond 32 KiB are 431, in the form of every other error, and logged', async t => {
+test('a request with more than 32 KiB of headers gets 431 with the usual JSON body, and is logged', async t => {
   const { send, refusals, noFault } = await start(t)
   const many = Array.from({ length: 1500 }, (_, index) => `X-Header-${index}: ${'y'.repeat(20)}\r\n`).join('')
   const tooMuch = [
@@ -79,7 +80,7 @@ test('headers beyond 32 KiB are 431, in the form of every other error, and logge
   noFault()
 })
 
-test('a GET or HEAD with a body is 413, and the body is not read as a request', async t => {
+test('a GET or HEAD request with a body gets 413, and its body is not read as a request', async t => {
   const { send, noFault } = await start(t)
   const chunked = `${healthz.length.toString(16)}\r\n${healthz}\r\n0\r\n\r\n`
   for (const path of ['/', '/healthz', '/api/auth/login', '/api/auth/logout', '/nothing']) {
@@ -105,13 +106,13 @@ test('a GET or HEAD with a body is 413, and the body is not read as a request', 
   noFault()
 })
 
-test('a Content-Length of 0 is not a body', async t => {
+test('a request with a Content-Length of 0 counts as a request without a body', async t => {
   const { send } = await start(t)
   const { answers } = await send(head('GET /healthz', 'Content-Length: 0\r\nConnection: close\r\n'))
   t.is(answers[0]?.statusCode, 200)
 })
 
-test('the body of a refused method is skipped, and the connection stays usable', async t => {
+test('the body of a request with an unsupported method is skipped, and the connection can be used again', async t => {
   const { send } = await start(t)
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
     const body = `${healthz}${healthz}`
@@ -126,7 +127,8 @@ test('the body of a refused method is skipped, and the connection stays usable',
   }
 })
 
-// RFC 9112 section 11.2: two readings of where a request ends are how one client's bytes become another's request.
+// RFC 9112 section 11.2: if two parties disagree on the end of a request, the bytes of one client can become a request of
+// another.
 const ambiguous: Readonly<Record<string, string>> = {
   'a length and an encoding': 'Content-Length: 6\r\nTransfer-Encoding: chunked\r\n',
   'an encoding and a length': 'Transfer-Encoding: chunked\r\nContent-Length: 6\r\n',
@@ -140,9 +142,9 @@ const ambiguous: Readonly<Record<string, string>> = {
   'an empty length': 'Content-Length:\r\n',
   'a space before the colon': 'Transfer-Encoding : chunked\r\n',
   'a tab before the colon': 'Content-Length\t: 30\r\n',
-  'an encoding that is none': 'Transfer-Encoding: xchunked\r\n',
-  'an encoding twice': 'Transfer-Encoding: chunked, chunked\r\n',
-  'an encoding that ends otherwise': 'Transfer-Encoding: chunked, identity\r\n',
+  'an unknown encoding': 'Transfer-Encoding: xchunked\r\n',
+  'the same encoding twice': 'Transfer-Encoding: chunked, chunked\r\n',
+  'an encoding after chunked': 'Transfer-Encoding: chunked, identity\r\n',
   'an encoding hidden by a vertical tab': 'Transfer-Encoding: \vchunked\r\n',
   'a folded line': 'Transfer-Encoding:\r\n chunked\r\n',
   'a line without a colon': 'Transfer-Encoding chunked\r\n',
@@ -154,7 +156,7 @@ const ambiguous: Readonly<Record<string, string>> = {
 }
 
 for (const [name, line] of Object.entries(ambiguous)) {
-  test(`${name}: refused, and nothing after it is read as a request`, async t => {
+  test(`a request with ${name} is rejected, and the bytes after it are not read as a request`, async t => {
     const { send, browser, noFault } = await start(t)
     for (const method of ['GET', 'POST']) {
       const { answers, closedByServer } = await send(`${head(`${method} /`, line)}0\r\n\r\n${healthz}`)
@@ -168,7 +170,7 @@ for (const [name, line] of Object.entries(ambiguous)) {
   })
 }
 
-test('a request that is not HTTP/1 is refused', async t => {
+test('a request that is not valid HTTP/1 is rejected with 400', async t => {
   const { send, refusals } = await start(t)
   const requests = [
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
@@ -196,7 +198,7 @@ test('a request that is not HTTP/1 is refused', async t => {
   )
 })
 
-test('an HTTP/1.1 request must name a host; one of HTTP/1.0 need not, and its connection ends', async t => {
+test('a request without a Host header is rejected in HTTP/1.1, and accepted in HTTP/1.0, where the connection then ends', async t => {
   const { send } = await start(t)
   const nameless = await send('GET /healthz HTTP/1.1\r\n\r\n')
   t.deepEqual(
@@ -212,7 +214,7 @@ test('an HTTP/1.1 request must name a host; one of HTTP/1.0 need not, and its co
   t.true(old.closedByServer)
 })
 
-test('requests sent all at once are answered in their order', async t => {
+test('pipelined requests are answered in their order', async t => {
   const { send, browser, clock, idp } = await start(t)
   await signIn(browser)
   const cookie = cookieHeader(browser)
@@ -231,8 +233,9 @@ test('requests sent all at once are answered in their order', async t => {
   t.deepEqual(JSON.parse(String(answers[1]?.body)), { status: 'ok' })
 })
 
-// Node ends a connection whose client has closed its half, and the answer with it; what it was for must not be lost.
-test('a client that closes its half while it waits loses the answer, and finds its result with the old cookie', async t => {
+// Node closes a connection when its client has closed its sending side. The response is lost, but the refreshed session must
+// not be.
+test('if a client closes its sending side during a refresh, its next request with the old cookie gets the refreshed session', async t => {
   const { send, browser, clock, idp } = await start(t)
   await signIn(browser)
   clock.advanceSeconds(3600)
@@ -247,7 +250,7 @@ test('a client that closes its half while it waits loses the answer, and finds i
   t.deepEqual(idp.reuses, [])
 })
 
-test('expectations, upgrades and tunnels are not supported and do no harm', async t => {
+test('Expect, Upgrade and CONNECT requests are answered without a change of protocol, and the server continues to work', async t => {
   const { send, browser } = await start(t)
   const expecting = await send(head('GET /healthz', 'Expect: 100-continue\r\nConnection: close\r\n'))
   t.is(expecting.answers.at(-1)?.statusCode, 200)
@@ -269,7 +272,7 @@ test('expectations, upgrades and tunnels are not supported and do no harm', asyn
   t.is((await browser.get('/healthz')).statusCode, 200)
 })
 
-test('a request that does not end in time is 408, and the connection ends', async t => {
+test('a request that is not complete in time gets 408, and the connection is closed', async t => {
   const limits = { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 }
   const { send, refusals, noFault } = await start(t, { limits })
   const unfinished = ['GET', 'GET /healthz HTTP/1.1\r\n', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Header: a', '']
@@ -295,18 +298,18 @@ test('a request that does not end in time is 408, and the connection ends', asyn
   noFault()
 })
 
-test('a client that is refused and does not hang up is hung up on', async t => {
+test('if a client does not close its connection after a rejected request, the server closes it', async t => {
   const limits = { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 }
   const { server } = await start(t, { limits })
   async function refuse(request: string, isPinging: boolean) {
-    // Half-open: our side stays as it is when the server's FIN comes, so that only a cut ends the connection.
+    // The client stays open after the server has closed its side, so the connection ends only when the server destroys it.
     const client = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
     client.on('error', () => {})
     client.resume()
     const closed = new Promise(resolve => client.on('close', resolve))
     client.write(request)
     await new Promise(resolve => client.on('end', resolve))
-    // A cut is only noticed by writing.
+    // The client notices the closed connection only when it writes.
     const pinging = setInterval(() => client.write('x'), isPinging ? 20 : 1200)
     await closed
     clearInterval(pinging)
@@ -321,18 +324,18 @@ test('a client that is refused and does not hang up is hung up on', async t => {
   await Promise.all(cases)
 })
 
-test('a connection is kept for longer than load balancers keep theirs', async t => {
+test('an idle connection is kept for longer than a minute, which is longer than load balancers keep theirs', async t => {
   const { send } = await start(t)
   const { answers } = await send(healthz, { answers: 1 })
   const seconds = Number(/^keep-alive: timeout=(\d+)$/im.exec(answers[0]?.head ?? '')?.[1])
   t.true(seconds > 60)
 })
 
-// Long enough that a pause of a slow machine does not look like a client that has stopped reading.
+// These limits are long enough that a pause of a slow machine does not look like a client that has stopped reading.
 const impatient = { unreadTimeout: 2000, connectionsCheckingInterval: 50 }
 const tooLongMs = 4500
 
-/** Asks and reads nothing of the answer until told to: then whatever still comes. */
+/** Sends a request and reads nothing until `read` is called, which returns all bytes that then arrive. */
 function askWithoutReading(t: ExecutionContext, port: number, request: string) {
   const client = connect({ port, host: '127.0.0.1' }).on('error', () => {})
   t.teardown(() => client.destroy())
@@ -347,7 +350,7 @@ function askWithoutReading(t: ExecutionContext, port: number, request: string) {
   }
 }
 
-test('a client that stops reading its answer loses the connection', async t => {
+test('a client that stops reading a response is disconnected', async t => {
   const size = 20_000_000
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
   const { server, logs, noFault } = await start(t, { overrides: { wwwroot }, limits: impatient })
@@ -359,7 +362,7 @@ test('a client that stops reading its answer loses the connection', async t => {
   noFault()
 })
 
-test('a client that waits for its response longer than the limit for unread responses is not cut off', async t => {
+test('a client that waits for the start of its response for longer than unreadTimeout is not disconnected', async t => {
   const { browser, clock, idp } = await start(t, { limits: impatient })
   await signIn(browser)
   clock.advanceSeconds(3600)
@@ -372,7 +375,7 @@ test('a client that waits for its response longer than the limit for unread resp
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('a client that has read everything so far and waits for the next part is not cut off', async t => {
+test('a client that has read all bytes and waits for the next part of the response is not disconnected', async t => {
   const pieces = async function* () {
     yield Buffer.alloc(20_000_000, 'A')
     await pause(tooLongMs)
@@ -389,12 +392,12 @@ test('a client that has read everything so far and waits for the next part is no
     }
   })
   const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
-  // Long enough to be noticed.
+  // The server has enough time to see that the client does not read.
   await pause(300)
   t.regex((await client.read()).toString('latin1').slice(-100), /the next\r\n0\r\n\r\n$/)
 })
 
-test('an idle connection that is kept for the next request is not cut off', async t => {
+test('an idle connection is not disconnected by unreadTimeout', async t => {
   const { server } = await start(t, { limits: impatient })
   const client = connect({ port: server.port, host: '127.0.0.1' })
   t.teardown(() => client.destroy())
@@ -404,7 +407,7 @@ test('an idle connection that is kept for the next request is not cut off', asyn
   t.false(client.destroyed)
 })
 
-test('a timeout that a program has set on its connection is not changed', async t => {
+test('a socket timeout that a program has set is not changed', async t => {
   let socket: Socket | undefined
   const { server } = await start(t, {
     limits: impatient,
@@ -419,13 +422,13 @@ test('a timeout that a program has set on its connection is not changed', async 
   })
   const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
   await eventually(() => (socket?.writableLength ?? 0) > 0)
-  // Several looks at it, with something unsent and with nothing.
+  // The server checks the connection several times in this pause, while bytes are still unsent.
   await pause(300)
   t.is(socket?.timeout, 60_000)
   await client.read()
 })
 
-test('a malformed request is answered after the response before it, not in the middle of it', async t => {
+test('a malformed request that follows a request for a file is answered after the whole file', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
   const { server } = await start(t, { overrides: { wwwroot } })
   const client = connect({ port: server.port, host: '127.0.0.1' })
@@ -433,7 +436,7 @@ test('a malformed request is answered after the response before it, not in the m
   client.write(head('GET /large.bin'))
   await once(client, 'readable')
   client.write('NONSENSE\r\n\r\n')
-  // The server is in the middle of the file when the malformed request arrives, because the client does not read.
+  // The client does not read yet, so the server has not sent the whole file when the malformed request arrives.
   await pause(50)
   const chunks: Buffer[] = []
   client.on('data', chunk => chunks.push(chunk))
@@ -445,7 +448,7 @@ test('a malformed request is answered after the response before it, not in the m
   t.regex(received.slice(body + 20_000_000), /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/)
 })
 
-test('a malformed request does not overtake a response that has not begun', async t => {
+test('a malformed request that follows a slow request is answered after the response to the slow request', async t => {
   const { send, browser, clock, idp, refusals } = await start(t)
   await signIn(browser)
   const cookie = cookieHeader(browser)
@@ -466,7 +469,7 @@ test('a malformed request does not overtake a response that has not begun', asyn
   t.deepEqual(refusals(), [400])
 })
 
-test('a malformed body of a pipelined request is answered in its turn, in place of the request', async t => {
+test('a pipelined request with a malformed body gets 400 after the responses to earlier requests', async t => {
   const { send, browser, clock, idp, refusals } = await start(t)
   await signIn(browser)
   clock.advanceSeconds(3600)
@@ -485,7 +488,7 @@ test('a malformed body of a pipelined request is answered in its turn, in place 
   t.true(closedByServer)
 })
 
-test('a request waits for its turn before its handler starts, and is dropped if its client disconnects', async t => {
+test('the handler of a pipelined request starts when the earlier requests are answered, and never if the client disconnects', async t => {
   const started: string[] = []
   let answerFirst = () => {}
   const { server } = await start(t, {
@@ -508,7 +511,7 @@ test('a request waits for its turn before its handler starts, and is dropped if 
   const leaving = pipeline()
   await eventually(() => started.length === 1)
   leaving.destroy()
-  // A later connection shows that the server has had the time to start more.
+  // The response on another connection shows that the server had time to start more handlers.
   await sendRaw(server.port, healthz, { answers: 1 })
   answerFirst()
   await sendRaw(server.port, healthz, { answers: 1 })
@@ -536,7 +539,7 @@ test('a connection with more than sixteen waiting requests is closed', async t =
   noFault()
 })
 
-test('a request with two Host headers is 400, and its connection ends', async t => {
+test('a request with two Host headers gets 400, and the connection is closed', async t => {
   const { send } = await start(t)
   for (const second of ['Host: localhost', 'host: elsewhere.example', 'HOST:']) {
     const { answers, closedByServer } = await send(head('GET /healthz', `${second}\r\n`) + healthz)
@@ -549,7 +552,7 @@ test('a request with two Host headers is 400, and its connection ends', async t 
   }
 })
 
-test('a missing host and an unknown expectation are answered like every other error', async t => {
+test('a request without a Host header and one with an unknown Expect header get the usual JSON error', async t => {
   const { send } = await start(t)
   const requests: readonly (readonly [request: string, status: number])[] = [
     ['GET /healthz HTTP/1.1\r\n\r\n', 400],

@@ -1,10 +1,12 @@
+// If the session cookie of a successful login does not come back, each page sends the browser to a new login, without an end.
+// The server notices this and shows a page with the likely reasons instead.
 import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { guarded, httpsCallbackUrl, loginCookieName, sessionCookies } from './support.js'
 
-/** A browser that keeps every cookie but the session's, as when it is too large for a proxy or blocked by name. */
+/** Deletes the session cookie but no other cookie, as if the session cookie were too large for a proxy or blocked by its name. */
 function dropSession({ browser }: Pick<TestServer, 'browser'>): void {
   for (const [name] of sessionCookies(browser)) browser.cookies.delete(name)
 }
@@ -16,7 +18,7 @@ async function startForgetful(t: ExecutionContext) {
   return server
 }
 
-/** The reasons on the page, by a word of each, in their order. */
+/** Short names of the reasons that the page lists, in the order of the page. */
 function reasonsOn(page: BrowserResponse): string[] {
   const words = {
     'over plain http': 'http',
@@ -31,7 +33,7 @@ function reasonsOn(page: BrowserResponse): string[] {
     .map(({ reason }) => reason)
 }
 
-test('a page that sends everyone without a session to login does not go round for ever', async t => {
+test('if the session cookie is lost after each login, the second login shows an error page instead of a redirect', async t => {
   const server = await startTestServer(t)
   const { browser, idp } = server
   let page: BrowserResponse | undefined
@@ -51,7 +53,7 @@ test('a page that sends everyone without a session to login does not go round fo
   t.is(idp.requestsTo('authorize').length, 1)
 })
 
-test('a missing session cookie is explained once, and the next attempt may log in again', async t => {
+test('a missing session cookie is explained on one page, and the next login can succeed', async t => {
   const { browser, logs } = await startForgetful(t)
   const explained = await browser.navigate('/api/auth/login')
   t.is(explained.statusCode, 400)
@@ -63,14 +65,14 @@ test('a missing session cookie is explained once, and the next attempt may log i
   t.is(logs.entries.filter(({ event }) => event === 'session_cookie_missing').length, 1)
 })
 
-test('a program that asks gets the same in JSON', async t => {
+test('if the session cookie was lost, a program gets the error session_cookie_missing as JSON', async t => {
   const { browser } = await startForgetful(t)
   const response = await browser.get('/api/auth/login')
   t.is(response.statusCode, 400)
   t.is(response.json().error, 'session_cookie_missing')
 })
 
-test('the page names the likely reasons and the way forward, and loads nothing from elsewhere', async t => {
+test('the page names the likely reasons, links to the login and the application, and loads nothing', async t => {
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login')
   t.deepEqual(reasonsOn(page), ['size', 'blocked'])
@@ -82,12 +84,15 @@ test('the page names the likely reasons and the way forward, and loads nothing f
   t.is(page.headers['cache-control'], 'no-store')
 })
 
-test('under another host name, the page says where the application is to be opened', async t => {
+test('if the request has another host name, the page names the address at which to open the application', async t => {
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login', { headers: { host: 'internal.example:8080' } })
   t.is(reasonsOn(page)[0], 'host')
   t.regex(page.text(), /href="http:\/\/localhost:8080\/"/)
-  t.false(page.text().includes('internal.example'), 'a proxy may have put an internal name into the header')
+  t.false(
+    page.text().includes('internal.example'),
+    'the page does not repeat the Host header, because a proxy may have set it to an internal name'
+  )
 })
 
 const twoNames = /You opened <code>127\.0\.0\.1:8080<\/code>, but\s+sign-in returns to <code>localhost:8080<\/code>/
@@ -96,10 +101,10 @@ test('a browser at 127.0.0.1 is told that sign-in returns to localhost', async t
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login', { headers: { host: '127.0.0.1:8080' } })
   t.regex(page.text(), twoNames)
-  t.deepEqual(reasonsOn(page), [], 'no other reason is needed')
+  t.deepEqual(reasonsOn(page), [], 'the page lists no other reason')
 })
 
-test('a login that began at 127.0.0.1 is explained at the callback, which is at localhost', async t => {
+test('if a login began at 127.0.0.1, the callback at localhost explains that the names differ', async t => {
   const { browser } = await startTestServer(t)
   const login = await browser.navigate('/api/auth/login?return_to=/a-page', { headers: { host: '127.0.0.1:8080' } })
   const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
@@ -110,7 +115,7 @@ test('a login that began at 127.0.0.1 is explained at the callback, which is at 
   t.regex(page.text(), /href="http:\/\/localhost:8080\/api\/auth\/login\?return_to=%2Fa-page"/)
 })
 
-test('another port of the same host is not another name, because cookies ignore ports', async t => {
+test('if a login began at another port of the same host, the page does not blame the host name, because cookies ignore ports', async t => {
   const { browser } = await startTestServer(t)
   const login = await browser.navigate('/api/auth/login', { headers: { host: 'localhost:5173' } })
   const back = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
@@ -119,7 +124,7 @@ test('another port of the same host is not another name, because cookies ignore 
   t.notRegex(page.text(), /5173|You opened/)
 })
 
-test('on an https deployment, a login without its cookie may have begun over plain http, and the page says so', async t => {
+test('on an https deployment, the page names plain http as the first likely reason for a missing login cookie', async t => {
   const callbackUrl = httpsCallbackUrl
   const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
   const login = await browser.navigate('/tools/viewer/api/auth/login')
@@ -131,7 +136,7 @@ test('on an https deployment, a login without its cookie may have begun over pla
   t.regex(page.text(), /href="https:\/\/app\.example\/tools\/viewer\/api\/auth\/login"/)
 })
 
-test('a login that comes back without its cookie gets the same page, and no code is exchanged', async t => {
+test('a callback without a login cookie gets the page with likely reasons, and no code is exchanged', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser)
   browser.cookies.clear()
@@ -144,9 +149,9 @@ test('a login that comes back without its cookie gets the same page, and no code
 })
 
 const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => Promise<void>])[] = [
-  ['the session is there', async () => {}],
+  ['the session cookie is present', async () => {}],
   [
-    'the session is there, but cannot be read',
+    'the session cookie is present but cannot be read',
     async ({ browser }) => {
       browser.cookies.set('platform_session', 'sealed by another secret')
     }
@@ -158,7 +163,7 @@ const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => 
     }
   ],
   [
-    'the session went lost later than a loop would take',
+    'the session cookie is lost more than a minute later',
     async server => {
       dropSession(server)
       server.clock.advanceSeconds(60)
@@ -171,7 +176,7 @@ const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => 
     }
   ],
   [
-    'the login cookie tells of a success that is yet to come',
+    'the login cookie has a time of success in the future',
     async server => {
       const { browser, clock } = server
       dropSession(server)
@@ -181,7 +186,7 @@ const noLoop: readonly (readonly [what: string, happen: (server: TestServer) => 
 ]
 
 for (const [what, happen] of noLoop) {
-  test(`a login right after a login is nothing to explain when ${what}`, async t => {
+  test(`a second login is not treated as a login loop if ${what}`, async t => {
     const server = await startTestServer(t)
     await signIn(server.browser)
     await happen(server)
@@ -193,7 +198,7 @@ for (const [what, happen] of noLoop) {
   })
 }
 
-test('a session that lived for less than a minute has run out, and is not missing', async t => {
+test('a session whose maximum age ended after 30 seconds is not treated as a login loop', async t => {
   const { browser, clock } = await startTestServer(t, { overrides: { session: { maxAgeSeconds: 30 } } })
   await signIn(browser)
   clock.advanceSeconds(31)
@@ -201,7 +206,7 @@ test('a session that lived for less than a minute has run out, and is not missin
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
 })
 
-test('a session that the provider ended within seconds is not a login loop', async t => {
+test('a session that the provider ended within seconds is not treated as a login loop', async t => {
   const { browser, clock, idp } = await startTestServer(t)
   idp.settings.accessTokenLifetimeSeconds = 5
   await signIn(browser)
@@ -213,7 +218,7 @@ test('a session that the provider ended within seconds is not a login loop', asy
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
 })
 
-test('a second tab that finishes its login shortly after the first is not a login loop', async t => {
+test('a second tab that finishes its login shortly after the first tab is not treated as a login loop', async t => {
   const { browser } = await startTestServer(t)
   const second = await startLogin(browser, '/second')
   await signIn(browser)

@@ -20,7 +20,7 @@ import {
 const scopes = { single: 'data:read account:read account:write', dual: 'data:read viewables:read' }
 
 for (const mode of modes) {
-  test(`login in ${mode} mode redirects to the authorization endpoint with all it needs, in the platform's order`, async t => {
+  test(`in ${mode} mode login redirects to the authorization endpoint with all parameters in the order that APS documents`, async t => {
     const { browser, config, idp } = await startTestServer(t, { mode })
     const login = await browser.navigate('/api/auth/login')
     t.is(login.statusCode, 302)
@@ -44,12 +44,12 @@ for (const mode of modes) {
   })
 }
 
-test('login asks the provider who is there when a prompt is configured', async t => {
+test('login sends the configured prompt', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'login' } } })
   t.is(parameter((await browser.navigate('/api/auth/login')).headers.location, 'prompt'), 'login')
 })
 
-test('without PKCE neither a challenge nor a verifier is sent', async t => {
+test('without PKCE neither a code challenge nor a code verifier is sent', async t => {
   const { browser, idp } = await startTestServer(t, { overrides: { platform: { pkce: false } } })
   await signIn(browser)
   t.false('code_challenge' in (idp.requestsTo('authorize')[0]?.query ?? {}))
@@ -57,13 +57,13 @@ test('without PKCE neither a challenge nor a verifier is sent', async t => {
   t.false('code_verifier' in (idp.tokenRequests[0]?.form ?? {}))
 })
 
-test('the provider need not be up for a login to start where its endpoints are configured', async t => {
+test('with configured endpoints, login redirects even while the provider is down', async t => {
   const { browser, idp } = await startTestServer(t)
   await idp.offline()
   t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
 })
 
-test('login reports that discovery failed, and works again as soon as discovery does', async t => {
+test('if discovery fails, login answers 502 or 504, and it works when discovery succeeds', async t => {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now })
   const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })
@@ -75,7 +75,7 @@ test('login reports that discovery failed, and works again as soon as discovery 
   t.is((await signIn(browser)).statusCode, 302)
 })
 
-test('state fits what the platform allows, and state, challenge and verifier differ at every login', async t => {
+test('the state has only allowed characters, and state, code challenge and code verifier are different at every login', async t => {
   const { browser, idp } = await startTestServer(t)
   const locations: string[] = []
   for (let login = 0; login < 20; login += 1) {
@@ -87,12 +87,12 @@ test('state fits what the platform allows, and state, challenge and verifier dif
   t.is(new Set(states).size, 20)
   t.is(new Set(locations.map(location => parameter(location, 'code_challenge'))).size, 20)
   t.is(new Set(idp.issued.codeVerifiers).size, 20)
-  // No part of it is a counter or a clock either: two states of one browser share no more than their version and key id.
+  // The state does not begin with a counter or a time: after the version and the key id, the bytes of two states differ.
   const [first = '', second = ''] = states.map(state => Buffer.from(state, 'base64url').subarray(5).toString('latin1'))
   t.not(first.slice(0, 8), second.slice(0, 8))
 })
 
-test('the challenge is the hash of the verifier that the code exchange sends', async t => {
+test('the code challenge is the hash of the code verifier that the code exchange sends', async t => {
   const { browser, idp } = await startTestServer(t)
   await signIn(browser)
   const [verifier = ''] = idp.issued.codeVerifiers
@@ -100,7 +100,7 @@ test('the challenge is the hash of the verifier that the code exchange sends', a
   t.is(authorization?.query.code_challenge, createHash('sha256').update(verifier).digest('base64url'))
 })
 
-test('the login cookie is random, short-lived and HttpOnly', async t => {
+test('the login cookie is random, is HttpOnly and is valid for ten minutes', async t => {
   const { browser } = await startTestServer(t)
   const login = await browser.navigate('/api/auth/login?return_to=/a-page-of-its-own')
   t.is(login.setCookies.length, 1)
@@ -110,7 +110,7 @@ test('the login cookie is random, short-lived and HttpOnly', async t => {
   t.deepEqual(cookie?.attributes, { path: '/', 'max-age': '600', httponly: '', samesite: 'Lax' })
 })
 
-test('neither the cookie nor the URL lets anyone read the verifier or the page to return to', async t => {
+test('the code verifier and the return path cannot be read from the login cookie or the URL', async t => {
   const { browser, idp } = await startTestServer(t)
   const login = await browser.navigate('/api/auth/login?return_to=/a-page-of-its-own')
   const { location = '' } = login.headers
@@ -125,7 +125,7 @@ test('neither the cookie nor the URL lets anyone read the verifier or the page t
   t.false(login.setCookies[0]?.value.includes(parameter(location, 'state')))
 })
 
-test('further logins of a browser keep its login cookie and extend it to ten minutes again', async t => {
+test('further logins in a browser keep the value of its login cookie and extend it to ten minutes again', async t => {
   const { browser, clock } = await startTestServer(t)
   const [first] = (await browser.navigate('/api/auth/login')).setCookies
   clock.advanceSeconds(500)
@@ -135,7 +135,7 @@ test('further logins of a browser keep its login cookie and extend it to ten min
   t.is((await openCallback(browser, back)).statusCode, 302)
 })
 
-test('a login cookie that this server did not make is replaced', async t => {
+test('a malformed login cookie is replaced by a valid one', async t => {
   const { browser } = await startTestServer(t)
   for (const value of ['', 'x', 'a'.repeat(42), `${'a'.repeat(43)}.x`, `${'a'.repeat(44)}`, '"quoted"']) {
     browser.cookies.set(loginCookieName, value, new URL(publicOrigin))
@@ -145,7 +145,7 @@ test('a login cookie that this server did not make is replaced', async t => {
   }
 })
 
-test('fifty logins started in one browser leave one login cookie, and every one of them can still finish', async t => {
+test('fifty logins that began one after the other in a browser use one login cookie, and each of them can be finished', async t => {
   const { browser, idp } = await startTestServer(t)
   const tabs: string[] = []
   for (let tab = 0; tab < 50; tab += 1) tabs.push(await startLogin(browser, `/tab-${tab}`))
@@ -162,7 +162,7 @@ test('fifty logins started in one browser leave one login cookie, and every one 
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-test('fifty tabs of a browser that has a login cookie may start at the same instant', async t => {
+test('fifty logins that began at the same time in a browser with a login cookie can all be finished', async t => {
   const { browser } = await startTestServer(t)
   await browser.navigate('/api/auth/login')
   const tabs = await Promise.all(Array.from({ length: 50 }, (_, tab) => startLogin(browser, `/tab-${tab}`)))
@@ -173,7 +173,7 @@ test('fifty tabs of a browser that has a login cookie may start at the same inst
   )
 })
 
-/** Where a login that began with this query ends. */
+/** Returns the address to which the callback redirects after a login with the given query. */
 async function landing(browser: Browser, query: string): Promise<string | undefined> {
   const login = await browser.navigate(`/api/auth/login?${query}`)
   const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
@@ -181,7 +181,7 @@ async function landing(browser: Browser, query: string): Promise<string | undefi
 }
 
 const refusedReturns: readonly string[] = [
-  // As a script would write them...
+  // Values that are encoded as a script would encode them.
   ...[
     '',
     'page',
@@ -228,7 +228,7 @@ const refusedReturns: readonly string[] = [
     `/${'a'.repeat(2048)}`,
     `/page?${'"'.repeat(2000)}`
   ].map(value => `return_to=${encodeURIComponent(value)}`),
-  // ...and as somebody would write a link by hand.
+  // Values that are written by hand, without encoding.
   'return_to',
   'return_to=//evil.example',
   'return_to=/%09/evil.example',
@@ -242,7 +242,7 @@ const refusedReturns: readonly string[] = [
   'Return_To=/page'
 ]
 
-test('a return_to that might lead elsewhere leads to the start page', async t => {
+test('a return_to that could lead to another site is replaced by the start page', async t => {
   const { browser } = await startTestServer(t)
   for (const query of refusedReturns) t.is(await landing(browser, query), '/', query.slice(0, 80))
 })
@@ -262,14 +262,14 @@ const acceptedReturns: readonly string[] = [
   `/${'a'.repeat(2047)}`
 ]
 
-test('return_to is used exactly as given for a path of this site', async t => {
+test('a return_to that is a path of this site is used unchanged', async t => {
   const { browser } = await startTestServer(t)
   for (const path of acceptedReturns) {
     t.is(await landing(browser, `return_to=${encodeURIComponent(path)}`), path, path.slice(0, 80))
   }
 })
 
-test('behind a proxy with a base path, the start page is that of the base path', async t => {
+test('if the server runs below a path prefix, a login without return_to leads to the start page below this prefix', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
   const through = async (query: string) => {
     const login = await browser.navigate(`/tools/viewer/api/auth/login?${query}`)
@@ -318,7 +318,7 @@ for (const trustProxy of [false, true]) {
   }
 }
 
-test('the answer of a login is kept by no cache, tells no address on and has no body', async t => {
+test('the response to a login must not be cached, sends no referrer and has no body', async t => {
   const { browser } = await startTestServer(t)
   const { headers, body } = await browser.navigate('/api/auth/login')
   t.is(headers['cache-control'], 'no-store')
@@ -332,7 +332,7 @@ test('the answer of a login is kept by no cache, tells no address on and has no 
   t.is(body.length, 0)
 })
 
-test('a login request that is not a navigation is refused in JSON and begins no login', async t => {
+test('a login request that is not a navigation gets 403 as JSON and starts no login', async t => {
   const { browser } = await startTestServer(t)
   const refused = [
     await browser.fetch('/api/auth/login'),
@@ -351,7 +351,7 @@ test('a login request that is not a navigation is refused in JSON and begins no 
   t.is((await browser.navigate('/api/auth/login', { from: 'https://portal.example' })).statusCode, 302)
 })
 
-test('HEAD and every other method are refused with Allow and begin no login', async t => {
+test('login and callback reject HEAD and all other methods with an Allow header and start no login', async t => {
   const { browser } = await startTestServer(t)
   for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
     for (const path of ['/api/auth/login', '/api/auth/callback?code=x&state=y', '/api/auth/nothing']) {
@@ -364,7 +364,7 @@ test('HEAD and every other method are refused with Allow and begin no login', as
   }
 })
 
-test('login does not change a live session, which stays usable during another login', async t => {
+test('login does not change an existing session, which still works during the login', async t => {
   const { browser } = await startTestServer(t)
   await signIn(browser)
   const before = sessionHeader(browser)
@@ -382,7 +382,7 @@ test('login does not remove a session cookie that it cannot read', async t => {
   t.is(sessionCookies(browser).length, 1)
 })
 
-test('each login has its own nonce if openid is among the scopes, and none otherwise', async t => {
+test('each login has a new nonce if the scope openid is requested, and no nonce otherwise', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { scopes: ['openid', 'data:read'] } } })
   const nonces: string[] = []
   for (let login = 0; login < 3; login += 1) {
@@ -394,7 +394,7 @@ test('each login has its own nonce if openid is among the scopes, and none other
   t.is(parameter((await without.browser.navigate('/api/auth/login')).headers.location, 'nonce'), '')
 })
 
-test('a provider that is too busy for its discovery document is asked again by the same page', async t => {
+test('if the provider answers discovery with 429, the login page reloads itself after the time in Retry-After', async t => {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now })
   const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })

@@ -6,11 +6,11 @@ import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 
 for (const mode of modes) {
-  test(`${mode}: logout redirects to the start page and takes every cookie back`, async t => {
+  test(`${mode}: logout redirects to the start page and deletes all cookies`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     idp.settings.accessTokenLength = 5000
     await signIn(browser)
-    t.truthy(browser.cookies.get('platform_session.1'), 'a session in several chunks')
+    t.truthy(browser.cookies.get('platform_session.1'), 'the session has more than one cookie')
     const response = await browser.navigate('/api/auth/logout')
     t.is(response.statusCode, 302)
     t.is(response.headers.location, '/')
@@ -20,7 +20,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   })
 
-  test(`${mode}: after logout no copy of the cookie works, from any generation`, async t => {
+  test(`${mode}: after a logout, copies of the old and the newest session cookie are rejected without a refresh`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const first = browser.clone()
@@ -34,10 +34,10 @@ for (const mode of modes) {
       t.is(response.statusCode, 401)
       t.is(response.body.length, 0)
     }
-    t.is(idp.tokenRequests.length, before, 'kept results are refused as well, and nothing is refreshed')
+    t.is(idp.tokenRequests.length, before, 'the server neither returns a kept session nor refreshes one')
   })
 
-  test(`${mode}: revoke ends the newest refresh token at the provider, without keeping the browser waiting`, async t => {
+  test(`${mode}: logout revokes the newest refresh token in the background, even if the browser has an older cookie`, async t => {
     const { browser, clock, idp, logs } = await startTestServer(t, { mode })
     await signIn(browser)
     const old = browser.clone()
@@ -45,18 +45,22 @@ for (const mode of modes) {
     await browser.fetch('/api/auth/profile')
     const hold = idp.hold('revoke')
     const response = await old.navigate('/api/auth/logout')
-    t.is(response.statusCode, 302, 'answered while the revocation is still under way')
+    t.is(response.statusCode, 302, 'the response does not wait for the revocation')
     await hold.arrived()
     hold.release()
     await eventually(() => logs.find(({ event }) => event === 'revoked') !== undefined)
     const [request] = idp.requestsTo('revoke')
-    t.is(request?.form.token, idp.issued.refreshTokens.at(-1)?.value, 'although the browser came with an older cookie')
+    t.is(
+      request?.form.token,
+      idp.issued.refreshTokens.at(-1)?.value,
+      'the newest refresh token is revoked, although the browser sent an older cookie'
+    )
     t.is(request?.form.token_type_hint, 'refresh_token')
     t.regex(String(request?.headers.authorization), /^Basic /)
   })
 }
 
-test('logout works without a session, again and again, and with cookies that cannot be opened', async t => {
+test('logout works without a session, repeatedly, and with cookies that cannot be opened', async t => {
   const { browser, idp } = await startTestServer(t)
   for (let time = 0; time < 2; time++) t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
   browser.cookies.set('platform_session', '4nonsense', new URL('http://localhost:8080/'))
@@ -67,7 +71,7 @@ test('logout works without a session, again and again, and with cookies that can
   t.is(idp.requests.length, 0)
 })
 
-test('logout works while the provider is away, and says in the log that nothing was revoked', async t => {
+test('logout works while the provider is down, and the log says that the revocation failed', async t => {
   const { browser, idp, logs } = await startTestServer(t)
   await signIn(browser)
   await idp.offline()
@@ -77,7 +81,7 @@ test('logout works while the provider is away, and says in the log that nothing 
   await eventually(() => logs.find(({ event }) => event === 'revocation_failed') !== undefined)
 })
 
-test('a revocation that is answered 503 is tried once more', async t => {
+test('a revocation that is answered 503 is repeated once', async t => {
   const { browser, idp, logs } = await startTestServer(t)
   await signIn(browser)
   idp.fail('revoke', faults.status(503))
@@ -86,7 +90,7 @@ test('a revocation that is answered 503 is tried once more', async t => {
   t.is(idp.requestsTo('revoke').length, 2)
 })
 
-test('a local logout does not call the provider', async t => {
+test('with logout: local no request is sent to the provider', async t => {
   const { browser, idp } = await startTestServer(t, { overrides: { logout: 'local' } })
   await signIn(browser)
   const before = idp.requests.length
@@ -95,7 +99,7 @@ test('a local logout does not call the provider', async t => {
   t.is(idp.requests.length, before)
 })
 
-test('idp logout sends the browser on to the provider, with the way back', async t => {
+test('with logout: idp the browser is redirected to the provider with the address to return to', async t => {
   const overrides = { logout: 'idp', platform: { callbackUrl: 'https://app.example/base/api/auth/callback' } } as const
   const { browser, idp } = await startTestServer(t, { overrides })
   const { headers } = await browser.navigate('/base/api/auth/logout')
@@ -110,14 +114,14 @@ test('idp logout sends the browser on to the provider, with the way back', async
   )
 })
 
-/** Its logout is the provider's, and where that is has yet to be discovered. */
+/** Starts a server with logout: idp whose end-session endpoint comes from discovery. */
 async function startDiscovered(t: ExecutionContext) {
   const idp = await createHostileIdp(t)
   const platform = { ...discovered(idp), timeoutSeconds: 30 }
   return startTestServer(t, { idp, overrides: { logout: 'idp', platform } })
 }
 
-test('idp logout at a discovered provider names the client, and ends here when discovery fails', async t => {
+test('with logout: idp the redirect contains the client id, and if discovery fails the browser is redirected to the start page', async t => {
   const { browser, idp } = await startDiscovered(t)
   await idp.offline()
   t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
@@ -127,12 +131,12 @@ test('idp logout at a discovered provider names the client, and ends here when d
   t.is(location.searchParams.get('post_logout_redirect_uri'), 'http://localhost:8080/')
 })
 
-test('idp logout does not wait for a provider that says nothing; once that has answered, the next is sent on to it', async t => {
+test('with logout: idp the response does not wait for a slow discovery, and after the discovery the next logout is redirected to the provider', async t => {
   const { browser, idp, logs } = await startDiscovered(t)
   const hold = idp.hold('discovery')
   const started = performance.now()
   const response = await browser.navigate('/api/auth/logout')
-  // Slow machines pause; without a bound it would be thirty seconds.
+  // The bound allows for pauses of a slow machine. Without the limit of two seconds the call would take thirty.
   t.true(performance.now() - started < 15_000)
   t.is(response.headers.location, '/')
   t.like(
@@ -144,7 +148,7 @@ test('idp logout does not wait for a provider that says nothing; once that has a
   t.true(String(next.headers.location).startsWith(idp.endSessionEndpoint))
 })
 
-test('another site can send a person to logout, but not log them out in the background', async t => {
+test('a link on another site can log a person out, but an image, script, frame or fetch of another site cannot', async t => {
   const { browser } = await startTestServer(t)
   await signIn(browser)
   const cases = [
@@ -166,7 +170,7 @@ test('another site can send a person to logout, but not log them out in the back
   t.is(navigation.statusCode, 302)
 })
 
-test('logout never redirects to an address from the query', async t => {
+test('logout never redirects to an address in the query', async t => {
   const { browser } = await startTestServer(t)
   for (const name of ['return_to', 'post_logout_redirect_uri', 'redirect_uri', 'next']) {
     const { headers } = await browser.navigate(`/api/auth/logout?${name}=https://evil.example/`)

@@ -1,5 +1,6 @@
-// OpenID Connect as a relying party must do it, seen from outside. The cases of the OpenID Foundation's conformance plans for relying
-// parties (basic and config profiles with the code flow, RP-initiated logout, refresh tokens) that apply to this server are a table.
+// OpenID Connect from the view of a relying party. The table contains the conformance tests of the OpenID Foundation that apply
+// to this server. They come from the plans for the basic and config profiles with the code flow, for RP-initiated logout and
+// for refresh tokens.
 import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { type DeepPartial, discovered } from '../helpers/config.js'
@@ -36,7 +37,7 @@ async function refreshed({ browser, clock }: TestServer) {
   return browser.fetch('/api/auth/profile')
 }
 
-/** The status of the callback when the ID token has these claims instead of the right ones. */
+/** Returns the status of the callback when the given claims replace those of the ID token. */
 const loginWith = (claims: Record<string, unknown>) => async (server: TestServer) => {
   server.idp.settings.idTokenClaims = right => ({ ...right, ...claims })
   return (await openCallback(server.browser, await startLogin(server.browser))).statusCode
@@ -47,7 +48,7 @@ const loginWhen = (fault: Fault) => async (server: TestServer) => {
   return (await openCallback(server.browser, await startLogin(server.browser))).statusCode
 }
 
-/** The status of a login at a provider whose discovery document differs. */
+/** Returns the status of a login when the given members replace those of the discovery document. */
 const discovering =
   (change: Record<string, unknown>) =>
   async ({ browser, idp }: TestServer) => {
@@ -55,7 +56,7 @@ const discovering =
     return (await browser.navigate('/api/auth/login')).statusCode
   }
 
-/** The status of a profile after a login. */
+/** Returns the status of the profile request after a login. */
 const profileWith =
   (profile: Record<string, unknown>) =>
   async ({ browser, idp }: TestServer) => {
@@ -64,7 +65,7 @@ const profileWith =
     return (await browser.fetch('/api/auth/profile')).statusCode
   }
 
-/** The status of a profile after a refresh whose ID token has these claims instead of the right ones. */
+/** Returns the status of the profile request after a refresh whose ID token has the given claims instead of the correct ones. */
 const refreshWith = (claims: Record<string, unknown>) => async (server: TestServer) => {
   server.idp.settings.quirks = { idTokenOnRefresh: true }
   await signIn(server.browser)
@@ -91,8 +92,8 @@ const plan: readonly (readonly [name: string, run: (server: TestServer) => Promi
   ['oidcc-client-test-userinfo-invalid-sub (left out)', profileWith({ name: 'Eve' }), 502],
   ['oidcc-client-test-discovery-openid-config', discovering({}), 302],
   ['oidcc-client-test-discovery-issuer-mismatch', discovering({ issuer: 'https://another.example' }), 502],
-  // The plans let a client of the code flow leave signatures to TLS (OpenID Connect Core section 3.1.3.7 rule 6), as ours does. So
-  // keys may be absent, unknown or rotated.
+  // The plans allow a client of the code flow to rely on TLS instead of signatures (OpenID Connect Core section 3.1.3.7 rule
+  // 6), as ours does. Signing keys may therefore be absent, unknown or rotated.
   ['oidcc-client-test-kid-absent-single-jwks', discovering({ jwks_uri: 'https://nowhere.example/jwks' }), 302],
   ['oidcc-client-test-signing-key-rotation', discovering({ jwks_uri: undefined }), 302],
   [
@@ -107,17 +108,17 @@ const plan: readonly (readonly [name: string, run: (server: TestServer) => Promi
 
 for (const mode of modes) {
   for (const [name, run, status] of plan) {
-    test(`${mode}: ${name} ends with ${status}`, async t => {
+    test(`${mode}: in the conformance test "${name}" the response is ${status}`, async t => {
       t.is(await run(await start(t, mode)), status)
     })
   }
 
-  test(`${mode}: oidcc-client-test-client-secret-basic works with every character in the secret`, async t => {
+  test(`${mode}: in the conformance test "oidcc-client-test-client-secret-basic" any character in the client secret works`, async t => {
     const server = await start(t, mode, { clientSecret: 'a secret+with%20all:of/these=&~ü' })
     t.is((await refreshed(server)).statusCode, 200)
   })
 
-  test(`${mode}: the profile of another person is never shown`, async t => {
+  test(`${mode}: user info of another subject is rejected, and neither the response nor the log contains it`, async t => {
     const server = await start(t, mode)
     await profileWith({ sub: 'user-2', name: 'Eve Elsewhere' })(server)
     t.false(server.recorder.sent().some(sent => sent.includes('Eve Elsewhere')))
@@ -126,18 +127,22 @@ for (const mode of modes) {
     t.notRegex(JSON.stringify(failure), /Eve|user-2/)
   })
 
-  test(`${mode}: a refresh for another person changes no token but the refresh token, so the login is not lost`, async t => {
+  test(`${mode}: if a refresh returns an ID token of another subject, only the new refresh token is kept, and a later refresh succeeds`, async t => {
     const server = await start(t, mode)
     t.is(await refreshWith({ sub: 'user-2' })(server), 503)
     t.deepEqual(server.idp.revoked, [])
     server.clock.advanceSeconds(5)
-    t.is((await server.browser.fetch('/api/auth/profile')).statusCode, 503, 'the provider still answers wrongly')
+    t.is(
+      (await server.browser.fetch('/api/auth/profile')).statusCode,
+      503,
+      'the provider still sends the ID token of another subject'
+    )
     server.idp.settings.idTokenClaims = claims => claims
     server.clock.advanceSeconds(5)
     t.is((await server.browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: rp-init-logout tells the provider whose login ends, and comes back`, async t => {
+  test(`${mode}: RP-initiated logout sends the ID token hint to the provider and returns to the start page`, async t => {
     const { browser, idp } = await start(t, mode, {
       logout: 'idp',
       quirks: quirksOf.hydra,
@@ -155,7 +160,7 @@ for (const mode of modes) {
     })
   })
 
-  test(`${mode}: the ID token stays out of the cookie where a logout does not need it`, async t => {
+  test(`${mode}: the cookie contains the ID token only with logout: idp`, async t => {
     const withHint = await start(t, mode, { logout: 'idp' })
     const without = await start(t, mode)
     const lengths = []
@@ -167,7 +172,7 @@ for (const mode of modes) {
     t.true(long > short + 200, `${long} ${short}`)
   })
 
-  test(`${mode}: an ID token that does not fit the cookies beside the tokens is named with its size`, async t => {
+  test(`${mode}: if the session is too large because of its ID token, the log has the size of the ID token and not the token`, async t => {
     const { browser, idp, logs } = await start(t, mode, { logout: 'idp' })
     idp.settings.idTokenClaims = claims => ({ ...claims, picture: incompressible(15_000) })
     const response = await openCallback(browser, await startLogin(browser))
@@ -177,7 +182,7 @@ for (const mode of modes) {
     t.false(failure.includes(idp.issued.idTokens[0] ?? 'none'))
   })
 
-  test(`${mode}: without a user info endpoint the name is that of the ID token, after a refresh too`, async t => {
+  test(`${mode}: without a user info endpoint the display name comes from the ID token, also after a refresh`, async t => {
     const server = await start(t, mode)
     const { browser, idp } = server
     idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
@@ -188,7 +193,7 @@ for (const mode of modes) {
     t.is(idp.requestsTo('userinfo').length, 0)
   })
 
-  test(`${mode}: with neither user info nor an ID token the name is empty, not an error`, async t => {
+  test(`${mode}: without user info and ID token the display name is empty`, async t => {
     const { browser } = await start(t, mode, {
       platform: { userinfoEndpoint: 'none', scopes: ['data:read'], internalScopes: ['data:read'] }
     })
@@ -207,7 +212,7 @@ const worksIn: Readonly<Record<keyof typeof quirksOf, readonly Mode[]>> = {
 
 for (const [provider, supported] of Object.entries(worksIn)) {
   for (const mode of supported) {
-    test(`${mode}: login, profile, refresh and logout work at a provider with the quirks of ${provider}`, async t => {
+    test(`${mode}: login, profile, refresh and logout work with a provider that behaves like ${provider}`, async t => {
       const server = await start(t, mode, { quirks: quirksOf[provider as keyof typeof quirksOf] })
       t.is((await refreshed(server)).statusCode, 200)
       t.is((await server.browser.navigate('/api/auth/logout')).headers.location, '/')
@@ -216,7 +221,7 @@ for (const [provider, supported] of Object.entries(worksIn)) {
   }
 }
 
-test('dual: a provider that ignores the scope of a refresh, as Hydra does, gives nobody a public token that is too wide', async t => {
+test('dual: if a provider like Hydra ignores the scope of a token request, the login fails, and the browser gets no token with too many scopes', async t => {
   const { browser, idp, logs } = await start(t, 'dual', {
     quirks: quirksOf.hydra,
     platform: { internalScopes: ['openid', 'data:read', 'data:write'] }
@@ -230,7 +235,7 @@ test('dual: a provider that ignores the scope of a refresh, as Hydra does, gives
   )
 })
 
-test('dual: at a provider with the quirks of Django OAuth Toolkit the internal token is dead, and nobody gets another one', async t => {
+test('dual: if a provider like Django OAuth Toolkit ends the first access token when it issues the second one, the session ends at its first refresh', async t => {
   const platform = { internalScopes: ['openid', 'data:read', 'data:write'] }
   const { browser, clock, logs } = await start(t, 'dual', { quirks: quirksOf.django, platform })
   await signIn(browser)
@@ -240,7 +245,7 @@ test('dual: at a provider with the quirks of Django OAuth Toolkit the internal t
   t.is(logs.find(({ event }) => event === 'refresh')?.outcome, 'rejected')
 })
 
-test('a login at a provider with the quirks of Dex ends the login before it, after half a minute', async t => {
+test('at a provider like Dex a second login of the same person ends the first session, half a minute after its first failed refresh', async t => {
   const server = await start(t, 'single', { quirks: quirksOf.dex })
   const { browser, clock, logs, newBrowser } = server
   await signIn(browser)
@@ -258,7 +263,7 @@ test('a login at a provider with the quirks of Dex ends the login before it, aft
   t.regex(JSON.stringify(failure), /400 invalid_request/)
 })
 
-test('idp logout at a provider without an end-session endpoint ends here, and the log says so', async t => {
+test('with logout: idp and no end-session endpoint the browser is redirected to the start page, and the log names the reason', async t => {
   const { browser, idp, logs } = await start(t, 'single', { logout: 'idp' })
   idp.discovery = document => ({ ...document, end_session_endpoint: undefined })
   await signIn(browser)

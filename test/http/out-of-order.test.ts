@@ -1,4 +1,4 @@
-// Responses that arrive late or never. A late response must not undo what the person has done since.
+// Responses that arrive late or never. A late response must not undo a later login or logout.
 import test from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
@@ -6,7 +6,7 @@ import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
 
 for (const mode of modes) {
-  test(`${mode}: the result of a refresh whose browser disconnected is still there hours later`, async t => {
+  test(`${mode}: if a browser disconnects during a refresh, its old cookie still leads to the refreshed session hours later`, async t => {
     const { browser, clock, idp, logs } = await startTestServer(t, { mode })
     await signIn(browser)
     clock.advanceSeconds(3600)
@@ -23,11 +23,11 @@ for (const mode of modes) {
     await eventually(() => logs.entries.filter(({ event }) => event === 'refresh').length === 1)
     clock.advanceSeconds(5 * 3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.true(idp.tokenRequests.length > before, 'refreshed from the one that never reached it')
+    t.true(idp.tokenRequests.length > before, 'the session that never reached the browser is refreshed')
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a late response for a logged-out session does not affect the next login`, async t => {
+  test(`${mode}: a late response for a logged-out session does not change the session of the next login`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     clock.advanceSeconds(3600)
@@ -44,7 +44,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: a new login ends the session before it, for a copy of its cookie and for its late answers`, async t => {
+  test(`${mode}: a new login ends the previous session, for copies of its cookie and for late responses`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const copy = browser.clone()
@@ -62,7 +62,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: a callback whose first answer was lost replaces an older session when it is repeated`, async t => {
+  test(`${mode}: if the first response to a callback was lost, repeating the callback replaces the older session of the browser`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     clock.advanceSeconds(10)
@@ -77,7 +77,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: a clock set back by half an hour leaves no pause longer than a minute`, async t => {
+  test(`${mode}: if the clock is set back by half an hour during a pause, the next request refreshes the session at once`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     clock.advanceSeconds(3 * 3600)
@@ -87,7 +87,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: a session from a clock that ran days ahead is refreshed once the clock is right`, async t => {
+  test(`${mode}: a session from a clock that ran three days ahead is refreshed when the clock is right again`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     clock.advanceSeconds(3 * 86_400)
     await signIn(browser)
@@ -98,7 +98,7 @@ for (const mode of modes) {
   })
 }
 
-test('login and logout are not prefetched', async t => {
+test('prefetch requests to login and logout get 403 and change nothing', async t => {
   const { browser } = await startTestServer(t)
   await signIn(browser)
   for (const path of ['/api/auth/login', '/api/auth/logout']) {

@@ -1,4 +1,4 @@
-// Clients that ask for a file many times at once and read nothing.
+// Clients that send many requests for a file at once and read no response.
 import { connect } from 'node:net'
 import test from 'ava'
 import { testConfig, unreachableIdp } from '../helpers/config.js'
@@ -11,10 +11,10 @@ const request = 'GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const connections = 10
 
 for (const requests of [16, 1000]) {
-  test(`${connections} connections with ${requests} pipelined requests for a file leave files for other clients`, async t => {
+  test(`${connections} connections with ${requests} pipelined requests for a file do not use up the open files or the memory of the server`, async t => {
     const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(5_000_000), 'page.html': '<!doctype html>' })
     const config = testConfig(unreachableIdp, { wwwroot, log: { level: 'warn', requests: false } })
-    // One file for each request would be more than may be open.
+    // The server may open fewer files than there are requests.
     const { port, lines, heapUsed } = await startServerProcess(t, config, { openFiles: 80 })
     const askOther = async () => {
       const { answers } = await sendRaw(port, 'GET /page.html HTTP/1.1\r\nHost: localhost\r\n\r\n', { answers: 1 })
@@ -33,7 +33,7 @@ for (const requests of [16, 1000]) {
       await Promise.all(closed)
       t.is(await askOther(), 200)
     }
-    // The first round loads and compiles code, which stays in memory.
+    // The first round loads and compiles code, which stays in memory, so the heap is measured after it.
     await floodAndAsk()
     const before = await heapUsed()
     for (let round = 0; round < 5; round += 1) await floodAndAsk()

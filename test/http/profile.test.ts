@@ -4,7 +4,7 @@ import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer } from '../helpers/server.js'
 
 for (const mode of modes) {
-  test(`${mode}: the profile contains only the display name, requested with the internal token`, async t => {
+  test(`${mode}: the profile contains only the display name, and user info is requested with the token that stays on the server`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const response = await browser.fetch('/api/auth/profile')
@@ -18,22 +18,22 @@ for (const mode of modes) {
     t.deepEqual(more, [])
   })
 
-  test(`${mode}: a failing profile is 502, a silent one 504, and the session stays`, async t => {
+  test(`${mode}: a failed user info request makes the profile 502, a timeout makes it 504, and the session stays`, async t => {
     const { browser, clock, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const failures: readonly (readonly [string, Fault, number])[] = [
-      ['a refused token', faults.error('invalid_token', 401), 502],
-      ['a refused token without a word', faults.empty(401), 502],
+      ['a rejected token', faults.error('invalid_token', 401), 502],
+      ['a rejected token with an empty body', faults.empty(401), 502],
       ['a server error', faults.status(500), 502],
-      ['a page', faults.html(), 502],
+      ['an HTML page', faults.html(), 502],
       ['a redirect', faults.redirect('https://elsewhere.example/'), 502],
       ['broken JSON', faults.notJson(), 502],
-      ['JSON that is no object', faults.answer({ status: 200, body: '"Ada"' }), 502],
-      ['a giant answer', faults.giant(), 502],
+      ['JSON that is not an object', faults.answer({ status: 200, body: '"Ada"' }), 502],
+      ['a huge response', faults.giant(), 502],
       ['a cut connection', faults.reset(), 502],
-      ['silence', faults.hang(), 504]
+      ['no response', faults.hang(), 504]
     ]
-    // Impatience would spoil the rest on a slow machine, so that another replica has it.
+    // The server with the short time limit is a second replica, because other requests could exceed the limit on a slow machine.
     const impatient = await startTestServer(t, { mode, idp, clock, overrides: { platform: { timeoutSeconds: 0.3 } } })
     for (const [name, fault, status] of failures) {
       idp.failWhen('userinfo', () => fault)
@@ -49,7 +49,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: a busy provider makes the profile 503 with its own Retry-After, and the session stays`, async t => {
+  test(`${mode}: if the provider is busy, the profile is 503 with the provider's Retry-After, and the session stays`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const busy: readonly (readonly [string, Fault, string])[] = [
@@ -70,7 +70,7 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   })
 
-  test(`${mode}: a profile is cached for a while for the same session only, and removed at logout`, async t => {
+  test(`${mode}: with profile.keepSeconds a display name is cached for its session only, and removed at logout`, async t => {
     const { browser, newBrowser, clock, idp } = await startTestServer(t, {
       mode,
       overrides: { profile: { keepSeconds: 30 } }
@@ -100,7 +100,7 @@ for (const mode of modes) {
     t.is(asked(), 4)
   })
 
-  test(`${mode}: a profile request that fails in transit is repeated once`, async t => {
+  test(`${mode}: a user info request whose connection breaks or that gets 503 is repeated once`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     idp.fail('userinfo', faults.reset())
@@ -111,7 +111,7 @@ for (const mode of modes) {
     t.is(idp.requestsTo('userinfo').length, 4)
   })
 
-  test(`${mode}: the name is always a string, for any profile of the provider`, async t => {
+  test(`${mode}: the display name is a string for any user info`, async t => {
     const { browser, idp } = await startTestServer(t, { mode })
     await signIn(browser)
     const whole = {

@@ -1,4 +1,4 @@
-// ctx.session in the routes of a program, which koa-session serves.
+// A program that uses this server as a library can store its own data in ctx.session, which koa-session provides.
 import test, { type ExecutionContext } from 'ava'
 import type { Context } from 'koa'
 import { requireTokens } from '#src/app.js'
@@ -19,7 +19,7 @@ const shop: Readonly<Record<string, Handler>> = {
   }
 }
 
-/** Somebody is signed in at a server whose program has these handlers behind requireTokens, one for each path. */
+/** Starts a server with handlers behind requireTokens, one for each path, and a browser that is signed in. */
 async function startProgram(
   t: ExecutionContext,
   handlers: Readonly<Record<string, Handler>> = {},
@@ -41,7 +41,7 @@ async function startProgram(
   return server
 }
 
-/** A handler that adds to the cart and then waits until the test opens it. */
+/** Returns a handler that adds an item to the cart and then waits until the test calls `open`. */
 function slowly() {
   let arrive = () => {}
   let open = () => {}
@@ -60,11 +60,15 @@ function slowly() {
 }
 
 for (const mode of modes) {
-  test(`${mode}: a change of ctx.session is saved and outlives refreshes`, async t => {
+  test(`${mode}: a change of ctx.session is saved and survives refreshes`, async t => {
     const { browser, clock, idp } = await startProgram(t, {}, { mode })
     t.is(sessionCookiesSet(await browser.fetch('/add?item=a')).length, 1)
     clock.advanceSeconds(3600)
-    t.is(sessionCookiesSet(await browser.fetch('/add?item=b')).length, 1, 'refreshed and changed in one response')
+    t.is(
+      sessionCookiesSet(await browser.fetch('/add?item=b')).length,
+      1,
+      'the refresh and the change set the cookie once'
+    )
     clock.advanceSeconds(3600)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
     const cart = await browser.fetch('/cart')
@@ -73,7 +77,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a change that is saved late keeps the tokens that another request has refreshed`, async t => {
+  test(`${mode}: a change that is saved late does not overwrite the tokens of a refresh by another request`, async t => {
     const { handler, arrived, open } = slowly()
     const server = await startProgram(t, { '/slow': handler }, { mode })
     const { browser, clock, idp } = server
@@ -90,7 +94,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a change is not saved once the result of a refresh may have been forgotten`, async t => {
+  test(`${mode}: a change is not saved if the request took so long that the server may have forgotten the refreshed session`, async t => {
     const { handler, arrived, open } = slowly()
     const server = await startProgram(t, { '/slow': handler }, { mode })
     const { browser, clock, logs } = server
@@ -112,7 +116,7 @@ for (const mode of modes) {
   })
 }
 
-test('a program cannot change the tokens or the age of a session', async t => {
+test('a program cannot change the tokens or the maximum age of a session', async t => {
   const server = await startProgram(t, {
     '/tokens': ctx => {
       Object.assign(ctx.session, { refresh_token: 'old', expires_at: 1, own: true })
@@ -134,7 +138,7 @@ test('a program cannot change the tokens or the age of a session', async t => {
   t.deepEqual(openedFields(browser, server), { ...before, other: true } as typeof before)
 })
 
-test('a change that is not saved is gone, although the opened cookie is remembered', async t => {
+test('a change that was not sent back by the browser is lost, although the session is cached in memory', async t => {
   const { browser } = await startProgram(t)
   await browser.fetch('/add?item=a')
   const old = browser.clone()
@@ -142,7 +146,7 @@ test('a change that is not saved is gone, although the opened cookie is remember
   t.deepEqual((await old.fetch('/cart')).json(), ['a'])
 })
 
-test('a change is saved although the handler fails after it', async t => {
+test('a change is saved even if the handler throws afterwards', async t => {
   const { browser, clock } = await startProgram(t, {
     '/fail': ctx => {
       add(ctx)
@@ -156,7 +160,7 @@ test('a change is saved although the handler fails after it', async t => {
   t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
 })
 
-test('a change that does not fit the cookies is an error, and refreshed tokens still reach the browser', async t => {
+test('a change that makes the session too large is an error, and refreshed tokens still reach the browser', async t => {
   const server = await startProgram(t, {
     '/large': ctx => {
       ctx.session.large = Array.from({ length: 20_000 }, () => String.fromCharCode(33 + Math.random() * 90)).join('')
@@ -169,7 +173,7 @@ test('a change that does not fit the cookies is an error, and refreshed tokens s
   t.is(openedFields(browser, server).refresh_token, idp.issued.refreshTokens.at(-1)?.value)
 })
 
-test('a logout while a handler runs is not undone by its change', async t => {
+test('a logout while a handler runs is not undone by a change of the handler', async t => {
   const { handler, arrived, open } = slowly()
   const { browser } = await startProgram(t, { '/slow': handler })
   const late = browser.fetch('/slow?item=a')
@@ -181,7 +185,7 @@ test('a logout while a handler runs is not undone by its change', async t => {
 })
 
 for (const callbackUrl of ['http://localhost:8080/api/auth/callback', 'https://app.example/api/auth/callback']) {
-  test(`null in ctx.session takes the cookies back, each once, at ${callbackUrl}`, async t => {
+  test(`setting ctx.session to null deletes each session cookie once, with the callback URL ${callbackUrl}`, async t => {
     const options: TestServerOptions = { mode: 'dual', overrides: { platform: { callbackUrl } } }
     const handlers: Readonly<Record<string, Handler>> = {
       '/forget': ctx => {
@@ -200,7 +204,7 @@ for (const callbackUrl of ['http://localhost:8080/api/auth/callback', 'https://a
   })
 }
 
-test('a session that a program makes anew keeps the login', async t => {
+test('ctx.session.regenerate() keeps the login', async t => {
   const server = await startProgram(t, { '/anew': ctx => ctx.session.regenerate() })
   const { browser } = server
   const before = openedFields(browser, server)
@@ -208,7 +212,7 @@ test('a session that a program makes anew keeps the login', async t => {
   t.deepEqual(openedFields(browser, server), before)
 })
 
-test('a second requireTokens in the chain keeps what the handlers before it changed', async t => {
+test('with two calls of requireTokens in the chain, a change between them is kept', async t => {
   const { browser, clock, idp } = await startTestServer(t, {
     parts: {
       extend(app) {
@@ -233,7 +237,7 @@ test('a second requireTokens in the chain keeps what the handlers before it chan
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('a route without requireTokens cannot replace the session of somebody who is signed in', async t => {
+test('a route without requireTokens gets an error if it saves ctx.session, and the session of the person does not change', async t => {
   const server = await startTestServer(t, {
     parts: {
       extend(app) {
@@ -250,7 +254,7 @@ test('a route without requireTokens cannot replace the session of somebody who i
   const { browser } = server
   await signIn(browser)
   const before = openedFields(browser, server)
-  // The first request to a route with requireTokens loads koa-session, which defines ctx.session on every context.
+  // The first request to a route with requireTokens loads koa-session, and koa-session then defines ctx.session for all routes.
   for (const path of ['/own', '/shop', '/own']) {
     const { statusCode, setCookies } = await browser.fetch(path)
     t.deepEqual([statusCode, setCookies], [path === '/own' ? 500 : 404, []])

@@ -1,4 +1,4 @@
-// The four forms of a request target (RFC 9112 section 3.2), and what only looks like one.
+// The four forms of a request target (RFC 9112 section 3.2), and targets that only resemble them.
 import test from 'ava'
 import { sendRaw } from '../helpers/raw.js'
 import { signIn, startTestServer } from '../helpers/server.js'
@@ -18,7 +18,7 @@ const forms: readonly (readonly [target: string, status: number])[] = [
   ['*', 404]
 ]
 
-// Node's url.parse() throws at each of these, or will in a coming version.
+// Node's url.parse() throws for each of these hosts, or will do so in a later version.
 const malformedHosts = ['%@host', '[::1', '[', '*[', 'host:99999', 'host:-1', 'user:%@host', '[::1]:x', '@', '']
 
 const notTargets = [
@@ -48,7 +48,7 @@ const slashes = [
 const request = (target: string) => `GET ${target} HTTP/1.1\r\nHost: localhost:8080\r\nConnection: close\r\n\r\n`
 
 for (const requests of [true, false]) {
-  test(`every target has an answer and none ends the process, with the request log ${requests ? 'on' : 'off'}`, async t => {
+  test(`any request target gets a response and does not end the process, with the request log ${requests ? 'on' : 'off'}`, async t => {
     const overrides = { log: { requests }, metrics: { port: 0 } }
     const { server, logs } = await startTestServer(t, { overrides })
     const cases = [
@@ -75,7 +75,7 @@ for (const requests of [true, false]) {
   })
 }
 
-test('a whole address as target reaches the same routes, and its host decides nothing', async t => {
+test('a request target that is a whole URL reaches the same routes, and its host has no effect', async t => {
   const { browser, server, idp, config } = await startTestServer(t)
   await signIn(browser)
   const cookie = browser.cookies
@@ -95,7 +95,7 @@ test('a whole address as target reaches the same routes, and its host decides no
   t.false(head.includes('elsewhere'))
 })
 
-test('the path is logged as it was asked for, without the host, the query and the fragment', async t => {
+test('the request log has the requested path without host, query and fragment', async t => {
   const { server, logs } = await startTestServer(t)
   for (const target of ['http://user:pass@host/one?code=1', '/two?code=2', '/three#code', '//four/five?code=3', '*']) {
     await sendRaw(server.port, request(target))

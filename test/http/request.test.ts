@@ -1,4 +1,4 @@
-// Which request a log line belongs to, and that nothing a request or the provider says can break a line in two.
+// Log lines name their request, and no text of a request or of the provider can break or forge a log line.
 import test, { type ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
@@ -6,7 +6,7 @@ import { sendRaw } from '../helpers/raw.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { withParameters } from './support.js'
 
-test('every log line of a request has the request id, also after the response was sent', async t => {
+test('every log line of a request has its request id, even if it is written after the response', async t => {
   const { browser, clock, logs } = await startTestServer(t, { mode: 'dual' })
   const headers = (id: string) => ({ headers: { 'x-request-id': id } })
   const login = await browser.navigate('/api/auth/login', headers('login-1'))
@@ -29,7 +29,7 @@ test('every log line of a request has the request id, also after the response wa
 })
 
 // W3C Trace Context, sections 3.2 and 4.3.
-test('the trace of a traceparent is in every line; a malformed one is as if it were not there', async t => {
+test('every log line has the trace id of a valid traceparent header, and a malformed header is ignored', async t => {
   const { browser, logs } = await startTestServer(t)
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
   const cases: readonly (readonly [traceparent: string | readonly string[], trace: string | undefined])[] = [
@@ -54,10 +54,10 @@ test('the trace of a traceparent is in every line; a malformed one is as if it w
   }
 })
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for these characters
 const controlCharacters = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/
 
-/** Each line is one write that ends with the only line feed in it, is JSON, and drives no terminal. */
+/** Asserts that each log line is valid JSON with one line feed at its end and without other control characters. */
 function assertCleanLines(t: ExecutionContext, { logs }: TestServer): void {
   t.true(logs.lines.length > 0)
   for (const line of logs.lines) {
@@ -81,7 +81,7 @@ const nasty = [
   '%s %o %j'
 ]
 
-test('nothing in a request breaks or forges a line', async t => {
+test('no part of a request can break or forge a log line', async t => {
   const started = await startTestServer(t, { overrides: { trustProxy: true } })
   const { server, logs } = started
   const headerNames = [
@@ -123,7 +123,7 @@ test('nothing in a request breaks or forges a line', async t => {
   )
 })
 
-test('nothing that comes back through the browser from the provider breaks or forges a line', async t => {
+test('no parameter that the provider sends through the browser can break or forge a log line', async t => {
   const started = await startTestServer(t)
   const { browser, idp, logs } = started
   for (const text of nasty) {
@@ -144,7 +144,7 @@ test('nothing that comes back through the browser from the provider breaks or fo
   )
 })
 
-test('nothing that the provider answers breaks or forges a line', async t => {
+test('no response of the provider can break or forge a log line', async t => {
   const started = await startTestServer(t)
   const { browser, clock, idp, logs } = started
   await signIn(browser)

@@ -1,4 +1,7 @@
-// The refresh step as browsers see it: contract section 5.1, step 3, and what must hold when the provider does not play along.
+// Refreshes as a browser sees them (service contract, section 5.1, step 3), also if the provider fails. The server keeps the
+// result of a refresh for a while, so that requests with the old cookie get it instead of causing another refresh.
+// In dual mode a refresh makes two token requests. The second one gets the public token, which has fewer scopes and is sent to
+// browsers.
 import test, { type ExecutionContext } from 'ava'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
@@ -6,7 +9,7 @@ import { type Fault, faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { signIn, startTestServer, type TestServer, type TestServerOptions } from '../helpers/server.js'
 
-const callsPerRenewal = { single: 1, dual: 2 }
+const callsPerRefresh = { single: 1, dual: 2 }
 
 async function startSignedIn(t: ExecutionContext, options: TestServerOptions): Promise<TestServer> {
   const started = await startTestServer(t, options)
@@ -19,15 +22,15 @@ function sessionCookies({ setCookies }: BrowserResponse) {
 }
 
 for (const mode of modes) {
-  const calls = callsPerRenewal[mode]
+  const calls = callsPerRefresh[mode]
 
-  test(`${mode}: a session is refreshed when it has expired, and not a moment before`, async t => {
+  test(`${mode}: a session is refreshed one millisecond after it has expired, and not before`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const before = idp.tokenRequests.length
     clock.advanceSeconds(3599)
     const active = await browser.fetch('/api/auth/profile')
     t.is(active.statusCode, 200)
-    t.is(idp.tokenRequests.length, before, 'expires_at equal to now is not earlier than now')
+    t.is(idp.tokenRequests.length, before, 'the session is still active when expires_at is equal to the current time')
 
     clock.advance(1)
     const refreshed = await browser.fetch('/api/auth/profile')
@@ -39,7 +42,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a refresh always names its scopes, and they never exceed those of the login`, async t => {
+  test(`${mode}: a refresh sends the scopes of the login, and in dual mode its second request sends the public scopes`, async t => {
     const { browser, clock, idp, config } = await startSignedIn(t, { mode })
     const before = idp.tokenRequests.length
     clock.advanceSeconds(3600)
@@ -53,7 +56,7 @@ for (const mode of modes) {
     )
   })
 
-  test(`${mode}: a hundred requests at once refresh once, and a late one with the old cookie is given the result`, async t => {
+  test(`${mode}: a hundred simultaneous requests cause one refresh, and a later request with the old cookie gets the result`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const old = browser.clone()
     const before = idp.tokenRequests.length
@@ -70,7 +73,7 @@ for (const mode of modes) {
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a kept result that has expired in turn is refreshed further along the chain`, async t => {
+  test(`${mode}: if a refreshed session has expired too, a request with the oldest cookie refreshes it once for all tabs`, async t => {
     const overrides = { refresh: { keepSeconds: 10_000 } }
     const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
     const oldest = browser.clone()
@@ -80,12 +83,16 @@ for (const mode of modes) {
     const before = idp.tokenRequests.length
     t.is((await oldest.fetch('/api/auth/profile')).statusCode, 200)
     t.is(idp.tokenRequests.length, before + calls)
-    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200, 'the tab in between comes along')
+    t.is(
+      (await browser.fetch('/api/auth/profile')).statusCode,
+      200,
+      'the tab with the kept result gets the newest session'
+    )
     t.is(idp.tokenRequests.length, before + calls)
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: invalid_grant ends the session with 401, an empty body and its cookies taken back`, async t => {
+  test(`${mode}: invalid_grant ends the session with 401, an empty body and deleted cookies`, async t => {
     const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     idp.endAllGrants()
@@ -100,21 +107,21 @@ for (const mode of modes) {
 
   const passing: Readonly<Record<string, Fault>> = {
     'a server error': faults.status(500),
-    'a gateway error': faults.status(503),
-    'a page': faults.html(),
-    'an error page': faults.html(502),
+    'a 503 response': faults.status(503),
+    'an HTML page': faults.html(),
+    'an HTML error page': faults.html(502),
     'a redirect': faults.redirect('https://elsewhere.example/'),
-    'too many requests': faults.tooManyRequests(7),
+    'a 429 response': faults.tooManyRequests(7),
     'a cut connection': faults.reset('before'),
-    'an empty answer': faults.empty(),
+    'an empty response': faults.empty(),
     'broken JSON': faults.notJson(),
-    'a giant answer': faults.giant(),
-    'a refused client': faults.error('invalid_client', 401),
-    'a refused client, said by the gateway': faults.gateway(),
-    'a grant error with a server status': faults.error('invalid_grant', 500)
+    'a huge response': faults.giant(),
+    'a rejected client': faults.error('invalid_client', 401),
+    'a client that the gateway rejects': faults.gateway(),
+    'invalid_grant with the status 500': faults.error('invalid_grant', 500)
   }
   for (const [name, fault] of Object.entries(passing)) {
-    test(`${mode}: ${name} in place of new tokens is 503 with Retry-After, and the session stays`, async t => {
+    test(`${mode}: if the provider answers a refresh with ${name}, the response is 503 with Retry-After, and the session stays`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
       const cookies = browser.cookies.all().map(({ name, value }) => [name, value])
@@ -129,7 +136,7 @@ for (const mode of modes) {
         cookies
       )
       idp.heal()
-      // After a 429 a whole refresh may begin one second later than a second step.
+      // After a 429, refreshes pause one second longer than second token requests of refreshes that have already begun.
       clock.advanceSeconds(Number(response.headers['retry-after']) + 1)
       t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
       t.deepEqual(idp.reuses, [])
@@ -138,14 +145,14 @@ for (const mode of modes) {
 
   const useless: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     'no access token': { access_token: undefined },
-    'a number for an access token': { access_token: 42 },
-    'a lifetime in words': { expires_in: '3600' },
+    'a number as access token': { access_token: 42 },
+    'a lifetime as a string': { expires_in: '3600' },
     'a negative lifetime': { expires_in: -1 },
     'no lifetime': { expires_in: undefined },
     'a token of another type': { token_type: 'mac' }
   }
   for (const [name, members] of Object.entries(useless)) {
-    test(`${mode}: ${name} is 503, and the refresh token of the answer is kept`, async t => {
+    test(`${mode}: if a token response has ${name}, the response is 503, and the session keeps the new refresh token`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
       idp.failWhen('token', () => faults.change(members))
@@ -157,7 +164,7 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: a client that the provider rejects is the operator's problem, and is logged as an error`, async t => {
+  test(`${mode}: if the provider rejects the client, the refresh is logged as an error for the operator`, async t => {
     const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     idp.failWhen('token', () => faults.error('invalid_client', 401))
@@ -166,7 +173,7 @@ for (const mode of modes) {
     t.like(line?.err, { error: 'invalid_client' })
   })
 
-  test(`${mode}: a failed refresh is remembered for a moment, for any number of waiting pages`, async t => {
+  test(`${mode}: after a failed refresh, twenty requests get 503 with Retry-After without another provider call`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     idp.failWhen('token', () => faults.tooManyRequests(7))
@@ -178,10 +185,10 @@ for (const mode of modes) {
     t.is((await browser.fetch('/api/auth/profile')).headers['retry-after'], '7')
     clock.advanceSeconds(8)
     await browser.fetch('/api/auth/profile')
-    t.is(idp.tokenRequests.length, before + 2, 'the provider is asked again once its time is over')
+    t.is(idp.tokenRequests.length, before + 2, 'the provider is called again when the time in Retry-After is over')
   })
 
-  test(`${mode}: an answer without a refresh token keeps the old one`, async t => {
+  test(`${mode}: if a token response has no refresh token, the session keeps its refresh token`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const first = idp.issued.refreshTokens.at(-1)?.value
     const body = {
@@ -194,7 +201,7 @@ for (const mode of modes) {
     for (let refresh = 1; refresh <= 3; refresh++) {
       clock.advanceSeconds(3600)
       const response = await browser.fetch(mode === 'dual' ? '/api/auth/token' : '/api/auth/profile')
-      // The made-up access token is unknown at user info, which is no matter here.
+      // The user info endpoint rejects the invented access token, which does not matter for this test.
       t.is(response.statusCode, mode === 'dual' ? 200 : 502)
       t.is(idp.tokenRequests.length, before + refresh * calls)
     }
@@ -202,7 +209,7 @@ for (const mode of modes) {
     t.deepEqual(new Set(sent), new Set([first]))
   })
 
-  test(`${mode}: a margin refreshes early, and a failure then serves the token that is still good`, async t => {
+  test(`${mode}: with a margin a session is refreshed early, and if that fails the valid token is used`, async t => {
     const overrides = { refresh: { marginSeconds: 120 } }
     const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
     clock.advanceSeconds(3599 - 120)
@@ -223,7 +230,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, before + 1 + calls)
   })
 
-  test(`${mode}: a margin longer than the token lives does not refresh at every request`, async t => {
+  test(`${mode}: a margin longer than the lifetime of the token does not cause a refresh at every request`, async t => {
     const overrides = { refresh: { marginSeconds: 120 } }
     const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
     idp.settings.accessTokenLifetimeSeconds = 60
@@ -236,7 +243,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, before + calls)
   })
 
-  test(`${mode}: the refreshed session reaches the browser although the profile then fails`, async t => {
+  test(`${mode}: the refreshed session reaches the browser even if user info fails afterwards`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     idp.failWhen('userinfo', () => faults.status(500))
@@ -249,7 +256,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, before)
   })
 
-  test(`${mode}: a client that goes away during a refresh finds its result with the old cookie`, async t => {
+  test(`${mode}: if a client disconnects during a refresh, its next request with the old cookie gets the refreshed session`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     const hold = idp.hold('token')
@@ -261,11 +268,14 @@ for (const mode of modes) {
     hold.release()
     const before = idp.tokenRequests.length
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-    t.true(idp.tokenRequests.length <= before + calls - 1, 'only what was left of the same refresh')
+    t.true(
+      idp.tokenRequests.length <= before + calls - 1,
+      'only the remaining token requests of the same refresh are made'
+    )
     t.deepEqual(idp.reuses, [])
   })
 
-  test(`${mode}: a logout during a refresh wins, and the token that arrives late is revoked`, async t => {
+  test(`${mode}: a logout during a refresh ends the session, and the token that arrives late is revoked`, async t => {
     const { browser, clock, idp } = await startSignedIn(t, { mode })
     const other = browser.clone()
     clock.advanceSeconds(3600)
@@ -283,7 +293,7 @@ for (const mode of modes) {
   })
 
   for (const outcome of ['answers', 'goes away']) {
-    test(`${mode}: a logout while the profile waits for a provider that ${outcome} is not undone by its refreshed session`, async t => {
+    test(`${mode}: if the person logs out while user info is requested and the provider then ${outcome}, the response does not bring the session back`, async t => {
       const { browser, clock, idp } = await startSignedIn(t, { mode })
       clock.advanceSeconds(3600)
       const hold = idp.hold('userinfo')
@@ -300,7 +310,7 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: every refresh writes one line with what an operator wants to know`, async t => {
+  test(`${mode}: each refresh writes one log line with its outcome, duration and request id`, async t => {
     const { browser, clock, logs } = await startSignedIn(t, { mode })
     clock.advanceSeconds(3600)
     const old = browser.clone()
@@ -318,10 +328,10 @@ for (const mode of modes) {
     t.like(kept, { mode, outcome: 'kept', provider_calls: 0, request_id: 'request-2' })
     t.is(typeof refreshed?.duration_ms, 'number')
     t.regex(String(refreshed?.session), /^[\w-]{8}$/)
-    t.is(kept?.session, refreshed?.session, 'one session keeps its name through refreshes')
+    t.is(kept?.session, refreshed?.session, 'the session mark in the log stays the same after a refresh')
   })
 
-  test(`${mode}: a clock five minutes fast or slow still logs in and refreshes`, async t => {
+  test(`${mode}: login and refresh work with a clock that is five minutes fast or slow`, async t => {
     for (const offset of [-300, 300]) {
       const { browser, clock, idp } = await startTestServer(t, { mode, parts: {} })
       clock.advanceSeconds(offset)
@@ -334,13 +344,13 @@ for (const mode of modes) {
   })
 }
 
-test('dual: if only the second token request of a refresh fails, the result of the first is kept and the next request continues from it', async t => {
+test('dual: if the second token request of a refresh fails, the next refresh continues with the second token request', async t => {
   const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
   clock.advanceSeconds(3600)
   idp.fail('token', faults.none, faults.status(500))
   const partial = await browser.fetch('/api/auth/token')
   t.is(partial.statusCode, 503)
-  t.true(sessionCookies(partial).length > 0, 'the rotated refresh token reaches the browser')
+  t.true(sessionCookies(partial).length > 0, 'the new refresh token reaches the browser')
   clock.advanceSeconds(2)
   const next = await browser.fetch('/api/auth/token')
   t.is(next.statusCode, 200)
@@ -349,7 +359,7 @@ test('dual: if only the second token request of a refresh fails, the result of t
   t.deepEqual(idp.reuses, [])
 })
 
-test('dual: a request with the first cookie gets the result of the second refresh, whose response was lost', async t => {
+test('dual: after a refresh whose second token request failed, a request with the old cookie completes the refresh', async t => {
   const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
   const old = browser.clone()
   clock.advanceSeconds(3600)
@@ -360,7 +370,7 @@ test('dual: a request with the first cookie gets the result of the second refres
   t.deepEqual(idp.reuses, [])
 })
 
-test('dual: invalid_grant at the second refresh ends the session', async t => {
+test('dual: invalid_grant at the second token request of a refresh ends the session', async t => {
   const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
   clock.advanceSeconds(3600)
   idp.fail('token', faults.none, faults.error('invalid_grant'))
@@ -370,7 +380,7 @@ test('dual: invalid_grant at the second refresh ends the session', async t => {
   t.is(browser.cookies.value('platform_session'), undefined)
 })
 
-test('dual: a public token with more than the public scopes is refused, and nothing of it leaks', async t => {
+test('dual: a public token with more than the public scopes is rejected, and no response or log line contains it', async t => {
   const { browser, clock, idp, recorder, logs } = await startSignedIn(t, { mode: 'dual' })
   clock.advanceSeconds(3600)
   idp.fail('token', faults.none, faults.change({ scope: 'data:read viewables:read' }))
@@ -380,11 +390,11 @@ test('dual: a public token with more than the public scopes is refused, and noth
   const refused = idp.issued.accessTokens.at(-1)?.value as string
   recorder.assertNone(t, [refused], logs.lines)
   clock.advanceSeconds(2)
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 200, 'the session goes on with the newest refresh token')
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200, 'the session continues with the newest refresh token')
   t.deepEqual(idp.reuses, [])
 })
 
-test('a refreshed session that is too large for its cookies is logged, and continues once its tokens fit again', async t => {
+test('if a refreshed session is too large for its cookies, the log says so, and the session continues when its tokens are small enough', async t => {
   const { browser, clock, idp, logs } = await startSignedIn(t, {})
   const cookie = browser.cookies.value('platform_session')
   clock.advanceSeconds(3600)
@@ -397,7 +407,7 @@ test('a refreshed session that is too large for its cookies is logged, and conti
   }
   const line = logs.find(({ event, error }) => event === 'request_failed' && error === 'session_too_large')
   t.is(line?.level, 50)
-  t.is(idp.tokenRequests.length, 2, 'nobody sends a spent refresh token')
+  t.is(idp.tokenRequests.length, 2, 'no used refresh token is sent again')
   clock.advanceSeconds(3600)
   idp.settings.accessTokenLength = 600
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
@@ -405,9 +415,9 @@ test('a refreshed session that is too large for its cookies is logged, and conti
   t.deepEqual(idp.reuses, [])
 })
 
-test('a slow provider is given up after the configured time, and the session stays', async t => {
+test('if the provider does not answer a refresh within the time limit, the response is 503 and the session stays', async t => {
   const { browser, clock, idp } = await startSignedIn(t, {})
-  // Impatience would spoil the login on a slow machine, so that another replica has it.
+  // The server with the short time limit is a second replica, because the login could exceed the limit on a slow machine.
   const impatient = await startTestServer(t, { idp, clock, overrides: { platform: { timeoutSeconds: 0.2 } } })
   impatient.connect(browser)
   clock.advanceSeconds(3600)
@@ -417,7 +427,7 @@ test('a slow provider is given up after the configured time, and the session sta
   t.deepEqual(response.setCookies, [])
 })
 
-test('an outage of the provider affects neither active sessions nor static files', async t => {
+test('while the provider is down, active sessions and static files still work', async t => {
   const { browser, idp } = await startSignedIn(t, { mode: 'dual' })
   await idp.offline()
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
@@ -426,8 +436,8 @@ test('an outage of the provider affects neither active sessions nor static files
   await idp.online()
 })
 
-test('a thousand requests at once on one expired session refresh it once', async t => {
-  // On a busy machine a thousand connections need longer than a client usually may.
+test('a thousand simultaneous requests with the same expired session cause one refresh', async t => {
+  // On a busy machine a thousand connections need longer than the usual limits allow.
   const limits = { headersTimeout: 120_000, requestTimeout: 120_000 }
   const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual', logLevel: 'warn', limits })
   const before = idp.tokenRequests.length

@@ -1,4 +1,4 @@
-// "Sign in again" on an error page leads people back to the page where the failed login, or the failed request, came from.
+// The link "Sign in again" on an error page leads to a login that returns to the page where the failed login or request began.
 import test from 'ava'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
@@ -9,7 +9,7 @@ import { httpsCallbackUrl } from './support.js'
 const returnTo = '/models/7?view=top&part=a%20b'
 const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
 
-/** The address behind "Sign in again", as a browser reads it. */
+/** The address of the link "Sign in again". */
 function signInAddressOn(page: BrowserResponse): string | undefined {
   return /<a class="button" href="([^"]*)">Sign in again</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
 }
@@ -37,7 +37,7 @@ const failures: readonly (readonly [
     }
   ],
   [
-    'whose code the provider refused',
+    'whose code the provider rejected',
     400,
     async ({ browser, idp }) => {
       const back = await startLogin(browser, returnTo)
@@ -46,7 +46,7 @@ const failures: readonly (readonly [
     }
   ],
   [
-    'whose provider went away',
+    'that the provider could not finish because it was down',
     504,
     async ({ browser, idp }) => {
       const back = await startLogin(browser, returnTo)
@@ -57,7 +57,7 @@ const failures: readonly (readonly [
 ]
 
 for (const [what, status, fail] of failures) {
-  test(`after a login ${what}, signing in again leads to the page of that login`, async t => {
+  test(`after a login ${what}, the link to sign in again has the return path of that login`, async t => {
     const server = await startTestServer(t)
     const page = await fail(server)
     t.is(page.statusCode, status)
@@ -65,7 +65,7 @@ for (const [what, status, fail] of failures) {
   })
 }
 
-test('a login that comes back from the link of an error page arrives at its page', async t => {
+test('a login through the link on an error page returns to the page where the failed login began', async t => {
   const { browser, idp } = await startTestServer(t)
   idp.settings.login = { error: 'access_denied' }
   const denied = await openCallback(browser, await startLogin(browser, returnTo))
@@ -75,7 +75,7 @@ test('a login that comes back from the link of an error page arrives at its page
   t.is((await openCallback(browser, back.headers.location ?? '')).headers.location, returnTo)
 })
 
-test("another browser's login gives no return path away", async t => {
+test('the error page for a login of another browser does not contain the return path of that login', async t => {
   const { browser, newBrowser } = await startTestServer(t)
   const back = await startLogin(browser, returnTo)
   const other = newBrowser()
@@ -85,13 +85,13 @@ test("another browser's login gives no return path away", async t => {
   t.is(signInAddressOn(page), '/api/auth/login')
 })
 
-test('a login for the start page needs no return path', async t => {
+test('after a failed login for the start page, the link to sign in again has no return path', async t => {
   const { browser, idp } = await startTestServer(t)
   idp.settings.login = { error: 'access_denied' }
   t.is(signInAddressOn(await openCallback(browser, await startLogin(browser))), '/api/auth/login')
 })
 
-test("a page of a program's own that fails leads back to itself, with the public path in front of it", async t => {
+test('if a page of a program fails, the link to sign in again returns to this page, including the path prefix of the server', async t => {
   const { browser } = await startTestServer(t, {
     overrides: { platform: { callbackUrl: httpsCallbackUrl } },
     parts: {
@@ -109,7 +109,7 @@ test("a page of a program's own that fails leads back to itself, with the public
   t.is(signInAddressOn(ofApi), `${base}/api/auth/login`)
 })
 
-test('a refused connection is said to be one, in JSON as on the page', async t => {
+test('if the provider refuses the connection, the page and the JSON say that it could not be reached', async t => {
   const { browser, idp } = await startTestServer(t)
   const back = await startLogin(browser)
   await idp.offline()

@@ -25,7 +25,7 @@ import {
 const name = 'platform_session'
 const dayMs = 86_400_000
 
-/** Somebody is logged in with two access tokens of 4,500 characters: a session of 9 kB. */
+/** Starts a server and a browser that is logged in with two access tokens of 4,500 characters, so that the session has 9 kB. */
 async function startLarge(t: ExecutionContext, accessTokenLength = 4500) {
   const server = await startTestServer(t, { mode: 'dual' })
   server.idp.settings.accessTokenLength = accessTokenLength
@@ -33,14 +33,17 @@ async function startLarge(t: ExecutionContext, accessTokenLength = 4500) {
   return server
 }
 
-/** What the server makes of a Cookie header, without a jar in between. */
+/** Requests a guarded route with the given Cookie header. */
 async function ask({ newBrowser }: Pick<TestServer, 'newBrowser'>, cookie: string) {
   return newBrowser().get(guarded, { headers: { cookie } })
 }
 
 type Cookies = readonly (readonly [name: string, value: string])[]
 
-/** 401 and empty, never an error, and the browser is told nothing about its cookies: they may be another instance's. */
+/**
+ * Asserts that the response is an empty 401 that changes no cookie, because the cookies may belong to another server on this
+ * host.
+ */
 async function assertAnonymous(t: ExecutionContext, server: TestServer, cookie: string, what: string) {
   const response = await ask(server, cookie)
   t.is(response.statusCode, 401, what)
@@ -48,7 +51,7 @@ async function assertAnonymous(t: ExecutionContext, server: TestServer, cookie: 
   t.deepEqual(response.setCookies, [], what)
 }
 
-test('a session of 9 kB travels in three cookies, is read whole, and is refreshed whole', async t => {
+test('a session of 9 kB is stored in three cookies, before and after a refresh', async t => {
   const server = await startLarge(t)
   const { browser, clock, idp } = server
   const names = [name, `${name}.1`, `${name}.2`]
@@ -67,7 +70,7 @@ test('a session of 9 kB travels in three cookies, is read whole, and is refreshe
   t.deepEqual(idp.reuses, [])
 })
 
-test('a session that just fits four cookies works', async t => {
+test('a session that needs all of the four cookies works', async t => {
   const { browser } = await startLarge(t, 7350)
   t.is(sessionCookies(browser).length, 4)
   t.is((await browser.fetch(guarded)).statusCode, 200)
@@ -77,7 +80,7 @@ function flip(text: string, at: number): string {
   return text.slice(0, at) + (text[at] === 'x' ? 'y' : 'x') + text.slice(at + 1)
 }
 
-test('a chunk that was altered, cut, lost, moved or mixed with those of another answer makes the session anonymous', async t => {
+test('if a chunk of the session is altered, cut, missing, moved or from another response, the person is not logged in', async t => {
   const server = await startLarge(t)
   const { browser, clock, logs } = server
   const old = sessionCookies(browser)
@@ -85,7 +88,7 @@ test('a chunk that was altered, cut, lost, moved or mixed with those of another 
   await browser.fetch(guarded)
   const cookies = sessionCookies(browser)
   const values = cookies.map(([, value]) => value)
-  t.is((await ask(server, headerOf(cookies))).statusCode, 200, 'the cookie as it is')
+  t.is((await ask(server, headerOf(cookies))).statusCode, 200, 'the unchanged cookies are accepted')
 
   const withValue = (at: number, value: string): Cookies =>
     cookies.map((cookie, index) => (index === at ? ([cookie[0], value] as const) : cookie))
@@ -118,7 +121,7 @@ test('a chunk that was altered, cut, lost, moved or mixed with those of another 
   t.is(logs.find(({ level }) => Number(level) >= 40)?.event, undefined)
 })
 
-test('a chunk left over from a larger session, and cookies of others, do no harm', async t => {
+test('a chunk left over from a larger session and cookies of other applications are ignored', async t => {
   const server = await startLarge(t)
   const cookies = sessionHeader(server.browser)
   const around = [
@@ -132,7 +135,7 @@ test('a chunk left over from a larger session, and cookies of others, do no harm
 })
 
 for (const mode of modes) {
-  test(`no character of a session cookie can be changed in ${mode} mode`, async t => {
+  test(`in ${mode} mode a session cookie with any changed character is rejected`, async t => {
     const server = await startTestServer(t, { mode })
     const { browser, idp, newBrowser } = server
     idp.settings.accessTokenLength = 24
@@ -147,7 +150,7 @@ for (const mode of modes) {
   })
 }
 
-test('a value sealed by another deployment or for another purpose is not a session', async t => {
+test('a value that was sealed by another deployment, for another mode or as a login cookie is not accepted as a session', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, clock, idp } = server
   const others = {
@@ -170,7 +173,7 @@ test('a value sealed by another deployment or for another purpose is not a sessi
   }
 })
 
-test('no Cookie header, however odd, is more than no session', async t => {
+test('a malformed Cookie header is treated like a missing session', async t => {
   const server = await startTestServer(t)
   const odd = [
     '',
@@ -197,7 +200,7 @@ test('no Cookie header, however odd, is more than no session', async t => {
   }
 })
 
-test('even a value sealed with the real secret is opened within bounds, and must be a session', async t => {
+test('a value sealed with the correct secret is rejected if it decompresses to too much or is not a session', async t => {
   const server = await startTestServer(t)
   const { browser, clock } = server
   await signIn(browser)
@@ -226,14 +229,14 @@ test('even a value sealed with the real secret is opened within bounds, and must
   }
 })
 
-test('inside the seal are the fields of the contract, an id, three times and the key of the login, and nothing of the session library', async t => {
+test('a sealed session contains the fields of the contract and our own five fields, and none of the session library', async t => {
   const server = await startTestServer(t)
   await signIn(server.browser)
   const keys = Object.keys(openedSession(server.browser, server)).sort()
   t.deepEqual(keys, ['_expire', '_from', '_id', '_issued', '_login', 'expires_at', 'refresh_token', 'token'])
 })
 
-test('the id of a session is made at login and carried through every refresh', async t => {
+test('the id of a session is created at login and does not change at a refresh', async t => {
   const server = await startTestServer(t)
   const { browser, clock } = server
   await signIn(browser)
@@ -248,27 +251,27 @@ test('the id of a session is made at login and carried through every refresh', a
   t.not(openedSession(browser, server)._id, _id)
 })
 
-test('the same session is never sealed the same way twice', async t => {
+test('the same session is sealed differently each time', async t => {
   const { browser } = await startTestServer(t)
   const back = await startLogin(browser)
   const twin = browser.clone()
   await Promise.all([openCallback(browser, back), openCallback(twin, back)])
   const [a = '', b = ''] = [sessionHeader(browser), sessionHeader(twin)]
   t.not(a, b)
-  // After version and key id nothing is alike, the initialisation vector first of all.
+  // After the version and the key id all bytes differ, beginning with the initialization vector.
   t.not(a.split('=')[1]?.slice(8, 24), b.split('=')[1]?.slice(8, 24))
 })
 
-// Age.
+// Maximum age.
 
-test('a session ends 24 hours after it was written, even if the browser keeps its cookie', async t => {
+test('a session cookie is valid for 24 hours after it was set, even if the browser keeps it longer', async t => {
   const server = await startTestServer(t)
   const { browser, clock, idp } = server
   idp.settings.accessTokenLifetimeSeconds = 7 * 86_400
   await signIn(browser)
   const cookie = sessionHeader(browser)
   clock.advance(dayMs - 1000)
-  t.is((await ask(server, cookie)).statusCode, 200, 'being used does not matter')
+  t.is((await ask(server, cookie)).statusCode, 200, 'using the session does not extend it')
   clock.advance(1000)
   t.is((await ask(server, cookie)).statusCode, 200)
   clock.advance(1000)
@@ -284,7 +287,7 @@ test('a session past its maximum age is not refreshed, and the provider is not c
   t.is(server.idp.tokenRequests.length, 1)
 })
 
-test('every write starts a new 24 hours', async t => {
+test('each refresh sets a session cookie that is valid for another 24 hours', async t => {
   const { browser, clock } = await startTestServer(t)
   await signIn(browser)
   for (const _day of [1, 2, 3]) {
@@ -295,7 +298,7 @@ test('every write starts a new 24 hours', async t => {
   }
 })
 
-test('the configured age is the one in the seal and the one in the cookie', async t => {
+test('the configured maximum age limits both the sealed session and its cookie', async t => {
   const server = await startTestServer(t, { overrides: { session: { maxAgeSeconds: 600 } } })
   const { browser, clock } = server
   t.is(sessionCookiesSet(await signIn(browser))[0]?.attributes['max-age'], '600')
@@ -306,12 +309,12 @@ test('the configured age is the one in the seal and the one in the cookie', asyn
   await assertAnonymous(t, server, cookie, 'ten minutes later')
 })
 
-// Absolute age.
+// Absolute maximum age.
 
 const hourMs = 3_600_000
 
 for (const mode of modes) {
-  test(`an absolute maximum age ends a session in spite of refreshes, and limits its cookie (${mode})`, async t => {
+  test(`an absolute maximum age ends a session even if it is refreshed, and limits the age of its cookie (${mode})`, async t => {
     const overrides = { session: { absoluteMaxAgeSeconds: 5 * 86_400 } }
     const server = await startTestServer(t, { mode, overrides })
     const { browser, clock, idp } = server
@@ -337,7 +340,7 @@ for (const mode of modes) {
     t.is(idp.tokenRequests.length, calls)
   })
 
-  test(`a kept result of a refresh has the absolute age of its login (${mode})`, async t => {
+  test(`after a refresh, a request with the old cookie gets a session with the absolute maximum age of its login (${mode})`, async t => {
     const overrides = { session: { absoluteMaxAgeSeconds: 7200 }, refresh: { keepSeconds: 3600 } }
     const server = await startTestServer(t, { mode, overrides })
     const { browser, clock, idp } = server
@@ -357,7 +360,7 @@ for (const mode of modes) {
   })
 }
 
-test('two logins that were given one refresh token each keep their own absolute age', async t => {
+test('if two sessions share a refresh token, each of them keeps its own absolute maximum age', async t => {
   const server = await startTestServer(t, { overrides: { session: { absoluteMaxAgeSeconds: 7 * 86_400 } } })
   const { browser, clock } = server
   await signIn(browser)
@@ -372,7 +375,7 @@ test('two logins that were given one refresh token each keep their own absolute 
   t.is(sessionCookiesSet(answer)[0]?.attributes['max-age'], String(86_400 - 3600))
 })
 
-test('a new login in the same browser starts a new absolute age', async t => {
+test('a new login in the same browser starts a new absolute maximum age', async t => {
   const server = await startTestServer(t, { overrides: { session: { absoluteMaxAgeSeconds: 7200 } } })
   const { browser, clock } = server
   await signIn(browser)
@@ -383,11 +386,11 @@ test('a new login in the same browser starts a new absolute age', async t => {
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-// Secrets.
+// Replaced secrets.
 
 const [oldSecret, newSecret] = ['pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U', 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU']
 
-/** A deployment before, during and after its secret is replaced. */
+/** Starts three servers of a deployment, with the old secret, with both secrets and with the new secret. */
 async function startRotation(t: ExecutionContext) {
   const before = await startTestServer(t, { overrides: { session: { secret: oldSecret } } })
   const { idp, clock } = before
@@ -400,14 +403,14 @@ async function startRotation(t: ExecutionContext) {
   return { before, during, after, clock, idp, browser: before.browser }
 }
 
-test('an old secret still opens, the newest seals, and a removed one opens nothing', async t => {
+test('sessions sealed with an old secret are accepted until that secret is removed, and new cookies are sealed with the new secret', async t => {
   const { before, during, after, browser, clock } = await startRotation(t)
   await signIn(browser)
   const sealedWithOld = sessionHeader(browser)
   during.connect(browser)
   const unchanged = await browser.fetch(guarded)
   t.is(unchanged.statusCode, 200)
-  t.deepEqual(unchanged.setCookies, [], 'another secret is no reason to write')
+  t.deepEqual(unchanged.setCookies, [], 'a new secret alone does not cause a new cookie')
   await assertAnonymous(t, after, sealedWithOld, 'the removed secret')
 
   clock.advanceSeconds(3600)
@@ -417,18 +420,18 @@ test('an old secret still opens, the newest seals, and a removed one opens nothi
   await assertAnonymous(t, before, sealedWithNew, 'a secret from the future')
 })
 
-test('a login that is under way survives the change of secret', async t => {
+test('a login that began before the secret was replaced can be finished while the old secret is configured', async t => {
   const { during, after, browser, idp } = await startRotation(t)
   const back = await startLogin(browser)
   after.connect(browser)
-  t.is((await openCallback(browser, back)).statusCode, 400, 'without the old secret nothing is known of it')
+  t.is((await openCallback(browser, back)).statusCode, 400, 'without the old secret the login cannot be finished')
   t.is(idp.tokenRequests.length, 0)
   during.connect(browser)
   t.is((await openCallback(browser, back)).statusCode, 302)
-  t.is((await ask(after, sessionHeader(browser))).statusCode, 200, 'and the session is sealed with the new one')
+  t.is((await ask(after, sessionHeader(browser))).statusCode, 200, 'the session is sealed with the new secret')
 })
 
-test('a weak, short, empty or well-known secret keeps the server from starting', async t => {
+test('a weak, short, empty or well-known secret prevents the start of the server', async t => {
   const weak = [
     '',
     ' ',
@@ -454,25 +457,25 @@ test('a weak, short, empty or well-known secret keeps the server from starting',
   }
 })
 
-// When it is written, and when it is taken back.
+// Responses that set or delete the cookie.
 
-test('the cookie is written when tokens changed and at no other time', async t => {
+test('the session cookie is set only when the tokens have changed', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, clock, idp } = server
   await signIn(browser)
   const paths = ['/', '/api/auth/token', '/api/auth/profile', '/api/auth/login', '/api/auth/nothing', '/healthz', '/x']
   for (const path of paths) t.deepEqual(sessionCookiesSet(await browser.get(path)), [], path)
   idp.fail('userinfo', faults.status(500), faults.status(500))
-  t.deepEqual((await browser.fetch('/api/auth/profile')).setCookies, [], 'the profile failed')
+  t.deepEqual((await browser.fetch('/api/auth/profile')).setCookies, [], 'a failed profile sets no cookie')
   clock.advanceSeconds(3600)
   idp.fail('token', faults.status(500))
-  t.deepEqual((await browser.fetch('/api/auth/token')).setCookies, [], 'the refresh failed')
+  t.deepEqual((await browser.fetch('/api/auth/token')).setCookies, [], 'a failed refresh sets no cookie')
   clock.advanceSeconds(2)
-  t.is(sessionCookiesSet(await browser.fetch('/api/auth/token')).length, 1, 'the refresh succeeded')
+  t.is(sessionCookiesSet(await browser.fetch('/api/auth/token')).length, 1, 'a successful refresh sets the cookie')
   t.deepEqual((await browser.fetch('/api/auth/token')).setCookies, [])
 })
 
-test('nothing outside /api/auth looks at the session, even one that has expired', async t => {
+test('paths outside /api/auth do not use the session, even if it has expired', async t => {
   const { browser, clock, idp } = await startTestServer(t)
   await signIn(browser)
   clock.advanceSeconds(3600)
@@ -482,7 +485,7 @@ test('nothing outside /api/auth looks at the session, even one that has expired'
   t.is(idp.tokenRequests.length, 1)
 })
 
-test('a session that shrinks removes its surplus chunks, and one that grows adds chunks', async t => {
+test('when a session becomes smaller its additional cookies are deleted, and when it becomes larger cookies are added', async t => {
   const { browser, clock, idp } = await startLarge(t)
   for (const [length, chunks] of [
     [500, 1],
@@ -498,12 +501,12 @@ test('a session that shrinks removes its surplus chunks, and one that grows adds
   }
 })
 
-/** As after another instance on this host, or an older secret, has been at work. */
+/** Sets cookies as another server on this host or a server with an older secret could have set them. */
 function plant(browser: Browser, cookies: Cookies): void {
   for (const [each, value] of cookies) browser.cookies.set(each, value, new URL(publicOrigin))
 }
 
-test('a cookie that cannot be read stays until a login replaces it or a logout takes it back', async t => {
+test('a session cookie that cannot be read stays until a login replaces it or a logout deletes it', async t => {
   const { browser } = await startTestServer(t)
   const unreadable: Cookies = [
     [name, '3unreadable'],
@@ -522,7 +525,7 @@ test('a cookie that cannot be read stays until a login replaces it or a logout t
   t.deepEqual(sessionCookies(browser), [])
 })
 
-test("two servers on one host, which browsers do not tell apart, do not remove each other's sessions", async t => {
+test("two servers on one host, whose cookies browsers do not separate, do not delete each other's sessions", async t => {
   const first = await startTestServer(t)
   const second = await startTestServer(t, { overrides: { session: { secret: newSecret } } })
   const { browser } = first
@@ -541,7 +544,7 @@ test("two servers on one host, which browsers do not tell apart, do not remove e
   t.is((await browser.fetch(guarded)).statusCode, 200)
 })
 
-test('logout ends every generation of a session, those from before a refresh too', async t => {
+test('a logout ends a session for all of its cookies, including those from before a refresh', async t => {
   const server = await startTestServer(t)
   const { browser, clock } = server
   await signIn(browser)
@@ -556,7 +559,7 @@ test('logout ends every generation of a session, those from before a refresh too
   for (const cookie of generations) t.is((await ask(server, cookie)).statusCode, 401)
 })
 
-test('a refreshed session is the one in the jar afterwards, field for field', async t => {
+test('after a refresh the cookie contains the new tokens and the new expiry', async t => {
   const server = await startTestServer(t, { mode: 'dual' })
   const { browser, clock, idp } = server
   await signIn(browser)

@@ -7,7 +7,7 @@ import { faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startTestServer } from '../helpers/server.js'
 
-test('many sessions that wait for a slow provider do not delay other requests', async t => {
+test('a hundred sessions that wait for a slow provider do not delay other requests', async t => {
   const { newBrowser, clock, idp, browser } = await startTestServer(t, { mode: 'dual', logLevel: 'warn' })
   const expired = Array.from({ length: 100 }, newBrowser)
   for (const one of expired) await signIn(one)
@@ -33,14 +33,14 @@ for (const mode of modes) {
   const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
 
   test(`1,200 callbacks with invented codes do not delay the refreshes of nine sessions (${mode})`, async t => {
-    // Longer than the test takes, so every code that is waiting at the provider goes on waiting.
+    // This limit is longer than the test, so that all codes that were sent to the provider keep waiting.
     const overrides = { platform: { timeoutSeconds: 60 } }
     const { server, origin, newBrowser, clock, idp } = await startTestServer(t, { mode, overrides, logLevel: 'warn' })
     const expired = Array.from({ length: 9 }, newBrowser)
     for (const one of expired) await signIn(one)
     clock.advanceSeconds(3600)
 
-    // One client begins 1,200 logins itself, so that every callback has a valid state and its code is sent to the provider.
+    // One client begins 1,200 logins, so each callback has a valid state and its code is sent to the provider.
     const connectTo = { [origin]: server.url }
     const attacker = createBrowser(t, { origin, connectTo, now: clock.now })
     const begin = async () => new URL((await attacker.get('/api/auth/login')).headers.location ?? '').searchParams
@@ -53,7 +53,7 @@ for (const mode of modes) {
       const { statusCode } = await openCallback(attacker, `/api/auth/callback?${query}`)
       statuses.push(statusCode)
     })
-    // 64 codes are at the provider, 1,000 wait for their turn, and the callbacks with the others are refused at once.
+    // 64 codes are at the provider and 1,000 wait in the queue. The callbacks with the other codes are rejected at once.
     await eventually(() => statuses.length === 1200 - 1064)
     t.deepEqual([...new Set(statuses)], [503])
     t.is(codes.waiting, 64)
@@ -70,7 +70,7 @@ for (const mode of modes) {
   })
 }
 
-test('a call that was not made because too many wait is 503, with a time to come back', t => {
+test('a call that is not made because the queue is full leads to 503 with Retry-After', t => {
   const error = providerFailure(new UpstreamError('token', 'busy', 'too many'))
   t.is(error.status, 503)
   t.is(error.error, 'temporarily_unavailable')

@@ -5,7 +5,7 @@ import { startTestServer } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 for (const mode of modes) {
-  test(`the starter page can find out that this is a server in ${mode} mode`, async t => {
+  test(`the starter page can read that the server runs in ${mode} mode`, async t => {
     const { browser } = await startTestServer(t, { mode, overrides: { wwwroot: undefined }, parts: { isDemo: true } })
     const about = await browser.get('/starter-about.json')
     t.deepEqual(about.json(), { product: 'platform-auth-server', mode, demo: true })
@@ -18,12 +18,12 @@ for (const mode of modes) {
   })
 }
 
-test('a server with pages of its own says nothing about itself', async t => {
+test('a server whose wwwroot has its own pages does not serve the files about itself', async t => {
   const { browser } = await startTestServer(t)
   for (const path of ['/starter-about.json', '/starter-base.css']) t.is((await browser.get(path)).statusCode, 404)
 })
 
-test('a copy of the starter page works, and the files of wwwroot take precedence', async t => {
+test('a copy of the starter page works, and files in wwwroot take precedence over the generated files', async t => {
   const wwwroot = await tempFolder(t, { 'starter.js': '', 'starter-base.css': 'own' })
   const { browser } = await startTestServer(t, { overrides: { wwwroot } })
   t.is((await browser.get('/starter-base.css')).text(), 'own')

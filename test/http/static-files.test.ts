@@ -1,4 +1,4 @@
-// The files of wwwroot, as seen from outside: by well-behaved clients, and by those that look for a way out of the folder.
+// The files of wwwroot as clients see them, including clients that look for a way out of the folder.
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
@@ -13,11 +13,11 @@ import { tempFolder } from '../helpers/temp-folder.js'
 
 type Files = Readonly<Record<string, string | Buffer>>
 
-// Occurs in everything that must not be served.
+// All files that must not be served contain this text.
 const marker = 'not for anyone outside'
 const html = '<!doctype html><title>Page</title>'
 
-/** A server whose root is `www` in a folder of its own, with whatever `files` puts into it and next to it. */
+/** Starts a server whose root is the folder `www` in a new folder. `files` are written into the new folder. */
 async function startWith(
   t: ExecutionContext,
   files: Files,
@@ -26,7 +26,7 @@ async function startWith(
   const folder = await tempFolder(t, { 'www/index.html': html, ...files })
   await prepare(folder)
   const started = await startTestServer(t, { overrides: { wwwroot: join(folder, 'www') } })
-  /** One request, byte for byte, on a connection of its own. */
+  /** Sends one request byte for byte on a new connection. */
   const ask = async (target: string, headers = '', method = 'GET') => {
     const request = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n`
     const { answers, bytes } = await sendRaw(started.server.port, request, { head: method === 'HEAD' })
@@ -37,7 +37,7 @@ async function startWith(
   return { ...started, folder, ask }
 }
 
-test('no spelling of a path leads out of the root', async t => {
+test('no spelling of a path leads out of wwwroot', async t => {
   const files = { 'outside.txt': marker, 'www-neighbour/outside.txt': marker, 'www/sub/page.html': html }
   const { ask, folder, logs } = await startWith(t, files)
   const absolute = join(folder, 'outside.txt')
@@ -90,7 +90,7 @@ test('no spelling of a path leads out of the root', async t => {
   )
 })
 
-test('files and folders whose name begins with a dot are not there', async t => {
+test('files and folders whose name begins with a dot are 404', async t => {
   const names = ['.env', '.git/config', 'sub/.hidden', '.well-known/file', 'sub/.folder/file']
   const { ask } = await startWith(t, Object.fromEntries(names.map(name => [`www/${name}`, marker])))
   const targets = [...names.map(name => `/${name}`), '/%2eenv', '/%2Egit/config', '/sub/%2ehidden', '/sub/../.env']
@@ -101,7 +101,7 @@ test('files and folders whose name begins with a dot are not there', async t => 
   }
 })
 
-test('a folder is served as its index.html or as 404, never as a list of files', async t => {
+test('a folder is served as its index.html or is 404, and never as a list of files', async t => {
   const files = { 'www/with/index.html': 'the index', 'www/without/file.txt': marker }
   const { ask } = await startWith(t, files, folder => mkdir(join(folder, 'www/odd/index.html'), { recursive: true }))
   t.is((await ask('/with/')).text, 'the index')
@@ -113,7 +113,7 @@ test('a folder is served as its index.html or as 404, never as a list of files',
   }
 })
 
-test('a link is followed inside the root and nowhere else', async t => {
+test('a symbolic link is followed only if its target is inside wwwroot', async t => {
   const files = { 'outside/file.txt': marker, 'www-neighbour/file.txt': marker, 'www/folder/file.txt': 'inside' }
   const { ask, folder } = await startWith(t, files, async folder => {
     const www = join(folder, 'www')
@@ -161,7 +161,7 @@ test('a symbolic link that leads in a circle or to nothing is 404 and not a serv
   )
 })
 
-test('a link inside the root to a name that begins with a dot is not there', async t => {
+test('a symbolic link to a name in wwwroot that begins with a dot is 404', async t => {
   const files = { 'www/.env': marker, 'www/.git/config': marker, 'www/sub/.hidden': marker }
   const { ask } = await startWith(t, files, async folder => {
     const www = join(folder, 'www')
@@ -177,7 +177,7 @@ test('a link inside the root to a name that begins with a dot is not there', asy
   }
 })
 
-test('the files of a mounted Kubernetes ConfigMap, which are links into a folder, are served', async t => {
+test('the files of a mounted Kubernetes ConfigMap are served, although they are links into a folder whose name begins with a dot', async t => {
   const files = { 'www/..2024_05_01/page.html': html, 'www/..2024_05_01/.env': marker }
   const { ask } = await startWith(t, files, async folder => {
     const www = join(folder, 'www')
@@ -189,20 +189,20 @@ test('the files of a mounted Kubernetes ConfigMap, which are links into a folder
   for (const target of ['/..data/page.html', '/settings.txt']) t.is((await ask(target)).statusCode, 404, target)
 })
 
-test('a root below a folder whose name begins with a dot is served', async t => {
+test('a wwwroot below a folder whose name begins with a dot is served', async t => {
   const wwwroot = join(await tempFolder(t, { '.releases/www/index.html': 'the release' }), '.releases/www')
   const { browser } = await startTestServer(t, { overrides: { wwwroot } })
   t.is((await browser.get('/')).text(), 'the release')
 })
 
-test('a root that is itself a link is the root', async t => {
+test('a wwwroot that is a symbolic link is served', async t => {
   const folder = await tempFolder(t, { 'release/index.html': 'the release' })
   await symlink('release', join(folder, 'current'))
   const { browser } = await startTestServer(t, { overrides: { wwwroot: join(folder, 'current') } })
   t.is((await browser.get('/')).text(), 'the release')
 })
 
-test('names that no file can have are refused without a fault', async t => {
+test('impossible file names get 400 or 404 and are not logged as errors', async t => {
   const { ask, logs } = await startWith(t, {})
   const cases: readonly (readonly [target: string, status: number])[] = [
     ['/%00', 400],
@@ -240,7 +240,7 @@ test('HEAD answers with the headers of GET and no body', async t => {
   t.regex(bytes.toString(), /^HTTP\/1\.1 200 OK\r\n[^<]*\r\n\r\nHTTP\/1\.1 200 OK\r\n[^<]*\r\n\r\n$/)
 })
 
-test('a file that the browser has is not sent again, until it changes', async t => {
+test('a conditional request gets 304 until the file changes', async t => {
   const { browser, folder } = await startWith(t, { 'www/app.js': 'let a = 1' })
   const first = await browser.get('/app.js')
   const etag = String(first.headers.etag)
@@ -311,7 +311,10 @@ test('responses without a body and aborted responses close their files', async t
   t.is(errorOutput(), '')
 })
 
-/** From now on to open the file fails, though it was there when it was looked at. As root everything can be read, and a race is no test. */
+/**
+ * Makes opening the file fail, although reading its status succeeds. File permissions are of no use here, because root may read
+ * all files.
+ */
 function failToOpen(t: ExecutionContext, path: string, code: string) {
   const { createReadStream } = fs
   fs.createReadStream = (file, options) => {
@@ -328,13 +331,13 @@ function failToOpen(t: ExecutionContext, path: string, code: string) {
 }
 
 const unopened: readonly (readonly [what: string, code: string, status: number, error: string])[] = [
-  ['was taken away while we looked at it', 'ENOENT', 404, 'not_found'],
-  ['may not be read', 'EACCES', 500, 'server_error'],
-  ['is one more than may be open', 'EMFILE', 500, 'server_error']
+  ['was deleted after its status was read', 'ENOENT', 404, 'not_found'],
+  ['the server has no right to read', 'EACCES', 500, 'server_error'],
+  ['cannot be opened because too many files are open', 'EMFILE', 500, 'server_error']
 ]
 
 for (const [what, code, status, error] of unopened) {
-  test.serial(`a file that ${what} is ${status}, and the connection stays usable`, async t => {
+  test.serial(`a file that ${what} is ${status}, and the connection can be used again`, async t => {
     const { server, folder, logs } = await startWith(t, { 'www/file.js': 'plain', 'www/file.js.gz': gzipSync('plain') })
     failToOpen(t, join(folder, 'www/file.js.gz'), code)
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n`
@@ -355,7 +358,7 @@ for (const [what, code, status, error] of unopened) {
   })
 }
 
-test('an empty file, a small one and one too large to be read at once are sent whole', async t => {
+test('empty, small and large files are sent completely', async t => {
   const sizes = [0, 1, 65_536, 65_537, 1_000_000]
   const files = sizes.map(size => [`www/${size}.bin`, randomBytes(size)] as const)
   const { ask } = await startWith(t, Object.fromEntries(files))
@@ -367,7 +370,7 @@ test('an empty file, a small one and one too large to be read at once are sent w
   }
 })
 
-test.serial('a small file that grows after its length was read is sent at that length', async t => {
+test.serial('if a small file grows after its length was read, only that many bytes are sent', async t => {
   const { server, folder } = await startWith(t, { 'www/file.txt': 'first' })
   const path = join(folder, 'www/file.txt')
   const { createReadStream } = fs
@@ -386,7 +389,7 @@ test.serial('a small file that grows after its length was read is sent at that l
   )
 })
 
-test('a compressed neighbour is sent to those who can read it, and caches are told', async t => {
+test('a compressed variant of a file is sent to clients that accept its encoding, with Vary: Accept-Encoding', async t => {
   const { ask } = await startWith(t, {
     'www/app.js': 'plain',
     'www/app.js.br': brotliCompressSync('by brotli'),
@@ -425,7 +428,7 @@ test('a compressed neighbour is sent to those who can read it, and caches are to
   t.notRegex(head, /^content-encoding:/im)
 })
 
-test('a compressed variant that cannot be sent gives a 404 without Content-Encoding', async t => {
+test('a compressed variant that cannot be sent is 404 without Content-Encoding', async t => {
   const { ask } = await startWith(t, { 'outside.br': marker, 'www/page.html': html }, async folder => {
     await symlink('../outside.br', join(folder, 'www/page.html.br'))
     await mkdir(join(folder, 'www/folder.gz'))
@@ -441,7 +444,7 @@ test('a compressed variant that cannot be sent gives a 404 without Content-Encod
   }
 })
 
-test('parts of a file are not offered: a range gets the whole', async t => {
+test('range requests are not supported and get the whole file', async t => {
   const { ask } = await startWith(t, { 'www/file.txt': '0123456789' })
   for (const range of [
     'bytes=0-1',
@@ -459,7 +462,7 @@ test('parts of a file are not offered: a range gets the whole', async t => {
   }
 })
 
-test('files are sent with the type of their name', async t => {
+test('the content type of a file depends on its extension', async t => {
   const types: Readonly<Record<string, string>> = {
     'page.html': 'text/html; charset=utf-8',
     'app.js': 'text/javascript; charset=utf-8',
@@ -506,7 +509,7 @@ test('a static file neither reads nor sets a session cookie', async t => {
   t.deepEqual([...new Set(logs.entries.slice(before.logs).map(({ event }) => event))], ['request'])
 })
 
-test('no policy of ours stands in the way of a page that loads a viewer from another host', async t => {
+test('pages in wwwroot get no security policy headers, so that they can load a viewer from another host', async t => {
   const { ask } = await startWith(t, { 'www/page.html': html, 'www/app.js': 'let a' })
   for (const target of ['/', '/page.html', '/app.js']) {
     const { head } = await ask(target)
@@ -518,7 +521,7 @@ test('no policy of ours stands in the way of a page that loads a viewer from ano
   }
 })
 
-test('a file under /api/auth that was there at the start comes before the routes', async t => {
+test('a file under /api/auth that existed at the start takes precedence over the routes', async t => {
   const { browser } = await startWith(t, { 'www/api/auth/about.txt': 'about', 'www/api/auth/login': 'a file' })
   t.is((await browser.get('/api/auth/about.txt')).text(), 'about')
   t.is((await browser.get('/api/auth/login')).text(), 'a file')
@@ -557,7 +560,7 @@ test('a missing file is 404, as a page for people and as JSON for programs', asy
   }
 })
 
-test('every other method is 405 and told which there are, whether the file exists or not', async t => {
+test('all methods except GET and HEAD get 405 with the allowed methods, whether the file exists or not', async t => {
   const { ask } = await startWith(t, { 'www/page.html': html })
   const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'SEARCH']
   for (const method of methods) {
@@ -566,7 +569,7 @@ test('every other method is 405 and told which there are, whether the file exist
       t.is(statusCode, 405, `${method} ${target}`)
       t.regex(head, /^allow: GET, HEAD$/im)
       t.is(JSON.parse(text).error, 'method_not_allowed')
-      t.false(`${head}${text}`.includes('hello'), 'nothing of the request comes back')
+      t.false(`${head}${text}`.includes('hello'), 'the response contains no part of the request')
     }
   }
 })

@@ -1,4 +1,5 @@
-// What the tests of this folder share: the cookies as the browser holds them, and the seal opened with the deployment's own secret.
+// Functions that the tests in this folder share. They read the session cookies of a browser and decrypt them with the secret
+// of the server.
 import http from 'node:http'
 import { inflateSync } from 'node:zlib'
 import type { ExecutionContext } from 'ava'
@@ -16,12 +17,12 @@ import type { ModeName } from '../helpers/modes.js'
 import { listen } from '../helpers/ports.js'
 import type { TestServer } from '../helpers/server.js'
 
-/** A route behind the refresh step that both modes have. */
+/** A route that exists in both modes and refreshes expired sessions. */
 export const guarded = '/api/auth/profile'
 
 export const loginCookieName = 'platform_session_login'
 
-/** The session's cookies in the jar, in the order of their chunks. */
+/** The session cookies in the jar, in the order of their chunks. */
 export function sessionCookies(browser: Browser): readonly (readonly [name: string, value: string])[] {
   return browser.cookies
     .all()
@@ -30,7 +31,7 @@ export function sessionCookies(browser: Browser): readonly (readonly [name: stri
     .sort(([a], [b]) => a.localeCompare(b))
 }
 
-/** What the jar would send of the session, for a request that is made without it. */
+/** The Cookie header with the session cookies of the browser, for a request that does not use the jar. */
 export function sessionHeader(browser: Browser): string {
   return headerOf(sessionCookies(browser))
 }
@@ -39,7 +40,7 @@ export function headerOf(cookies: readonly (readonly [name: string, value: strin
   return cookies.map(([name, value]) => `${name}=${value}`).join('; ')
 }
 
-/** The Set-Cookie lines of an answer that concern the session. */
+/** The session cookies that a response sets. */
 export function sessionCookiesSet(response: BrowserResponse): BrowserResponse['setCookies'] {
   return response.setCookies.filter(({ name }) => isSessionCookie(name))
 }
@@ -63,7 +64,7 @@ export interface SealedSession {
 
 type Deployment = Pick<TestServer, 'config'>
 
-/** The session that the browser holds, read with the secret. */
+/** The session of the browser, decrypted with the secret of the server. */
 export function openedSession(browser: Browser, { config }: Deployment): SealedSession {
   const cookies = sessionCookies(browser)
   const sealed = joinChunks(
@@ -76,13 +77,13 @@ export function openedSession(browser: Browser, { config }: Deployment): SealedS
   return JSON.parse(json.toString()) as SealedSession
 }
 
-/** Only the contract's fields of it. */
+/** The fields of the session that the service contract defines. */
 export function openedFields(browser: Browser, deployment: Deployment): Partial<SealedSession> {
   const { _id, _login, _issued, _expire, _from, ...fields } = openedSession(browser, deployment)
   return fields
 }
 
-/** A Cookie header with a session of our making, sealed as the server would: what only the owner of the secret can do. */
+/** A Cookie header with any session, sealed with the secret of the server. Only somebody who knows the secret can make one. */
 export function sealedHeader({ config }: Deployment, content: object | Buffer, name = 'platform_session'): string {
   const plaintext = Buffer.isBuffer(content) ? content : Buffer.from(JSON.stringify(content))
   const chunks = splitIntoChunks(sealerOf(config).seal(plaintext, name))
@@ -93,12 +94,12 @@ function sealerOf({ mode, session }: Config) {
   return createKeyring([session.secret, ...session.previousSecrets]).sealer(`session cookie, ${mode} mode`)
 }
 
-/** One query parameter of an address. */
+/** Returns a query parameter of an address. */
 export function parameter(address: string | undefined, name: string): string {
   return new URL(address ?? '', 'http://none').searchParams.get(name) ?? ''
 }
 
-/** The address with some parameters of its query replaced, or removed where undefined. */
+/** Returns the address with changed query parameters. A parameter whose new value is undefined is removed. */
 export function withParameters(address: string, changes: Readonly<Record<string, string | undefined>>): string {
   const url = new URL(address)
   for (const [name, value] of Object.entries(changes)) {
@@ -108,13 +109,13 @@ export function withParameters(address: string, changes: Readonly<Record<string,
   return url.href
 }
 
-/** A deployment behind a proxy that ends TLS and takes the base path away. */
+/** The callback URL of a deployment behind a proxy that terminates TLS and removes a path prefix. */
 export const httpsCallbackUrl = 'https://app.example/tools/viewer/api/auth/callback'
 
-/** Where `startWithRoute` puts its route. */
+/** The path of the route that `startWithRoute` adds. */
 export const ownRoute = '/own'
 
-/** The application with one more route behind the refresh step, as a program that imports it would mount one. */
+/** Starts the application with one more route behind requireTokens, as a program that imports it would add one. */
 export async function startWithRoute(
   t: Pick<ExecutionContext, 'teardown'>,
   mode: ModeName,

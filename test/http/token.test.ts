@@ -1,7 +1,7 @@
 import test from 'ava'
 import { signIn, startTestServer } from '../helpers/server.js'
 
-test('token gives the public token and its whole seconds left, and nothing else', async t => {
+test('/api/auth/token returns only the access token for browsers and its remaining seconds', async t => {
   const { browser, clock, idp } = await startTestServer(t, { mode: 'dual' })
   await signIn(browser)
   clock.advance(1499)
@@ -10,10 +10,14 @@ test('token gives the public token and its whole seconds left, and nothing else'
   const publicToken = idp.issued.accessTokens.find(({ scope }) => scope === 'viewables:read')
   t.deepEqual(response.json(), { access_token: publicToken?.value, expires_in: 3598 })
   clock.advance(2)
-  t.is((await browser.fetch('/api/auth/token')).json().expires_in, 3597, 'rounded to the nearest second')
+  t.is(
+    (await browser.fetch('/api/auth/token')).json().expires_in,
+    3597,
+    'the remaining time is rounded to the nearest second'
+  )
 })
 
-test('token is answered with headers that keep it out of caches and other origins', async t => {
+test('the response of /api/auth/token has headers that keep it out of caches and away from other origins', async t => {
   const { browser } = await startTestServer(t, { mode: 'dual' })
   await signIn(browser)
   const { headers } = await browser.fetch('/api/auth/token')
@@ -25,10 +29,10 @@ test('token is answered with headers that keep it out of caches and other origin
   t.is(headers['cross-origin-resource-policy'], 'same-origin')
   t.is(headers['referrer-policy'], 'no-referrer')
   t.is(headers.etag, undefined)
-  t.is(headers['set-cookie'], undefined, 'nothing changed, nothing is written')
+  t.is(headers['set-cookie'], undefined, 'the session has not changed, so no cookie is set')
 })
 
-test('a request with an active session creates no logger of its own, and one that refreshes creates one', async t => {
+test('a request with an active session creates no logger, and a request that refreshes the session creates one', async t => {
   const { browser, clock, logs } = await startTestServer(t, { mode: 'dual', overrides: { log: { requests: false } } })
   await signIn(browser)
   let children = 0
@@ -42,7 +46,7 @@ test('a request with an active session creates no logger of its own, and one tha
   t.is(children, 1)
 })
 
-test('token does not exist in single mode', async t => {
+test('/api/auth/token does not exist in single mode', async t => {
   const { browser } = await startTestServer(t, { mode: 'single' })
   await signIn(browser)
   const response = await browser.fetch('/api/auth/token')
@@ -54,7 +58,7 @@ test('token does not exist in single mode', async t => {
 })
 
 for (const path of ['/api/auth/token', '/api/auth/profile']) {
-  test(`${path} answers 401 with an empty body and no cookie when nobody is signed in`, async t => {
+  test(`without a session ${path} answers 401 with an empty body and sets no cookie`, async t => {
     const { browser, idp } = await startTestServer(t, { mode: 'dual' })
     const response = await browser.fetch(path)
     t.is(response.statusCode, 401)
@@ -65,7 +69,7 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
     t.is(idp.requests.length, 0)
   })
 
-  test(`${path} is refused to pages of other sites and hosts, allowed where the browser says nothing`, async t => {
+  test(`${path} rejects requests from other sites and hosts, and accepts requests without Sec-Fetch-Site`, async t => {
     const { browser } = await startTestServer(t, { mode: 'dual' })
     await signIn(browser)
     for (const [site, status] of [
@@ -80,7 +84,7 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
     }
   })
 
-  test(`${path} grants nothing to other origins`, async t => {
+  test(`${path} sends no CORS headers to other origins`, async t => {
     const { browser } = await startTestServer(t, { mode: 'dual' })
     await signIn(browser)
     for (const origin of ['https://evil.example', 'null', 'http://localhost:9999']) {
@@ -95,7 +99,7 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
   })
 
   for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    test(`${path} refuses ${method} and names GET`, async t => {
+    test(`${path} rejects ${method} and names GET as the allowed method`, async t => {
       const { browser, idp } = await startTestServer(t, { mode: 'dual' })
       await signIn(browser)
       const before = idp.requests.length
@@ -108,7 +112,7 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
   }
 }
 
-test('a token in the address or in a header is neither taken nor given', async t => {
+test('an access token in the address or in the Authorization header is ignored', async t => {
   const { browser, idp } = await startTestServer(t, { mode: 'dual' })
   await signIn(browser)
   const accessToken = idp.issued.accessTokens[0]?.value as string

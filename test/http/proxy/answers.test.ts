@@ -1,4 +1,4 @@
-// What comes back from an upstream: statuses, headers and bodies, as bytes where bytes matter.
+// Responses of an upstream as the client gets them through the proxy: statuses, headers and bodies.
 import { createHash, randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import test from 'ava'
@@ -8,7 +8,7 @@ import { sessionCookiesSet } from '../support.js'
 const get = 'GET /api/x HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n'
 const head = get.replace('GET', 'HEAD')
 
-test('statuses are passed on as they are', async t => {
+test('the status of an upstream is passed on', async t => {
   const upstream = await startUpstream(t, (request, response) => {
     response.writeHead(Number(request.url?.split('/').at(-1)), { 'Retry-After': '7', 'Content-Type': 'text/plain' })
     response.end()
@@ -24,7 +24,7 @@ test('statuses are passed on as they are', async t => {
   }
 })
 
-test('401 and 407 of an upstream are 502, and the session stays', async t => {
+test('a 401 or 407 of an upstream becomes 502, and the session stays', async t => {
   const upstream = await startUpstream(t, (request, response) => {
     response.writeHead(Number(request.url?.split('/').at(-1)), {
       'WWW-Authenticate': 'Basic',
@@ -49,7 +49,7 @@ test('401 and 407 of an upstream are 502, and the session stays', async t => {
   t.regex(page.headers['content-type'] ?? '', /text\/html/)
 })
 
-test('headers come back by the allow-list, repeated ones repeated, and bytes above 0x7f untouched', async t => {
+test('response headers on the list are passed on, with repeated headers and with bytes above 0x7f', async t => {
   const fields = [
     'Content-Type: text/plain; charset=latin1',
     'Content-Disposition: attachment; filename="Z\xfcrich\xff.pdf"',
@@ -80,7 +80,7 @@ test('headers come back by the allow-list, repeated ones repeated, and bytes abo
   t.true(text.endsWith('\r\n\r\nok'))
 })
 
-test('caching that the upstream allows stays possible for this person alone, but not beside a refreshed session', async t => {
+test('a public response of the upstream becomes private, and a response with a new session cookie must not be cached', async t => {
   const upstream = await startUpstream(t, (_request, response) => {
     response.setHeader('Cache-Control', 'public, max-age=3600, s-maxage=9')
     response.setHeader('ETag', '"1"')
@@ -96,7 +96,7 @@ test('caching that the upstream allows stays possible for this person alone, but
   t.not(first, second)
 })
 
-test('HEAD, 204, 304 and 206 are passed on untouched', async t => {
+test('responses to HEAD and responses with the status 204, 206 and 304 are passed on unchanged', async t => {
   const cases: readonly (readonly [request: string, answer: string, headers: RegExp, body: string])[] = [
     [head, 'HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nETag: "a"\r\n\r\n', /content-length: 1234\r\n/i, ''],
     [head, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', /^HTTP\/1\.1 200 OK/, ''],
@@ -126,7 +126,7 @@ test('HEAD, 204, 304 and 206 are passed on untouched', async t => {
   }
 })
 
-test('the range and the conditions of a request reach the upstream', async t => {
+test('the Range header and the conditional headers of a request are forwarded', async t => {
   const upstream = await startUpstream(t)
   const { browser } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
   await browser.get('/api/x', {
@@ -143,7 +143,7 @@ test('the range and the conditions of a request reach the upstream', async t => 
   }
 })
 
-test('forwarding headers of the client do not reach the upstream', async t => {
+test('forwarding headers and credentials of the client are not forwarded', async t => {
   const upstream = await startUpstream(t)
   const { raw } = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`] })
   const fields = [
@@ -179,7 +179,7 @@ test('forwarding headers of the client do not reach the upstream', async t => {
   t.is(String(await request?.body()), '{}')
 })
 
-test('compressed content passes as it is, and nothing is compressed here', async t => {
+test('a compressed body is passed on unchanged, and the proxy compresses nothing', async t => {
   const packed = gzipSync('x'.repeat(10_000))
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/packed') response.setHeader('Content-Encoding', 'gzip').end(packed)
@@ -195,7 +195,7 @@ test('compressed content passes as it is, and nothing is compressed here', async
   t.is(plain.body.length, 10_000)
 })
 
-test('redirects are not followed, and lead into this server where a rule has them', async t => {
+test('redirects are not followed, and a Location that a rule covers is mapped to a path of this server', async t => {
   const upstream = await startUpstream(t, (_request, response) => {
     response.writeHead(302, { Location: '/v1/hubs/next?page=2' })
     response.end()
@@ -208,7 +208,7 @@ test('redirects are not followed, and lead into this server where a rule has the
   t.is(upstream.requests.length, 1)
 })
 
-test('informational answers are not passed on', async t => {
+test('informational responses are not passed on', async t => {
   const informed = 'HTTP/1.1 103 Early Hints\r\nLink: </x.js>; rel=preload\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'
   const upstream = await startFixedUpstream(t, `${informed}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`)
   const { raw } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
@@ -218,19 +218,22 @@ test('informational answers are not passed on', async t => {
 })
 
 const broken: readonly (readonly [what: string, answer: string])[] = [
-  ['no HTTP', 'SSH-2.0-OpenSSH\r\n\r\n'],
-  ['a cut within the head', 'HTTP/1.1 200 OK\r\nContent-Type: te'],
-  ['nothing', ''],
-  ['a length of letters', 'HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\nx'],
-  ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy'],
+  ['a text that is not HTTP', 'SSH-2.0-OpenSSH\r\n\r\n'],
+  ['an incomplete head', 'HTTP/1.1 200 OK\r\nContent-Type: te'],
+  ['no bytes', ''],
+  ['a Content-Length of letters', 'HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\nx'],
+  ['two different Content-Length headers', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy'],
   ['a switch of protocols', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'],
-  ['a head without end', `HTTP/1.1 200 OK\r\n${'X-Ads-Filler: xxxxxxxxxxxxxxxxxxxxxxxx\r\n'.repeat(3000)}\r\n`],
+  ['a head that is too long', `HTTP/1.1 200 OK\r\n${'X-Ads-Filler: xxxxxxxxxxxxxxxxxxxxxxxx\r\n'.repeat(3000)}\r\n`],
   ['white space before a colon', 'HTTP/1.1 200 OK\r\nContent-Length : 1\r\n\r\nx'],
   ['a zero byte', 'HTTP/1.1 200 OK\r\nX-Ads-A: a\0b\r\nContent-Length: 1\r\n\r\nx'],
-  ['a length beside chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n']
+  [
+    'both a Content-Length and chunks',
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+  ]
 ]
 for (const [what, answer] of broken) {
-  test(`an upstream's answer with ${what} is 502`, async t => {
+  test(`a response of an upstream with ${what} becomes 502`, async t => {
     const upstream = await startFixedUpstream(t, answer, { close: true })
     const { raw, logs } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
     const { answers, bytes } = await raw(get)
@@ -240,7 +243,7 @@ for (const [what, answer] of broken) {
   })
 }
 
-test('an upstream that cannot be reached is 502, with the reason only in the log', async t => {
+test('an upstream that cannot be reached becomes 502, and only the log has the reason', async t => {
   const upstream = await startRawUpstream(t, () => {})
   const gone = await startUpstream(t)
   gone.server.close()
@@ -265,7 +268,7 @@ test('an upstream that cannot be reached is 502, with the reason only in the log
   }
 })
 
-test('large answers arrive whole, with and without a length', async t => {
+test('large responses arrive completely, with a Content-Length and in chunks', async t => {
   const content = randomBytes(8 * 1024 * 1024)
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/length') response.setHeader('Content-Length', content.length)

@@ -1,4 +1,4 @@
-// Which requests of other sites the proxy refuses, by the headers that browsers add.
+// Requests from other sites that the proxy rejects because of the headers that browsers add.
 import test, { type ExecutionContext } from 'ava'
 import { type ProxiedServer, startProxy, startUpstream, type TestUpstream } from '../../helpers/upstream.js'
 import { sessionHeader } from '../support.js'
@@ -27,7 +27,7 @@ function noneArrived(t: ExecutionContext, { requests }: TestUpstream) {
   )
 }
 
-test('requests that other sites cause are 403, whatever their method', async t => {
+test('requests from other sites get 403 with any method', async t => {
   const { upstream, ask } = await start(t, 'X-CSRF')
   for (const method of methods) {
     for (const site of ['cross-site', 'same-site', 'Same-Origin', 'same-origin, cross-site', '']) {
@@ -37,7 +37,7 @@ test('requests that other sites cause are 403, whatever their method', async t =
   noneArrived(t, upstream)
 })
 
-test('a proxied request with an unsafe method must come from a page of this site', async t => {
+test('a proxied request with an unsafe method must come from a page of this origin', async t => {
   const { upstream, ask } = await start(t)
   const refused: readonly Headers[] = [
     {},
@@ -67,7 +67,7 @@ test('a proxied request with an unsafe method must come from a page of this site
   }
 })
 
-test('reading needs no more than not being another site', async t => {
+test('a GET request is forwarded unless Sec-Fetch-Site says that it comes from another site', async t => {
   const { ask } = await start(t)
   for (const headers of [
     {},
@@ -79,7 +79,7 @@ test('reading needs no more than not being another site', async t => {
   }
 })
 
-test('nothing proxied can be loaded as something that runs', async t => {
+test('a proxied response cannot be loaded as a script, style, worker or frame', async t => {
   const { upstream, ask } = await start(t)
   const running = [
     'script',
@@ -115,7 +115,7 @@ test('nothing proxied can be loaded as something that runs', async t => {
   }
 })
 
-test('a configured header is needed by every method, and enough for what changes things', async t => {
+test('if a CSRF header is configured, every method needs this header, and unsafe methods then need no Origin header', async t => {
   const { upstream, ask } = await start(t, 'X-CSRF')
   for (const method of methods) {
     t.is(await ask(method, { Origin: origin, 'Sec-Fetch-Site': 'same-origin' }), 403, method)
@@ -125,7 +125,7 @@ test('a configured header is needed by every method, and enough for what changes
   t.true(upstream.requests.every(request => request.headers('x-csrf').length === 0))
 })
 
-test('the origin is that of the callback URL, a spelled-out default port included', async t => {
+test('the allowed origin is that of the callback URL, with or without the default port', async t => {
   const upstream = await startUpstream(t)
   const { browser } = await startProxy(
     t,
@@ -140,7 +140,7 @@ test('the origin is that of the callback URL, a spelled-out default port include
   t.is(await post('http://app.example.com'), 403)
 })
 
-test('there are no CORS headers, and OPTIONS is 405 with the methods of the path', async t => {
+test('responses have no CORS headers, and OPTIONS gets 405 with the allowed methods of the path', async t => {
   const { upstream, server } = await start(t)
   const headers = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
   const preflight = await server.browser.request('OPTIONS', '/api/x', { headers })
@@ -151,7 +151,7 @@ test('there are no CORS headers, and OPTIONS is 405 with the methods of the path
   t.is(upstream.requests.length, 1)
 })
 
-test('the check comes before the session, and path and method before the check', async t => {
+test('the path and the method are checked first, then the origin of the request, then the session', async t => {
   const { upstream, server } = await start(t)
   const stranger = server.newBrowser()
   const foreign = { 'Sec-Fetch-Site': 'cross-site' }

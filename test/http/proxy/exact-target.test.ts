@@ -1,4 +1,4 @@
-// Raw request lines: what is not exact is answered here and never reaches the upstream.
+// Request targets that are not in their normal form are rejected and never forwarded. These tests send raw request lines.
 import test from 'ava'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
 
@@ -24,7 +24,7 @@ const refused = [
   'http://other.example:80/api/hubs/x'
 ]
 
-test('targets that are not exact are 400 and never leave the process', async t => {
+test('a target that is not in its normal form gets 400 and is not forwarded', async t => {
   const upstream = await startUpstream(t)
   const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
   for (const target of refused) {
@@ -36,7 +36,7 @@ test('targets that are not exact are 400 and never leave the process', async t =
   t.is(upstream.requests.length, 0)
 })
 
-test('the query is forwarded byte for byte, also where Koa would rewrite it', async t => {
+test('the query is forwarded byte for byte, even if Koa would rewrite it', async t => {
   const upstream = await startUpstream(t)
   const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
   const targets = [
@@ -56,7 +56,7 @@ test('the query is forwarded byte for byte, also where Koa would rewrite it', as
   )
 })
 
-test('the paths of this server itself never match a rule, and files win over rules', async t => {
+test('rules do not apply to the paths of this server itself, and files take precedence over rules', async t => {
   const upstream = await startUpstream(t)
   const routes = [`GET /*/** ${upstream.origin}/*/**`, `GET /* ${upstream.origin}/*`]
   t.timeout(30_000)
@@ -70,7 +70,7 @@ test('the paths of this server itself never match a rule, and files win over rul
   t.is(upstream.requests.length, 1)
 })
 
-test('a path without a rule is answered as if there were no proxy', async t => {
+test('a path without a rule is answered as it would be without a proxy', async t => {
   const upstream = await startUpstream(t)
   const { browser } = await startProxy(t, { routes: [`GET /api/hubs ${upstream.origin}/hubs`] })
   for (const path of ['/api/hubsX', '/API/hubs', '/api/hubs/', '/elsewhere'])

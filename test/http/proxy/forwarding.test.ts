@@ -1,10 +1,10 @@
-// A proxied request on its plain way: what reaches the upstream, and what comes back.
+// A successful proxied request: what the upstream receives and what the client gets.
 import test from 'ava'
 import { modes } from '../../helpers/modes.js'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
 
 for (const mode of modes) {
-  test(`a request that a rule lists reaches the upstream with the token of the session, in ${mode} mode`, async t => {
+  test(`in ${mode} mode a request that matches a rule reaches the upstream with the access token for the server`, async t => {
     const upstream = await startUpstream(t)
     const { browser, idp } = await startProxy(
       t,

@@ -1,4 +1,5 @@
-// Framing: a body is exactly one body for the upstream, and what one client sends never becomes another client's request or answer.
+// Request smuggling: the upstream gets exactly one body for each request, and bytes of one client never become a request or
+// response of another.
 import test, { type ExecutionContext } from 'ava'
 import { startProxy, startRawUpstream, startUpstream } from '../../helpers/upstream.js'
 
@@ -7,7 +8,7 @@ const start = (method: string, fields: string) =>
   `${method} /api/x HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nSec-Fetch-Site: same-origin\r\n${fields}\r\n`
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 
-/** Requests that try to hide a second one. Whatever is answered, the upstream must see no `/smuggled`. */
+/** Requests that try to hide a second request. Whatever the response is, the upstream must not receive `/smuggled`. */
 const attacks: readonly (readonly [what: string, bytes: string])[] = [
   ['a body with DELETE and a length', start('DELETE', `Content-Length: ${smuggled.length}\r\n`) + smuggled],
   ['a body with DELETE in chunks', `${start('DELETE', 'Transfer-Encoding: chunked\r\n')}${chunk(smuggled)}0\r\n\r\n`],
@@ -73,10 +74,10 @@ async function setUp(t: ExecutionContext) {
 }
 
 for (const [what, bytes] of attacks) {
-  test(`${what} does not become a second request`, async t => {
+  test(`a request with ${what} does not become two requests`, async t => {
     const { upstream, raw, browser } = await setUp(t)
     await raw(bytes, { timeoutMs: 1500, end: true })
-    // A second client, whose request uses the same connection to the upstream if that was kept.
+    // The request of a second client uses the same connection to the upstream if that connection was kept.
     const other = await browser.get('/api/other')
     t.is(other.statusCode, 200)
     t.is(other.text(), '/other')
@@ -89,7 +90,7 @@ for (const [what, bytes] of attacks) {
   })
 }
 
-test('a body of DELETE reaches the upstream framed', async t => {
+test('the body of a DELETE request is forwarded with a length or in chunks', async t => {
   const { upstream, raw } = await setUp(t)
   await raw(`${start('DELETE', 'Content-Length: 5\r\n')}hello`, { answers: 1 })
   await raw(`${start('DELETE', 'Transfer-Encoding: chunked\r\n')}${chunk('hello')}0\r\n\r\n`, { answers: 1 })
@@ -97,7 +98,7 @@ test('a body of DELETE reaches the upstream framed', async t => {
   t.deepEqual(upstream.requests[0]?.headers('content-length'), ['5'])
 })
 
-test('a Content-Length is forwarded as such, and a chunked body stays chunked', async t => {
+test('a body with a Content-Length is forwarded with that length, and a chunked body is forwarded in chunks', async t => {
   const { upstream, browser, server, cookie } = await setUp(t)
   const headers = { 'Sec-Fetch-Site': 'same-origin' }
   await browser.request('POST', '/api/x', { headers, body: 'hello' })
@@ -112,7 +113,7 @@ test('a Content-Length is forwarded as such, and a chunked body stays chunked', 
   t.is(String(await upstream.requests[1]?.body()), 'onetwo')
 })
 
-test('bytes that follow an answer do not become the answer of the next client', async t => {
+test('bytes after the end of a response do not become the response to the next client', async t => {
   const evil = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil'
   const upstream = await startRawUpstream(t, (socket, text) => {
     const path = text.split('\r\n\r\n').at(-2)?.split(' ')[1] ?? ''
@@ -123,7 +124,7 @@ test('bytes that follow an answer do not become the answer of the next client', 
   for (const path of ['second', 'third']) t.is((await browser.get(`/api/${path}`)).text(), `/${path}`)
 })
 
-test('an answer to HEAD that has a body does not become the answer of the next client', async t => {
+test('the forbidden body of a response to HEAD does not become the response to the next client', async t => {
   const upstream = await startRawUpstream(t, (socket, text) => {
     const [method, path = ''] = text.split('\r\n\r\n').at(-2)?.split(' ') ?? []
     const body = method === 'HEAD' ? 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil' : path

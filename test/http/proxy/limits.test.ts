@@ -1,4 +1,4 @@
-// Many requests at once, and the end of the server while some are under way.
+// Many simultaneous requests, and stopping the server during requests.
 
 import { once } from 'node:events'
 import http, { type ServerResponse } from 'node:http'
@@ -29,7 +29,7 @@ async function cookieOfSomebodyElse({ newBrowser }: ProxiedServer): Promise<stri
     .join('; ')
 }
 
-test('one session has at most 32 requests in progress, and other sessions are not affected', async t => {
+test('one session may have 32 requests in progress, its next request gets 503, and other sessions are not affected', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/x') {
@@ -49,7 +49,7 @@ test('one session has at most 32 requests in progress, and other sessions are no
   t.is((await proxied.browser.get('/api/more')).statusCode, 200)
 })
 
-test('64 requests may wait for a response of one host, and the next waits in a queue and is never sent if its client disconnects', async t => {
+test('64 requests may wait for one host, the next requests wait in a queue, and a client that disconnects leaves the queue', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (_request, response) => void held.push(response))
   const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
@@ -70,7 +70,7 @@ test('64 requests may wait for a response of one host, and the next waits in a q
   t.is(await statusOf(waiting), 200)
 })
 
-test('the wait in line ends with 503 after the time limit of the rule', async t => {
+test('a request that waits in the queue of a host gets 503 after the time limit of its rule', async t => {
   const upstream = await startUpstream(t, () => {})
   const proxied = await startProxy(t, {
     routes: [`GET /api/held ${upstream.origin}/held timeout=30`, `GET /api/x ${upstream.origin}/x timeout=1`]
@@ -83,7 +83,7 @@ test('the wait in line ends with 503 after the time limit of the rule', async t 
   t.is(upstream.requests.length, 64)
 })
 
-test('a stopping server ends event streams at once and gives other answers the grace', async t => {
+test('a stopping server ends event streams at once and lets other responses finish within the grace period', async t => {
   let slowAnswer: ServerResponse | undefined
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/events') {
@@ -114,7 +114,7 @@ test('a stopping server ends event streams at once and gives other answers the g
   await closed
 })
 
-test('the log lines and metrics of a proxied request contain no query and no token', async t => {
+test('the log lines and metrics of a proxied request contain neither its query nor a token', async t => {
   const upstream = await startUpstream(t)
   const outcomes: unknown[] = []
   const metrics = {
@@ -147,7 +147,7 @@ test('the log lines and metrics of a proxied request contain no query and no tok
   }
 })
 
-test('a logout during a proxied request that refreshed the session is not undone by its answer', async t => {
+test('if the person logs out during a proxied request that refreshed the session, the response is 401 and sets no cookie', async t => {
   let answer: ServerResponse | undefined
   const upstream = await startUpstream(t, (_request, response) => {
     answer = response
@@ -166,7 +166,7 @@ test('a logout during a proxied request that refreshed the session is not undone
   await upstream.requests[0]?.aborted
 })
 
-test('undici and the modules of the proxy are loaded only where there is a rule', async t => {
+test('undici is loaded only if the proxy has a rule', async t => {
   const { execFile } = await import('node:child_process')
   const { promisify } = await import('node:util')
   const script = `
@@ -175,7 +175,7 @@ test('undici and the modules of the proxy are loaded only where there is a rule'
     const { testConfig, unreachableIdp } = await import('./helpers/config.js')
     const routes = process.argv[1] === 'rule' ? ['GET /api/x https://h.example/x'] : []
     createApp(testConfig(unreachableIdp, { proxy: { routes } }))
-    // The process ends once nothing is being loaded any more.
+    // The process exits when all modules have been loaded.
     process.on('exit', () => {
       console.log(Object.keys(createRequire(import.meta.url).cache).some(path => path.includes('/undici/')))
     })

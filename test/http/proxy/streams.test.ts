@@ -1,4 +1,4 @@
-// Streaming of bodies through the proxy: backpressure works in both directions, and an aborted body is seen as aborted.
+// Streaming through the proxy: backpressure works in both directions, and an aborted body is aborted on the other side too.
 
 import { once } from 'node:events'
 import http from 'node:http'
@@ -30,7 +30,7 @@ async function bodyOf(response: http.IncomingMessage): Promise<{ readonly text: 
   }
 }
 
-test('the head and each event of a stream arrive at once', async t => {
+test('the head and each event of an event stream are passed on at once', async t => {
   let stream: http.ServerResponse | undefined
   const upstream = await startUpstream(t, (_request, response) => {
     stream = response.writeHead(200, { 'Content-Type': 'text/event-stream' })
@@ -50,7 +50,7 @@ test('the head and each event of a stream arrive at once', async t => {
   t.deepEqual(await bodyOf(response), { text: 'data: last\n\n', isWhole: true })
 })
 
-test('a client that reads slowly stops the upstream, and no memory fills', async t => {
+test('if a client reads slowly, the proxy stops reading from the upstream instead of filling its memory', async t => {
   let written = 0
   const upstream = await startUpstream(t, (_request, response) => {
     const chunk = Buffer.alloc(64 * 1024)
@@ -84,7 +84,7 @@ test('a client that reads slowly stops the upstream, and no memory fills', async
   t.is(read, 200 * MIB)
 })
 
-test('an upstream that reads slowly stops the client', async t => {
+test('if an upstream reads slowly, the proxy stops reading from the client', async t => {
   const upstream = await startUpstream(t, request => request.removeAllListeners('data').pause())
   const proxied = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x`] })
   const request = open(proxied, 'POST', '/api/x', { 'Content-Length': String(60 * MIB) })
@@ -114,7 +114,7 @@ test('an upstream that reads slowly stops the client', async t => {
 })
 
 for (const when of ['before the head', 'within the answer', 'within the upload'] as const) {
-  test(`a client that disconnects ${when} ends the request to the upstream`, async t => {
+  test(`if a client disconnects ${when}, the request to the upstream is aborted`, async t => {
     const upstream = await startUpstream(t, (_request, response) => {
       if (when === 'within the answer') response.write('begun')
     })
@@ -133,13 +133,13 @@ for (const when of ['before the head', 'within the answer', 'within the upload']
 }
 
 const cuts: readonly (readonly [what: string, head: string, version: string])[] = [
-  ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun', '1.1'],
+  ['with a Content-Length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun', '1.1'],
   ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n', '1.1'],
   ['in chunks, for a client of HTTP/1.0', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n', '1.0']
 ]
 for (const [what, head, version] of cuts) {
   for (const how of ['end', 'resetAndDestroy'] as const) {
-    test(`an answer ${what} that the upstream cuts by ${how} is cut for the client too`, async t => {
+    test(`if the upstream cuts a response ${what} by ${how}, the client sees that the response is incomplete`, async t => {
       let upstreamSocket: Socket | undefined
       const upstream = await startRawUpstream(t, socket => {
         upstreamSocket = socket
@@ -166,7 +166,7 @@ for (const [what, head, version] of cuts) {
   }
 }
 
-test('an early answer reaches a client that is still uploading, and the connection stays usable', async t => {
+test('a response that comes before the end of an upload reaches the client, and the connection can be used again', async t => {
   const upstream = await startUpstream(t, (_request, response) => {
     response.writeHead(409, { 'Content-Type': 'text/plain' })
     response.end('too early')
@@ -191,7 +191,7 @@ test('an early answer reaches a client that is still uploading, and the connecti
   socket.destroy()
 })
 
-test('a body beyond the limit is 413, announced or not', async t => {
+test('a body above the size limit gets 413, with a Content-Length or in chunks', async t => {
   const upstream = await startUpstream(t, (request, response) => {
     request.resume().on('end', () => response.end('ok'))
   })
@@ -215,7 +215,7 @@ test('a body beyond the limit is 413, announced or not', async t => {
   await t.throwsAsync(async () => upstream.requests[1]?.body())
 })
 
-test('an upstream that stays silent is 504, before its answer', async t => {
+test('an upstream that does not begin its response in time becomes 504', async t => {
   const upstream = await startUpstream(t, () => {})
   const { browser, logs } = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x timeout=1`] })
   const response = await browser.get('/api/x')
@@ -226,7 +226,7 @@ test('an upstream that stays silent is 504, before its answer', async t => {
   t.true(Number(line?.upstream_ms) >= 900)
 })
 
-test('an upstream that falls silent within its answer cuts it, and one that keeps talking does not', async t => {
+test('a response in which the upstream pauses for too long is cut, and one with short pauses is not', async t => {
   const upstream = await startUpstream(t, (request, response) => {
     response.write('begun')
     if (request.url === '/silent') return
@@ -254,7 +254,7 @@ test('an upstream that falls silent within its answer cuts it, and one that keep
   ])
 })
 
-test('an upstream that does not take the body is 504', async t => {
+test('an upstream that does not read the request body becomes 504', async t => {
   const upstream = await startRawUpstream(t, socket => socket.pause())
   const proxied = await startProxy(t, { routes: [`POST /api/x ${upstream.origin}/x timeout=1`] })
   const request = open(proxied, 'POST', '/api/x', { 'Content-Length': String(60 * MIB) })
@@ -264,7 +264,7 @@ test('an upstream that does not take the body is 504', async t => {
   request.destroy()
 })
 
-test('a request that was cut on a kept connection is sent once more, if it only reads', async t => {
+test('a GET request that fails on a reused connection is sent once more on a new connection', async t => {
   const seen: string[] = []
   const upstream = await startRawUpstream(t, (socket, text, connection) => {
     const method = text.split('\r\n\r\n').at(-2)?.split(' ', 1).join() ?? ''
@@ -279,10 +279,10 @@ test('a request that was cut on a kept connection is sent once more, if it only 
 })
 
 for (const [what, method, bytes] of [
-  ['that changes something', 'POST', ''],
-  ['whose answer had begun', 'GET', 'HTTP/1.1 2']
+  ['with an unsafe method', 'POST', ''],
+  ['whose response has begun', 'GET', 'HTTP/1.1 2']
 ] as const) {
-  test(`a request ${what} is never sent twice`, async t => {
+  test(`a request ${what} is not sent again`, async t => {
     const seen: number[] = []
     const upstream = await startRawUpstream(t, (socket, _text, connection) => {
       seen.push(connection)
@@ -297,7 +297,7 @@ for (const [what, method, bytes] of [
   })
 }
 
-test('a request is not sent again on a new connection that was cut, nor a second time', async t => {
+test('a request that fails on a new connection is not sent again', async t => {
   let count = 0
   const upstream = await startRawUpstream(t, socket => {
     count += 1
