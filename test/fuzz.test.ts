@@ -1,4 +1,4 @@
-// Malformed and unusual requests over raw sockets, to a server in a process of its own.
+// Sends malformed and unusual requests over raw sockets to a server in a separate process.
 import test from 'ava'
 import { createBrowser } from './helpers/browser.js'
 import { findSecrets } from './helpers/byte-recorder.js'
@@ -14,13 +14,13 @@ import { tempFolder } from './helpers/temp-folder.js'
 
 const requests = 20_000
 const connectionsAtOnce = 40
-// The first requests compile the server and fill its caches. Were later requests kept, each would add some kilobytes, and the
-// heap in use would grow by more than this.
+// The first requests compile the server's code and fill its caches. If later requests leaked memory, each would leave
+// some kilobytes, and the heap would grow by more than this limit.
 const warmUp = 4000
 const growth = 2_000_000
 
 for (const mode of modes) {
-  test(`${mode}: after 20,000 malformed requests the process lives, its memory is as before, and a login works`, async t => {
+  test(`${mode} mode: after 20,000 malformed requests the server still runs, has not leaked memory, and signs people in`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: `${publicOrigin}/api/auth/callback` })
     const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html>', 'app.js.br': 'br' })
     const config = testConfig(idp, { mode, wwwroot, log: { level: 'info' }, trustProxy: true })
@@ -38,7 +38,7 @@ for (const mode of modes) {
     }
     const seeds: Seeds = { cookies, callbacks }
 
-    // Another seed, another 20,000: FUZZ_SEED=2 npx ava dist-test/fuzz.test.js
+    // For another 20,000 requests, use another seed: FUZZ_SEED=2 npx ava dist-test/fuzz.test.js
     const seed = Number(process.env.FUZZ_SEED ?? 1)
     t.log(`seed ${seed}`)
     const random = createRandom(seed)
@@ -46,7 +46,7 @@ for (const mode of modes) {
     const bytes: Buffer[] = []
 
     async function sendOne() {
-      // Some requests are incomplete. The client closes the connection long before the time limit of the server.
+      // Some requests are incomplete. The client closes the connection long before the server's time limit.
       const { answers, bytes: received } = await sendRaw(server.port, malformedRequest(random, seeds), {
         timeoutMs: 250
       })
@@ -56,10 +56,10 @@ for (const mode of modes) {
     }
     async function send(count: number) {
       let left = count
-      const line = async () => {
+      const connection = async () => {
         while (left-- > 0 && server.exit() === undefined) await sendOne()
       }
-      await Promise.all(Array.from({ length: connectionsAtOnce }, line))
+      await Promise.all(Array.from({ length: connectionsAtOnce }, connection))
     }
 
     await send(warmUp)
@@ -67,7 +67,7 @@ for (const mode of modes) {
     await send(requests - warmUp)
     const after = await server.heapUsed()
 
-    t.is(server.exit(), undefined, 'the process lives')
+    t.is(server.exit(), undefined, 'the process still runs')
     t.is(server.errorOutput(), '')
     t.log(Object.fromEntries([...statuses].sort(([a], [b]) => a - b)))
     t.deepEqual(

@@ -10,13 +10,13 @@ import { collectLogs } from './helpers/logs.js'
 import { testWhere } from './helpers/requirement.js'
 import { tempFolder } from './helpers/temp-folder.js'
 
-/** Every write to it fails as on a full disk; Linux has one. */
+/** Every write to this device fails as on a full disk. Only Linux has it. */
 const FULL = '/dev/full'
 const onFullDisk = (title: string, implementation: Implementation<[]>) =>
   testWhere(existsSync(FULL), `no ${FULL}`, title, implementation)
 
 for (const pretty of [false, true]) {
-  onFullDisk(`a disk that is full stops neither the program nor its end, ${pretty ? 'readable' : 'JSON'} lines`, t => {
+  onFullDisk(`a program whose ${pretty ? 'pretty' : 'JSON'} log goes to a full disk continues and can exit`, t => {
     const program = `
       const { createLog } = await import(${JSON.stringify(import.meta.resolve('#src/log.js'))})
       const log = await createLog({ level: 'info', pretty: ${pretty} })
@@ -34,12 +34,12 @@ for (const pretty of [false, true]) {
   })
 }
 
-onFullDisk('a log is written again when its disk has room again', async t => {
+onFullDisk('the log continues when the disk has space again', async t => {
   const file = join(await tempFolder(t), 'log')
   const fd = openSync(FULL, constants.O_WRONLY)
   const output = standardOutput(fd)
   for (let line = 1; line <= 3; line++) output.write('lost\n')
-  // The same descriptor, now of a disk with room.
+  // Replaces the descriptor by one of a file that can be written.
   closeSync(fd)
   const others: number[] = []
   for (let opened = openSync(file, 'w'); opened !== fd; opened = openSync(file, 'w')) others.push(opened)
@@ -48,14 +48,14 @@ onFullDisk('a log is written again when its disk has room again', async t => {
   })
   output.write('kept\n')
   output.write('kept as well\n')
-  // The first begins a line of its own, whatever is left there of the last one that was lost.
+  // The first line begins with a line break, because the disk may hold a part of the line that was lost.
   t.is(readFileSync(file, 'utf8'), '\nkept\nkept as well\n')
 })
 
-test('a reader that stops reading delays the end of the program by one second at most', async t => {
+test('a reader that stops reading the log delays the program by one second at most', async t => {
   const program = `
     const { standardOutput } = await import(${JSON.stringify(import.meta.resolve('#src/log.js'))})
-    // As the command line does; from here on a full pipe refuses what is written to it.
+    // The command line reads this property too. After that, a write to a full pipe fails instead of blocking.
     process.stdout.isTTY
     const output = standardOutput()
     for (let written = 0; written < 20_000; written++) output.write('x'.repeat(99) + '\\n')
@@ -69,10 +69,10 @@ test('a reader that stops reading delays the end of the program by one second at
     read += chunk
   })
   await eventually(() => read.endsWith('\ntaken again\n'))
-  t.true(read.length < 1_900_000, 'what did not fit is lost')
+  t.true(read.length < 1_900_000, 'the lines that did not fit into the pipe are lost')
 })
 
-test('the log of an unexpected error contains its message and stack, not its other properties', async t => {
+test('the log of an unexpected error contains its message and stack but none of its other properties', async t => {
   const { log, lines, entries } = await collectLogs()
   const cause = Object.assign(new Error('refused'), {
     code: 'ECONNREFUSED',
@@ -91,7 +91,7 @@ test('the log of an unexpected error contains its message and stack, not its oth
   t.notRegex(lines.join(), /Bearer/)
 })
 
-test('in pretty logs a request is one line, and other events keep their fields', async t => {
+test('a pretty log prints a request on one line and other events with their fields', async t => {
   const lines: string[] = []
   const output = { write: (text: string) => void lines.push(stripVTControlCharacters(text)) }
   const log = await createLog({ level: 'info', pretty: true, requests: true }, output)

@@ -1,4 +1,4 @@
-// Listening, and an end that loses nobody's request.
+// Starting to listen, and a shutdown that finishes the requests in progress.
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -38,7 +38,7 @@ async function startWithExpiredSession(t: ExecutionContext, options: TestServerO
   return started
 }
 
-/** Milliseconds that `work` took. */
+/** Returns the milliseconds until `work` is done. */
 async function time(work: Promise<unknown>): Promise<number> {
   const started = performance.now()
   await work
@@ -46,7 +46,7 @@ async function time(work: Promise<unknown>): Promise<number> {
 }
 
 for (const mode of modes) {
-  test(`${mode}: a refresh under way when the server ends is finished, and its session reaches the browser`, async t => {
+  test(`${mode} mode: a refresh in progress at shutdown is finished, and the browser receives its session`, async t => {
     const { server, browser, idp } = await startWithExpiredSession(t, { mode })
     const hold = idp.hold('token')
     const asked = browser.fetch(mode === 'dual' ? '/api/auth/token' : '/api/auth/profile')
@@ -57,14 +57,14 @@ for (const mode of modes) {
     t.is(response.statusCode, 200)
     t.regex(String(response.setCookies[0]?.line), /^platform_session=[^;]{100}/)
     t.is(response.headers.connection, 'close')
-    t.true((await closed) < 5000, 'long before the ten seconds of grace')
+    t.true((await closed) < 5000, 'shutdown ends well before the ten seconds of the grace period')
     t.deepEqual(idp.reuses, [])
     const newest = idp.issued.refreshTokens.at(-1)?.value ?? ''
     t.true(idp.isAlive(newest))
   })
 }
 
-test('an answer that had promised to keep its connection is sent whole, and then the connection ends', async t => {
+test('a keep-alive response in progress at shutdown is sent completely, and then the connection closes', async t => {
   const size = 20_000_000
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
   const { server } = await startTestServer(t, { overrides: { wwwroot } })
@@ -77,7 +77,7 @@ test('an answer that had promised to keep its connection is sent whole, and then
   t.true((await closed) < 5000)
 })
 
-test('a request that was sent along behind a long answer is answered before the end, too', async t => {
+test('shutdown answers a pipelined request that waits behind a long response', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
   const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { wwwroot } })
   const hold = idp.hold('token')
@@ -95,14 +95,14 @@ test('a request that was sent along behind a long answer is answered before the 
   t.true((await closed) < 5000)
 })
 
-test('idle connections do not hold up the end', async t => {
+test('shutdown does not wait for idle connections', async t => {
   const { server } = await startTestServer(t)
   const client = connect({ port: server.port, host: '127.0.0.1' })
   client.write(healthz)
   await once(client, 'data')
   const silent = connect({ port: server.port, host: '127.0.0.1' })
   await once(silent, 'connect')
-  // Only by an answer on a later connection is it sure that the silent one has been accepted.
+  // Connections are accepted in order, so after an answer on a later connection the silent one has been accepted.
   await sendRaw(server.port, healthz, { answers: 1 })
   for (const socket of [client, silent]) socket.on('error', () => {}).resume()
   const ends = [client, silent].map(socket => new Promise(resolve => socket.on('close', resolve)))
@@ -111,7 +111,7 @@ test('idle connections do not hold up the end', async t => {
   t.pass()
 })
 
-test('a refresh whose browser has disconnected is finished for the other replicas', async t => {
+test('shutdown finishes a refresh whose browser has disconnected, so that other replicas can use its result', async t => {
   const clock = createClock()
   const coordination = createMemoryCoordination(clock.now)
   const first = await startTestServer(t, { clock, parts: { coordination } })
@@ -135,13 +135,13 @@ test('a refresh whose browser has disconnected is finished for the other replica
 })
 
 for (const [what, isAborted] of [
-  ['leaves', true],
-  ['is cut off when the grace is over', false]
+  ['has disconnected', true],
+  ['is cut off at the end of the grace period', false]
 ] as const) {
-  test(`a refreshed session whose browser ${what} is kept for it before the store is closed`, async t => {
+  test(`before shutdown closes the store, it stores a refreshed session for a browser that ${what}`, async t => {
     const clock = createClock()
     const memory = createMemoryCoordination(clock.now)
-    // A replica's connection to the store that all share: slow, and closed with the replica.
+    // A replica's connection to the shared store. It is slow and is closed with the replica.
     let isClosed = false
     const once: Coordination['once'] = async (...parameters) => {
       await pause(20)
@@ -178,7 +178,7 @@ for (const [what, isAborted] of [
   })
 }
 
-test('a provider that does not answer holds up the end no longer than the grace', async t => {
+test('shutdown does not wait beyond the grace period for a refresh at a provider that does not answer', async t => {
   const { server, browser, idp } = await startWithExpiredSession(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
   const hold = idp.hold('token')
   const page = new AbortController()
@@ -189,7 +189,7 @@ test('a provider that does not answer holds up the end no longer than the grace'
   t.true((await time(server.close())) < 5000)
 })
 
-// Shutdown waits for pending revocations.
+// Shutdown waits for revocations in progress.
 const revocations: Record<string, (started: TestServer) => Promise<number>> = {
   async 'a logout'({ browser }) {
     await signIn(browser)
@@ -203,7 +203,7 @@ const revocations: Record<string, (started: TestServer) => Promise<number>> = {
 }
 
 for (const [what, begin] of Object.entries(revocations)) {
-  test(`a revocation after ${what} is finished before the end, with its line in the log`, async t => {
+  test(`shutdown finishes the revocation after ${what} and logs its result`, async t => {
     const started = await startTestServer(t, { mode: 'dual' })
     const { server, idp, logs } = started
     const hold = idp.hold('revoke')
@@ -226,7 +226,7 @@ for (const [what, begin] of Object.entries(revocations)) {
   })
 }
 
-test('a revocation at a provider that does not answer holds up the end no longer than the grace', async t => {
+test('shutdown does not wait beyond the grace period for a revocation at a provider that does not answer', async t => {
   const { server, browser, idp } = await startTestServer(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
   await signIn(browser)
   const hold = idp.hold('revoke')
@@ -247,7 +247,7 @@ test('a request that is not finished within the grace period is cut off', async 
   t.is(await asked, 'ECONNRESET')
 })
 
-test('a client that sends its request for ever is cut when the grace is over', async t => {
+test('a client that has not finished sending its request is cut off at the end of the grace period', async t => {
   const { server } = await startTestServer(t, { overrides: { shutdown: { graceSeconds: 0.2 } } })
   const client = connect({ port: server.port, host: '127.0.0.1' }).on('error', () => {})
   client.write('GET /healthz HTTP/1.1\r\nX-Header: a')
@@ -257,13 +257,13 @@ test('a client that sends its request for ever is cut when the grace is over', a
   await ended
 })
 
-test('before it ends, the server says on /readyz that it will, and still answers everything', async t => {
+test('during the shutdown delay /readyz answers 503, and all other requests are served as before', async t => {
   const { server, browser, idp, newBrowser } = await startWithExpiredSession(t, {
     overrides: { shutdown: { delaySeconds: 2 } }
   })
   t.is((await browser.get('/readyz')).statusCode, 200)
   const closed = server.close()
-  // On a new connection, as a load balancer asks.
+  // A load balancer opens a new connection for each health check.
   const ready = await newBrowser().get('/readyz')
   t.is(ready.statusCode, 503)
   t.deepEqual(ready.json(), { status: 'draining', store: 'memory' })
@@ -277,7 +277,7 @@ test('before it ends, the server says on /readyz that it will, and still answers
   await t.throwsAsync(newBrowser().get('/readyz'))
 })
 
-test('a program’s own routes come after ours, and a request to one is finished before the end, too', async t => {
+test('routes that a program adds come after the built-in ones, and shutdown finishes requests to them', async t => {
   let arrive = () => {}
   let goOn = () => {}
   const arrived = new Promise<void>(resolve => {
@@ -319,7 +319,7 @@ test('a program’s own routes come after ours, and a request to one is finished
   t.deepEqual(paths, ['/api/own', '/api/own'])
 })
 
-test('routes that cannot be added are an error at the start, and nothing stays open', async t => {
+test("if a program's extend() fails, serve() rejects and closes the store", async t => {
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   let closes = 0
@@ -344,7 +344,7 @@ test('routes that cannot be added are an error at the start, and nothing stays o
   t.is(closes, 3)
 })
 
-test("handlers of a program's own see the session as ctx.session, refreshed or not", async t => {
+test("a program's own handlers read the session, refreshed or not, as ctx.session", async t => {
   const { browser, clock } = await startTestServer(t, {
     parts: {
       extend(app) {
@@ -368,7 +368,7 @@ test("handlers of a program's own see the session as ctx.session, refreshed or n
   t.deepEqual((await browser.fetch('/api/own')).json(), { fields, leftMs: 3_599_000, isOne: true })
 })
 
-test('routes may be added after something was waited for', async t => {
+test('extend() may be asynchronous', async t => {
   const { browser } = await startTestServer(t, {
     parts: {
       async extend(app) {
@@ -382,14 +382,14 @@ test('routes may be added after something was waited for', async t => {
   t.is((await browser.fetch('/api/own')).text(), 'mine')
 })
 
-test('to close it again is to wait for the same end', async t => {
+test('a second close() waits for the same shutdown', async t => {
   const { server } = await startTestServer(t)
   t.is(server.close(), server.close())
   await server.close()
   await t.throwsAsync(sendRaw(server.port, healthz), { code: 'ECONNREFUSED' })
 })
 
-test('the coordination store is closed last, once no request can need it', async t => {
+test('the coordination store is closed after the last request is finished', async t => {
   const clock = createClock()
   const memory = createMemoryCoordination(clock.now)
   const events: string[] = []
@@ -416,7 +416,7 @@ test('the coordination store is closed last, once no request can need it', async
   t.deepEqual(events, ['done once', 'store closed'])
 })
 
-test('a port that is taken is an error of Node’s own, and nothing stays open', async t => {
+test("if the port is taken, serve() rejects with Node's error and closes the store", async t => {
   const port = await listen(t, createServer())
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
@@ -432,7 +432,7 @@ test('a port that is taken is an error of Node’s own, and nothing stays open',
   t.is(closes, 1)
 })
 
-test('the server starts, serves files and is ready without the provider', async t => {
+test('the server starts, serves files and is ready while the provider is offline', async t => {
   const idp = await createHostileIdp(t)
   await idp.offline()
   const { browser } = await startTestServer(t, { idp, overrides: { platform: { issuer: idp.issuer } } })
@@ -441,7 +441,7 @@ test('the server starts, serves files and is ready without the provider', async 
   t.is(idp.requests.length, 0)
 })
 
-test('it says where a browser on this machine reaches it', async t => {
+test('server.url is the address at which a browser on this machine reaches the server', async t => {
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   for (const [host, shown] of [

@@ -1,4 +1,4 @@
-// Servers as a program starts them: with a demo identity provider, and with routes of its own.
+// Servers that a program starts with startServer(): with a demo identity provider and with its own routes.
 
 import { createServer } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
@@ -19,7 +19,7 @@ async function demoConfig(t: ExecutionContext) {
   return (await loadConfig({ demo: true, env: {}, cwd, overrides })).config
 }
 
-test('a program starts a demo without any setting, signs in at it, and keeps its sessions when settings are read again', async t => {
+test('a program starts a demo without any setting, signs in, and keeps its sessions when it reads its settings again', async t => {
   const { log } = await collectLogs('trace')
   const server = await startServer(await demoConfig(t), {
     log,
@@ -41,13 +41,13 @@ test('a program starts a demo without any setting, signs in at it, and keeps its
   t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
   const { left } = (await browser.fetch('/api/seconds')).json() as { left: number }
   t.true(left > 3500)
-  // Another login shows that the client secret of the demo is still in use.
+  // A second login shows that the client secret of the demo is still in use.
   const other = createBrowser(t, { origin: server.url })
   const again = await openCallback(other, await signInAtDemo(other, '/api/auth/login', 'Ada Lovelace'))
   t.is(again.statusCode, 302)
 })
 
-test('a demo takes the place of the real provider in the settings of a program, and ends with the server', async t => {
+test("a demo replaces the provider in a program's settings and stops with the server", async t => {
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   const { log } = await collectLogs('trace')
   const server = await startServer(testConfig(idp), { log, demo: { tokenLifetimeSeconds: 60 } })
@@ -60,7 +60,7 @@ test('a demo takes the place of the real provider in the settings of a program, 
   await t.throwsAsync(fetch(String(server.demoUrl)))
 })
 
-test('a server that cannot listen leaves no demo behind', async t => {
+test('if the server cannot listen, startServer() stops the demo', async t => {
   const port = await listen(t, createServer())
   const { log } = await collectLogs('trace')
   const config = { ...(await demoConfig(t)), port }

@@ -1,5 +1,5 @@
-// A whole day of a server in one test each: logins, refusals, refreshes, faults of every kind, profiles, logouts, errors. All that is
-// sent and logged meanwhile, at the most talkative level, is searched for everything that was issued.
+// Each test runs a server through logins, errors, refreshes, provider failures, profiles and logouts. It then searches
+// every byte sent and every log line, at level trace, for all secrets that were issued.
 import { randomBytes } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
 import { startDemo } from '#src/demo/index.js'
@@ -10,7 +10,7 @@ import { createClock } from './helpers/clock.js'
 import { publicOrigin } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
 import { createHostileIdp, type Fault, faults, type HostileIdp } from './helpers/hostile-idp/index.js'
-import { type Confidential, findLeaks, watched } from './helpers/ledger.js'
+import { type Confidential, findLeaks, recordAnswers } from './helpers/ledger.js'
 import { modes } from './helpers/modes.js'
 import { sendRaw } from './helpers/raw.js'
 import { openCallback, startLogin, startTestServer, type TestServer, type TestServerOptions } from './helpers/server.js'
@@ -29,9 +29,9 @@ const accepts = ['application/json', 'text/html']
 interface Run extends TestServer {
   readonly mode: Mode
   readonly answers: BrowserResponse[]
-  /** Notes its answers, as does every clone of it. */
+  /** Every response to this browser and to its clones is recorded. */
   readonly person: Browser
-  /** Where the mode hands out or uses a token. */
+  /** The routes that return or use a token in this mode. */
   readonly routes: readonly string[]
 }
 
@@ -39,7 +39,7 @@ async function startRun(t: ExecutionContext, mode: Mode, options: TestServerOpti
   const started = await startTestServer(t, { mode, ...options })
   const answers: BrowserResponse[] = []
   const routes = mode === 'dual' ? ['/api/auth/profile', '/api/auth/token'] : ['/api/auth/profile']
-  return { ...started, mode, answers, person: watched(started.newBrowser(), answers), routes }
+  return { ...started, mode, answers, person: recordAnswers(started.newBrowser(), answers), routes }
 }
 
 async function login(person: Browser, accept?: string): Promise<BrowserResponse> {
@@ -47,7 +47,7 @@ async function login(person: Browser, accept?: string): Promise<BrowserResponse>
   return accept ? person.navigate(back, { from: 'http://127.0.0.1', headers: { accept } }) : openCallback(person, back)
 }
 
-/** What a provider does that repeats everything it was sent, and everything it would have answered, in its errors. */
+/** A fault in which the provider repeats the whole request and the correct answer in its error response. */
 const quoting = (status: number): Fault => {
   return exchange => {
     const { form, headers } = exchange.request
@@ -76,20 +76,20 @@ const everyFault = (elsewhere: string): Readonly<Record<string, Fault>> => ({
   'a refused client': faults.error('invalid_client', 401),
   'a refused scope': faults.error('invalid_scope'),
   'the gateway': faults.gateway(),
-  'errors that quote, 400': quoting(400),
-  'errors that quote, 401': quoting(401),
-  'errors that quote, 503': quoting(503),
-  'success that is none': quoting(200),
+  'an error 400 that repeats the request': quoting(400),
+  'an error 401 that repeats the request': quoting(401),
+  'an error 503 that repeats the request': quoting(503),
+  'an error with status 200': quoting(200),
   'a wider scope': faults.change({ scope: 'data:read viewables:read account:write' }),
-  'a strange type': faults.change({ token_type: 'mac' }),
+  'an unknown token type': faults.change({ token_type: 'mac' }),
   'no refresh token': faults.change({ refresh_token: undefined }),
   'a token with a line break in it': faults.change(body => ({ ...body, access_token: `${body.access_token}\n` })),
   'a wrong ID token': faults.change(body => ({ ...body, id_token: `${body.id_token}.${body.refresh_token}` })),
-  'a session that fits no cookies': faults.change({ refresh_token: randomBytes(20_000).toString('base64url') })
+  'a session too large for its cookies': faults.change({ refresh_token: randomBytes(20_000).toString('base64url') })
 })
 
-/** Everything that goes well, and the ways in which people and pages use it. */
-async function goodTimes({ person, clock, routes }: Run): Promise<void> {
+/** Successful use, in the ways in which people and pages use the server. */
+async function useSuccessfully({ person, clock, routes }: Run): Promise<void> {
   await login(person)
   for (const accept of accepts) {
     for (const route of routes) await person.fetch(route, { headers: { accept } })
@@ -112,17 +112,17 @@ async function deniedLogins({ person, idp }: Run): Promise<void> {
   idp.settings.login = {}
 }
 
-async function faultyTimes(run: Run, elsewhere: string): Promise<void> {
+async function failAtProvider(run: Run, elsewhere: string): Promise<void> {
   const { person, idp, clock, routes } = run
   for (const fault of Object.values(everyFault(elsewhere))) {
-    // At the code exchange, and in dual mode at the refresh that follows it.
+    // The fault meets the code exchange and, in dual mode, the refresh that follows it.
     for (const skipped of [0, 1]) {
       idp.fail('token', ...Array.from({ length: skipped }, () => faults.none), fault)
       await login(person, accepts[skipped])
       idp.heal()
     }
     await login(person)
-    // During a refresh: at its first token request, then at its second.
+    // The fault meets the first token request of a refresh, then its second.
     for (const skipped of [0, 1]) {
       for (const route of routes) {
         clock.advanceSeconds(4000)
@@ -145,7 +145,7 @@ async function faultyTimes(run: Run, elsewhere: string): Promise<void> {
   }
 }
 
-async function awayTimes({ person, idp, clock, routes }: Run): Promise<void> {
+async function useWithoutProvider({ person, idp, clock, routes }: Run): Promise<void> {
   await login(person)
   clock.advanceSeconds(3600)
   const back = await startLogin(person)
@@ -159,8 +159,8 @@ async function awayTimes({ person, idp, clock, routes }: Run): Promise<void> {
   await idp.online()
 }
 
-/** What attackers, broken proxies and the merely confused send. */
-async function strangers({ person, clock, recorder, origin }: Run): Promise<void> {
+/** Requests of attackers, broken proxies and mistaken clients. */
+async function sendStrangeRequests({ person, clock, recorder, origin }: Run): Promise<void> {
   const back = await startLogin(person)
   const [thief, victim] = [person.clone(), person.clone()]
   thief.cookies.clear()
@@ -217,7 +217,7 @@ async function strangers({ person, clock, recorder, origin }: Run): Promise<void
   await openCallback(person, back)
 }
 
-/** Everything that was issued at the hostile provider, and what the deployment keeps to itself. */
+/** Everything that the hostile provider issued, and the secrets of the deployment. */
 function confidential({ idp, config }: Pick<Run, 'idp' | 'config'>): Confidential {
   const { session, platform } = config
   const scope = platform.publicScopes.join(' ')
@@ -242,16 +242,16 @@ function credentials({ clientId, clientSecret }: Pick<HostileIdp, 'clientId' | '
   return [clientSecret, Buffer.from(`${clientId}:${clientSecret}`).toString('base64')]
 }
 
-function said({ recorder, logs, answers }: Pick<Run, 'recorder' | 'logs' | 'answers'>) {
+function outputOf({ recorder, logs, answers }: Pick<Run, 'recorder' | 'logs' | 'answers'>) {
   return { bytes: recorder.sent(), logLines: logs.lines, answers }
 }
 
 const hostileRuns: readonly { readonly mode: Mode; readonly options: TestServerOptions; readonly what: string }[] = [
-  { mode: 'single', what: 'as it is', options: {} },
-  { mode: 'dual', what: 'as it is', options: {} },
+  { mode: 'single', what: 'with default settings', options: {} },
+  { mode: 'dual', what: 'with default settings', options: {} },
   {
     mode: 'dual',
-    what: 'with ID tokens, a margin, credentials in the body and a log-out at the provider',
+    what: 'with ID tokens, a refresh margin, credentials in the body and a previous session secret',
     options: {
       overrides: {
         platform: {
@@ -267,20 +267,20 @@ const hostileRuns: readonly { readonly mode: Mode; readonly options: TestServerO
 ]
 
 for (const { mode, what, options } of hostileRuns) {
-  test(`${mode} mode ${what}, at a hostile provider: nothing confidential is said anywhere`, async t => {
+  test(`${mode} mode ${what}, at a hostile provider: no response and no log line contains a confidential text`, async t => {
     const run = await startRun(t, mode, options)
     const { idp, logs, answers } = run
     const profile = { sub: names.sub, email: names.email, given_name: names.given, family_name: names.family }
     idp.settings.profile = { ...profile, name: `${names.given} ${names.family}` }
-    await goodTimes(run)
+    await useSuccessfully(run)
     await deniedLogins(run)
     const elsewhere = await createHostileIdp(t)
-    await faultyTimes(run, elsewhere.userinfoEndpoint)
-    await awayTimes(run)
-    await strangers(run)
-    await goodTimes(run)
+    await failAtProvider(run, elsewhere.userinfoEndpoint)
+    await useWithoutProvider(run)
+    await sendStrangeRequests(run)
+    await useSuccessfully(run)
 
-    // The run was worth searching: all of it happened.
+    // Shows that all parts of the run really happened.
     const { issued } = idp
     t.true(issued.codes.length > 50 && issued.refreshTokens.length > 100 && issued.codeVerifiers.length > 50)
     const statuses = new Set(answers.map(({ statusCode }) => statusCode))
@@ -307,8 +307,8 @@ for (const { mode, what, options } of hostileRuns) {
     t.true(secrets.nowhere.every(secret => secret.length >= 8))
     t.is(secrets.publicTokens.length > 50, mode === 'dual')
 
-    t.deepEqual(findLeaks(said(run), secrets), [])
-    t.is(elsewhere.connections, 0, 'no redirect of the provider was followed')
+    t.deepEqual(findLeaks(outputOf(run), secrets), [])
+    t.is(elsewhere.connections, 0, 'the server followed no redirect of the provider')
     for (const answer of answers.filter(({ url }) => url.origin === run.origin)) assertHeaders(t, answer)
     for (const { event, time, request_id } of logs.entries.filter(entry => events.includes(String(entry.event)))) {
       t.regex(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
@@ -317,7 +317,7 @@ for (const { mode, what, options } of hostileRuns) {
   })
 }
 
-/** What holds for every answer, whatever it is to. */
+/** Checks the rules that hold for every response. */
 function assertHeaders(t: ExecutionContext, { url, statusCode, headers, setCookies }: BrowserResponse): void {
   const what = `${statusCode} ${url.pathname}`
   t.is(headers['x-content-type-options'], 'nosniff', what)
@@ -327,11 +327,11 @@ function assertHeaders(t: ExecutionContext, { url, statusCode, headers, setCooki
 }
 
 for (const mode of modes) {
-  test(`${mode} mode at the demo provider and its login form: nothing confidential is said anywhere`, async t => {
+  test(`${mode} mode at the demo provider with its login form: no response and no log line contains a confidential text`, async t => {
     const clock = createClock()
     const demo = await startDemo({ callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
     t.teardown(() => demo.close())
-    // What the server says to the provider and hears from it is all that is confidential: a relay between them knows it.
+    // All confidential texts pass between the server and the provider, so a relay between them records them.
     const wire = await recordBytes(t, demo.port)
     const { run, person } = await startAtDemo(t, mode, { clock, demo, wire: wire.url })
     const signIn = (browser: Browser) => signInAtDemo(browser, '/api/auth/login', `${names.given} ${names.family}`)
@@ -343,7 +343,7 @@ for (const mode of modes) {
       clock.advanceSeconds(3600)
       for (const route of run.routes) t.is((await person.fetch(route)).statusCode, 200)
     }
-    const other = watched(run.newBrowser(), run.answers)
+    const other = recordAnswers(run.newBrowser(), run.answers)
     await openCallback(other, await denyAtDemo(other, '/api/auth/login'))
     const back = await signIn(other)
     await openCallback(run.newBrowser(), back)
@@ -352,7 +352,7 @@ for (const mode of modes) {
     for (const browser of [person, other]) await browser.navigate('/api/auth/logout')
     await eventually(() => demo.calls.revocation === 2)
 
-    const asked = wire.asked().map(String).join('\n')
+    const asked = wire.received().map(String).join('\n')
     const answered = wire.sent().map(String).join('\n')
     const form = (name: string) =>
       [...asked.matchAll(new RegExp(`\\b${name}=([^&\\s]+)`, 'g'))].map(match => decodeURIComponent(match[1] ?? ''))
@@ -369,7 +369,7 @@ for (const mode of modes) {
         ...accessTokens.filter(token => !isPublic(token)),
         ...credentials(demo),
         ...member('email'),
-        // The platform's own tokens name the person they are for, and the public one is the browser's to read.
+        // In dual mode the browser may read the public token, and the platform's tokens contain the person's subject.
         ...(mode === 'single' ? member('sub') : []),
         run.config.session.secret
       ],
@@ -379,14 +379,14 @@ for (const mode of modes) {
     t.true(form('code_verifier').length >= 2)
     t.true(secrets.nowhere.length > 20)
     t.is(secrets.publicTokens.length >= 5, mode === 'dual')
-    t.deepEqual(findLeaks(said(run), secrets), [])
+    t.deepEqual(findLeaks(outputOf(run), secrets), [])
   })
 }
 
 interface AtDemo {
   readonly clock: ReturnType<typeof createClock>
   readonly demo: Awaited<ReturnType<typeof startDemo>>
-  /** The demo's address by way of the relay. */
+  /** The address of the relay in front of the demo. */
   readonly wire: string
 }
 
@@ -414,14 +414,14 @@ function scopeOf(jwt: string): string {
   return scope.join(' ')
 }
 
-test('the search finds each kind of thing that was said where it must not be', async t => {
+test('the search finds each kind of confidential text in each place where it must not appear', async t => {
   const run = await startRun(t, 'dual')
   const { person, idp, logs, config } = run
   idp.settings.profile = { given_name: names.given, family_name: names.family }
   await login(person)
   for (const route of run.routes) await person.fetch(route)
   const secrets = confidential(run)
-  t.deepEqual(findLeaks(said(run), secrets), [])
+  t.deepEqual(findLeaks(outputOf(run), secrets), [])
 
   const refreshToken = idp.issued.refreshTokens.at(-1)?.value ?? ''
   const publicToken = secrets.publicTokens[0] ?? ''
@@ -429,34 +429,34 @@ test('the search finds each kind of thing that was said where it must not be', a
     'state'
   )
   const planted: Readonly<Record<string, () => unknown>> = {
-    'a refresh token in a header': () => saidTo(person, refreshToken),
-    'a code in base64, in the middle of more': () =>
-      saidTo(person, Buffer.from(`x${idp.issued.codes[0]}x`).toString('base64')),
+    'a refresh token in a header': () => letServerSend(person, refreshToken),
+    'a code in the base64 of a longer text': () =>
+      letServerSend(person, Buffer.from(`x${idp.issued.codes[0]}x`).toString('base64')),
     'a verifier in the log': () => logs.log.trace({ form: { code_verifier: idp.issued.codeVerifiers[0] } }, 'asked'),
     'a client secret in a Basic header in the log': () => logs.log.trace(`Basic ${credentials(idp)[1]}`),
     'the session secret in hexadecimal': () => logs.log.info(Buffer.from(config.session.secret).toString('hex')),
-    'the end of an internal token': () => saidTo(person, idp.issued.accessTokens[0]?.value.slice(-40) ?? ''),
+    'the end of an internal token': () => letServerSend(person, idp.issued.accessTokens[0]?.value.slice(-40) ?? ''),
     'a public token in the log': () => logs.log.info({ token: publicToken }),
-    'the end of a public token on another page': () => saidTo(person, publicToken.slice(-40)),
+    'the end of a public token on another page': () => letServerSend(person, publicToken.slice(-40)),
     'a state in the log': () => logs.log.info(`/api/auth/callback?state=${encodeURIComponent(state ?? '')}`),
     'a session cookie in the log': () => logs.log.info({ cookie: person.cookies.value('platform_session') }),
     'a login cookie in the log': () =>
       logs.log.info({ cookie: person.cookies.value('platform_session_login')?.split('.')[0] }),
     'a name in the log': () => logs.log.info(`Hello ${names.family}`),
-    'a name on another page': () => saidTo(person, names.given),
-    'an address in an answer': () => saidTo(person, Buffer.from(names.email).toString('base64'))
+    'a name on another page': () => letServerSend(person, names.given),
+    'an address in an answer': () => letServerSend(person, Buffer.from(names.email).toString('base64'))
   }
   let leaks = 0
   for (const [what, plant] of Object.entries(planted)) {
     await plant()
-    const found = findLeaks(said(run), secrets).length
+    const found = findLeaks(outputOf(run), secrets).length
     t.true(found > leaks, what)
     leaks = found
   }
 })
 
-/** The server repeats a well-formed request id; that is a way to have it say something. */
-async function saidTo(person: Browser, text: string): Promise<void> {
+/** Makes the server send this text: the server returns a well-formed request id in its response. */
+async function letServerSend(person: Browser, text: string): Promise<void> {
   for (let at = 0; at < text.length; at += 120) {
     await person.get('/nothing', { headers: { 'x-request-id': text.slice(at, at + 120) } })
   }

@@ -1,9 +1,9 @@
-// The rules of ARCHITECTURE.md about who may import whom, applied to source text: path below src/, then content.
+// The import rules of ARCHITECTURE.md, applied to source texts. The key of each text is its path below src/.
 import { posix } from 'node:path'
 
 export type Sources = Readonly<Record<string, string>>
 
-// Each row may import the rows below it. Neighbours in a row know nothing of each other.
+// Each row may import only from the rows below it. Two parts in the same row do not import each other.
 const rows: readonly (readonly string[])[] = [
   ['cli', 'index.ts'],
   ['start.ts'],
@@ -19,10 +19,10 @@ const rows: readonly (readonly string[])[] = [
 ]
 const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index] as const)))
 
-// The demo stands outside the rows: nobody depends on it, and it takes two things from below.
+// The demo is in no row. No part depends on it, and it imports only from these two folders.
 const demoMayImport = ['config', 'pages']
 
-// A package of which only these parts know.
+// Each of these packages may be imported only by the parts listed beside it.
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(got|https-proxy-agent)$/, ['idp']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'app.ts', 'demo']],
@@ -51,12 +51,12 @@ const withoutContext = [
 
 interface Import {
   readonly kind: 'static' | 'type' | 'dynamic'
-  /** A path below src/, or a package's name. */
+  /** A path below src/, or the name of a package. */
   readonly target: string
   readonly isOwn: boolean
 }
 
-/** One sentence for each breach; none for a tree that keeps the rules. */
+/** Returns one sentence for each violation of the rules, and an empty list if there is none. */
 export function breaches(sources: Sources): readonly string[] {
   const imports = new Map(Object.entries(sources).map(([path, text]) => [path, importsOf(path, text)]))
   const found: string[] = []
@@ -122,7 +122,8 @@ function cycles(imports: ReadonlyMap<string, readonly Import[]>): string[] {
   return found
 }
 
-// `import … from`, `export … from`, bare `import '…'`, `import('…')`; types in them too, since they couple as well.
+// Matches `import … from`, `export … from`, `import '…'` and `import('…')`. Imports of types count too, because they
+// also make one file depend on another.
 const importPattern =
   /^[ \t]*(?:import|export)\b([^'";]*?)\bfrom\s*(['"])([^'"]+)\2|^[ \t]*import\s*(['"])([^'"]+)\4|\bimport\s*\(\s*(['"`])([^'"`]+)\6/gm
 
@@ -147,7 +148,10 @@ function partOf(path: string): string {
   return path.split('/', 1)[0] ?? path
 }
 
-/** Good enough for this code: a comment begins a line or follows white space, which no address or media type in a string does. */
+/**
+ * Removes comments. It assumes that a comment begins a line or follows white space, which is true of all code in this
+ * project.
+ */
 function withoutComments(text: string): string {
   return text.replace(/(^|\s)\/\*[\s\S]*?\*\//g, '$1').replace(/(^|\s)\/\/.*$/gm, '$1')
 }

@@ -7,7 +7,7 @@ async function serve(t: ExecutionContext, listener: RequestListener): Promise<st
   return `http://127.0.0.1:${await listen(t, createServer(listener))}`
 }
 
-/** Answers with what it was asked. */
+/** Answers with the method, the URL and the headers of the request. */
 const echo: RequestListener = (request, response) => {
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers }))
@@ -19,7 +19,7 @@ interface Echo {
   readonly headers: IncomingHttpHeaders
 }
 
-test('the public origin, not the port behind it, is what the server and the cookies see', async t => {
+test('the server and the cookie jar see the public origin and not the address that is connected to', async t => {
   const address = await serve(t, (request, response) => {
     response.setHeader('set-cookie', '__Host-a=1; Path=/; Secure; HttpOnly; SameSite=Lax')
     echo(request, response)
@@ -31,13 +31,13 @@ test('the public origin, not the port behind it, is what the server and the cook
   t.is(headers.cookie, '__Host-a=1')
 })
 
-test('the path is sent exactly as given', async t => {
+test('the browser sends the path exactly as the test gave it', async t => {
   const browser = createBrowser(t, { origin: await serve(t, echo) })
   t.is((await browser.get('/a/../b/%2e%2e//c?d=/..//e#f')).json<Echo>().url, '/a/../b/%2e%2e//c?d=/..//e')
   t.is((await browser.get('//evil.example/x')).json<Echo>().url, '//evil.example/x')
 })
 
-test('a redirect is followed only when asked, cookies on the way are kept, and every answer can be seen', async t => {
+test('the browser follows redirects only if asked, stores their cookies, and returns every response', async t => {
   const origin = await serve(t, (request, response) => {
     if (request.url !== '/start') return echo(request, response)
     response.writeHead(302, { location: '/end', 'set-cookie': 'a=1' }).end()
@@ -53,7 +53,7 @@ test('a redirect is followed only when asked, cookies on the way are kept, and e
   )
 })
 
-test('a navigation, a script and a cross-site image send their Sec-Fetch headers', async t => {
+test('navigations, scripts and cross-site images send the Sec-Fetch headers of a real browser', async t => {
   const origin = await serve(t, echo)
   const browser = createBrowser(t, { origin })
   const seen = async (response: Promise<{ json<T>(): T }>) => {
@@ -76,7 +76,7 @@ test('a navigation, a script and a cross-site image send their Sec-Fetch headers
   ])
 })
 
-test('a navigation that comes back from another site is cross-site and brings Lax cookies, not Strict ones', async t => {
+test('a navigation that another site redirects back is cross-site and sends Lax cookies but no Strict ones', async t => {
   const origin = (await serve(t, echo)).replace('127.0.0.1', 'localhost')
   const provider = await serve(t, (_request, response) => response.writeHead(302, { location: `${origin}/back` }).end())
   const browser = createBrowser(t, { origin, connectTo: { [origin]: origin.replace('localhost', '127.0.0.1') } })
@@ -86,7 +86,7 @@ test('a navigation that comes back from another site is cross-site and brings La
   t.is(headers.cookie, 'lax=1')
 })
 
-test('a form is posted as a form, headers can be repeated and taken away', async t => {
+test('the browser posts a form urlencoded, repeats a header given as a list and lets a test replace the Host header', async t => {
   const browser = createBrowser(t, { origin: await serve(t, echo) })
   const response = await browser.request('POST', '/', {
     form: { a: '1 2' },
@@ -99,7 +99,7 @@ test('a form is posted as a form, headers can be repeated and taken away', async
   t.is(headers.host, 'other.example')
 })
 
-test('a clone keeps the old cookies while the browser goes on', async t => {
+test('a clone keeps the cookies of the moment when it was made', async t => {
   const browser = createBrowser(t, { origin: await serve(t, echo) })
   browser.cookies.set('a', 'old', new URL(browser.origin ?? ''))
   const copy = browser.clone()
@@ -108,7 +108,7 @@ test('a clone keeps the old cookies while the browser goes on', async t => {
   t.is((await browser.get('/')).json<Echo>().headers.cookie, 'a=new')
 })
 
-test('an incomplete response is an error', async t => {
+test('a response that is cut off rejects the request', async t => {
   const origin = await serve(t, (_request, response) => {
     response.writeHead(200, { 'content-length': 100 })
     response.write('half', () => response.socket?.destroy())

@@ -1,19 +1,19 @@
-// A browser as far as a server can tell: a cookie jar with a browser's rules, redirects only when asked, and the Sec-Fetch-* headers
-// that a page, a link or a foreign site would cause. No help beyond that.
+// A browser as a server sees it: a cookie jar with a browser's rules, redirects that are followed only if a test asks
+// for it, and the Sec-Fetch-* headers that a page, a link or another site would cause.
 import http from 'node:http'
 import https from 'node:https'
 import type { ExecutionContext } from 'ava'
 import { type CookieJar, createCookieJar, parseSetCookie, type SetCookie } from './cookie-jar.js'
 
 export interface BrowserOptions {
-  /** Where paths without a host go: the public address of the server under test. */
+  /** The public address of the server under test. Paths without a host are requested there. */
   readonly origin?: string
   /**
-   * Which address really answers for an origin, as a DNS entry or a TLS-terminating proxy would arrange it. The address bar, the Host
-   * header and the cookies stay with the public origin, so a server on a free port can be known as https://app.example.
+   * The address to connect to for an origin, as a DNS entry or a TLS-terminating proxy would arrange it. URLs, the Host
+   * header and the cookies keep the public origin, so a server on a free port can appear as https://app.example.
    */
   readonly connectTo?: Readonly<Record<string, string>>
-  /** A path that the proxy before `origin` takes away, as one does that serves several applications: `/app`. */
+  /** A path prefix that a reverse proxy in front of `origin` removes, such as `/app`. */
   readonly strippedPath?: string
   readonly now?: () => number
   readonly cookies?: CookieJar
@@ -22,9 +22,9 @@ export interface BrowserOptions {
 }
 
 export interface RequestOptions {
-  /** Sent as they are; an array sends the header more than once; undefined takes a header away. */
+  /** Sent unchanged. An array sends the header more than once, and undefined removes a header. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Follow redirects, over hosts too, like a navigation does. */
+  /** Follow redirects as a navigation does, including redirects to other hosts. */
   readonly follow?: boolean
   readonly body?: string | Buffer
   readonly form?: Readonly<Record<string, string>>
@@ -32,16 +32,16 @@ export interface RequestOptions {
 }
 
 export interface NavigateOptions extends RequestOptions {
-  /** The origin of the page with the link, or `address-bar` (the default). */
+  /** The origin of the page that contains the link, or `address-bar` (the default). */
   readonly from?: string
   readonly dest?: 'document' | 'iframe'
 }
 
 export interface FetchOptions extends RequestOptions {
   readonly method?: string
-  /** The origin of the page whose script asks; the browser's own origin when left out. */
+  /** The origin of the page whose script makes the request. The default is the browser's own origin. */
   readonly from?: string
-  /** `empty` is fetch(); the others are an element of the page. */
+  /** `empty` is a call of fetch(). The other values are elements of the page. */
   readonly dest?: 'empty' | 'image' | 'script' | 'style'
 }
 
@@ -52,7 +52,7 @@ export interface BrowserResponse {
   readonly rawHeaders: readonly string[]
   readonly setCookies: readonly SetCookie[]
   readonly body: Buffer
-  /** The answers that led here, first one first, when redirects were followed; this one is the last of them. */
+  /** All responses of a redirect chain, in order. The last one is this response. */
   readonly hops: readonly BrowserResponse[]
   text(): string
   json<T = Record<string, unknown>>(): T
@@ -61,16 +61,16 @@ export interface BrowserResponse {
 export interface Browser {
   readonly origin: string | undefined
   readonly cookies: CookieJar
-  /** No Sec-Fetch headers, all cookies: what curl with a cookie jar does. */
+  /** A request with all cookies but without Sec-Fetch headers, as curl sends it with a cookie jar. */
   get(url: string, options?: RequestOptions): Promise<BrowserResponse>
   request(method: string, url: string, options?: RequestOptions): Promise<BrowserResponse>
   /** A person opens an address or follows a link. */
   navigate(url: string, options?: NavigateOptions): Promise<BrowserResponse>
-  /** A script or an element of a page asks. */
+  /** A script or an element of a page makes a request. */
   fetch(url: string, options?: FetchOptions): Promise<BrowserResponse>
-  /** From now on `origin` is answered by `address`. */
+  /** Connects to `address` for every later request to `origin`. */
   connectTo(origin: string, address: string): void
-  /** A copy with its own jar: what an old tab, a back-up or a thief still holds. */
+  /** A copy with its own cookie jar, to act as an old tab, a backup or a thief. */
   clone(): Browser
   close(): void
 }
@@ -97,7 +97,7 @@ export function createBrowser(t: Pick<ExecutionContext, 'teardown'>, options: Br
   const absolute = (url: string) => {
     if (/^https?:/i.test(url)) return new URL(url)
     if (!origin) throw new Error(`This browser has no origin to open ${url} at.`)
-    // Joined as text: new URL() would tidy up `//host` and dot segments before the server ever sees them.
+    // The texts are joined because new URL() would normalize `//host` and dot segments before the server sees them.
     return new URL(origin + url)
   }
 
@@ -105,7 +105,7 @@ export function createBrowser(t: Pick<ExecutionContext, 'teardown'>, options: Br
     const hops: BrowserResponse[] = []
     const visited: URL[] = []
     let url = absolute(target)
-    // The exact path as given, for the first request: a test of odd paths needs it unchanged.
+    // The first request uses the exact path, because tests of unusual paths need it unchanged.
     let path = /^https?:/i.test(target) ? undefined : (target.split('#', 1)[0] ?? '')
     let verb = method
     for (;;) {
@@ -157,7 +157,7 @@ export function createBrowser(t: Pick<ExecutionContext, 'teardown'>, options: Br
   }
 }
 
-/** Who asks, and as what: from this follow the Sec-Fetch-* headers and which SameSite cookies go along. */
+/** The source of a request. It determines the Sec-Fetch-* headers and the SameSite cookies that are sent. */
 interface Page {
   readonly mode: 'navigate' | 'cors' | 'no-cors'
   readonly dest: string
@@ -166,7 +166,10 @@ interface Page {
 
 type Site = 'none' | 'same-origin' | 'same-site' | 'cross-site'
 
-/** Fetch Metadata, "set the Sec-Fetch-Site header": every address on the way counts, so a detour over a foreign host stays visible. */
+/**
+ * Fetch Metadata, "set the Sec-Fetch-Site header": every address of a redirect chain counts, so a redirect through
+ * another site makes the request cross-site.
+ */
 function siteOf(page: Page, visited: readonly URL[]): Site {
   if (page.from === 'address-bar') return 'none'
   const from = new URL(page.from)
@@ -179,14 +182,17 @@ function siteOf(page: Page, visited: readonly URL[]): Site {
   return site
 }
 
-/** Section 5.2 of RFC 6265bis, with the redirect chain left out of account as browsers do today. */
+/** RFC 6265bis section 5.2, but without regard to the redirect chain, as in today's browsers. */
 function sameSiteContext(page: Page, method: string, visited: readonly URL[]): 'strict' | 'lax' | 'none' {
   const target = visited.at(-1)
   if (page.from === 'address-bar' || (target && isSameSite(target, new URL(page.from)))) return 'strict'
   return page.mode === 'navigate' && page.dest === 'document' && method === 'GET' ? 'lax' : 'none'
 }
 
-/** Schemeful; the registrable domain is taken to be the last two labels, which holds for every host that a test uses. */
+/**
+ * Compares the schemes and the last two labels of the host. The last two labels are the registrable domain of every
+ * host that the tests use.
+ */
 function isSameSite(a: URL, b: URL): boolean {
   const site = (host: string) => (/^[\d.]+$|^\[/.test(host) ? host : host.split('.').slice(-2).join('.'))
   return a.protocol === b.protocol && site(a.hostname) === site(b.hostname)
@@ -194,7 +200,7 @@ function isSameSite(a: URL, b: URL): boolean {
 
 function pageHeaders(page: Page, site: Site, url: URL): Record<string, string> {
   const isNavigation = page.mode === 'navigate'
-  // Browsers keep Sec-Fetch-* for addresses they trust: https and the machine itself.
+  // Browsers send Sec-Fetch-* only to trustworthy addresses: https and the local machine.
   const isTrustworthy = url.protocol === 'https:' || /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname)
   return {
     accept: isNavigation ? 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' : '*/*',

@@ -9,16 +9,16 @@ const secret = 'jK8-s_ecret+with/odd characters=42'
 const bytes = Buffer.from(secret)
 
 const hidings: readonly (readonly [form: string, text: string])[] = [
-  ['plain', `x${secret}y`],
+  ['sent as it is', `x${secret}y`],
   ['percent-encoded', encodeURIComponent(secret)],
   ['form-encoded', new URLSearchParams({ a: secret }).toString()],
-  ['JSON', JSON.stringify({ a: secret })],
-  ['hex', bytes.toString('hex')],
-  ['upper-case hex', bytes.toString('hex').toUpperCase()],
-  ['base64', bytes.toString('base64')],
-  ['base64 of a longer text, shifted by one', Buffer.from(`x${secret}yz`).toString('base64')],
-  ['base64url of a longer text, shifted by two', Buffer.from(`xx${secret}y`).toString('base64url')],
-  ['cut by the border of a chunk', `5\r\n${secret.slice(0, 5)}\r\n1d\r\n${secret.slice(5)}\r\n0\r\n\r\n`]
+  ['in JSON', JSON.stringify({ a: secret })],
+  ['in hex', bytes.toString('hex')],
+  ['in upper-case hex', bytes.toString('hex').toUpperCase()],
+  ['in base64', bytes.toString('base64')],
+  ['in the base64 of a longer text, shifted by one byte', Buffer.from(`x${secret}yz`).toString('base64')],
+  ['in the base64url of a longer text, shifted by two bytes', Buffer.from(`xx${secret}y`).toString('base64url')],
+  ['cut in two by the border of a chunk', `5\r\n${secret.slice(0, 5)}\r\n1d\r\n${secret.slice(5)}\r\n0\r\n\r\n`]
 ]
 
 for (const [form, text] of hidings) {
@@ -27,16 +27,16 @@ for (const [form, text] of hidings) {
   })
 }
 
-test('the search finds the end of a long secret that was cut', t => {
+test('the search finds the last part of a long secret whose beginning is missing', t => {
   const long = Array.from({ length: 40 }, (_, i) => `${i * 7919}`).join('')
   t.is(findSecrets([Buffer.from(`…${long.slice(20)}`)], [long]).length, 1)
 })
 
-test('the search finds nothing where nothing is', t => {
+test('the search finds nothing in bytes that contain no secret', t => {
   t.deepEqual(findSecrets([Buffer.from('jK8-s_ecret without the rest')], [secret]), [])
 })
 
-test('the recorder passes everything on and keeps every byte, of raw requests too', async t => {
+test('the recorder relays requests, raw ones included, and keeps every byte of the answers', async t => {
   const server = createServer((request, response) => response.end(`you asked ${request.url}`))
   const recorder = await recordBytes(t, await listen(t, server))
   t.is((await createBrowser(t, { origin: recorder.url }).get('/page-one')).text(), 'you asked /page-one')
@@ -51,7 +51,7 @@ test('the recorder passes everything on and keeps every byte, of raw requests to
   t.is(findSecrets(recorder.sent(), ['/page-two']).length, 1)
 })
 
-test('an answer that ends with the connection arrives whole', async t => {
+test('the recorder relays a whole response that ends when the connection closes', async t => {
   const big = 'x'.repeat(3_000_000)
   const server = createServer((_request, response) => response.writeHead(200, { connection: 'close' }).end(big))
   const recorder = await recordBytes(t, await listen(t, server))

@@ -1,33 +1,36 @@
-// A TCP relay in front of the server that keeps a copy of every byte the server sends to any client.
+// A TCP relay in front of the server that keeps a copy of every byte in both directions.
 import { connect, createServer } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { listen } from './ports.js'
 
 export interface ByteRecorder {
-  /** Ask here instead of at the server. */
+  /** Clients connect to this address instead of the server's. */
   readonly url: string
   readonly port: number
-  /** What was sent, one buffer for each connection. */
+  /** The bytes that the server sent, one buffer for each connection. */
   sent(): readonly Buffer[]
-  /** What was asked, one buffer for each connection. */
-  asked(): readonly Buffer[]
+  /** The bytes that the clients sent, one buffer for each connection. */
+  received(): readonly Buffer[]
   readonly byteCount: number
-  /** Fails the test for every secret that is in the bytes sent, or in `alsoIn` (log lines), in any usual encoding. */
+  /**
+   * Fails the test if a secret is in the bytes that the server sent or in `alsoIn` (log lines), in any usual encoding.
+   */
   assertNone(t: ExecutionContext, secrets: readonly string[], alsoIn?: readonly string[]): void
 }
 
 export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetPort: number): Promise<ByteRecorder> {
   const connections: Buffer[][] = []
-  const questions: Buffer[][] = []
-  // Half-open on both sides: a FIN goes through as a FIN, and the relay hides no cut connection from either side.
+  const requests: Buffer[][] = []
+  // Half-open connections are allowed on both sides, so a FIN is relayed as a FIN and neither side misses a cut
+  // connection.
   const relay = createServer({ noDelay: true, allowHalfOpen: true }, client => {
     const copy: Buffer[] = []
     connections.push(copy)
-    const question: Buffer[] = []
-    questions.push(question)
+    const request: Buffer[] = []
+    requests.push(request)
     const server = connect({ port: targetPort, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
     server.on('data', chunk => copy.push(chunk))
-    client.on('data', chunk => question.push(chunk))
+    client.on('data', chunk => request.push(chunk))
     client.pipe(server).pipe(client)
     client.on('close', () => server.destroy())
     server.on('close', hadError => (hadError ? client.resetAndDestroy() : client.destroySoon()))
@@ -39,7 +42,7 @@ export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetP
     url: `http://127.0.0.1:${port}`,
     port,
     sent,
-    asked: () => questions.map(copy => Buffer.concat(copy)),
+    received: () => requests.map(copy => Buffer.concat(copy)),
     get byteCount() {
       return connections.flat().reduce((sum, chunk) => sum + chunk.length, 0)
     },
@@ -51,15 +54,16 @@ export async function recordBytes(t: Pick<ExecutionContext, 'teardown'>, targetP
 }
 
 export interface Leak {
-  /** Only the first characters: the failure message must not become a leak itself. */
+  /** Only the first characters, so that a failure message does not reveal the secret. */
   readonly secret: string
   readonly form: string
   readonly around: string
 }
 
-/** Where any of the secrets, or the last 32 characters of a long one, occurs: plain or encoded. */
+/** Finds the secrets, and the last 32 characters of each long one, in plain text and in the usual encodings. */
 export function findSecrets(haystacks: readonly Buffer[], secrets: readonly string[]): Leak[] {
-  // Chunk borders of a chunked body may cut a secret in two: look once more with them taken out.
+  // The border between two chunks of a chunked body may cut a secret in two, so the text without chunk borders is
+  // searched too.
   const texts = haystacks.flatMap(bytes => {
     const text = bytes.toString('latin1')
     const joined = text.replace(/\r\n[0-9a-f]+\r\n/gi, '')
@@ -105,7 +109,10 @@ function encodingsOf(secret: string): ReadonlyMap<string, string> {
   return forms
 }
 
-/** The characters that are sure to be there when the bytes stand somewhere inside a longer text that was encoded as a whole. */
+/**
+ * The base64 characters of `bytes` that do not depend on the bytes before and after them. `shift` is the number of bytes
+ * before them, modulo 3.
+ */
 function base64Inside(bytes: Buffer, shift: number, encoding: 'base64' | 'base64url'): string {
   const whole = Buffer.concat([Buffer.alloc(shift), bytes])
   const encoded = whole.toString(encoding).replace(/=+$/, '')

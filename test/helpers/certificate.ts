@@ -1,5 +1,5 @@
-// A self-signed certificate, so that tests of https need neither a tool nor a key in the repository. Just enough DER (X.690) for
-// an X.509 version 1 certificate (RFC 5280 section 4.1).
+// Creates a self-signed certificate, so that tests of https need no external tool and no key in the repository. It
+// writes the DER (X.690) of an X.509 version 1 certificate (RFC 5280 section 4.1).
 import { generateKeyPairSync, sign } from 'node:crypto'
 
 export function selfSignedCertificate(): { readonly key: string; readonly cert: string } {

@@ -1,4 +1,5 @@
-// A real browser for tests: one Chromium process for a test file, one context (cookies, cache, storage) for each visitor.
+// A real browser for tests. Each test file starts one Chromium process, and each visitor has a browser context with its
+// own cookies, cache and storage.
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { ExecutionContext, TestFn } from 'ava'
@@ -12,7 +13,7 @@ export interface Visitor {
 }
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Errors in the console that are the point of a test. */
+  /** Console errors that the test expects. */
   readonly expectedErrors?: RegExp
 }
 
@@ -20,8 +21,8 @@ export type Visit = (options?: VisitOptions) => Promise<Visitor>
 export type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Visit) => Promise<void>) => void
 
 /**
- * A `test` whose body is given a way to open browsers. It also fails when a page reports an error or asks an outside host.
- * Without Chromium the test is listed as skipped, but in CI it fails.
+ * Returns a `test` function whose body can open browsers. The test also fails if a page reports an error or requests an
+ * external host. Without Chromium the test is skipped, but in CI it fails.
  */
 export function browserTests(test: TestFn): BrowserTest {
   const executablePath = findChromium()
@@ -50,7 +51,8 @@ function visitsOf(browser: Browser, t: ExecutionContext) {
     context.setDefaultTimeout(30_000)
     context.on('weberror', ({ error }) => complaints.push(`uncaught: ${error().message}`))
     context.on('console', message => {
-      // Chromium reports each answer of 400 and above, and each request that did not get through; tests look at those themselves.
+      // Chromium logs every failed request and every status of 400 and above as an error. Tests check these statuses
+      // themselves.
       const isExpected = message.text().startsWith('Failed to load resource') || expectedErrors?.test(message.text())
       if (message.type() === 'error' && !isExpected) {
         complaints.push(`console: ${message.text()}`)
@@ -83,12 +85,12 @@ function findChromium(): string | undefined {
 function launch(executablePath: string): Promise<Browser> {
   return chromium.launch({
     executablePath,
-    // A worker thread gets no signals.
+    // Signal handlers cannot be installed in a worker thread, and AVA runs tests in worker threads.
     handleSIGINT: false,
     handleSIGTERM: false,
     handleSIGHUP: false,
     args: [
-      // Chromium has no sandbox for root, which is what containers run as.
+      // Chromium has no sandbox for root, and containers run as root.
       '--no-sandbox',
       '--headless',
       '--disable-gpu',
@@ -97,7 +99,7 @@ function launch(executablePath: string): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      // Names that are not localhost: for localhost alone browsers make an exception from the rules for plain http.
+      // Tests use names other than localhost, because browsers relax their rules for plain http on localhost.
       '--host-resolver-rules=MAP *.test 127.0.0.1'
     ]
   })
@@ -105,7 +107,9 @@ function launch(executablePath: string): Promise<Browser> {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What axe-core finds wrong with the page as it is now, in light and in dark. */
+/**
+ * Returns the accessibility violations that axe-core finds on the page in its present state, in light and dark mode.
+ */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   const problems: string[] = []
   await page.evaluate(axe)

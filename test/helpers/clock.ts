@@ -1,11 +1,14 @@
 export interface Clock {
-  /** Milliseconds since the epoch. Bound, so that it can be handed on as a plain function. */
+  /** Milliseconds since the epoch. The function is bound, so it can be passed on alone. */
   readonly now: () => number
   advance(ms: number): void
   advanceSeconds(seconds: number): void
 }
 
-/** A clock that stands still until a test moves it. It starts at the real time, for the things that cannot be told another one. */
+/**
+ * A clock that stands still until a test moves it. It starts at the real time, because some libraries read the real
+ * clock.
+ */
 export function createClock(startMs = Date.now()): Clock {
   let current = startMs
   const advance = (ms: number) => {

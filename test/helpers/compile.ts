@@ -1,4 +1,4 @@
-// TypeScript as a user of the package runs it.
+// Compiles TypeScript as a user of the package does.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { repository } from './repository.js'
@@ -8,7 +8,7 @@ export interface Compilation {
   readonly output: string
 }
 
-/** Checks the types of one file of `folder` with `strict`, and writes nothing. */
+/** Type-checks one file of `folder` with `strict` and writes no output. */
 export function compile(folder: string, file: string): Compilation {
   const compiler = join(repository, 'node_modules/typescript/bin/tsc')
   const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node']
@@ -20,8 +20,8 @@ export function compile(folder: string, file: string): Compilation {
 }
 
 /**
- * A program that compiles only if the types of the package are right. `@ts-expect-error` is itself an error where the
- * next line compiles, so a type that has become `any` is found.
+ * A program that compiles only if the types of the package are right. `@ts-expect-error` is an error if the next line
+ * compiles, so the program also fails when a type has become `any`.
  */
 export const programThatUsesTypes = `
 import Router from '@koa/router'

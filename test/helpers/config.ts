@@ -9,8 +9,9 @@ export type DeepPartial<T> = T extends readonly unknown[]
     : T
 
 /**
- * The address by which browsers know the server under test. The server listens on a free port; the browser helper knows which one
- * (`connectTo`), as a proxy in front would. So the callback address can be settled before anything listens, and it may be https.
+ * The address under which browsers know the server under test. The server listens on a free port, and the browser
+ * helper connects to that port (`connectTo`) as a reverse proxy would. The callback address is therefore known before
+ * the server starts, and it may be https.
  */
 export const publicOrigin = 'http://localhost:8080'
 export const defaultCallbackUrl = `${publicOrigin}/api/auth/callback`
@@ -28,7 +29,7 @@ export type KnownIdp = Pick<
 
 const nowhere = 'http://127.0.0.1:9/'
 
-/** An identity provider that nobody can reach, for tests without a login. */
+/** An identity provider that cannot be reached, for tests without a login. */
 export const unreachableIdp: KnownIdp = {
   clientId: 'client',
   clientSecret: 'client-secret',
@@ -39,7 +40,10 @@ export const unreachableIdp: KnownIdp = {
   endSessionEndpoint: nowhere
 }
 
-/** Complete, valid settings for a server that logs in at `idp`. A setting that is not named here has its default. */
+/**
+ * Complete, valid settings for a server whose identity provider is `idp`. Every setting that is not given here has its
+ * default.
+ */
 export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): Config {
   const ofTests: DeepPartial<Config> = {
     port: 0,
@@ -61,7 +65,7 @@ export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): 
   return merge(merge(defaults(), ofTests), overrides) as Config
 }
 
-/** The defaults of the settings table. The required settings are undefined. */
+/** The defaults of the settings table. Required settings are undefined. */
 function defaults(): Config {
   const values = settingKeys.map(key => {
     const { default: value } = settingOf(key)
@@ -70,7 +74,10 @@ function defaults(): Config {
   return configOf(Object.fromEntries(values) as Values)
 }
 
-/** For `overrides.platform`: the endpoints come from the provider's discovery document instead. */
+/**
+ * For `overrides.platform`: removes the endpoints, so that the server reads them from the provider's discovery
+ * document.
+ */
 export function discovered({ issuer }: Pick<HostileIdp, 'issuer'>): DeepPartial<Config['platform']> {
   return {
     issuer,
@@ -82,7 +89,7 @@ export function discovered({ issuer }: Pick<HostileIdp, 'issuer'>): DeepPartial<
   }
 }
 
-/** undefined in the overrides is a value: it switches an optional setting off. Lists are replaced as a whole. */
+/** An override of undefined switches an optional setting off. A list replaces the whole default list. */
 function merge(base: unknown, overrides: unknown): unknown {
   if (!isPlain(base) || !isPlain(overrides)) return overrides
   const merged: Record<string, unknown> = { ...base }

@@ -1,5 +1,6 @@
-// A browser's cookie jar after RFC 6265bis (draft 20): what a browser drops without a word is dropped here too, because that silence
-// is how real sessions get lost. Public suffixes are reduced to one rule: a domain without a dot cannot be shared.
+// A cookie jar with a browser's rules (RFC 6265bis, draft 20). It silently drops the cookies that a browser drops,
+// because a cookie dropped by the browser ends a session. Instead of the public suffix list there is one rule: a domain
+// without a dot cannot be shared.
 
 export interface Cookie {
   readonly name: string
@@ -10,25 +11,30 @@ export interface Cookie {
   readonly secure: boolean
   readonly httpOnly: boolean
   readonly sameSite: 'Strict' | 'Lax' | 'None' | undefined
-  /** Milliseconds since the epoch; undefined: until the browser closes. */
+  /** Milliseconds since the epoch, or undefined for a cookie that lasts until the browser closes. */
   readonly expiresAt: number | undefined
   readonly createdAt: number
 }
 
 export interface CookieQuery {
-  /** What `sameSite` allows: `strict` for a request of our own site, `lax` for a foreign link to us, `none` for a foreign subresource. */
+  /**
+   * `strict` is a request from our own site, `lax` a link from another site, and `none` a subresource on another site.
+   */
   readonly sameSite?: 'strict' | 'lax' | 'none'
 }
 
 export interface CookieJar {
-  /** Stores what a browser would store of the Set-Cookie lines that `url` answered. */
+  /** Stores the cookies that a browser would store from the Set-Cookie lines of a response of `url`. */
   receive(url: URL, setCookieLines: readonly string[]): void
-  /** The Cookie header for a request to `url`, or undefined. */
+  /** Returns the Cookie header for a request to `url`, or undefined if no cookie applies. */
   header(url: URL, query?: CookieQuery): string | undefined
   all(): readonly Cookie[]
   get(name: string): Cookie | undefined
   value(name: string): string | undefined
-  /** Changes a stored cookie's value (tampering), or puts a new host cookie for `url` without any of the rules. */
+  /**
+   * Changes the value of a stored cookie as an attacker would, or adds a cookie for the host of `url` without checking
+   * any rule.
+   */
   set(name: string, value: string, url?: URL): void
   delete(name: string): void
   clear(): void
@@ -53,7 +59,7 @@ export function createCookieJar(now: () => number = Date.now, initial: readonly 
     if (!parsed) return
     const cookie = acceptCookie(parsed, url, now(), order++)
     if (!cookie) return
-    // Section 5.7: plain http may not overlay a cookie that came over https.
+    // Section 5.7: a cookie from plain http may not replace a cookie that was set over https.
     if (!isSecure(url) && living().some(other => other.secure && overlays(cookie, other))) return
     const old = cookies.findIndex(other => isSameCookie(other, cookie))
     if (old === -1) cookies.push(cookie)
@@ -108,12 +114,15 @@ export function createCookieJar(now: () => number = Date.now, initial: readonly 
 export interface SetCookie {
   readonly name: string
   readonly value: string
-  /** Attribute names in lower case; an attribute without a value is an empty string. The last of a name wins. */
+  /**
+   * Names are in lower case, and an attribute without a value is an empty string. If a name is repeated, the last one
+   * counts.
+   */
   readonly attributes: Readonly<Record<string, string>>
   readonly line: string
 }
 
-/** Section 5.6: undefined is a line that a browser ignores altogether. */
+/** Section 5.6. Returns undefined for a line that a browser ignores. */
 export function parseSetCookie(line: string): SetCookie | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the standard names these very characters
   if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(line)) return undefined
@@ -133,7 +142,7 @@ export function parseSetCookie(line: string): SetCookie | undefined {
   return { name, value, attributes, line }
 }
 
-/** Section 5.7: the cookie to store, or undefined when a browser would refuse it. */
+/** Section 5.7. Returns the cookie to store, or undefined if a browser would refuse it. */
 function acceptCookie(parsed: SetCookie, url: URL, now: number, createdAt: number): Cookie | undefined {
   const { name, value, attributes } = parsed
   const has = (attribute: string) => Object.hasOwn(attributes, attribute)
@@ -175,7 +184,7 @@ function keepsPrefixPromise(cookie: Cookie, rootPathGiven: boolean): boolean {
   return !isHttp || cookie.httpOnly
 }
 
-/** Max-Age wins over Expires; what cannot be read is as if it were not there. */
+/** Max-Age takes precedence over Expires. A value that cannot be parsed is ignored. */
 function expiryOf(attributes: Readonly<Record<string, string>>, now: number): number | undefined {
   const maxAge = attributes['max-age']
   if (maxAge !== undefined && /^-?\d+$/.test(maxAge)) {
@@ -187,12 +196,12 @@ function expiryOf(attributes: Readonly<Record<string, string>>, now: number): nu
 }
 
 function goesTo(cookie: Cookie, url: URL): boolean {
-  // No port here: a browser shares cookies between all ports of a host (section 8.5).
+  // The port is not compared, because browsers share cookies between all ports of a host (section 8.5).
   const hostMatches = cookie.hostOnly ? url.hostname === cookie.domain : domainMatches(url.hostname, cookie.domain)
   return hostMatches && pathMatches(url.pathname, cookie.path) && (!cookie.secure || isSecure(url))
 }
 
-/** A cookie without SameSite is Lax, as in today's browsers. */
+/** A cookie without SameSite is treated as Lax, as in today's browsers. */
 function isAllowed(cookie: Cookie, context: 'strict' | 'lax' | 'none'): boolean {
   if (context === 'strict' || cookie.sameSite === 'None') return true
   return context === 'lax' && cookie.sameSite !== 'Strict'
@@ -231,7 +240,7 @@ function sameSiteOf(text: string | undefined): Cookie['sameSite'] {
   return key === 'strict' || key === 'lax' || key === 'none' ? known[key] : undefined
 }
 
-// Plain http to localhost counts as plain http: browsers differ here, and the strict reading is the one that finds mistakes.
+// Plain http to localhost is not secure here. Browsers differ in this, and the strict reading finds more mistakes.
 function isSecure(url: URL): boolean {
   return url.protocol === 'https:'
 }

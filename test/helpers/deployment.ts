@@ -1,5 +1,6 @@
-// A whole deployment for a real browser. A front (a reverse proxy, with TLS or a base path if wanted) has its port before the
-// server starts, so the callback address is one that the browser can really open.
+// A deployment for a real browser: a reverse proxy (the front), with TLS or a base path if a test wants them, and a
+// server behind it. The front has its port before the server starts, so the callback address is one that the browser
+// can open.
 import { createServer, type RequestListener, request } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { ExecutionContext } from 'ava'
@@ -19,9 +20,9 @@ export interface FrontOptions {
   readonly https?: boolean
   /** localhost, or a name under .test. */
   readonly host?: string
-  /** What the front strips from the path, like `/tools`. */
+  /** A path prefix that the front removes, such as `/tools`. */
   readonly basePath?: string
-  /** The name of a cookie that never reaches the browser. */
+  /** The name of a cookie that the front removes from every response. */
   readonly loses?: string
 }
 
@@ -30,7 +31,7 @@ export interface DeploymentOptions extends FrontOptions {
   readonly overrides?: DeepPartial<Config>
 }
 
-/** At the demo identity provider, where a person signs in by its form. */
+/** Deploys with the demo identity provider, where a person signs in with a form. */
 export async function deployWithDemo(
   t: Test,
   options: DeploymentOptions & Pick<DemoOptions, 'tokenLifetimeSeconds'> = {}
@@ -45,7 +46,10 @@ export async function deployWithDemo(
   return { ...(await startBehind(t, front, idp, withRules, { issuer }, { isDemo: true })), demo }
 }
 
-/** At a provider that signs in without asking and goes wrong when told to. The clock runs, and can be moved ahead. */
+/**
+ * Deploys with an identity provider that signs in without a form and can be told to fail. The clock runs, and a test
+ * can move it ahead.
+ */
 export async function deployWithHostileIdp(t: Test, options: DeploymentOptions = {}) {
   const clock = runningClock()
   const front = await startFront(t, options)
@@ -53,13 +57,13 @@ export async function deployWithHostileIdp(t: Test, options: DeploymentOptions =
   return { ...(await startBehind(t, front, idp, options, {}, { now: clock.now })), idp, clock }
 }
 
-// Pages wait in real time, so the server's clock must not stand still for them.
+// Pages use timers of real time, so the server's clock must run as well.
 function runningClock(): Clock {
   const ahead = createClock(0)
   return { ...ahead, now: () => Date.now() + ahead.now() }
 }
 
-// Replaced by what the discovery document says.
+// The server reads its endpoints from the discovery document, so these values are not used.
 const discovered = {
   authorizationEndpoint: '',
   tokenEndpoint: '',
@@ -91,7 +95,7 @@ async function startBehind(
   const server = await serve(config, { ...parts, log: logs.log })
   t.teardown(() => server.close())
   front.leadTo(server.port)
-  /** Another way to the same server, under an address that the server does not know of. */
+  /** Opens a second front to the same server, at an address that is not in the server's settings. */
   async function openFront(options: FrontOptions) {
     const another = await startFront(t, options)
     another.leadTo(server.port)
@@ -101,7 +105,7 @@ async function startBehind(
 }
 
 interface Front {
-  /** The start page, as the browser opens it. */
+  /** The address of the start page, as the browser opens it. */
   readonly url: string
   readonly callbackUrl: string
   leadTo(port: number): void
@@ -127,7 +131,7 @@ async function startFront(
       }
     )
     onward.on('error', () => answer.destroy())
-    // A browser that goes away takes its request along.
+    // If the browser closes the connection, the request to the server is cancelled.
     answer.on('close', () => answer.writableFinished || onward.destroy())
     incoming.pipe(onward)
   }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const LIMIT_MS = 60_000
 
-/** Waits until `holds` returns true. For what happens in the background and sends no event. Rejects after a minute. */
+/** Waits until `holds` returns true, for background work that sends no event. Rejects after a minute. */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + LIMIT_MS
   while (!(await holds())) {

@@ -1,4 +1,4 @@
-// A gateway's question to the forward-auth listener, sent as a gateway sends it.
+// Requests to the forward-auth listener, as a gateway (for example nginx with auth_request) sends them.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { request } from 'node:http'
@@ -12,13 +12,13 @@ export interface GatewayAnswer {
   readonly body: string
 }
 
-export interface Question {
+export interface GatewayRequest {
   readonly method?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string | string[]>>
 }
 
-export function askForwardAuth(port: number, { method = 'GET', path = '/', headers = {} }: Question = {}) {
+export function askForwardAuth(port: number, { method = 'GET', path = '/', headers = {} }: GatewayRequest = {}) {
   return new Promise<GatewayAnswer>((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, response => {
       const chunks: Buffer[] = []
@@ -38,7 +38,10 @@ export function askForwardAuth(port: number, { method = 'GET', path = '/', heade
   })
 }
 
-/** The question of a gateway about a request of `browser`. The answer's cookies never reach the browser. */
+/**
+ * Asks the listener about a request of `browser`. The gateway does not pass the cookies of the answer on to the
+ * browser.
+ */
 export function askAbout(port: number, browser: Browser, headers: Record<string, string> = {}): Promise<GatewayAnswer> {
   return askForwardAuth(port, { headers: { cookie: sessionHeader(browser), ...headers } })
 }

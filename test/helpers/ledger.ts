@@ -1,25 +1,28 @@
-// What a run said, and what it must not have said: everything is searched for in every byte sent and every log line written.
+// Searches every byte that a server sent and every log line that it wrote for confidential texts.
 import type { Browser, BrowserResponse } from './browser.js'
 import { findSecrets } from './byte-recorder.js'
 
-/** What may stand in no byte that was sent and in no log line, and what may stand in certain answers alone. */
+/** Texts that may appear in no response and no log line, and texts that may appear only in certain responses. */
 export interface Confidential {
   readonly nowhere: readonly string[]
-  /** Only in the bodies of `/api/auth/token`. */
+  /** May appear only in bodies of `/api/auth/token`. */
   readonly publicTokens: readonly string[]
-  /** Only in the bodies of `/api/auth/profile`. */
+  /** May appear only in bodies of `/api/auth/profile`. */
   readonly names: readonly string[]
 }
 
-export interface Said {
+export interface Output {
   readonly bytes: readonly Buffer[]
   readonly logLines: readonly string[]
   readonly answers: readonly BrowserResponse[]
 }
 
-/** One line for each thing that was said in a place where it must not be; it shows no more of it than its beginning. */
+/**
+ * Returns one line for each confidential text in a place where it must not appear. The line shows only the first
+ * characters of that text.
+ */
 export function findLeaks(
-  { bytes, logLines, answers }: Said,
+  { bytes, logLines, answers }: Output,
   { nowhere, publicTokens, names }: Confidential
 ): string[] {
   const logs = [Buffer.from(logLines.join(''))]
@@ -35,8 +38,8 @@ export function findLeaks(
   ]
 }
 
-/** The same browser, with every answer noted. */
-export function watched(browser: Browser, answers: BrowserResponse[]): Browser {
+/** Returns a browser that behaves like `browser` and adds every response to `answers`. */
+export function recordAnswers(browser: Browser, answers: BrowserResponse[]): Browser {
   const note = async (asked: Promise<BrowserResponse>) => {
     const answer = await asked
     answers.push(...answer.hops)
@@ -48,11 +51,12 @@ export function watched(browser: Browser, answers: BrowserResponse[]): Browser {
     request: (...parameters) => note(browser.request(...parameters)),
     navigate: (...parameters) => note(browser.navigate(...parameters)),
     fetch: (...parameters) => note(browser.fetch(...parameters)),
-    clone: () => watched(browser.clone(), answers)
+    clone: () => recordAnswers(browser.clone(), answers)
   }
 }
 
-// Occurrences beyond those in the bodies that may hold them. The end of a long token tells it from any other.
+// Finds texts that occur more often in all bytes than in the allowed bodies. It searches for the last 32 characters,
+// because tokens may begin alike.
 function strays(bytes: readonly Buffer[], allowed: readonly Buffer[], texts: readonly string[]): string[] {
   return [...new Set(texts)].flatMap(text => {
     const end = text.slice(-32)
@@ -76,7 +80,8 @@ function statesOf(answers: readonly BrowserResponse[]): string[] {
   })
 }
 
-// A login cookie is its random part and, after a login, the time of it.
+// A login cookie holds a random value and, after a login, a dot and the time of the login. The random value alone is
+// confidential too.
 function cookieValuesOf(answers: readonly BrowserResponse[]): string[] {
   return answers
     .flatMap(({ setCookies }) => setCookies.map(({ value }) => value))

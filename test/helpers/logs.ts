@@ -6,13 +6,16 @@ export type LogEntry = Readonly<Record<string, unknown>>
 
 export interface CollectedLogs {
   readonly log: Logger
-  /** Each line as it was written. */
+  /** Each line as the logger wrote it. */
   readonly lines: readonly string[]
   readonly entries: readonly LogEntry[]
   find(matches: (entry: LogEntry) => boolean): LogEntry | undefined
 }
 
-/** The server's own logger, its lines kept for tests to read and to search for secrets: all of them, down to trace. */
+/**
+ * Creates the server's own logger and collects its lines, by default at level trace, so that tests can read them and
+ * search them for secrets.
+ */
 export async function collectLogs(level: Config['log']['level'] = 'trace'): Promise<CollectedLogs> {
   const lines: string[] = []
   const entries: LogEntry[] = []

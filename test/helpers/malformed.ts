@@ -1,10 +1,10 @@
-// Requests that hardly anyone sends, from a seed: odd methods, paths, headers and framing, and bytes that were damaged on the way.
+// Unusual and broken requests, generated from a seed: odd methods, paths, headers and framing, and damaged bytes.
 
-/** What real requests were made of, to be spoilt. */
+/** Parts of real requests, which are then damaged. */
 export interface Seeds {
-  /** Whole Cookie headers of live sessions. */
+  /** Whole Cookie headers of valid sessions. */
   readonly cookies: readonly string[]
-  /** Path and query of callbacks that are on their way. */
+  /** Path and query of callbacks of unfinished logins. */
   readonly callbacks: readonly string[]
 }
 
@@ -123,8 +123,8 @@ const framing: typeof headers = {
 }
 
 /**
- * One request, the last on its connection. Three of four are HTTP that any server must read, with something odd in it; the others
- * are broken as HTTP too, or damaged on the way.
+ * Returns one request, the last one on its connection. Three of four are valid HTTP with unusual contents. The others
+ * may also break the rules of HTTP or contain damaged bytes.
  */
 export function malformedRequest(random: Random, seeds: Seeds): Buffer {
   const isHttp = random() < 0.75
@@ -136,7 +136,8 @@ export function malformedRequest(random: Random, seeds: Seeds): Buffer {
       () => headerFrom(random)
     )
   )
-  // A session that was logged out would have all its later cookies refused for the same dull reason.
+  // A logout with a valid cookie would end the session, and later requests with the cookie would all be refused at the
+  // same check.
   if (random() < 0.7) lines.push(`Cookie: ${cookieFrom(random, seeds, target.includes('logout'))}`)
   lines.push('Connection: close')
   if (isHttp || random() < 0.5) lines.unshift('Host: localhost:8080')
@@ -179,7 +180,10 @@ function cookieFrom(random: Random, { cookies }: Seeds, mustBeSpoilt: boolean): 
   return mustBeSpoilt || random() < 0.6 ? spoilt(random, cookie) : cookie
 }
 
-/** A text with one to three of its characters changed, or a piece cut out, doubled or moved. Never the text itself. */
+/**
+ * Returns the text with one to three changes: a character replaced, or a piece removed, repeated or moved. The result
+ * always differs from the original.
+ */
 function spoilt(random: Random, original: string): string {
   let result = original
   for (let count = 1 + Math.floor(random() * 3); count > 0 || result === original; count -= 1) {
@@ -211,7 +215,7 @@ function damaged(random: Random, bytes: Buffer): Buffer {
   return Buffer.from(Array.from({ length: 200 }, () => Math.floor(random() * 256)))
 }
 
-/** Characters from U+0000 to U+00FF, the printable ones more often. */
+/** Characters from U+0000 to U+00FF, most of them printable. */
 function text(random: Random, most: number): string {
   const character = () => String.fromCharCode(random() < 0.7 ? 32 + random() * 95 : random() * 256)
   return Array.from({ length: Math.floor(random() * most) }, character).join('')

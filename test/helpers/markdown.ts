@@ -1,12 +1,12 @@
-// Just enough Markdown to hold what it says against the rest of the repository.
+// A minimal Markdown reader, to compare the documents with the rest of the repository.
 
 export interface Link {
-  /** The path, or nothing for a place in the same text. */
+  /** The path, or an empty text for a link into the same document. */
   readonly target: string
   readonly anchor: string | undefined
 }
 
-/** Every link and image, outside of code. */
+/** Every link and image outside of code. */
 export function linksOf(markdown: string): Link[] {
   return [...withoutCode(markdown).matchAll(/\]\(<?([^)\s>]*)>?(?:\s+"[^"]*")?\)/g)].map(([, address = '']) => {
     const [target = '', anchor] = address.split('#', 2)
@@ -14,7 +14,7 @@ export function linksOf(markdown: string): Link[] {
   })
 }
 
-/** The anchors that GitHub gives to the headings. */
+/** The anchors that GitHub creates for the headings. */
 export function anchorsOf(markdown: string): string[] {
   const seen = new Map<string, number>()
   return [...withoutFences(markdown).matchAll(/^#{1,6} +(.+?) *$/gm)].map(([, heading = '']) => {
@@ -29,19 +29,19 @@ export function anchorsOf(markdown: string): string[] {
   })
 }
 
-/** The cells of every table row, headings included. */
+/** The cells of every table row, header rows included. */
 export function tableRows(markdown: string): string[][] {
   return [...withoutFences(markdown).matchAll(/^ *\|(.+)\| *$/gm)]
     .map(([, row = '']) => row.split(/(?<!\\)\|/).map(cell => cell.trim()))
     .filter(cells => !cells.every(cell => /^:?-+:?$/.test(cell)))
 }
 
-/** What stands in backticks. */
+/** The texts between backticks, outside of fenced blocks. */
 export function codeSpans(markdown: string): string[] {
   return [...withoutFences(markdown).matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
 }
 
-/** A fenced block of code, with the word behind its opening fence. */
+/** A fenced block of code. Its language is the word after the opening fence. */
 export interface Block {
   readonly language: string
   readonly text: string
@@ -61,7 +61,7 @@ export function fencedLines(markdown: string, language: string): string[] {
     .flatMap(({ text }) => linesOf(text))
 }
 
-/** The lines that hold something, without the space around them. */
+/** The lines that are not blank, trimmed. */
 export function linesOf(text: string): string[] {
   return text
     .split('\n')

@@ -2,5 +2,8 @@ import type { Config } from '#src/config/settings.js'
 
 export type ModeName = Config['mode']
 
-/** Both modes, for tests of a rule that holds in each. */
+/**
+ * The two token modes, for tests of rules that hold in both. In single mode the only token stays on the server. In dual
+ * mode pages also get a second token with fewer scopes.
+ */
 export const modes = ['single', 'dual'] as const satisfies readonly ModeName[]

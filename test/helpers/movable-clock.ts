@@ -1,4 +1,4 @@
-// Loaded with `--import` into a program under test: SIGUSR2 moves the clock of the program one hour ahead.
+// Loaded with `--import` into a program under test. On SIGUSR2 it moves the program's clock one hour ahead.
 const now = Date.now
 let aheadMs = 0
 Date.now = () => now() + aheadMs

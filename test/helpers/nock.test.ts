@@ -13,7 +13,7 @@ function statusOf(url: string): Promise<number | undefined> {
   })
 }
 
-test('an expected request that never came is reported', async t => {
+test('the test fails if an expected request was not sent', async t => {
   const { origin, scope, assertAllCame } = mockHost({ teardown: () => {} })
   scope.get('/came').reply(204).get('/never').reply(204)
   t.is(await statusOf(`${origin}/came`), 204)
@@ -22,7 +22,7 @@ test('an expected request that never came is reported', async t => {
   t.notRegex(error.message, /\/came/)
 })
 
-test('each test has a host of its own', async t => {
+test('each test gets its own mocked host', async t => {
   const [one, two] = [mockHost(t), mockHost(t)]
   one.scope.get('/').reply(201)
   two.scope.get('/').reply(202)
@@ -30,6 +30,6 @@ test('each test has a host of its own', async t => {
   t.is(await statusOf(one.origin), 201)
 })
 
-test('the network is closed', async t => {
+test('a request to any other host is refused', async t => {
   await t.throwsAsync(statusOf('https://unexpected.example/'), { any: true, code: 'ENETUNREACH' })
 })

@@ -1,8 +1,8 @@
-// The one place that knows nock. Importing it closes the network of this test file except loopback.
-//
-// nock's list of expectations is one for the whole worker, and AVA runs the tests of a file side by side. So each test gets a host of
-// its own here, and they cannot take each other's answers; a test that must use a fixed host belongs in `test.serial`.
-// nock sees who calls `http.request` or fetch(); a function imported by its name, `{ request }`, goes past it.
+// The only module that imports nock. Importing it blocks all network access of a test file except loopback. nock has
+// one list of expected requests for the whole worker, and AVA runs the tests of a file in parallel. Each test therefore
+// gets its own host, so that no test receives the response meant for another. A test that needs a fixed host belongs in
+// `test.serial`. nock replaces `http.request` and fetch(). It does not see calls of a function that was imported by
+// name, `{ request }`.
 import type { ExecutionContext } from 'ava'
 import nock from 'nock'
 
@@ -12,10 +12,10 @@ nock.enableNetConnect(/^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/)
 let hosts = 0
 
 export interface MockedHost {
-  /** Like https://idp-7.example, and nobody else's. */
+  /** For example https://idp-7.example. No other test has the same origin. */
   readonly origin: string
   readonly scope: nock.Scope
-  /** Throws unless every expected request came; the end of the test does this by itself. */
+  /** Throws unless every expected request was sent. It also runs at the end of the test. */
   assertAllCame(): void
 }
 

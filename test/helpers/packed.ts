@@ -12,7 +12,7 @@ export interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
-/** The contents that `npm pack` would give the package. Builds and writes nothing. */
+/** Lists the files that `npm pack` would put into the package, without building or writing anything. */
 export function pack(): Packed {
   const { stdout, stderr } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: repository,
@@ -25,9 +25,9 @@ export function pack(): Packed {
 }
 
 /**
- * A folder with `files` in which the packed files are installed as `platform-auth-server`, as `npm install` would leave
- * it. Its runtime dependencies are links to those of the repository; no development dependency is there except the types
- * of Node.
+ * Creates a folder with `files` in which the packed files are installed as `platform-auth-server`, as `npm install`
+ * would do it. Its runtime dependencies are links to those of the repository. The only development dependency is
+ * @types/node.
  */
 export async function folderWithPackage(
   t: Pick<ExecutionContext, 'teardown'>,

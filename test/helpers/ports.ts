@@ -6,7 +6,10 @@ interface Test {
   teardown(end: () => unknown): void
 }
 
-/** Listens on a free port, or on the given one, and returns it. The end of the test closes the server and its connections. */
+/**
+ * Listens on the given port, or by default on a free one, and returns the port. At the end of the test it closes the
+ * server and its connections.
+ */
 export async function listen(t: Test, server: Server, port = 0): Promise<number> {
   const sockets = new Set<Socket>()
   server.on('connection', socket => {
@@ -22,8 +25,8 @@ export async function listen(t: Test, server: Server, port = 0): Promise<number>
   return (server.address() as AddressInfo).port
 }
 
-// Each process takes ports from a range of its own. The ranges are below 32768, where the ports begin that the system
-// assigns itself. A client that still tries to reach a stopped server therefore never reaches the server of another test.
+// Each process takes ports from its own range. The ranges are below 32768, where the ports begin that the system
+// assigns. A client that keeps trying to reach a stopped server therefore never reaches the server of another test.
 const [lowest, perProcess, ranges] = [10_240, 200, 110]
 let range: Promise<number> | undefined
 let used = Math.floor(Math.random() * perProcess)
@@ -33,7 +36,7 @@ export async function freePort(): Promise<number> {
   range ??= takeRange()
   const first = await range
   for (;;) {
-    // The first port of the range is the one that marks the range as taken.
+    // The first port of the range marks the range as taken, so it is not given out.
     const port = first + 1 + (used++ % (perProcess - 1))
     const server = await tryToListen(port)
     if (!server) continue
@@ -43,7 +46,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Takes a range by listening on its first port as long as the process lives. */
+/** Reserves a range by listening on its first port until the process ends. */
 async function takeRange(): Promise<number> {
   for (let range = 0; range < ranges; range++) {
     const first = lowest + range * perProcess
@@ -63,7 +66,7 @@ async function tryToListen(port: number): Promise<Server | undefined> {
   )
 }
 
-/** Whether something at this address answers HTTP. */
+/** Returns true if a server at this address answers HTTP. */
 export function isAnswering(url: string): Promise<boolean> {
   return fetch(url).then(
     () => true,

@@ -1,4 +1,5 @@
-// The program as operators run it: a process of its own, settings from flags, environment and files, a log on its output.
+// Runs the program as operators do: as a separate process, with settings from flags, environment variables and files,
+// and with its log on standard output.
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -10,19 +11,22 @@ import { repository } from './repository.js'
 
 export interface Program {
   readonly child: ChildProcess
-  /** Where it says it listens. */
+  /** The address that the program logs when it listens. */
   readonly url: string
   signal(name: NodeJS.Signals): void
   readonly lines: readonly LogEntry[]
   readonly stderr: () => string
-  /** The next line of this event, or one that has been logged already. */
+  /**
+   * Resolves with the `count`-th log line of this event (default 1), which may already have been logged. Rejects if the
+   * program ends first.
+   */
   logged(event: string, count?: number): Promise<LogEntry>
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
 }
 
 export interface ProgramOptions extends Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'> {
   readonly command?: readonly string[]
-  /** In a process group of its own, as a terminal makes one for whatever is typed; signals go to all in it. */
+  /** Starts the program in its own process group, as a shell does. Signals then go to all processes of the group. */
   readonly group?: boolean
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
@@ -32,16 +36,19 @@ const script = `${repository}bin/platform-auth-server.js`
 
 export const defaultCommand = [process.execPath, script]
 
-/** A module for Node's `--import`. The program's clock goes one hour ahead at SIGUSR2, and the line `clock_moved` confirms it. */
+/**
+ * A module for Node's `--import`. On SIGUSR2 it moves the program's clock one hour ahead and prints the line
+ * `clock_moved`.
+ */
 export const movableClock = fileURLToPath(new URL('./movable-clock.js', import.meta.url))
 
 export const commandWithMovableClock = [process.execPath, '--import', movableClock, script]
 
-/** Started, and listening. */
+/** Starts the program and resolves when it listens. */
 export async function startProgram(t: Pick<ExecutionContext, 'teardown'>, options: ProgramOptions): Promise<Program> {
   const { command = defaultCommand, group = false, args = [], env = {}, ...how } = options
   const [file = '', ...more] = command
-  // Nothing of this process's own settings, but a way to find programs.
+  // The program gets none of this process's environment except PATH.
   const child = spawn(file, [...more, ...args], { ...how, detached: group, env: { PATH: process.env.PATH, ...env } })
   const { pid = 0 } = child
   const signal = (name: NodeJS.Signals) => {
@@ -93,7 +100,7 @@ function parse(text: string): LogEntry {
   }
 }
 
-/** What a server needs to know to log in at `idp`, listening on any free port of this machine. */
+/** The settings that a server needs to log in at `idp` and to listen on a free port of 127.0.0.1. */
 export function environmentFor(
   idp: Pick<HostileIdp, 'clientId' | 'clientSecret' | 'issuer'>,
   callbackUrl: string

@@ -1,4 +1,7 @@
-/** mulberry32: small, fast and the same everywhere, so that a chaos test which failed can be run again from its seed. */
+/**
+ * mulberry32, a small random number generator. It gives the same numbers for the same seed, so a failed chaos test can
+ * be repeated.
+ */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

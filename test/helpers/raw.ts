@@ -1,9 +1,9 @@
-// Bytes as they are: for requests that no well-behaved client would send.
+// Sends raw bytes, for requests that no ordinary HTTP client would send.
 import { connect, type Socket } from 'node:net'
 
 export interface RawAnswer {
   readonly statusCode: number
-  /** The status line and the headers, as they came. */
+  /** The status line and the headers, as received. */
   readonly head: string
   readonly body: Buffer
 }
@@ -11,23 +11,29 @@ export interface RawAnswer {
 export interface RawResult {
   readonly bytes: Buffer
   readonly answers: readonly RawAnswer[]
-  /** False when the time ran out first. */
+  /** False if the time limit passed first, or if the test had read enough. */
   readonly closedByServer: boolean
 }
 
 export interface RawOptions {
-  /** Stop after this many whole answers; by default only when the server hangs up or the time is over. */
+  /**
+   * Stop after this many complete answers. By default, stop when the server closes the connection or the time limit
+   * passes.
+   */
   readonly answers?: number
-  /** Stop, and hang up in the middle, after this many bytes. */
+  /** Close the connection after this many bytes, in the middle of an answer. */
   readonly bytes?: number
   readonly timeoutMs?: number
-  /** The requests are HEAD: their answers have no body, whatever length they announce. */
+  /** The requests are HEAD, so their answers have no body whatever their Content-Length is. */
   readonly head?: boolean
-  /** Send our FIN after the last byte. */
+  /** Send a FIN after the last byte. */
   readonly end?: boolean
 }
 
-/** Sends pieces one after the other on one connection and gives back whatever came. A cut connection is a result, not an error. */
+/**
+ * Sends the pieces one after the other on one connection and resolves with all bytes received. A cut connection is a
+ * result, not an error.
+ */
 export function sendRaw(
   port: number,
   pieces: string | Buffer | readonly (string | Buffer)[],
@@ -72,11 +78,11 @@ function writeAll(socket: Socket, pieces: readonly (string | Buffer)[], end: boo
     if (end) socket.end()
     return
   }
-  // latin1: a test writes a byte as \xff and means that byte.
+  // Text is sent as latin1, so `\xff` in a test is the byte 0xff.
   socket.write(typeof first === 'string' ? Buffer.from(first, 'latin1') : first, () => writeAll(socket, rest, end))
 }
 
-/** The whole answers in what came; Content-Length and chunked bodies are understood. */
+/** Parses the complete answers in the received bytes. It understands Content-Length and chunked bodies. */
 function parseAnswers(bytes: Buffer, toHead: boolean): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = bytes

@@ -7,7 +7,7 @@ import { startRedis, testWithRedis } from './redis.js'
 
 const helper = new URL('./ports.js', import.meta.url)
 
-test('two processes at the same time are not given the same ports', async t => {
+test('two processes that run at the same time get different ports', async t => {
   const program = `
     const { freePort } = await import(${JSON.stringify(helper)})
     for (let n = 0; n < 600; n++) console.log(await freePort())`
@@ -22,7 +22,7 @@ test('two processes at the same time are not given the same ports', async t => {
   )
 })
 
-testWithRedis('a Redis for which a port was taken meanwhile is started with others', async t => {
+testWithRedis('startRedis() tries other ports if one of its ports has been taken', async t => {
   const ports = [await listen(t, createServer()), await freePort()]
   const asked: number[] = []
   const redis = await startRedis(t, async () => {
@@ -34,6 +34,6 @@ testWithRedis('a Redis for which a port was taken meanwhile is started with othe
   t.is(await redis.admin.ping(), 'PONG')
 })
 
-testWithRedis('a Redis that cannot start for another reason says so', async t => {
+testWithRedis('startRedis() reports every other reason why Redis could not start', async t => {
   await t.throwsAsync(startRedis(t, ['--no-such-setting', 'yes']), { message: /^redis-server ended with 1/ })
 })

@@ -1,4 +1,4 @@
-// Starts a Redis or Valkey server on loopback that writes nothing to the disk and ends with the process that started it.
+// Starts a Redis or Valkey server on loopback. It keeps no data on disk and ends with the process that started it.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { ExecutionContext } from 'ava'
@@ -9,14 +9,14 @@ import { tempFolder } from './temp-folder.js'
 export interface RedisServer {
   readonly url: string
   readonly port: number
-  /** For looking inside, and for making trouble. */
+  /** A connection for tests that inspect the data or cause failures. */
   readonly admin: Redis
-  /** Stands still with its connections open, as a machine that swaps does. */
+  /** Stops the process with its connections open, as on a machine that swaps. */
   pause(): void
   resume(): void
-  /** Ends at once, as `kill -9` does. What it held is lost. */
+  /** Kills the process as `kill -9` does. Its data is lost. */
   kill(): Promise<void>
-  /** Starts again on the same port, empty. */
+  /** Starts the server again on the same port, without data. */
   restart(): Promise<void>
 }
 
@@ -27,8 +27,8 @@ export const hasRedis = program !== undefined
 type Options = readonly string[] | (() => Promise<readonly string[]>)
 
 /**
- * @param options a function for those that name ports of their own: it is called again when a port was taken meanwhile
- * @param sentinelFile makes it a sentinel, which keeps its settings there.
+ * @param options a function if the options contain other ports. It is called again if one of the ports was taken.
+ * @param sentinelFile starts a sentinel that keeps its settings in this file
  */
 export async function startRedis(
   t: Pick<ExecutionContext, 'teardown'>,
@@ -56,7 +56,7 @@ export async function startRedis(
   }
 }
 
-/** On a port, and in a folder, of its own. */
+/** Starts Redis on a port and in a folder of its own. */
 async function startSomewhere(
   t: Pick<ExecutionContext, 'teardown'>,
   options: Options,
@@ -64,7 +64,7 @@ async function startSomewhere(
 ) {
   for (;;) {
     const port = await freePort()
-    // It would load what another one left in a shared folder, as a replica does that was synchronized.
+    // The folder is new, because Redis loads the data file that a synchronized replica leaves in its folder.
     const all = ['--dir', await tempFolder(t), ...(typeof options === 'function' ? await options() : options)]
     const startAgain = () => spawnRedis(port, all, sentinelFile)
     try {
@@ -77,7 +77,7 @@ async function startSomewhere(
 
 class PortTakenError extends Error {}
 
-// Whatever ends the tests, no server outlives them.
+// Every server is killed when the test process exits, for whatever reason.
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')

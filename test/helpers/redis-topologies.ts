@@ -1,4 +1,4 @@
-// Redis as it is run when one server is not enough, or not alone on its network.
+// Redis as a cluster, with a sentinel, and with TLS.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
@@ -11,7 +11,7 @@ import { tempFolder } from './temp-folder.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
 
-/** Two masters that share the slots between them. */
+/** Starts two masters that share the hash slots. */
 export async function startRedisCluster(t: Test): Promise<{ url: string; nodes: readonly RedisServer[] }> {
   const startNode = () =>
     startRedis(t, async () => ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())])
@@ -28,7 +28,7 @@ export async function startRedisCluster(t: Test): Promise<{ url: string; nodes: 
   return { url: `redis://127.0.0.1:${first.port},127.0.0.1:${second.port}`, nodes }
 }
 
-/** A master, its replica, and a sentinel that knows them as `main`. */
+/** Starts a master, a replica, and a sentinel that monitors them as `main`. */
 export async function startRedisWithSentinel(t: Test): Promise<{ url: string; sentinel: Redis }> {
   const master = await startRedis(t)
   await startRedis(t, ['--replicaof', '127.0.0.1', String(master.port), '--repl-diskless-sync-delay', '0'])
@@ -40,7 +40,7 @@ export async function startRedisWithSentinel(t: Test): Promise<{ url: string; se
   return { url: `redis://127.0.0.1:${port}?sentinel=main`, sentinel }
 }
 
-/** A server that speaks TLS only, with a certificate that nobody knows. */
+/** Starts a server that also speaks TLS, with a self-signed certificate that no client trusts. */
 export async function startRedisWithTls(t: Test): Promise<{ url: string; certificate: string; admin: Redis }> {
   const dir = await tempFolder(t)
   const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]

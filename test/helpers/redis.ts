@@ -1,11 +1,12 @@
-// For tests that need Redis. Apart from the server itself, which is also of use outside of AVA.
+// Helpers for AVA tests that need Redis. The server itself is in a separate module, because programs outside of AVA use
+// it too.
 import type { Implementation } from 'ava'
 import { hasRedis } from './redis-server.js'
 import { testWhere } from './requirement.js'
 
 export { type RedisServer, startRedis } from './redis-server.js'
 
-/** A test that needs Redis. */
+/** Defines a test that needs Redis. */
 export function testWithRedis(title: string, implementation: Implementation<[]>): void {
   testWhere(hasRedis, 'redis-server is not installed', title, implementation)
 }

@@ -1,4 +1,4 @@
-// The repository's own files, for tests of what is written beside the code.
+// The repository's own files, for tests of documents, samples and deployment files.
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defaultLoaders } from 'cosmiconfig'
@@ -9,7 +9,7 @@ export function readText(path: string): string {
   return readFileSync(repository + path, 'utf8')
 }
 
-/** Every file below these folders, as a path from the repository's root. */
+/** Every file below these folders, as a path from the root of the repository. */
 export function filesBelow(...folders: readonly string[]): string[] {
   return folders.flatMap(folder =>
     readdirSync(repository + folder, { recursive: true, withFileTypes: true })
@@ -19,7 +19,7 @@ export function filesBelow(...folders: readonly string[]): string[] {
   )
 }
 
-/** Every document of a YAML file. */
+/** Parses every document of a YAML file. */
 export function readYaml(path: string): unknown[] {
   return readText(path)
     .split(/^---$/m)

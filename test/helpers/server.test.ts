@@ -6,7 +6,7 @@ import { modes } from './modes.js'
 import { signIn, startTestServer } from './server.js'
 
 for (const mode of modes) {
-  test(`a browser signs in at a ${mode} server that listens on a free port`, async t => {
+  test(`a browser signs in at a server in ${mode} mode that listens on a free port`, async t => {
     const { browser, idp, recorder, logs } = await startTestServer(t, { mode })
     const callback = await signIn(browser, { returnTo: '/page' })
     t.is(callback.headers.location, '/page')
@@ -17,7 +17,7 @@ for (const mode of modes) {
   })
 }
 
-test('the callback address may be https, and the clock may move', async t => {
+test('a test can use an https callback address and move the clock', async t => {
   const callbackUrl = 'https://app.example/base/api/auth/callback'
   const { browser, clock, idp } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
   await signIn(browser)
@@ -27,7 +27,7 @@ test('the callback address may be https, and the clock may move', async t => {
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('two servers at one provider are replicas, and the browser can be led from one to the other', async t => {
+test('a browser can be moved from one server to another with the same provider, as between two replicas', async t => {
   const first = await startTestServer(t)
   const second = await startTestServer(t, { idp: first.idp, clock: first.clock })
   await signIn(first.browser)
@@ -36,14 +36,14 @@ test('two servers at one provider are replicas, and the browser can be led from 
   t.true(second.recorder.byteCount > 0)
 })
 
-test('a server finds its provider by discovery', async t => {
+test('a test server can read its endpoints from the discovery document', async t => {
   const idp = await createHostileIdp(t)
   const { browser } = await startTestServer(t, { idp, overrides: { platform: discovered(idp) } })
   await signIn(browser)
   t.is(idp.requestsTo('discovery').length, 1)
 })
 
-test('the recorder and the logs hold no secret of a login, and would tell if they did', async t => {
+test('neither the recorded bytes nor the logs of a login contain a secret, and the search finds a token that was sent', async t => {
   const { browser, idp, recorder, logs, config } = await startTestServer(t, { mode: 'dual' })
   await signIn(browser)
   const publicToken = (await browser.fetch('/api/auth/token')).json<{ access_token: string }>().access_token

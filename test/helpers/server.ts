@@ -1,4 +1,4 @@
-// A whole server, an identity provider, a browser and a clock of its own for one test.
+// Starts a whole server with its own identity provider, browser and clock for one test.
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { type RunningServer, type ServeOptions, serve } from '#src/server.js'
@@ -13,12 +13,12 @@ import { tempFolder } from './temp-folder.js'
 export interface TestServerOptions {
   readonly mode?: Config['mode']
   readonly overrides?: DeepPartial<Config>
-  /** Given to several servers, it makes them replicas of one deployment. */
+  /** Servers that are given the same provider are replicas of one deployment. */
   readonly idp?: HostileIdp
   readonly clock?: Clock
   readonly logLevel?: Config['log']['level']
   readonly parts?: ServeOptions
-  /** Shorter patience with slow clients than a real server has. */
+  /** Shorter time limits for slow clients than those of a real server. */
   readonly limits?: Parameters<typeof serve>[2]
 }
 
@@ -28,13 +28,16 @@ export interface TestServer {
   readonly clock: Clock
   readonly config: Config
   readonly logs: CollectedLogs
-  /** Every byte that the server sent, to `browser` and the browsers of `newBrowser`. */
+  /** Records every byte that the server sends to `browser` and to the browsers of `newBrowser`. */
   readonly recorder: ByteRecorder
-  /** Where browsers think they are: the origin of the callback address. */
+  /** The origin of the callback address, which browsers use as the server's origin. */
   readonly origin: string
   readonly browser: Browser
   newBrowser(): Browser
-  /** Lets a browser find this server at its origin; with several replicas, the one that answers from now on. */
+  /**
+   * Connects a browser to this server. With several replicas, this is the replica that serves the browser's next
+   * requests.
+   */
   connect(browser: Browser): void
 }
 
@@ -71,8 +74,8 @@ export async function startTestServer(
 }
 
 /**
- * Signs in as a person does: opens the login, is sent to the identity provider and back. Gives the callback's answer; the page it
- * redirects to is not opened.
+ * Signs in as a person does: opens the login, is redirected to the identity provider and back. Returns the response of
+ * the callback and does not open the page that it redirects to.
  */
 export async function signIn(
   browser: Browser,
@@ -83,7 +86,10 @@ export async function signIn(
   return callback
 }
 
-/** Opens the login and the identity provider; gives the callback address to which the provider sends the browser. */
+/**
+ * Opens the login and then the identity provider. Returns the callback address to which the provider redirects the
+ * browser.
+ */
 export async function startLogin(browser: Browser, returnTo?: string): Promise<string> {
   const query = returnTo === undefined ? '' : `?${new URLSearchParams({ return_to: returnTo })}`
   const login = await browser.navigate(`/api/auth/login${query}`)
@@ -95,7 +101,7 @@ export async function startLogin(browser: Browser, returnTo?: string): Promise<s
   return back
 }
 
-/** The way back: a navigation that the identity provider's site caused. */
+/** Opens the callback as a navigation from the identity provider's site. */
 export function openCallback(browser: Browser, callbackUrl: string): Promise<BrowserResponse> {
   return browser.navigate(callbackUrl, { from: 'http://127.0.0.1' })
 }

@@ -1,6 +1,7 @@
-// Drives the pages of the demo identity provider as a person without JavaScript would: links, redirects and forms.
+// Uses the pages of the demo identity provider as a person without JavaScript would, through links, redirects and
+// forms.
 
-/** What is needed of a browser; `createBrowser` makes one that fits. */
+/** The browser functions that are needed here. `createBrowser` returns a browser that has them. */
 export interface FormBrowser {
   navigate(url: string): Promise<FormPage>
   request(method: string, url: string, options: { form: Record<string, string> }): Promise<FormPage>
@@ -14,19 +15,22 @@ export interface FormPage {
 }
 
 /**
- * From where a login starts (`/api/auth/login`, or an authorization URL) to the callback URL that the provider sends the
- * browser to. That last address is returned, not opened. Nobody types anything if the provider still knows the browser.
+ * Signs in, from the start of a login (`/api/auth/login` or an authorization URL) to the callback URL, which is
+ * returned and not opened. If the provider still knows the browser, no form is filled in.
  */
 export function signInAtDemo(browser: FormBrowser, startUrl: string, userName: string): Promise<string> {
   return walk(browser, startUrl, { user: userName })
 }
 
-/** The same way, but the person denies the application what it asks for. */
+/** Starts a login in which the person denies access. Returns the callback URL. */
 export function denyAtDemo(browser: FormBrowser, startUrl: string): Promise<string> {
   return walk(browser, startUrl, { deny: 'yes' })
 }
 
-/** From the end-session endpoint, or an address that leads there, to the `post_logout_redirect_uri`, which is not opened. */
+/**
+ * Signs out, from the end-session endpoint or an address that redirects to it. Returns the `post_logout_redirect_uri`
+ * and does not open it.
+ */
 export function signOutAtDemo(browser: FormBrowser, startUrl: string): Promise<string> {
   return walk(browser, startUrl, { logout: 'yes' })
 }
@@ -39,7 +43,7 @@ async function walk(browser: FormBrowser, startUrl: string, answer: Record<strin
     const { location } = page.headers
     if (location === undefined) {
       if (isAnswered || page.statusCode !== 200)
-        throw new Error(`The way ended with ${page.statusCode}: ${page.text()}`)
+        throw new Error(`The provider's pages ended with ${page.statusCode}: ${page.text()}`)
       page = await browser.request('POST', ...filledForm(page, answer))
       isAnswered = true
       continue
@@ -60,7 +64,7 @@ function withoutQuery({ origin, pathname }: URL): string {
   return origin + pathname
 }
 
-// Every form of a sign-in page leads to one address, so the first one tells it; hidden fields go along.
+// Every form of a sign-in page posts to the same address, so the first form is used. Hidden fields are included.
 function filledForm(
   page: FormPage,
   answer: Record<string, string>

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 
-/** An empty folder for one test, gone with it. `files` are written into it: path inside the folder, then content. */
+/**
+ * Creates a folder that is removed at the end of the test. `files` are written into it. Each key is a path inside the
+ * folder.
+ */
 export async function tempFolder(
   t: Pick<ExecutionContext, 'teardown'>,
   files: Readonly<Record<string, string | Buffer>> = {}

@@ -1,4 +1,4 @@
-// Servers to which our server sends requests: one that records the requests and answers by HTTP, and one that answers with raw bytes.
+// Upstream servers for the API proxy: one records the requests and answers by HTTP, the other answers with raw bytes.
 import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
@@ -15,11 +15,11 @@ export interface UpstreamRequest {
   readonly method: string
   readonly url: string
   readonly rawHeaders: readonly string[]
-  /** Names in lower case; a repeated header has several values. */
+  /** Returns all values of a header. The name must be in lower case. */
   headers(name: string): readonly string[]
-  /** Complete once the request has ended. */
+  /** Resolves when the request has ended. */
   readonly body: () => Promise<Buffer>
-  /** The connection it came on, counted from 1. */
+  /** The number of the connection that carried the request, counted from 1. */
   readonly connection: number
   readonly aborted: Promise<void>
 }
@@ -28,7 +28,7 @@ export interface TestUpstream {
   readonly origin: string
   readonly port: number
   readonly requests: readonly UpstreamRequest[]
-  /** The method and the target of each request: `GET /x?y`. */
+  /** The method and the target of each request, for example `GET /x?y`. */
   readonly requestLines: readonly string[]
   readonly connections: readonly Socket[]
   readonly server: http.Server
@@ -36,7 +36,7 @@ export interface TestUpstream {
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Answers 200 and `{}` unless told otherwise. */
+/** Answers with 200 and `{}` by default. */
 export async function startUpstream(t: Test, answer: Answer = answerJson): Promise<TestUpstream> {
   const requests: UpstreamRequest[] = []
   const requestLines: string[] = []
@@ -80,12 +80,12 @@ function valuesOf(rawHeaders: readonly string[], name: string): readonly string[
 export interface RawUpstream {
   readonly origin: string
   readonly port: number
-  /** The bytes that came on each connection, in the order of connecting. */
+  /** The bytes received on each connection, in the order in which the connections were opened. */
   readonly received: readonly (() => string)[]
   readonly sockets: readonly Socket[]
 }
 
-/** Calls `react` whenever bytes have come, with all that came on this connection so far. */
+/** Calls `react` whenever bytes arrive, with all bytes that this connection has received so far. */
 export async function startRawUpstream(
   t: Test,
   react: (socket: Socket, text: string, connection: number) => void
@@ -106,7 +106,7 @@ export async function startRawUpstream(
   return { origin: `http://127.0.0.1:${port}`, port, received, sockets }
 }
 
-/** Answers every whole head (requests without a body) with the same bytes, which are latin1. */
+/** Answers every complete request head with the same latin1 bytes, for requests without a body. */
 export function startFixedUpstream(t: Test, bytes: string, { close = false } = {}): Promise<RawUpstream> {
   return startRawUpstream(t, (socket, text) => {
     const heads = text.split('\r\n\r\n').length - 1
@@ -118,13 +118,13 @@ export function startFixedUpstream(t: Test, bytes: string, { close = false } = {
 }
 
 export interface ProxiedServer extends TestServer {
-  /** The cookies of a signed-in browser. */
+  /** The Cookie header of a signed-in browser. */
   readonly cookie: string
-  /** Sends raw bytes; `COOKIE` in them becomes the session's cookie. */
+  /** Sends raw bytes in which `COOKIE` is replaced by the Cookie header of the session. */
   raw(pieces: string | readonly string[], options?: Parameters<typeof sendRaw>[2]): ReturnType<typeof sendRaw>
 }
 
-/** A server with proxy rules and a signed-in browser. */
+/** Starts a server with proxy rules and a signed-in browser. */
 export async function startProxy(
   t: ExecutionContext,
   proxy: DeepPartial<Config['proxy']>,

@@ -1,4 +1,5 @@
-// A back end in Python. Each answer contains the request as the back end received it. The last part of the path is the status.
+// A back end in Python. Each answer contains the request as the back end received it, and the last part of the path
+// sets the status.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { ExecutionContext } from 'ava'

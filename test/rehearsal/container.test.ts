@@ -16,7 +16,8 @@ import { build, type Image, packagesIn, StepFailed } from './dockerfile.js'
 
 const unreachable = /ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED/
 
-// As `docker run --read-only` with the image's user: no file of the machine can be written, and the user could not anyway.
+// Runs a command as `docker run --read-only` with the image's user does: the file system is read-only and the user is
+// not root.
 const contained = [
   ...['unshare', '--mount', 'sh', '-c'],
   'mount -o remount,bind,ro / && exec setpriv --reuid 1000 --regid 1000 --clear-groups "$@"',
@@ -24,7 +25,7 @@ const contained = [
 ]
 const canContain = spawnSync('unshare', [...contained.slice(1), process.execPath, '--version']).status === 0
 
-test('the steps of the Dockerfile make an image that runs without rights and writes nothing', async t => {
+test('the Dockerfile builds an image whose server runs as an unprivileged user on a read-only file system', async t => {
   const started = performance.now()
   let image: Image
   try {
@@ -46,7 +47,7 @@ test('the steps of the Dockerfile make an image that runs without rights and wri
   const packages = await packagesIn(join(workingFolder, 'node_modules'))
   for (const name of Object.keys(dependencies ?? {})) t.true(packages.includes(name), name)
   for (const name of Object.keys(devDependencies ?? {})) {
-    // Types that Koa's own types need come with them.
+    // Koa's types depend on other @types packages, so some of these are installed.
     if (!name.startsWith('@types/')) t.false(packages.includes(name), name)
   }
   t.deepEqual((await readdir(workingFolder)).sort(), [
@@ -67,7 +68,7 @@ test('the steps of the Dockerfile make an image that runs without rights and wri
     cwd: workingFolder,
     env: settings
   })
-  if (!canContain) t.log('it ran as the user of the tests: nobody else can be had here')
+  if (!canContain) t.log('the server ran as the user of the tests, because this machine does not allow another user')
   const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: program.url } })
   await signIn(browser)
   t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })

@@ -1,24 +1,24 @@
-// People who use the application all the time, each with two tabs that ask at once, and what they saw of it.
+// Simulated people who use the application without pause. Each has two tabs that send requests at the same time.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../helpers/browser.js'
 import { signIn } from '../helpers/server.js'
 
 export interface Crowd {
   readonly requests: number
-  /** Everything that was neither what was asked for nor a missing login. */
+  /** Every failed request and every status other than 200 and 401. */
   readonly errors: readonly string[]
-  /** Answers that said nobody was signed in. */
+  /** The number of answers with status 401. */
   readonly loggedOut: number
-  /** The session of everybody has been refreshed since. */
-  everyoneRenewed(): Promise<void>
+  /** Waits until every session has been refreshed. */
+  everyoneRefreshed(): Promise<void>
   stop(): Promise<void>
 }
 
 const pages = ['/api/auth/token', '/api/auth/profile', '/'] as const
 
 /**
- * @param browsers one for each person; they sign in first
- * @param visitor comes and goes: signs in, looks, signs out, and again
+ * @param browsers one for each person. They sign in first.
+ * @param visitor signs in, requests the profile, signs out, and repeats this until the end.
  */
 export async function letIn(browsers: readonly Browser[], visitor: Browser): Promise<Crowd> {
   const errors: string[] = []
@@ -63,7 +63,7 @@ export async function letIn(browsers: readonly Browser[], visitor: Browser): Pro
       return loggedOut
     },
     errors,
-    async everyoneRenewed() {
+    async everyoneRefreshed() {
       const before = browsers.map(sessionOf)
       while (browsers.some((browser, index) => sessionOf(browser) === before[index])) await pause(50)
     },

@@ -1,4 +1,4 @@
-// Two replicas of the real program behind the shipped nginx, with Redis and an identity provider that forgives nothing.
+// Two replicas of the program behind the shipped nginx configuration, with Redis and a strict identity provider.
 import type { ExecutionContext } from 'ava'
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
@@ -19,7 +19,7 @@ export interface Deployment {
   readonly idp: HostileIdp
   readonly replicas: Program[]
   newBrowser(): Browser
-  /** Another process in the place of the one that has ended, ready to serve. */
+  /** Starts a new process in place of one that has ended. Resolves when it is ready. */
   startAgain(index: number): Promise<void>
 }
 
@@ -31,7 +31,7 @@ export async function deploy(t: ExecutionContext, options: DeploymentOptions = {
   const env = {
     ...environmentFor(idp, defaultCallbackUrl),
     PLATFORM_AUTH_MODE: 'dual',
-    // A token that lives for seconds must not expire between this server and the provider.
+    // Without a margin, a token with a lifetime of seconds could expire on its way from this server to the provider.
     PLATFORM_AUTH_REFRESH_MARGIN: '1',
     REDIS_URL: redis.url,
     ...options.env

@@ -1,4 +1,5 @@
-// The steps of a Dockerfile carried out without Docker: every stage is a folder, and this machine's Node is the base image.
+// Executes the steps of a Dockerfile without Docker. Every stage is a folder, and this machine with its Node is the
+// base image.
 import { spawnSync } from 'node:child_process'
 import { chmod, cp, mkdir, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -10,9 +11,9 @@ interface Instruction {
 }
 
 export interface Image {
-  /** Where the image's root would be. */
+  /** The folder that stands for the root of the image. */
   readonly root: string
-  /** The folder that a container starts in. */
+  /** The working folder of a container. */
   readonly workingFolder: string
   readonly env: Readonly<Record<string, string>>
   readonly entrypoint: readonly string[]
@@ -24,7 +25,7 @@ export class StepFailed extends Error {
   override readonly name = 'StepFailed'
 }
 
-/** Builds the last stage below `folder`. Throws StepFailed with what a step printed. */
+/** Builds the stages below `folder` and returns the last one. Throws StepFailed with the output of a failed step. */
 export async function build(dockerfile: string, ignored: string, folder: string): Promise<Image> {
   const stages = new Map<string, string>()
   let image: Image = nothing(folder)
@@ -71,7 +72,7 @@ export async function build(dockerfile: string, ignored: string, folder: string)
         throw new Error(`The rehearsal does not know ${name}.`)
     }
   }
-  // What mkdtemp made is for its owner alone; an image is for every user in it.
+  // mkdtemp creates folders that only their owner can read, but every user of an image can read its files.
   await chmod(folder, 0o755)
   return image
 }
@@ -113,7 +114,8 @@ function isIgnored(path: string, ignored: string): boolean {
 function run(command: string, { workingFolder, env }: Image): void {
   const { status, stdout, stderr } = spawnSync('sh', ['-c', command], {
     cwd: workingFolder,
-    // As in a container: with a way out, and none of what npm tells the programs it runs about this repository.
+    // Without the npm and Node variables of this process, as in a container. The settings of the package registry are
+    // kept.
     env: { ...withoutNpm(), ...env },
     encoding: 'utf8'
   })
@@ -125,7 +127,7 @@ function withoutNpm(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofThisRun.test(name)))
 }
 
-/** Every package of a folder of modules. */
+/** The names of all packages in a node_modules folder. */
 export async function packagesIn(modules: string): Promise<string[]> {
   const names = await readdir(modules)
   const scoped = names.filter(name => name.startsWith('@'))

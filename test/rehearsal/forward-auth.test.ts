@@ -1,8 +1,11 @@
-// The shipped nginx configuration of forward-auth, in front of a back end in Python.
+// The shipped nginx configuration for forward-auth, in front of a back end in Python.
+//
+// The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
+// only the public scopes. In single mode there is only one token, and it stays on the server.
 import type { ExecutionContext } from 'ava'
 import { createBrowser } from '../helpers/browser.js'
 import { publicOrigin } from '../helpers/config.js'
-import { askForwardAuth, type Question } from '../helpers/gateway.js'
+import { askForwardAuth, type GatewayRequest } from '../helpers/gateway.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import type { ModeName } from '../helpers/modes.js'
 import { testWhere } from '../helpers/requirement.js'
@@ -37,9 +40,9 @@ async function startSite(
   const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: nginx.url }, now: clock.now })
   await signIn(browser)
   const port = Number(new URL(nginx.url).port)
-  /** A request of the browser with headers that no browser would send. */
-  const send = ({ headers, ...question }: Question) =>
-    askForwardAuth(port, { ...question, headers: { cookie: sessionHeader(browser), ...headers } })
+  /** Sends a request with the browser's cookies and with headers that a browser would not send. */
+  const send = ({ headers, ...request }: GatewayRequest) =>
+    askForwardAuth(port, { ...request, headers: { cookie: sessionHeader(browser), ...headers } })
   return { ...started, nginx, browser, send, token: () => openedFields(browser, started).token }
 }
 
@@ -52,7 +55,7 @@ for (const [mode, cookies, accessTokenLength] of [
   testWhere(
     canRun,
     missing,
-    `nginx, ${mode}, ${cookies} cookies: 24 refreshes without a Set-Cookie lose nobody`,
+    `nginx in ${mode} mode with ${cookies} session cookie(s): a session survives 24 refreshes although no answer sets a cookie`,
     async t => {
       const { browser, clock, idp } = await startSite(t, { mode, accessTokenLength })
       t.is(sessionCookies(browser).length, cookies)
@@ -75,28 +78,33 @@ for (const [mode, cookies, accessTokenLength] of [
   )
 }
 
-testWhere(canRun, missing, 'nginx gives the back end the internal token, whatever the client sends', async t => {
-  const { send, token } = await startSite(t)
-  const attempts: readonly Readonly<Record<string, string | string[]>>[] = [
-    {},
-    { authorization: 'Bearer of-the-client' },
-    { AUTHORIZATION: 'Bearer of-the-client' },
-    { _authorization: 'Bearer of-the-client', 'author.ization': 'Bearer of-the-client' },
-    { authorization: 'Bearer of-the-client', connection: 'Authorization' },
-    { 'x-forwarded-authorization': 'Bearer of-the-client' },
-    { 'proxy-authorization': 'Bearer of-the-client' }
-  ]
-  for (const headers of attempts) {
-    const { status, body } = await send({ path: '/app', headers })
-    t.is(status, 200, JSON.stringify(headers))
-    t.deepEqual(authorizationsIn(JSON.parse(body)), [`Bearer ${token()}`], JSON.stringify(headers))
-    t.false(body.includes('of-the-client') && !('x-forwarded-authorization' in headers), JSON.stringify(headers))
+testWhere(
+  canRun,
+  missing,
+  'the back end gets the internal token in Authorization, whatever headers the client sends',
+  async t => {
+    const { send, token } = await startSite(t)
+    const attempts: readonly Readonly<Record<string, string | string[]>>[] = [
+      {},
+      { authorization: 'Bearer of-the-client' },
+      { AUTHORIZATION: 'Bearer of-the-client' },
+      { _authorization: 'Bearer of-the-client', 'author.ization': 'Bearer of-the-client' },
+      { authorization: 'Bearer of-the-client', connection: 'Authorization' },
+      { 'x-forwarded-authorization': 'Bearer of-the-client' },
+      { 'proxy-authorization': 'Bearer of-the-client' }
+    ]
+    for (const headers of attempts) {
+      const { status, body } = await send({ path: '/app', headers })
+      t.is(status, 200, JSON.stringify(headers))
+      t.deepEqual(authorizationsIn(JSON.parse(body)), [`Bearer ${token()}`], JSON.stringify(headers))
+      t.false(body.includes('of-the-client') && !('x-forwarded-authorization' in headers), JSON.stringify(headers))
+    }
+    const twice = await send({ path: '/app', headers: { authorization: ['Bearer of-the-client', 'Bearer again'] } })
+    t.is(twice.status, 400)
   }
-  const twice = await send({ path: '/app', headers: { authorization: ['Bearer of-the-client', 'Bearer again'] } })
-  t.is(twice.status, 400)
-})
+)
 
-testWhere(canRun, missing, 'nginx lets nobody ask for the internal token', async t => {
+testWhere(canRun, missing, 'a client cannot reach the forward-auth location of nginx', async t => {
   const { send, token } = await startSite(t)
   for (const path of [
     '/_forward_auth',
@@ -114,7 +122,7 @@ testWhere(canRun, missing, 'nginx lets nobody ask for the internal token', async
 testWhere(
   canRun,
   missing,
-  'no answer of nginx has the token, even if `internal` is missing or the back end redirects',
+  'no response of nginx contains the internal token, even if `internal` is missing or the back end redirects internally',
   async t => {
     const { send, token } = await startSite(t)
     const inside = await send({ path: '/accel-redirect' })
@@ -131,7 +139,7 @@ testWhere(
 testWhere(
   canRun,
   missing,
-  'without `internal` and with its path, the server itself refuses and tells the operator',
+  'if `internal` is missing and nginx forwards the path, the server refuses the request and logs forward_auth_open',
   async t => {
     const change = (text: string) =>
       text.replace('internal;', '').replace('http://forward_auth/;', 'http://forward_auth;')
@@ -141,24 +149,29 @@ testWhere(
   }
 )
 
-testWhere(canRun, missing, 'nginx passes on 401, 403 and 503, and leads people to the login', async t => {
-  const { send, browser, clock, idp, nginx } = await startSite(t)
-  const signedOut = await fetch(`${nginx.url}/app?a=1`, { redirect: 'manual' })
-  t.is(signedOut.status, 401)
-  const navigation = { 'sec-fetch-mode': 'navigate', cookie: '' }
-  const led = await send({ path: '/app', headers: navigation })
-  t.is(led.status, 302)
-  t.is(led.headers.location, '/api/auth/login?return_to=/app')
-  t.is((await send({ method: 'POST', path: '/app' })).status, 403)
-  t.is((await send({ method: 'POST', path: '/app', headers: { origin: publicOrigin } })).status, 200)
-  t.is(
-    (await send({ path: '/app', headers: { 'x-original-method': 'GET', origin: 'https://evil.example' } })).status,
-    403
-  )
-  clock.advanceSeconds(3600)
-  idp.fail('token', faults.tooManyRequests(7))
-  const busy = await send({ path: '/app' })
-  t.is(busy.status, 503)
-  t.is(busy.headers['retry-after'], '7')
-  t.true(sessionCookies(browser).length > 0)
-})
+testWhere(
+  canRun,
+  missing,
+  'nginx passes on the statuses 401, 403 and 503, and redirects people without a session to the login',
+  async t => {
+    const { send, browser, clock, idp, nginx } = await startSite(t)
+    const signedOut = await fetch(`${nginx.url}/app?a=1`, { redirect: 'manual' })
+    t.is(signedOut.status, 401)
+    const navigation = { 'sec-fetch-mode': 'navigate', cookie: '' }
+    const led = await send({ path: '/app', headers: navigation })
+    t.is(led.status, 302)
+    t.is(led.headers.location, '/api/auth/login?return_to=/app')
+    t.is((await send({ method: 'POST', path: '/app' })).status, 403)
+    t.is((await send({ method: 'POST', path: '/app', headers: { origin: publicOrigin } })).status, 200)
+    t.is(
+      (await send({ path: '/app', headers: { 'x-original-method': 'GET', origin: 'https://evil.example' } })).status,
+      403
+    )
+    clock.advanceSeconds(3600)
+    idp.fail('token', faults.tooManyRequests(7))
+    const busy = await send({ path: '/app' })
+    t.is(busy.status, 503)
+    t.is(busy.headers['retry-after'], '7')
+    t.true(sessionCookies(browser).length > 0)
+  }
+)

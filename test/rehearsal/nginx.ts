@@ -1,4 +1,4 @@
-// nginx with the configuration that is shipped, but for addresses: ports of this machine in the place of names.
+// Runs nginx with a shipped configuration in which the host names are replaced by ports of this machine.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -13,15 +13,15 @@ export const hasNginx = spawnSync('nginx', ['-v']).status === 0
 export interface Nginx {
   /** The address for browsers. */
   readonly url: string
-  /** What nginx has written into its access log. */
+  /** The content of the access log. */
   accessLog(): Promise<string>
-  /** What nginx has written into its error log. */
+  /** The content of the error log. */
   errorLog(): string
 }
 
 /**
  * @param ports the ports of the replicas
- * @param change alters the shipped configuration, for tests of what happens without one of its lines
+ * @param change alters the shipped configuration, for tests that remove one of its lines
  */
 export async function startNginx(
   t: Pick<ExecutionContext, 'teardown'>,
@@ -34,7 +34,7 @@ export async function startNginx(
 
 /**
  * @param file a shipped configuration
- * @param addresses the port of this machine that takes the place of each address in it
+ * @param addresses replaces each address in the configuration with this port of this machine
  */
 export async function runNginx(
   t: Pick<ExecutionContext, 'teardown'>,
@@ -56,7 +56,7 @@ export async function runNginx(
   const main = await tempFolder(t, {
     'site.conf': site,
     'nginx.conf': [
-      // The folder is for the one who runs the tests alone.
+      // Only the user who runs the tests can use the folder, so the workers of nginx must run as this user.
       ...(process.getuid?.() === 0 ? ['user root;'] : []),
       'daemon off; worker_processes 1; error_log stderr warn;',
       `pid ${folder}/pid;`,

@@ -11,7 +11,7 @@ import { repository } from '../helpers/repository.js'
 import { signIn } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-// From the source to a running server in a folder that has nothing else: what somebody does who finds the package.
+// Packs the source, installs the package in an empty folder and runs it there, as somebody does who finds the package.
 
 function run(command: readonly string[], cwd: string) {
   const [file = '', ...args] = command
@@ -19,7 +19,7 @@ function run(command: readonly string[], cwd: string) {
   return { status, stdout, stderr, all: `${command.join(' ')}: ${stdout}${stderr}` }
 }
 
-/** The source as it is checked out: neither built nor with anything of this machine. */
+/** A copy of the repository as it is checked out, without build results. The files with secrets must not be packed. */
 async function checkedOut(t: ExecutionContext): Promise<string> {
   const folder = await tempFolder(t, { 'deploy/secrets/session_secret': 'nobody', 'deploy/.env': 'nobody' })
   const left = new Set(['node_modules', 'dist', 'dist-test', 'coverage', '.git'])
@@ -37,11 +37,11 @@ async function packed(t: ExecutionContext): Promise<string> {
   const [file] = (await readdir(source)).filter(name => name.endsWith('.tgz'))
   const tarball = join(source, file ?? '')
   const listed = run(['tar', '-tzf', tarball], source).stdout.split('\n')
-  t.true(listed.includes('package/dist/bundle/main.js'), 'packing builds')
+  t.true(listed.includes('package/dist/bundle/main.js'), 'npm pack builds the package')
   t.deepEqual(
     listed.filter(path => /secrets\/|\.env/.test(path)),
     [],
-    'nobody packs their secrets'
+    'the package contains no secrets'
   )
   t.log(`${listed.length - 1} files, ${(await stat(tarball)).size} bytes packed`)
   return tarball
@@ -49,7 +49,7 @@ async function packed(t: ExecutionContext): Promise<string> {
 
 const unreachable = /ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED/
 
-/** An empty folder with the package installed, or undefined where there is no registry to install from. */
+/** An empty folder in which the package is installed, or undefined if no package registry can be reached. */
 async function installed(t: ExecutionContext): Promise<string | undefined> {
   const tarball = await packed(t)
   const folder = await tempFolder(t)
@@ -75,7 +75,7 @@ async function usable(t: ExecutionContext, { url }: Program) {
   t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
 }
 
-test('the package, installed in an empty folder, runs by npx and can be imported with its types', async t => {
+test('the package, installed in an empty folder, runs with npx and can be imported with its types', async t => {
   const folder = await installed(t)
   if (folder === undefined) return
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
@@ -107,7 +107,7 @@ test('the package, installed in an empty folder, runs by npx and can be imported
     '--client-secret-file': 'client-secret'
   }
   const ways: Record<string, { files?: Record<string, string>; env?: Record<string, string>; args?: string[] }> = {
-    // JSON is YAML.
+    // Every JSON text is also YAML.
     'a config file only': { files: { 'platform-auth-server.config.yaml': JSON.stringify(settings) } },
     'the environment only': { env: { ...environment, PLATFORM_AUTH_MODE: 'dual' } },
     'flags only': { files: secrets, args: Object.entries(flags).flat() }
@@ -126,7 +126,7 @@ test('the package, installed in an empty folder, runs by npx and can be imported
     t.notRegex(program.stderr(), /platform-auth-server|\n\s+at /)
   }
 
-  // What a supervisor starts: npx would not pass its signals on.
+  // A supervisor starts the program with node, because npx does not forward signals.
   const command = [process.execPath, 'node_modules/.bin/platform-auth-server']
   const program = await startProgram(t, { command, env: environment, cwd: folder })
   program.signal('SIGTERM')

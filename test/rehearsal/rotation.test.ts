@@ -9,16 +9,16 @@ import { type Crowd, letIn } from './crowd.js'
 import { type Deployment, deploy } from './deployment.js'
 import { hasNginx } from './nginx.js'
 
-// The steps of docs/operations.md, taken while everybody works.
+// Follows the steps for new secrets in docs/operations.md while people use the application.
 
 const oldSecret = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
 const newSecret = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'
 
 interface Rotating extends Deployment {
   readonly crowd: Crowd
-  /** Writes secrets, one to a file, and has every replica read them. */
+  /** Writes each secret to its file and makes every replica read its secrets again. */
   rotate(files: Readonly<Record<string, string>>): Promise<void>
-  /** What the provider accepts. */
+  /** The client secrets that the provider accepts. */
   readonly clientSecrets: Set<string>
 }
 
@@ -46,7 +46,7 @@ async function startRotating(t: ExecutionContext): Promise<Rotating> {
     async rotate(files) {
       for (const [name, secret] of Object.entries(files)) await writeFile(join(folder, name), `${secret}\n`)
       rotations += 1
-      // One after the other, so that for a while they do not have the same.
+      // One replica after the other, so the replicas have different secrets for a while.
       for (const replica of replicas) {
         replica.signal('SIGHUP')
         await replica.logged('secrets_reloaded', rotations)
@@ -62,7 +62,7 @@ async function assertNobodyNoticed(t: ExecutionContext, { crowd, idp, replicas }
   t.is(crowd.loggedOut, 0)
   t.deepEqual(idp.reuses, [])
   for (const replica of replicas) {
-    // The start warns that the callback URL leads to another port, because the replicas stand behind nginx.
+    // At its start each server warns that the callback URL has another port, because the replicas are behind nginx.
     const warnings = replica.lines.filter(({ level, event }) => Number(level) >= 40 && event !== 'setting_warning')
     t.deepEqual(warnings, [])
   }
@@ -72,29 +72,29 @@ async function assertNobodyNoticed(t: ExecutionContext, { crowd, idp, replicas }
 const canRun = hasNginx && hasRedis
 const missing = 'nginx or redis-server is not installed'
 
-testWhere(canRun, missing, 'a new session secret by SIGHUP under load: nobody is logged out', async t => {
+testWhere(canRun, missing, 'a new session secret, loaded with SIGHUP under load, logs no person out', async t => {
   const deployment = await startRotating(t)
   const { crowd, rotate } = deployment
   await rotate({ previous: newSecret })
   await rotate({ 'session-secret': newSecret, previous: oldSecret })
-  await crowd.everyoneRenewed()
+  await crowd.everyoneRefreshed()
   await rotate({ previous: '' })
-  await crowd.everyoneRenewed()
+  await crowd.everyoneRefreshed()
   await assertNobodyNoticed(t, deployment)
 })
 
-testWhere(canRun, missing, 'a new client secret by SIGHUP under load: nobody is logged out', async t => {
+testWhere(canRun, missing, 'a new client secret, loaded with SIGHUP under load, logs no person out', async t => {
   const deployment = await startRotating(t)
   const { crowd, rotate, clientSecrets, idp } = deployment
   const [old = ''] = clientSecrets
   const fresh = 'kT3nB7vY1xQp9LsD'
   clientSecrets.add(fresh)
   await rotate({ client: fresh })
-  // Calls under way may still show the old one.
-  await crowd.everyoneRenewed()
+  // Requests in progress may still use the old secret.
+  await crowd.everyoneRefreshed()
   clientSecrets.delete(old)
   const before = idp.tokenRequests.length
-  await crowd.everyoneRenewed()
+  await crowd.everyoneRefreshed()
   t.true(idp.tokenRequests.length > before)
   await assertNobodyNoticed(t, deployment)
 })

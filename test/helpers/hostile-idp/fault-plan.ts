@@ -1,33 +1,39 @@
-// Which fault meets which request: a queue for each endpoint, then a rule, then a hold; otherwise none.
+// Chooses the fault for each request: first from the endpoint's queue, then from its rule, then from its hold. Without
+// any of them the request is answered correctly.
 import { createRandom } from '../random.js'
 import { type Exchange, type Fault, faults } from './faults.js'
 import type { Endpoint, IdpRequest } from './requests.js'
 
 export interface Hold {
-  /** Lets everything held go on, and what comes later pass. */
+  /** Lets all waiting requests continue. Later requests do not wait. */
   release(): void
-  /** Settles when that many requests are waiting. */
+  /** Resolves when `count` requests (default 1) are waiting. */
   arrived(count?: number): Promise<void>
   readonly waiting: number
 }
 
 export interface Chaos {
   readonly seed: number
-  /** The share of requests that go wrong, from 0 to 1. */
+  /** The share of requests that fail, from 0 to 1. */
   readonly rate: number
   readonly faults: readonly Fault[]
 }
 
 export interface FaultPlan {
-  /** The next requests to an endpoint meet these, one each, in order. `faults.none` answers one correctly. */
+  /**
+   * The next requests to an endpoint meet these faults, one fault for each request, in order. `faults.none` answers a
+   * request correctly.
+   */
   fail(endpoint: Endpoint, ...next: readonly Fault[]): void
-  /** Every request to an endpoint is judged by a rule, until `heal`. */
+  /** Applies a rule to every request to an endpoint, until `heal` is called. */
   failWhen(endpoint: Endpoint, rule: (request: IdpRequest) => Fault | undefined): void
-  /** Random faults from a seed, the same at every run with the same order of requests. */
+  /** Random faults from a seed. The same seed and the same order of requests give the same faults. */
   chaos(endpoint: Endpoint, chaos: Chaos): void
-  /** Keeps requests waiting; by default they wait before the work is done, so nothing is spent yet. */
+  /**
+   * Keeps requests waiting. By default they wait before the provider processes them, so no code or token is spent yet.
+   */
   hold(endpoint: Endpoint, when?: 'before' | 'after'): Hold
-  /** Back to correct behaviour, for one endpoint or all. Holds are released. */
+  /** Returns to correct behaviour, for one endpoint or for all, and releases the holds. */
   heal(endpoint?: Endpoint): void
   faultFor(request: IdpRequest): Fault
 }

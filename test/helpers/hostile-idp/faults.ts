@@ -1,11 +1,13 @@
-// The ways in which an identity provider goes wrong. A fault takes one exchange in its hands: it may let the provider do its work
-// (`process`), before or instead of answering, and it has the socket.
+// The ways in which an identity provider can fail. A fault handles one request: it can let the provider process the
+// request (`process`), send any answer, or cut the connection.
 import type { ServerResponse } from 'node:http'
 import { type Answer, html, type IdpRequest, oauthError } from './requests.js'
 
 export interface Exchange {
   readonly request: IdpRequest
-  /** Does the work: a code is spent, a refresh token rotates. Gives the right answer without sending it. */
+  /**
+   * Processes the request (a code is spent, a refresh token rotates) and returns the correct answer without sending it.
+   */
   process(): Answer
   send(answer: Answer): void
   readonly response: ServerResponse
@@ -13,17 +15,17 @@ export interface Exchange {
 
 export type Fault = (exchange: Exchange) => void | Promise<void>
 
-/** Answers the request correctly: the gap in a queue of faults. */
+/** Answers the request correctly, to skip a request in a queue of faults. */
 const none: Fault = exchange => exchange.send(exchange.process())
 
-/** Never answers. The connection stays open until the caller gives up or the test ends. */
+/** Never answers. The connection stays open until the client closes it or the test ends. */
 const hang = (when: 'before' | 'after' = 'before'): Fault => {
   return exchange => {
     if (when === 'after') exchange.process()
   }
 }
 
-/** Cuts the connection. `after`: the grant was used up, and nobody will ever see the answer. */
+/** Cuts the connection. With `after`, the provider has spent the grant, and its answer is lost. */
 const reset = (when: 'before' | 'after' = 'before'): Fault => {
   return exchange => {
     if (when === 'after') exchange.process()
@@ -31,7 +33,7 @@ const reset = (when: 'before' | 'after' = 'before'): Fault => {
   }
 }
 
-/** Announces the whole answer, sends half of it and hangs up. */
+/** Announces the length of the whole answer, sends half of it and closes the connection. */
 const half = (): Fault => exchange => {
   const { status, body = '' } = exchange.process()
   const bytes = bytesOf(body)
@@ -39,7 +41,7 @@ const half = (): Fault => exchange => {
   exchange.response.write(bytes.subarray(0, Math.ceil(bytes.length / 2)), () => exchange.response.socket?.destroy())
 }
 
-/** Something else instead of the work: the grant is not touched. */
+/** Sends this answer without processing the request, so the grant is not spent. */
 const answer = (instead: Answer): Fault => {
   return exchange => exchange.send(instead)
 }
@@ -58,7 +60,7 @@ const notJson = (code = 200, body = '{"access_token":'): Fault =>
   answer({ status: code, headers: { 'content-type': 'application/json' }, body })
 const error = (name: string, code = 400): Fault => answer(oauthError(name, `A fault: ${name}`, code))
 
-/** The shape of the gateway that stands before the provider: no `error` in it. */
+/** The error format of the gateway in front of the platform. It has no member `error`. */
 const gateway = (errorCode = 'AUTH-001', code = 403): Fault =>
   answer({
     status: code,
@@ -70,7 +72,7 @@ const gateway = (errorCode = 'AUTH-001', code = 403): Fault =>
     }
   })
 
-/** Valid JSON without an end in sight, in pieces, so that a limit must work while it streams. */
+/** A very long JSON text, sent in pieces, so that a size limit must apply while it streams. */
 const giant = (bytes = 16 * 1024 * 1024): Fault => {
   return ({ response }) => {
     const piece = Buffer.alloc(64 * 1024, 'x')
@@ -92,8 +94,8 @@ const giant = (bytes = 16 * 1024 * 1024): Fault => {
 }
 
 /**
- * The work is done, the answer is altered: given members replace the right ones, undefined removes one; or a function of the right
- * answer. NaN and Infinity cannot be written in JSON: use `notJson` with the text for those.
+ * Processes the request and alters the answer. Given members replace the correct ones and undefined removes a member,
+ * or a function alters the whole body. JSON has no NaN or Infinity: use `notJson` with a text for these.
  */
 const change = (
   alter: Readonly<Record<string, unknown>> | ((body: Record<string, unknown>) => Record<string, unknown>)

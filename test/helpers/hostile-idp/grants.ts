@@ -1,4 +1,4 @@
-// The correct behaviour: what a strict provider with single-use, rotating refresh tokens does when nothing is made to go wrong.
+// The correct behaviour of a strict provider with single-use, rotating refresh tokens.
 import {
   createHash,
   createPrivateKey,
@@ -14,20 +14,26 @@ import { type Answer, html, type IdpRequest, oauthError } from './requests.js'
 export interface GrantSettings {
   readonly clientId: string
   readonly clientSecret: string
-  /** Whether a client may show this secret; platforms accept several, so that one can be rotated. */
+  /**
+   * Returns true if clients may authenticate with this secret. A platform may accept several secrets at once while one
+   * is rotated.
+   */
   readonly isClientSecret: (presented: string) => boolean
-  /** When given, the one registered address; any other gets the provider's own error page and no redirect. */
+  /**
+   * The only registered callback address. Any other address gets an error page of the provider and no redirect. If it
+   * is undefined, every address is accepted.
+   */
   readonly callbackUrl: string | undefined
   readonly now: () => number
   accessTokenLength: number
   accessTokenLifetimeSeconds: number
-  /** What user info answers. */
+  /** The answer of the userinfo endpoint. */
   profile: Record<string, unknown>
-  /** How the next logins end: with a code, or with this error; and whether `iss` comes along. */
+  /** The result of the next logins: a code, or this error. `iss` is added to the callback if it is given. */
   login: { error?: string; errorDescription?: string; iss?: string | undefined }
-  /** Alters an ID token's claims before it is signed. */
+  /** Alters the claims of an ID token before it is signed. */
   idTokenClaims: (claims: Record<string, unknown>) => Record<string, unknown>
-  /** Where this provider departs from the strict one. */
+  /** The ways in which this provider differs from the strict one. */
   quirks: Quirks
 }
 
@@ -42,11 +48,11 @@ export interface Issued {
   readonly accessTokens: readonly IssuedToken[]
   readonly refreshTokens: readonly IssuedToken[]
   readonly idTokens: readonly string[]
-  /** Not issued but seen: the client's secrets in the flow. */
+  /** Secrets that the client creates: the code verifiers that it has sent. */
   readonly codeVerifiers: readonly string[]
 }
 
-/** One login: all its tokens live and die together. */
+/** The result of one login. All tokens of a grant end together. */
 interface Grant {
   readonly id: number
   scope: string
@@ -68,7 +74,7 @@ let grantCount = 0
 
 export interface Grants {
   readonly issued: Issued
-  /** Refresh tokens that were shown again after they had been used; each ended its grant. */
+  /** Refresh tokens that were presented again after they had been used. Each of them ended its grant. */
   readonly reuses: readonly string[]
   readonly revoked: readonly string[]
   readonly jwks: Record<string, unknown>
@@ -76,9 +82,9 @@ export interface Grants {
   token(request: IdpRequest): Answer
   userinfo(request: IdpRequest): Answer
   revoke(request: IdpRequest): Answer
-  /** Whether this refresh token would be accepted now. */
+  /** Returns true if this refresh token would be accepted now. */
   isAlive(refreshToken: string): boolean
-  /** Ends every grant, as an administrator would: each later refresh is an invalid_grant. */
+  /** Ends every grant, as an administrator would. Every later refresh fails with invalid_grant. */
   endAllGrants(): void
 }
 
@@ -183,7 +189,7 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
   }
 
   function issue(grant: Grant, scope: string, isLogin: boolean): Answer {
-    // Random through and through, so that any piece of it found elsewhere is a leak and no coincidence.
+    // The whole token is random, so any part of it that is found elsewhere is a leak and not a coincidence.
     const accessToken = randomText(settings.accessTokenLength)
     const refreshToken = randomText(42)
     const expiresAt = settings.now() + settings.accessTokenLifetimeSeconds * 1000
@@ -258,7 +264,7 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
   }
 }
 
-/** RFC 6749 section 2.3: exactly one way of authenticating in a request. */
+/** RFC 6749 section 2.3: a request uses exactly one method of client authentication. */
 function refuseClient(
   { headers, form }: IdpRequest,
   { clientId, isClientSecret, quirks }: GrantSettings
@@ -290,8 +296,8 @@ function verifies(codeVerifier: string | undefined, codeChallenge: string | unde
   return createHash('sha256').update(codeVerifier).digest('base64url') === codeChallenge
 }
 
-// Once a process, and never exported: on Node 20 the export of a key as JWK waits for ever for a lock when the garbage
-// collector comes upon another object of the same key meanwhile.
+// The key is created once for each process, as a JWK. It is never exported, because on Node 20 the export of a key as
+// JWK can wait for ever if the garbage collector runs on another object of the same key meanwhile.
 const encoding = { format: 'jwk' } as const
 const { privateKey: privateJwk, publicKey: jwk } = generateKeyPairSync('ec', {
   namedCurve: 'P-256',

@@ -55,7 +55,7 @@ const refreshForm = (refreshToken: string | undefined, scope?: string) => ({
   ...(scope !== undefined && { scope })
 })
 
-test('a code is exchanged once, and using it again ends what it began', async t => {
+test('a code can be exchanged once, and a second attempt ends the grant', async t => {
   const { login, token, exchangeCode } = await setUp(t)
   const location = await login()
   const tokens = await exchangeCode(location)
@@ -65,7 +65,7 @@ test('a code is exchanged once, and using it again ends what it began', async t 
   t.is((await token(refreshForm(tokens.refresh_token))).json().error, 'invalid_grant')
 })
 
-test('a code needs its verifier, its redirect_uri and its five minutes', async t => {
+test('a code is refused with a wrong verifier, with another redirect_uri, and after five minutes', async t => {
   const clock = createClock()
   const { login, token } = await setUp(t, { now: clock.now })
   const wrong: readonly Record<string, string>[] = [
@@ -79,12 +79,12 @@ test('a code needs its verifier, its redirect_uri and its five minutes', async t
   t.is((await token(codeForm(late))).json().error, 'invalid_grant')
 })
 
-test('an unregistered callback address gets a page and no redirect', async t => {
+test('an unregistered callback address gets an error page and no redirect', async t => {
   const { login } = await setUp(t)
   t.is(await login({ redirect_uri: 'http://localhost:8080/other' }), '400')
 })
 
-test('the client authenticates in exactly one place', async t => {
+test('a client that authenticates in two places, or in none, is refused', async t => {
   const { idp, login, token } = await setUp(t)
   const inBody = { client_id: idp.clientId, client_secret: idp.clientSecret }
   const location = await login()
@@ -97,7 +97,7 @@ test('the client authenticates in exactly one place', async t => {
   t.is((await token(codeForm(location, inBody), {})).statusCode, 200)
 })
 
-test('refresh tokens rotate; one used twice is counted and ends the grant, the newest token included', async t => {
+test('refresh tokens rotate, and a second use of one is recorded and ends the grant', async t => {
   const { idp, login, token, exchangeCode } = await setUp(t)
   const first = await exchangeCode(await login())
   const second = (await token(refreshForm(first.refresh_token))).json<Record<string, string>>()
@@ -107,7 +107,7 @@ test('refresh tokens rotate; one used twice is counted and ends the grant, the n
   t.false(idp.isAlive(second.refresh_token ?? ''))
 })
 
-test('a refresh may narrow the scope and widen it again up to the grant, never beyond', async t => {
+test('a refresh may ask for a narrower scope and later for the whole scope of the login, but not for more', async t => {
   const { login, token, exchangeCode } = await setUp(t)
   let refreshToken: string | undefined = (await exchangeCode(await login())).refresh_token
   const refresh = async (scope?: string) => {
@@ -121,7 +121,7 @@ test('a refresh may narrow the scope and widen it again up to the grant, never b
   t.is(await refresh('data:read'), 'data:read')
 })
 
-test('openid brings a signed ID token with the nonce', async t => {
+test('a login with the scope openid gets an ID token with the nonce', async t => {
   const { idp, login, exchangeCode } = await setUp(t)
   const tokens = await exchangeCode(await login({ scope: 'openid', nonce: 'n-1' }))
   const claims = JSON.parse(Buffer.from(tokens.id_token?.split('.')[1] ?? '', 'base64url').toString())
@@ -130,7 +130,7 @@ test('openid brings a signed ID token with the nonce', async t => {
   t.is(claims.aud, idp.clientId)
 })
 
-test('a login can be denied', async t => {
+test('a login can end with an error instead of a code', async t => {
   const { idp, login } = await setUp(t)
   idp.settings.login = { error: 'access_denied', errorDescription: 'No.', iss: idp.issuer }
   const { searchParams } = new URL(await login())
@@ -140,7 +140,7 @@ test('a login can be denied', async t => {
   t.false(searchParams.has('code'))
 })
 
-test('user info wants a living access token, and revocation takes its life', async t => {
+test('userinfo refuses an access token whose grant was revoked', async t => {
   const { idp, browser, login, exchangeCode } = await setUp(t)
   const tokens = await exchangeCode(await login())
   const profile = () =>
@@ -153,7 +153,7 @@ test('user info wants a living access token, and revocation takes its life', asy
   t.is((await profile()).statusCode, 401)
 })
 
-test('the discovery document can be altered or left out', async t => {
+test('the discovery document can be altered or removed', async t => {
   const { idp, browser } = await setUp(t)
   const discover = () => browser.get(`${idp.issuer}/.well-known/openid-configuration`)
   t.is((await discover()).json().token_endpoint, idp.tokenEndpoint)
@@ -163,7 +163,7 @@ test('the discovery document can be altered or left out', async t => {
   t.is((await discover()).statusCode, 404)
 })
 
-test('faults queue up for an endpoint, one a request, and then all is well', async t => {
+test('queued faults apply to one request each, and then the provider answers correctly again', async t => {
   const { idp, login, token, exchangeCode } = await setUp(t)
   idp.fail('token', faults.status(500), faults.none, faults.tooManyRequests(3), faults.gateway())
   const location = await login()
@@ -178,7 +178,7 @@ test('faults queue up for an endpoint, one a request, and then all is well', asy
   t.deepEqual(idp.reuses, [])
 })
 
-test('a connection cut before the work leaves the grant alone, one cut after it has spent it', async t => {
+test('a connection that is cut before processing leaves the refresh token valid, and one that is cut afterwards has spent it', async t => {
   const { idp, login, token, exchangeCode } = await setUp(t)
   const { refresh_token = '' } = await exchangeCode(await login())
   idp.fail('token', faults.reset('before'), faults.half(), faults.reset('after'))
@@ -208,14 +208,14 @@ const bodies: readonly (readonly [what: string, fault: Fault, check: (t: Executi
 ]
 
 for (const [what, fault, check] of bodies) {
-  test(`the provider can answer ${what}`, async t => {
+  test(`the provider can answer with ${what}`, async t => {
     const { idp, login, token } = await setUp(t)
     idp.fail('token', fault)
     check(t, (await token(codeForm(await login()))).text())
   })
 }
 
-test('a held request waits, is seen to wait, and goes on when released', async t => {
+test('a held request waits until it is released', async t => {
   const { idp, login, token } = await setUp(t)
   const hold = idp.hold('token')
   const answer = token(codeForm(await login()))
@@ -236,7 +236,7 @@ test('a hanging provider never answers', async t => {
   await t.throwsAsync(answer, { name: 'AbortError' })
 })
 
-test('a provider goes offline and comes back on the same port with its memory', async t => {
+test('a provider that went offline comes back on the same port with the same codes and tokens', async t => {
   const { idp, login, exchangeCode } = await setUp(t)
   const location = await login()
   await idp.offline()
@@ -245,7 +245,7 @@ test('a provider goes offline and comes back on the same port with its memory', 
   t.truthy((await exchangeCode(location)).access_token)
 })
 
-test('chaos from one seed goes wrong in the same places every time', async t => {
+test('random faults with the same seed hit the same requests', async t => {
   const run = async () => {
     const { idp, browser } = await setUp(t)
     idp.chaos('userinfo', { seed: 42, rate: 0.5, faults: [faults.status(500), faults.status(503)] })
@@ -258,7 +258,7 @@ test('chaos from one seed goes wrong in the same places every time', async t => 
   t.deepEqual([...new Set(first)].sort(), [401, 500, 503])
 })
 
-test('all issued secrets are remembered, except the token that may be shown', async t => {
+test('secrets() lists everything that was issued except the access tokens of the excluded scope', async t => {
   const { idp, login, token, exchangeCode } = await setUp(t)
   const location = await login()
   const wide = await exchangeCode(location)

@@ -1,5 +1,5 @@
-// An identity provider wholly under a test's control, on loopback: strict and correct until it is told to go wrong, and remembering
-// everything that was asked of it.
+// An identity provider on loopback for tests. It is strict and correct until a test tells it to fail, and it records
+// every request.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
@@ -17,13 +17,16 @@ import type { Chaos, Hold } from './fault-plan.js'
 export interface HostileIdpOptions {
   readonly clientId?: string
   readonly clientSecret?: string
-  /** In place of the one `clientSecret`, when clients show different ones. */
+  /** Replaces the comparison with `clientSecret`, for tests in which several client secrets are valid. */
   readonly isClientSecret?: (presented: string) => boolean
   readonly callbackUrl?: string
   readonly now?: () => number
   readonly accessTokenLength?: number
   readonly accessTokenLifetimeSeconds?: number
-  /** How long an idle connection is kept; short values make the idle-close race likely. */
+  /**
+   * The time for which an idle connection is kept open. With a short time, the provider often closes a connection just
+   * as the client reuses it.
+   */
   readonly keepAliveTimeoutMs?: number
 }
 
@@ -39,23 +42,27 @@ export interface HostileIdp
   readonly userinfoEndpoint: string
   readonly revocationEndpoint: string
   readonly endSessionEndpoint: string
-  /** May be changed at any time; holds for what is issued or answered afterwards. */
+  /** May be changed at any time. A change applies to everything issued or answered afterwards. */
   readonly settings: Pick<
     GrantSettings,
     'accessTokenLength' | 'accessTokenLifetimeSeconds' | 'profile' | 'login' | 'idTokenClaims' | 'quirks'
   >
-  /** Alters the discovery document (undefined removes a member); undefined in the place of the function: there is none, 404. */
+  /**
+   * Alters the discovery document. A member of undefined is left out. If this is undefined, the provider answers 404.
+   */
   discovery: ((document: Record<string, unknown>) => Record<string, unknown>) | undefined
   readonly requests: readonly IdpRequest[]
   requestsTo(endpoint: Endpoint): readonly IdpRequest[]
   readonly tokenRequests: readonly IdpRequest[]
-  /** Everything that must never be seen outside: codes, refresh and ID tokens, verifiers, the client secret, and the access tokens
-   *  except those with exactly the scope that may be shown. */
+  /**
+   * Everything that must never leave the server: codes, refresh tokens, ID tokens, verifiers, the client secret, and
+   * all access tokens except those with exactly the scope `except`.
+   */
   secrets(options?: { readonly except?: string }): readonly string[]
-  /** Connections accepted so far. */
+  /** The number of connections accepted so far. */
   readonly connections: number
   readonly openConnections: number
-  /** Closes the port and cuts every connection: from here on ECONNREFUSED. */
+  /** Closes the port and cuts every connection. New connections are refused (ECONNREFUSED). */
   offline(): Promise<void>
   online(): Promise<void>
   close(): Promise<void>
@@ -145,7 +152,7 @@ export async function createHostileIdp(
 
   function open(): Server {
     const opened = createServer({ keepAliveTimeout: options.keepAliveTimeoutMs ?? 60_000 }, (incoming, response) => {
-      // A client that hangs up in the middle is what these tests are about; there is nobody left to answer.
+      // If the client has disconnected, as many tests make it do, no answer can be sent.
       exchange(incoming, response).catch(() => response.destroy())
     })
     opened.on('connection', socket => {
@@ -165,7 +172,8 @@ export async function createHostileIdp(
       server.close(() => resolve())
       for (const socket of sockets) socket.destroy()
     })
-    // A client in this process learns of the cut in its next turns of the event loop; until then it would try a dead connection.
+    // A client in this process notices the cut within the next turns of the event loop. Before that, it would reuse a
+    // dead connection.
     for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate)
   }
 
@@ -219,7 +227,8 @@ export async function createHostileIdp(
   return idp
 }
 
-// Below the range from which systems pick free ports, so nobody who listens on port 0 takes ours while the provider is offline.
+// The port is below the range that systems assign for port 0, so no other server takes it while the provider is
+// offline.
 async function listenAnywhere(server: Server): Promise<number> {
   for (let attempts = 0; attempts < 50; attempts += 1) {
     try {

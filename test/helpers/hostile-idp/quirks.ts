@@ -1,27 +1,30 @@
-// Departures of existing providers from the strict one, as seen when the server was run against them (test/providers).
+// Differences between existing providers and the strict one, as observed in test/providers.
 
 export interface Quirks {
-  /** Dex: the code for a refresh token that is dead; otherwise invalid_grant. */
+  /** Dex: the error code for a refresh token that is no longer valid. The default is invalid_grant. */
   readonly deadRefreshToken?: string
-  /** Dex: one refresh token for each person and client, so that a login ends the one before. */
+  /** Dex: each person has one refresh token for each client, so a login ends the previous one. */
   readonly oneGrantAPerson?: boolean
-  /** Django OAuth Toolkit: a narrower scope at a refresh is all that the new refresh token is good for. */
+  /** Django OAuth Toolkit: after a refresh with a narrower scope, the new refresh token has only that scope. */
   readonly shrinksGrant?: boolean
-  /** Django OAuth Toolkit: a refresh ends the access tokens from before. */
+  /** Django OAuth Toolkit: a refresh invalidates the earlier access tokens. */
   readonly endsAccessTokens?: boolean
-  /** Hydra: a refresh gives the scope of the login, whatever it asked for. */
+  /** Hydra: a refresh returns the scope of the login, whatever scope was requested. */
   readonly ignoresRefreshScope?: boolean
-  /** Keycloak: scopes in every answer, asked for or not. */
+  /** Keycloak: scopes that every token response contains, even if they were not requested. */
   readonly alwaysGrants?: string
-  /** Keycloak and others: an ID token comes with a refresh too, without a nonce. */
+  /** Keycloak and others: a refresh also returns an ID token, without a nonce. */
   readonly idTokenOnRefresh?: boolean
-  /** Keycloak: the code for a wrong secret, with status 401; otherwise invalid_client. */
+  /** Keycloak: the error code for a wrong secret, with status 401. The default is invalid_client. */
   readonly wrongClient?: string
-  /** Hydra: the page of the provider to which a wrong client or callback URL leads, with the error in its address. */
+  /** Hydra: a wrong client or callback URL redirects to this page of the provider, with the error in its query. */
   readonly errorPage?: string
-  /** Dex: the authorization endpoint leads to a page of the same host, which alone looks at the request. */
+  /**
+   * Dex: the authorization endpoint redirects to this page on the same host without checking the request. The page
+   * checks it.
+   */
   readonly loginPage?: string
-  /** Hydra: an end of session that names a way back must bring an ID token. */
+  /** Hydra: a logout request with a post_logout_redirect_uri must include an ID token. */
   readonly needsIdTokenHint?: boolean
 }
 

@@ -1,4 +1,4 @@
-// What the provider knows of one request, and what it means to answer.
+// A request to the provider, and an answer that it is going to send.
 import type { IncomingHttpHeaders } from 'node:http'
 
 export const endpoints = ['discovery', 'jwks', 'authorize', 'token', 'userinfo', 'revoke', 'endSession'] as const
@@ -21,7 +21,7 @@ export interface IdpRequest {
   readonly query: Readonly<Record<string, string>>
   readonly headers: IncomingHttpHeaders
   readonly form: Readonly<Record<string, string>>
-  /** As it came, for what `form` cannot show: repeated parameters, encoding. */
+  /** The body as received, for details that `form` does not show, such as repeated parameters and encoding. */
   readonly body: string
 }
 

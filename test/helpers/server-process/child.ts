@@ -1,4 +1,5 @@
-// Runs in a process of its own: a server with the settings from the command line. It answers questions over IPC.
+// Runs in a separate process: starts a server with the settings from the command line and reports its CPU time and heap
+// size over IPC.
 import type { Config } from '#src/config/settings.js'
 import { createLog } from '#src/log.js'
 import { serve } from '#src/server.js'
@@ -7,8 +8,8 @@ const config = JSON.parse(process.argv[2] ?? '') as Config
 const log = await createLog(config.log)
 const server = await serve(config, { log })
 
-process.on('message', question => {
-  process.send?.(question === 'cpuMs' ? { cpuMs: cpuMs() } : { heapUsed: heapUsed() })
+process.on('message', query => {
+  process.send?.(query === 'cpuMs' ? { cpuMs: cpuMs() } : { heapUsed: heapUsed() })
 })
 process.on('disconnect', () => void server.close().then(() => process.exit()))
 process.send?.({ port: server.port })
@@ -19,7 +20,8 @@ function cpuMs(): number {
 }
 
 function heapUsed(): number {
-  // The first collection may only release what holds on to more, so there are two.
+  // An object may become collectable only after the first collection has released the objects that refer to it, so
+  // there are two.
   for (let run = 0; run < 2; run += 1) globalThis.gc?.()
   return process.memoryUsage().heapUsed
 }

@@ -1,4 +1,5 @@
-// A server in a process of its own, for what cannot be seen from within the tests' process: its life, memory, open files, output.
+// Runs a server in a separate process, so that a test can measure its memory and CPU time, limit its open files, and
+// see its output and its exit.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -8,19 +9,19 @@ import type { Config } from '#src/config/settings.js'
 
 export interface ServerProcess {
   readonly port: number
-  /** What it wrote to its standard output so far, line by line. */
+  /** The lines that the server has written to standard output so far. */
   readonly lines: readonly string[]
   readonly errorOutput: () => string
-  /** Undefined while it runs. */
+  /** Undefined while the process runs. */
   readonly exit: () => { readonly code: number | null; readonly signal: string | null } | undefined
-  /** Bytes on its heap after a garbage collection. */
+  /** The size of the heap in bytes after a garbage collection. */
   heapUsed(): Promise<number>
-  /** Milliseconds of CPU time that it has used so far. */
+  /** Milliseconds of CPU time that the process has used so far. */
   cpuMs(): Promise<number>
 }
 
 export interface ServerProcessOptions {
-  /** How many files and sockets it may have open at once. */
+  /** The highest number of files and sockets that the process may have open at once. */
   readonly openFiles?: number
 }
 
@@ -37,7 +38,7 @@ export async function startServerProcess(
     ['-c', `${limit}exec "$0" "$@"`, process.execPath, '--expose-gc', script, JSON.stringify(config)],
     {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Measuring coverage would make thousands of requests slower. Other tests run the same code with it.
+      // Coverage would slow down thousands of requests. Other tests cover the same code.
       env: { ...process.env, NODE_V8_COVERAGE: undefined }
     }
   )
@@ -53,9 +54,9 @@ export async function startServerProcess(
     errors += text
   })
 
-  const ask = async <T>(question?: string): Promise<T> => {
+  const ask = async <T>(query?: string): Promise<T> => {
     const answer = once(child, 'message').then(([message]) => message as T)
-    if (question !== undefined) child.send(question)
+    if (query !== undefined) child.send(query)
     const gone = ended.then(() => Promise.reject(new Error(`The server process ended: ${errors}`)))
     return Promise.race([answer, gone])
   }
