@@ -15,7 +15,7 @@ test('without access.allow everyone may sign in', async t => {
   t.deepEqual(await resolveIn(t, {}, {}), { allow: undefined, problems: [] })
 })
 
-test('entries of access.allow are separated by white space, or are a list in a file', async t => {
+test('the entries of access.allow are separated by white space or are a list in a file', async t => {
   const expected = { allow: ['ada@example.com', '@bücher.example'], problems: [] }
   t.deepEqual(await resolveIn(t, {}, { [VARIABLE]: '  ada@example.com\n\t@bücher.example ' }), expected)
   const list = { [settingsFile]: 'access:\n  allow: [ada@example.com, "@bücher.example"]\n' }
@@ -47,18 +47,18 @@ const empty: readonly (readonly [what: string, files: Record<string, string>, en
   ['an empty variable beside a file', { [settingsFile]: 'access:\n  allow: "@a.example"\n' }, { [VARIABLE]: '' }],
   ['an empty text in a file', { [settingsFile]: 'access:\n  allow: ""\n' }, {}],
   ['an empty list in a file', { [settingsFile]: 'access:\n  allow: []\n' }, {}],
-  ['nothing behind the key in a file', { [settingsFile]: 'access:\n  allow:\n' }, {}],
-  ['nothing behind the group in a file', { [settingsFile]: 'access:\n' }, {}]
+  ['a key without a value in a file', { [settingsFile]: 'access:\n  allow:\n' }, {}],
+  ['a group without keys in a file', { [settingsFile]: 'access:\n' }, {}]
 ]
 for (const [what, files, env] of empty) {
-  test(`access.allow does not let everybody in because of ${what}`, async t => {
+  test(`access.allow refuses ${what} instead of letting everyone sign in`, async t => {
     const { problems } = await resolveIn(t, files, env)
     t.is(problems.length, 1)
     t.is(problems[0]?.key, 'access.allow')
   })
 }
 
-test('access.allow of undefined is refused in a program, and null allows everyone', async t => {
+test('in a program, access.allow: undefined is refused and access.allow: null allows everyone', async t => {
   const cwd = await tempFolder(t)
   const given = await resolveSettings({ cwd, env: {}, overrides: { access: { allow: undefined } } })
   t.true(given.problems.some(({ key }) => key === 'access.allow'))

@@ -37,7 +37,7 @@ for (const [callbackUrl, basePath, homeUrl] of [
   ['https://app.example.com/tools/a/api/auth/callback?x=y', '/tools/a', 'https://app.example.com/tools/a/'],
   ['http://localhost:8080/api/auth/callback', '', 'http://localhost:8080/']
 ] as const) {
-  test(`the base path is taken from the callback URL ${callbackUrl}`, t => {
+  test(`the base path and the start page are derived from the callback URL ${callbackUrl}`, t => {
     t.is(basePathOf(callbackUrl), basePath)
     t.is(homeUrlOf(callbackUrl), homeUrl)
   })
@@ -56,11 +56,11 @@ for (const [host, url] of [
   ['app_1.internal', 'http://app_1.internal:8080'],
   ['fe80::1%eth0', 'http://[fe80::1%eth0]:8080']
 ] as const) {
-  test(`a browser on this machine reaches the host ${host ?? 'that is not given'} at ${url}`, t => {
+  test(`the local address for the host ${host ?? 'undefined'} is ${url}`, t => {
     t.is(localUrlOf({ host, port: 8080 }), url)
   })
 }
 
-test('the port that http has anyway is left out, as browsers do', t => {
+test('the default port of http is omitted from the local address', t => {
   t.is(localUrlOf({ host: undefined, port: 80 }), 'http://localhost')
 })

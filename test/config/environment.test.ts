@@ -6,7 +6,7 @@ import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, load, problemsOf, sessionSecret } from './given.js'
 
-test('a secret comes from the file its variable names, without the newline at the end', async t => {
+test('a secret is read from the file that its variable names, without a final newline', async t => {
   for (const newline of ['', '\n', '\r\n']) {
     const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secret.txt' }
     const { config, origins } = await load(t, { env, files: { 'secret.txt': `${sessionSecret}${newline}` } })
@@ -15,13 +15,13 @@ test('a secret comes from the file its variable names, without the newline at th
   }
 })
 
-test('only one newline is dropped from the end of a secret', async t => {
+test('only one newline is removed from the end of a secret file', async t => {
   const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
   const [problem] = await problemsOf(t, { env, files: { 'secret.txt': `${clientSecret}\n\n` } })
   t.is(problem?.key, 'platform.clientSecret')
 })
 
-test('a secret given both ways is refused, naming both', async t => {
+test('a secret that is given both directly and as a file is refused with both names', async t => {
   const env = { SERVER_SESSION_SECRET_FILE: 'secret.txt' }
   const problems = await problemsOf(t, { env, files: { 'secret.txt': sessionSecret } })
   t.is(problems.length, 1)
@@ -29,12 +29,12 @@ test('a secret given both ways is refused, naming both', async t => {
   t.regex(problems[0]?.message ?? '', /SERVER_SESSION_SECRET_FILE/)
 })
 
-test('earlier secrets may stand on lines of their own', async t => {
+test('previous secrets may be on separate lines', async t => {
   const env = { SERVER_SESSION_PREVIOUS_SECRETS: 'hT2kPz7WqXn4Vb9LsYc5JgRd8mMfA3eU\nZx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j' }
   t.is((await load(t, { env })).config.session.previousSecrets.length, 2)
 })
 
-test('a secret file that cannot be read is named with the reason', async t => {
+test('for a secret file that cannot be read, the error gives the reason', async t => {
   const missing = await problemsOf(t, {
     env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'no.txt' }
   })
@@ -49,7 +49,7 @@ test('a secret file that cannot be read is named with the reason', async t => {
   t.regex(isFolder[0]?.message ?? '', /^the file \. cannot be read: it is a folder;/)
 })
 
-test('a secret that was given where its file belongs is not repeated', async t => {
+test('a secret that was given instead of the name of its file is not printed', async t => {
   for (const secret of [sessionSecret, `${sessionSecret}/${sessionSecret}`, `/${sessionSecret}`, 'x'.repeat(5000)]) {
     const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: secret }
     const [problem] = await problemsOf(t, { env })
@@ -59,14 +59,14 @@ test('a secret that was given where its file belongs is not repeated', async t =
   }
 })
 
-test('earlier secrets are separated by white space, also in their file', async t => {
+test('previous secrets are separated by white space, also in a file', async t => {
   const earlier = ['hT2kPz7WqXn4Vb9LsYc5JgRd8mMfA3eU', 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j']
   const env = { SERVER_SESSION_PREVIOUS_SECRETS_FILE: 'earlier.txt' }
   const { config } = await load(t, { env, files: { 'earlier.txt': `${earlier.join('\n')}\n` } })
   t.deepEqual(config.session.previousSecrets, earlier)
 })
 
-test('a .env file fills gaps of the environment and overrides nothing', async t => {
+test('a .env file sets only variables that the environment does not set', async t => {
   const files = { '.env': 'PORT=9000\nLOG_LEVEL="debug"\n# a comment\n' }
   const { config, origins } = await load(t, { env: { PORT: '9001' }, files })
   t.is(config.port, 9001)
@@ -80,12 +80,12 @@ for (const [key, line] of [
   ['platform.callbackUrl', 'PLATFORM_CALLBACK_URL="http://localhost:8190/api/auth/callback'],
   ['log.level', 'LOG_LEVEL="info'],
   ['wwwroot', 'PLATFORM_AUTH_WWWROOT="pages'],
-  // Otherwise they would be taken for scopes, and shown to the provider.
+  // Otherwise the following lines would become scopes and be sent to the provider.
   ['platform.scopes', 'PLATFORM_SCOPES="data:read'],
   ['session.secret', 'SERVER_SESSION_SECRET="9a1z'],
   ['platform.clientSecret', 'PLATFORM_CLIENT_SECRET_FILE="secret.txt']
 ] as const) {
-  test(`a quotation mark left open in .env is asked about, and what follows it stays hidden: ${key}`, async t => {
+  test(`an open quotation mark in .env is reported without the text after it: ${key}`, async t => {
     const cwd = await tempFolder(t, { '.env': `${line}\n${afterOpenQuote}` })
     const error = await t.throwsAsync(loadConfig({ cwd, env: {} }), { instanceOf: ConfigError })
     const problem = error?.problems.find(problem => problem.key === key)
@@ -98,12 +98,12 @@ for (const [key, line] of [
   })
 }
 
-test('a variable of the process may have several lines, as a block of YAML makes them', async t => {
+test('a variable of the process may have several lines, as in a block of YAML', async t => {
   const { config } = await load(t, { env: { PLATFORM_SCOPES: 'data:read\nviewables:read\n' } })
   t.deepEqual(config.platform.scopes, ['data:read', 'viewables:read'])
 })
 
-test('the carriage returns of an old editor end the lines of .env', async t => {
+test('.env may use the line ends \\n, \\r\\n and \\r', async t => {
   const lines = ['LOG_LEVEL=debug', `PLATFORM_CLIENT_SECRET=${clientSecret}`, 'PORT=9000', '']
   for (const newline of ['\r', '\r\n', '\n']) {
     const files = { '.env': lines.join(newline) }
@@ -114,7 +114,7 @@ test('the carriage returns of an old editor end the lines of .env', async t => {
   }
 })
 
-test('a byte order mark, as Windows editors write it, is no part of the first variable or of a secret', async t => {
+test('a byte order mark at the beginning of .env or of a secret file is ignored', async t => {
   const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
   const files = { '.env': '\uFEFFPORT=9000\r\n', 'secret.txt': `\uFEFF${clientSecret}\r\n` }
   const { config } = await load(t, { env, files })
@@ -122,7 +122,7 @@ test('a byte order mark, as Windows editors write it, is no part of the first va
   t.is(config.platform.clientSecret, clientSecret)
 })
 
-test('a file in UTF-16 is refused by name', async t => {
+test('a file in UTF-16 is refused with its name', async t => {
   const env = { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'secret.txt' }
   for (const mark of ['\uFEFF', '']) {
     const cwd = await tempFolder(t, {
@@ -140,7 +140,7 @@ test('a file in UTF-16 is refused by name', async t => {
   }
 })
 
-test('a variable with a colon in place of the equals sign is named without what follows it', async t => {
+test('a variable in .env with a colon instead of the equals sign is reported without its value', async t => {
   const { warnings } = await load(t, { files: { '.env': `PLATFORM_CLIENT_SECRET: ${clientSecret}=` } })
   t.deepEqual(warnings, [
     {
@@ -156,19 +156,19 @@ test('a folder called .env is ignored', async t => {
   t.is(config.port, 8080)
 })
 
-test('a .env file that cannot be read is a problem, for something was meant by it', async t => {
+test('a .env file that cannot be read is an error', async t => {
   const cwd = await tempFolder(t)
   await symlink('.env', join(cwd, '.env'))
   const error = await t.throwsAsync(loadConfig({ cwd, env: enough }))
   t.regex(error?.message ?? '', /\.env \(working directory\): cannot be read: ELOOP/)
 })
 
-test('the environment and the working directory of the process serve unless others are given', async t => {
+test('the environment and the working directory of the process are used by default', async t => {
   const error = await t.throwsAsync(loadConfig({ flags: { port: 'x' } }))
   t.regex(error?.message ?? '', /port \(flag --port\)/)
 })
 
-test('an unknown variable of ours gets a warning with the nearest name', async t => {
+test('an unknown variable with one of our prefixes gets a warning with the most similar name', async t => {
   const env = {
     PLATFORM_AUTH_MOD: 'dual',
     PLATFORM_CALLBACK_URI: 'x',
@@ -207,7 +207,7 @@ for (const [misnamed, meant] of [
   })
 }
 
-test('the variables Kubernetes makes for a service called platform-auth are passed over', async t => {
+test('the variables that Kubernetes sets for a service named platform-auth get no warning', async t => {
   const env = {
     PLATFORM_AUTH_SERVICE_HOST: '10.0.0.1',
     PLATFORM_AUTH_SERVICE_PORT: '80',
@@ -220,7 +220,7 @@ test('the variables Kubernetes makes for a service called platform-auth are pass
   t.is((await load(t, { env: { PLATFORM_AUTH_PORT: '80' } })).warnings.length, 1)
 })
 
-test("the tutorials' names serve where ours are missing, with a hint", async t => {
+test("the variable names of the platform's tutorials are used if ours are missing, with a warning", async t => {
   const env = {
     PLATFORM_CLIENT_ID: '',
     PLATFORM_CLIENT_SECRET: undefined,
@@ -241,13 +241,13 @@ test("the tutorials' names serve where ours are missing, with a hint", async t =
   t.regex(warnings[0]?.message ?? '', /PLATFORM_CLIENT_ID/)
 })
 
-test("the tutorials' names do nothing beside ours", async t => {
+test("the variable names of the platform's tutorials are ignored if ours are set", async t => {
   const { config, warnings } = await load(t, { env: { APS_CLIENT_ID: 'tutorial' } })
   t.is(config.platform.clientId, enough.PLATFORM_CLIENT_ID)
   t.deepEqual(warnings, [])
 })
 
-test('a flag names the file of a secret', async t => {
+test('a flag can name the file of a secret', async t => {
   const { config, origins } = await load(t, {
     flags: { 'session.secret': 'secret.txt' },
     files: { 'secret.txt': 'Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j\n' }
@@ -256,7 +256,7 @@ test('a flag names the file of a secret', async t => {
   t.is(origins['session.secret'], 'flag --session-secret-file')
 })
 
-test('a flag that names an empty file is refused, whatever else gives the secret', async t => {
+test('a flag that names an empty secret file is refused, even if another source sets the secret', async t => {
   for (const content of ['', '\n', ' \n']) {
     const flags = { 'platform.clientSecret': 'secret.txt' }
     const problems = await problemsOf(t, { flags, files: { 'secret.txt': content } })
@@ -266,7 +266,7 @@ test('a flag that names an empty file is refused, whatever else gives the secret
   }
 })
 
-test('a password on the command line gets a warning that does not repeat it', async t => {
+test('a password in a flag gets a warning that does not contain it', async t => {
   const { config, warnings } = await load(t, { flags: { redisUrl: 'redis://user:hunter2@localhost' } })
   t.is(config.redisUrl, 'redis://user:hunter2@localhost')
   t.is(warnings.length, 1)
@@ -277,7 +277,7 @@ test('a password on the command line gets a warning that does not repeat it', as
   t.deepEqual((await load(t, { env: { REDIS_URL: 'redis://user:hunter2@localhost' } })).warnings, [])
 })
 
-test('relative files are found from the working directory', async t => {
+test('relative paths start at the working directory', async t => {
   const cwd = await tempFolder(t, { 'run/secrets/session': sessionSecret })
   const env = { ...enough, SERVER_SESSION_SECRET: '', SERVER_SESSION_SECRET_FILE: join('run', 'secrets', 'session') }
   const { config } = await loadConfig({ cwd, env })

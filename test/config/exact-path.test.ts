@@ -51,7 +51,7 @@ const inexact = [
   '/a/%C1%9C'
 ]
 for (const path of inexact) {
-  test(`${JSON.stringify(path)} is not exact`, t => t.is(typeof whyNotExact(path), 'string'))
+  test(`the path ${JSON.stringify(path)} is refused as not exact`, t => t.is(typeof whyNotExact(path), 'string'))
 }
 
 const exact = [
@@ -75,10 +75,10 @@ const exact = [
   '/a|b[c]'
 ]
 for (const path of exact) {
-  test(`${JSON.stringify(path)} is exact`, t => t.is(whyNotExact(path), undefined))
+  test(`the path ${JSON.stringify(path)} is accepted as exact`, t => t.is(whyNotExact(path), undefined))
 }
 
-test('an exact path is left as it is by the URL parser that upstreams and browsers share', t => {
+test('the WHATWG URL parser, which browsers and upstreams use, does not change an exact path', t => {
   const piece = fc.constantFrom('a', '.', '/', '%2e', '%2F', '%', '2', '\\', ';', '%41', '#', '\u00fc', '|')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 8 }), pieces => {

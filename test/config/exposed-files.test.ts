@@ -10,7 +10,7 @@ const hasPermissionBits = process.platform !== 'win32'
 const testPermissions = (title: string, body: (t: ExecutionContext) => Promise<void>) =>
   testWhere(hasPermissionBits, 'Windows has no permission bits', title, body)
 
-/** The warnings of settings in a folder that everybody may enter, as folders usually are. */
+/** Returns the warnings about settings in a folder that every user may enter. */
 async function warningsOf(
   t: ExecutionContext,
   files: Readonly<Record<string, string>>,
@@ -38,17 +38,17 @@ for (const [mode, done] of [
 }
 
 for (const mode of [0o600, 0o640, 0o660, 0o400]) {
-  testPermissions(`a .env of mode ${mode.toString(8)} gets none`, async t => {
+  testPermissions(`a .env of mode ${mode.toString(8)} gets no warning`, async t => {
     t.deepEqual(await warningsOf(t, dotEnv, { modes: { '.env': mode } }), [])
   })
 }
 
-testPermissions('a .env in a folder that others cannot enter gets no warning', async t => {
+testPermissions('a .env file in a folder that other users cannot enter gets no warning', async t => {
   const modes = { '.env': 0o666, '.': 0o770 }
   t.deepEqual(await warningsOf(t, dotEnv, { modes }), [])
 })
 
-testPermissions('the file of a secret is named with the setting that it is for', async t => {
+testPermissions('a warning about a secret file names its setting', async t => {
   const files = { 'private/session': sessionSecret }
   const variables = { SERVER_SESSION_SECRET_FILE: 'private/session' }
   const inPrivate = (mode: number) => ({ private: mode, 'private/session': 0o644 })
@@ -58,7 +58,7 @@ testPermissions('the file of a secret is named with the setting that it is for',
   t.deepEqual(await warningsOf(t, files, { modes: inPrivate(0o750), variables }), [])
 })
 
-testPermissions('a settings file gets a warning if it holds a secret, and one for all of its secrets', async t => {
+testPermissions('a settings file that every user can read gets one warning if it contains secrets', async t => {
   const name = 'platform-auth-server.config.yaml'
   const secrets = `session:\n  secret: ${sessionSecret}\nredisUrl: redis://:password@localhost\n`
   const modes = { [name]: 0o644 }
@@ -69,7 +69,7 @@ testPermissions('a settings file gets a warning if it holds a secret, and one fo
   t.deepEqual(await warningsOf(t, { [name]: 'mode: single\n' }, { modes, variables }), [])
 })
 
-testPermissions('a script of settings gets no warning, because it may read its secrets from elsewhere', async t => {
+testPermissions('a settings script gets no warning, because it may read its secrets from another place', async t => {
   const name = 'platform-auth-server.config.mjs'
   const script = `export default { session: { secret: '${sessionSecret}' } }\n`
   t.deepEqual(await warningsOf(t, { [name]: script }, { modes: { [name]: 0o644 } }), [])

@@ -8,13 +8,13 @@ import { defaultCommand } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough, load, problemsOf } from './given.js'
 
-/** A command in a process of its own; rejects unless it ends well. */
+/** Runs a command in a separate process. Rejects if it fails. */
 function runProgram(args: readonly string[], options: { cwd: string; env: Record<string, string> }) {
   const [file = '', ...more] = defaultCommand
   return promisify(execFile)(file, [...more, ...args], options)
 }
 
-/** The same two settings in the language of the file's name. */
+/** The same two settings in the format of this file name. */
 function textFor(place: string): string {
   if (place === 'package.json') return '{"name":"x","platform-auth-server":{"port":9000,"log":{"level":"debug"}}}'
   if (place.endsWith('.json')) return '{"port":9000,"log":{"level":"debug"}}'
@@ -24,7 +24,7 @@ function textFor(place: string): string {
 }
 
 for (const place of searchPlaces) {
-  test(`settings are found in ${place}`, async t => {
+  test(`settings are read from ${place}`, async t => {
     const cwd = await tempFolder(t, { [place]: textFor(place) })
     const { config, origins, file } = await loadConfig({ cwd, env: enough })
     t.is(config.port, 9000)
@@ -34,7 +34,7 @@ for (const place of searchPlaces) {
   })
 }
 
-test('the documented names are all among the places', t => {
+test('all documented file names are searched', t => {
   const documented = [
     '.platform-auth-serverrc',
     '.platform-auth-serverrc.json',
@@ -51,7 +51,7 @@ test('the documented names are all among the places', t => {
   }
 })
 
-test('an ES module may be called .js', async t => {
+test('a settings file with the extension .js may be an ES module', async t => {
   const files = {
     'package.json': '{"type":"module"}',
     'platform-auth-server.config.js': 'export default { port: 9000 }'
@@ -59,13 +59,13 @@ test('an ES module may be called .js', async t => {
   t.is((await load(t, { files })).config.port, 9000)
 })
 
-test('files outside the working directory are not looked for', async t => {
+test('folders above the working directory are not searched', async t => {
   const above = await tempFolder(t, { '.platform-auth-serverrc.json': '{"port":9000}', 'inner/keep': '' })
   const { config } = await loadConfig({ cwd: join(above, 'inner'), env: enough })
   t.is(config.port, 8080)
 })
 
-test('a file that is named is the only one read', async t => {
+test('a settings file that is given by name is the only one read', async t => {
   const files = { 'own.yaml': 'port: 9001', '.platform-auth-serverrc.json': '{"port":9000,"log":{"level":"debug"}}' }
   const { config, origins } = await load(t, { files, configFile: 'own.yaml' })
   t.is(config.port, 9001)
@@ -73,7 +73,7 @@ test('a file that is named is the only one read', async t => {
   t.is(origins.port, 'file own.yaml')
 })
 
-test('the second of two files gets a warning, for it is not read', async t => {
+test('if there are two settings files, the second is not read and gets a warning', async t => {
   const files = { '.platform-auth-serverrc.json': '{"port":9000}', 'platform-auth-server.config.yaml': 'port: 9001' }
   const { config, warnings } = await load(t, { files })
   t.is(config.port, 9000)
@@ -83,7 +83,7 @@ test('the second of two files gets a warning, for it is not read', async t => {
   )
 })
 
-test('a package.json without our key, or a malformed one, is ignored', async t => {
+test('a package.json that is malformed or has no settings is ignored', async t => {
   for (const text of ['{"name":"platform-auth-server"}', '{"platform-auth-server":', '[]', 'null']) {
     const { file, warnings } = await load(t, { files: { 'package.json': text } })
     t.is(file, undefined, text)
@@ -91,19 +91,19 @@ test('a package.json without our key, or a malformed one, is ignored', async t =
   }
 })
 
-test('an empty file sets nothing', async t => {
+test('an empty settings file sets nothing', async t => {
   for (const text of ['', '\n', '# port: 9000\n', 'session:\n  # secret:\n']) {
     const { config } = await load(t, { files: { '.platform-auth-serverrc.yaml': text } })
     t.is(config.port, 8080)
   }
 })
 
-test('a JSON file may begin with a byte order mark and name its schema', async t => {
+test('a JSON file may begin with a byte order mark and contain $schema', async t => {
   const files = { '.platform-auth-serverrc.json': '\uFEFF{"$schema":"./schema.json","port":9000}' }
   t.is((await load(t, { files })).config.port, 9000)
 })
 
-test('lists may be arrays or text', async t => {
+test('a list of scopes may be an array or a text', async t => {
   for (const scopes of ['[a:b, "c"]', 'a:b  c', '"a:b\\n c"']) {
     const { config } = await load(t, { files: { '.platform-auth-serverrc': `platform: { scopes: ${scopes} }` } })
     t.deepEqual(config.platform.scopes, ['a:b', 'c'], scopes)
@@ -126,7 +126,7 @@ const misnamed = [
 ]
 
 for (const { text, key, message } of misnamed) {
-  test(`a file is refused that says ${text}`, async t => {
+  test(`a settings file with the content ${text} is refused`, async t => {
     const problems = await problemsOf(t, { files: { '.platform-auth-serverrc': text } })
     t.deepEqual(problems, [{ key, origin: 'file .platform-auth-serverrc', message }])
   })
@@ -192,9 +192,9 @@ const broken = [
 ]
 
 for (const { name, text, says } of broken) {
-  test(`the error for an unusable file names it without its content: ${name}`, async t => {
+  test(`the error for an unusable settings file contains its name but not its content: ${name}`, async t => {
     const problems = await problemsOf(t, { files: { [name]: text }, configFile: name, env: { PLATFORM_CLIENT_ID: '' } })
-    // The missing client id is not complained of: it may well stand in the file.
+    // The missing client id is not reported, because the unusable file may contain it.
     t.is(problems.length, 1)
     t.is(problems[0]?.key, name)
     t.regex(problems[0]?.message ?? '', says)
@@ -202,14 +202,14 @@ for (const { name, text, says } of broken) {
   })
 }
 
-test('a named file that is not there or is a folder is refused', async t => {
+test('a settings file that is given by name must exist and must not be a folder', async t => {
   const [missing] = await problemsOf(t, { configFile: 'no.yaml' })
   t.deepEqual(missing, { key: 'no.yaml', origin: 'flag --config', message: 'cannot be read: there is no such file' })
   const [isFolder] = await problemsOf(t, { configFile: '.' })
   t.is(isFolder?.message, 'cannot be read: it is a folder')
 })
 
-test('a package.json that is named may hold settings, or none', async t => {
+test('a package.json that is given by name is accepted with and without settings', async t => {
   const configFile = 'other/package.json'
   for (const [text, port] of [
     ['{"name":"x","platform-auth-server":{"port":9000}}', 9000],
@@ -223,7 +223,7 @@ test('a package.json that is named may hold settings, or none', async t => {
 
 const found = '{"port":9000}'
 
-test('a script that misses a file of its own is an error, not a file that is passed over', async t => {
+test('an error of a settings script is reported even if the next settings file is valid', async t => {
   const files = {
     '.platform-auth-serverrc.cjs': 'require("node:fs").readFileSync("/not/there")',
     'platform-auth-server.config.json': found
@@ -236,34 +236,35 @@ test('a script that misses a file of its own is an error, not a file that is pas
   })
 })
 
-test('a folder under the name of a settings file is passed over', async t => {
+test('a folder with the name of a settings file is ignored', async t => {
   const files = { '.platform-auth-serverrc.json/inner': '', 'platform-auth-server.config.json': found }
   t.is((await load(t, { files })).config.port, 9000)
 })
 
-/** What `config --json` prints in a process whose working directory has these files. */
+/** Runs `config --json` in a process with these files in its working directory. */
 async function configIn(t: ExecutionContext, files: Record<string, string>, args: readonly string[] = []) {
   const cwd = await tempFolder(t, files)
   const { stdout } = await runProgram(['config', '--json', ...args], { cwd, env: enough })
   return JSON.parse(stdout)
 }
 
-// The meta configuration of cosmiconfig, which belongs to the working directory of the process.
+// The meta configuration of cosmiconfig is read from the working directory of the process, so these tests use a
+// separate process.
 test('the meta configuration of cosmiconfig may add places to search', async t => {
   const meta = '{"cosmiconfig":{"searchPlaces":["settings/{name}.yaml"]}}'
   const files = { '.config/config.json': meta, 'settings/platform-auth-server.yaml': 'port: 9000' }
   const { settings } = await configIn(t, files)
   t.deepEqual(settings.port, { value: 9000, origin: 'file settings/platform-auth-server.yaml' })
   const own = { ...files, 'platform-auth-server.config.yaml': 'port: 9001' }
-  t.is((await configIn(t, own)).settings.port.value, 9000, 'places of the meta configuration come first')
+  t.is((await configIn(t, own)).settings.port.value, 9000, 'places of the meta configuration take precedence')
 })
 
-test('the meta configuration of cosmiconfig may hold the settings', async t => {
+test('the meta configuration of cosmiconfig may contain the settings', async t => {
   const { settings } = await configIn(t, { '.config/config.yaml': 'platform-auth-server:\n  port: 9000\n' })
   t.deepEqual(settings.port, { value: 9000, origin: 'file .config/config.yaml' })
 })
 
-test('a settings file may import another one', async t => {
+test('a settings file may import another file', async t => {
   const files = {
     'platform-auth-server.config.yaml': '$import: base.yaml\nport: 9001\n',
     'base.yaml': 'port: 9000\nlog: { level: debug }\n'
@@ -279,7 +280,7 @@ for (const [place, text, says] of [
   ['.config/config.json', '{ "hunter2": 1, }', 'is not valid JSON'],
   ['.config/config.yaml', 'hunter2: "', 'is not valid YAML']
 ] as const) {
-  test(`a meta configuration that is broken is a sentence that names it: ${place}`, async t => {
+  test(`a broken meta configuration is reported with its name: ${place}`, async t => {
     const cwd = await tempFolder(t, { [place]: text })
     const { stderr, code } = await t.throwsAsync<Error & { stderr: string; code: number }>(
       runProgram(['config'], { cwd, env: enough })
@@ -303,7 +304,7 @@ for (const [name, advice] of [
     'rename it to platform-auth-server.config.json, or give it with --config config/platform-auth-server.json'
   ]
 ] as const) {
-  test(`a settings file under a name that is not looked for is a warning: ${name}`, async t => {
+  test(`a settings file with a name that is not searched gets a warning: ${name}`, async t => {
     const { config, file, warnings } = await load(t, { files: { [name]: '{"port":1005}' } })
     t.is(config.port, 8080)
     t.is(file, undefined)
@@ -312,7 +313,7 @@ for (const [name, advice] of [
   })
 }
 
-test('other files with a similar name are ignored', async t => {
+test('other files with a similar name get no warning', async t => {
   const files = { 'platform-auth-server-0.1.0.tgz': '', 'platform-auth-server.log': '', 'platform-auth-server.md': '' }
   t.deepEqual((await load(t, { files })).warnings, [])
 })

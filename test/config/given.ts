@@ -7,7 +7,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 export const sessionSecret = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
 export const clientSecret = 'Rk81mZqPw0'
 
-/** The least that is needed, as variables. */
+/** The required settings, as variables. */
 export const enough = {
   SERVER_SESSION_SECRET: sessionSecret,
   PLATFORM_CLIENT_ID: 'client',
@@ -20,12 +20,12 @@ export interface Situation extends Omit<Sources, 'cwd'> {
   readonly files?: Readonly<Record<string, string>>
 }
 
-/** Loads the settings in a folder of their own, with nothing of this process's environment. */
+/** Loads the settings in a new working directory and without the environment of this process. */
 export async function load(t: ExecutionContext, { files, env, ...sources }: Situation = {}): Promise<LoadedConfig> {
   return loadConfig({ ...sources, env: { ...enough, ...env }, cwd: await tempFolder(t, files) })
 }
 
-/** The problems of settings that must be refused. */
+/** Returns the problems of settings that are refused. */
 export async function problemsOf(t: ExecutionContext, situation: Situation): Promise<readonly Problem[]> {
   const error = await t.throwsAsync(load(t, situation), { instanceOf: ConfigError })
   return error?.problems ?? []

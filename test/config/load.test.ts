@@ -5,7 +5,7 @@ import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { problemsOf } from './given.js'
 
-test('all problems are listed together, each with its key and its origin', async t => {
+test('all problems are reported together, each with its key and its origin', async t => {
   const problems = await problemsOf(t, {
     flags: { port: 'x' },
     env: {
@@ -32,7 +32,7 @@ test('all problems are listed together, each with its key and its origin', async
   )
 })
 
-test('a required setting that is missing or empty is refused, and the error lists the ways to set it', async t => {
+test('a required setting that is missing or empty is refused with the ways to set it', async t => {
   const cwd = await tempFolder(t, { '.platform-auth-serverrc': 'platform: { callbackUrl: "" }' })
   const error = await t.throwsAsync(loadConfig({ cwd, env: { SERVER_SESSION_SECRET: '  ' } }), {
     instanceOf: ConfigError
@@ -46,7 +46,7 @@ test('a required setting that is missing or empty is refused, and the error list
   ])
 })
 
-test('a program gets its own mistakes reported like those of a file', async t => {
+test("mistakes in a program's settings are reported like mistakes in a file", async t => {
   const overrides = { platform: { clientId: 5 }, prot: 80 } as object
   const problems = await problemsOf(t, { overrides })
   t.deepEqual(
@@ -55,7 +55,7 @@ test('a program gets its own mistakes reported like those of a file', async t =>
   )
 })
 
-test('no message repeats a refused secret, wherever it stood', async t => {
+test('no error contains a refused secret, whatever its source', async t => {
   const secret = fc.string({ minLength: 6, maxLength: 31, unit: fc.constantFrom(...'XYZWQJ0123456789%&') })
   await fc.assert(
     fc.asyncProperty(

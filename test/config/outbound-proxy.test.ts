@@ -3,7 +3,7 @@ import { outboundProxy } from '#src/config/outbound-proxy.js'
 
 const names = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap(name => [name, name.toLowerCase()])
 
-/** The package reads the environment of the process, so the tests of this file are serial. */
+/** proxy-from-env reads the environment of the process, so the tests in this file are serial. */
 function withEnvironment(t: ExecutionContext, given: Record<string, string>) {
   const before = names.map(name => [name, process.env[name]] as const)
   for (const name of names) delete process.env[name]
@@ -39,7 +39,7 @@ const cases: readonly (readonly [given: Record<string, string>, address: string,
 ]
 
 for (const [given, address, proxy] of cases) {
-  test.serial(`${JSON.stringify(given)} sends a call to ${new URL(address).host} ${proxy ?? 'straight there'}`, t => {
+  test.serial(`with ${JSON.stringify(given)} calls to ${new URL(address).host} use ${proxy ?? 'no proxy'}`, t => {
     withEnvironment(t, given)
     t.is(outboundProxy(address), proxy)
   })

@@ -1,4 +1,4 @@
-// Patterns are compared with a plain reading of them: a regular expression made from the same text.
+// Patterns are compared with a regular expression that is made from the same text.
 import test from 'ava'
 import fc from 'fast-check'
 import { coversPattern, fillPattern, matchPattern, parsePattern } from '#src/config/path-pattern.js'
@@ -22,7 +22,7 @@ function plainReading(pattern: string): RegExp {
 
 const match = (text: string, path: string) => matchPattern(parsePattern(text), path.slice(1).split('/'))
 
-/** A path that a pattern matches: the wildcards replaced by what fast-check chose. */
+/** Returns a path that the pattern matches: its wildcards are replaced by `words` and `rest`. */
 function pathOf(text: string, words: readonly string[], rest: string): string {
   let next = 0
   const filled = text.replace(/\/\*\*$/, rest).replace(/(?<=\/)\*(?=\/|$)/g, () => words[next++] ?? 'w')
@@ -33,7 +33,7 @@ const matching = (text: string) =>
     .tuple(fc.array(literal, { minLength: 5, maxLength: 5 }), fc.constantFrom('', '/', '/a', '/a/', '/a/b'))
     .map(([words, rest]) => pathOf(text, words, rest))
 
-test('a pattern matches the paths that its plain reading matches', t => {
+test('a pattern matches the same paths as its regular expression', t => {
   fc.assert(
     fc.property(pattern, path, (text, path) => (match(text, path) !== undefined) === plainReading(text).test(path)),
     {
@@ -50,7 +50,7 @@ test('a pattern matches the paths that its plain reading matches', t => {
   t.pass()
 })
 
-test('the captured parts of a path fill the same pattern with the same path', t => {
+test('filling a pattern with the parts captured from a path gives the same path', t => {
   fc.assert(
     fc.property(
       pattern.chain(text => fc.tuple(fc.constant(text), matching(text))),
@@ -64,7 +64,7 @@ test('the captured parts of a path fill the same pattern with the same path', t 
   t.pass()
 })
 
-test('a pattern covers another one only if it matches all of its paths', t => {
+test('a pattern that covers another pattern matches all paths of the other', t => {
   fc.assert(
     fc.property(
       pattern,
@@ -77,7 +77,7 @@ test('a pattern covers another one only if it matches all of its paths', t => {
   t.pass()
 })
 
-test('the rest keeps its trailing slash, and a target without a path of its own stays a path', t => {
+test('the part matched by ** keeps its trailing slash, and an empty target path becomes /', t => {
   const target = parsePattern('/v1/hubs/**')
   const filled = ['/api/hubs', '/api/hubs/', '/api/hubs/b.1/projects/'].map(path => {
     const captured = match('/api/hubs/**', path)

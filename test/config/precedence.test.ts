@@ -16,7 +16,7 @@ const sources = [
 ] as const
 
 for (const [index, strongest] of sources.entries()) {
-  test(`${strongest.origin} outranks everything after it`, async t => {
+  test(`${strongest.origin} takes precedence over all later sources`, async t => {
     const given = sources.slice(index).map(source => source.given)
     const files = Object.assign({}, ...given.map(source => ('files' in source ? source.files : {})))
     const { config, origins } = await load(t, { ...Object.assign({}, ...given), files })
@@ -25,7 +25,7 @@ for (const [index, strongest] of sources.entries()) {
   })
 }
 
-test('a program can ask for the default whatever the environment says', async t => {
+test("null in a program's settings selects the default, whatever the environment says", async t => {
   const env = { PLATFORM_TOKEN_ENDPOINT: 'https://other.example/token', LOG_LEVEL: 'trace' }
   const { config, origins } = await load(t, {
     env,
@@ -36,23 +36,23 @@ test('a program can ask for the default whatever the environment says', async t 
   t.is(origins['log.level'], 'default')
 })
 
-test('a program that says undefined says nothing', async t => {
+test("undefined in a program's settings has no effect", async t => {
   const { config } = await load(t, { env: { PORT: '9000' }, overrides: { port: undefined } })
   t.is(config.port, 9000)
 })
 
-test('a wrong value that is overridden by a source of higher precedence is accepted', async t => {
+test('a wrong value is ignored if a source of higher precedence sets the setting', async t => {
   const { config } = await load(t, { env: { PORT: 'many' }, flags: { port: '9000' } })
   t.is(config.port, 9000)
 })
 
-test('an empty variable counts as not given', async t => {
+test('an empty variable is treated as missing', async t => {
   const files = { '.platform-auth-serverrc.json': '{"port":1005}' }
   const { config } = await load(t, { env: { PORT: ' ' }, files })
   t.is(config.port, 1005)
 })
 
-test('the configuration has every setting, each in its group, with its default', async t => {
+test('the configuration contains every setting in its group with its default', async t => {
   const { config, origins } = await load(t)
   for (const key of settingKeys) {
     const [group = '', member] = key.split('.')
@@ -63,7 +63,7 @@ test('the configuration has every setting, each in its group, with its default',
   }
 })
 
-test('the defaults are those of the contract', async t => {
+test('the defaults are those of the service contract', async t => {
   const { config } = await load(t)
   t.like(config, {
     mode: 'single',

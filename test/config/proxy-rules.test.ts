@@ -1,3 +1,5 @@
+// The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
+// only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
 import { parseRules, splitRules } from '#src/config/proxy-rules.js'
@@ -9,7 +11,7 @@ const hubs = 'GET /api/hubs/** https://api.example/project/v1/hubs/**'
 const issues = 'GET,POST /api/issues/*/issues https://api.example/issues/v1/projects/*/issues'
 const backend = 'GET,POST,PUT /backend/** http://backend:3000/** plain-http timeout=120'
 
-test('a rule names methods, a path and a target', t => {
+test('a rule consists of methods, a path, a target and options', t => {
   const { rules, problems } = parseRules([
     hubs,
     issues,
@@ -46,7 +48,7 @@ const usable = [
   'GET /a https://[::1]:8443/a timeout=3600 token=internal'
 ]
 for (const rule of usable) {
-  test(`${rule} can be used`, t => t.deepEqual(parseRules([rule]).problems, []))
+  test(`the rule ${rule} is accepted`, t => t.deepEqual(parseRules([rule]).problems, []))
 }
 
 const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
@@ -91,7 +93,7 @@ const unusable: readonly (readonly [rule: string, problem: RegExp])[] = [
   ['GET /a https://h.example/a retry', /"retry" is not an option/]
 ]
 for (const [rule, problem] of unusable) {
-  test(`${rule} is refused`, t => {
+  test(`the rule ${rule} is refused`, t => {
     const { problems } = parseRules([rule])
     t.true(problems.length > 0)
     t.regex(problems[0] ?? '', problem)
@@ -106,7 +108,7 @@ for (const [rule, problem] of unusable) {
   })
 }
 
-test('user information of a target is refused and not shown', async t => {
+test('a target with user information is refused, and its password is not printed', async t => {
   const rule = 'GET /a https://user:pa55word@h.example/a'
   const { problems } = parseRules([rule])
   t.regex(problems[0] ?? '', /user information/)
@@ -114,7 +116,7 @@ test('user information of a target is refused and not shown', async t => {
   t.is(shownText('proxy.routes', { 'proxy.routes': [rule] }), 'GET /a https://***@h.example/a')
 })
 
-test('a rule that earlier rules hide wholly is refused, one that is hidden in part is not', t => {
+test('a rule is refused if earlier rules match all its requests, but not if they match only some', t => {
   const hidden: readonly (readonly string[])[] = [
     ['GET /a/** https://h.example/**', 'GET /a/b https://h.example/b'],
     ['GET /a/* https://h.example/*', 'GET /a/b https://h.example/b'],
@@ -132,7 +134,7 @@ test('a rule that earlier rules hide wholly is refused, one that is hidden in pa
   for (const rules of partly) t.deepEqual(parseRules(rules).problems, [], rules.join(' | '))
 })
 
-test('the rules of a variable may stand on one line or on several', t => {
+test('the rules in a variable may be on one line or on several', t => {
   const rules = [hubs, issues, backend]
   t.deepEqual(splitRules(rules.join(' ')), rules)
   t.deepEqual(splitRules(`\n  ${rules.join('\r\n\t ')}\n`), rules)
@@ -140,7 +142,7 @@ test('the rules of a variable may stand on one line or on several', t => {
   t.deepEqual(splitRules('get /a https://h.example/a'), ['get /a https://h.example/a'])
 })
 
-test('rules come from a variable, from .env in several lines, from repeated flags, and from a file', async t => {
+test('rules can be given in a variable, on several lines in .env, with repeated flags and in a file', async t => {
   const routes = [hubs, issues]
   const variable = await load(t, { env: { PLATFORM_AUTH_PROXY_ROUTES: routes.join(' ') } })
   t.deepEqual(variable.config.proxy.routes, routes)
@@ -163,14 +165,14 @@ test('all unusable rules are reported together', async t => {
   t.is(problems.length, 4)
 })
 
-test('a rule for the public token needs the dual mode', async t => {
+test('a rule with token=public requires dual mode', async t => {
   const env = { PLATFORM_AUTH_PROXY_ROUTES: `${hubs} token=public` }
   const [problem] = await problemsOf(t, { env })
   t.regex(problem?.message ?? '', /uses the public token, but mode is single/)
   t.truthy((await load(t, { env: { ...env, PLATFORM_AUTH_MODE: 'dual' } })).config)
 })
 
-test('rules on a plain http site are warned of, unless a header stands in for Fetch Metadata', async t => {
+test('proxy rules on a plain http site get a warning unless proxy.csrfHeader replaces Fetch Metadata', async t => {
   const env = {
     PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback',
     PLATFORM_AUTH_PROXY_ROUTES: hubs
@@ -184,7 +186,7 @@ test('rules on a plain http site are warned of, unless a header stands in for Fe
   }
 })
 
-test('headers that the proxy must not pass on cannot be configured', t => {
+test('headers that the proxy must not forward are refused', t => {
   const request =
     'Cookie Authorization Host Origin Referer Forwarded X-Forwarded-For x-user-id Expect Connection TE Upgrade'
   for (const name of [...request.split(' '), 'Transfer-Encoding', 'Content-Length', 'Sec-Fetch-Site', 'a b', 'a:b']) {

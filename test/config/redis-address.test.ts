@@ -50,26 +50,26 @@ const accepted = {
 }
 
 for (const [text, address] of Object.entries(accepted)) {
-  test(`${text} is understood`, t => t.deepEqual(parseRedisAddress(text), address))
+  test(`${text} is parsed`, t => t.deepEqual(parseRedisAddress(text), address))
 }
 
 const refused = {
   'another scheme': 'http://localhost',
   'no host': 'redis:///0',
   'an empty host among several': 'redis://a,,b',
-  'a port that is none': 'redis://localhost:0',
-  'a port beyond the last': 'redis://localhost:65536',
-  'a database that is no number': 'redis://localhost/main',
-  'a database in a cluster, which has only one': 'redis://a,b/1',
-  'a cluster behind sentinels': 'redis://a,b?sentinel=main&cluster',
-  'sentinels without a name to ask for': 'redis://a,b?sentinel=',
-  'an option of the client': 'redis://localhost?enableOfflineQueue=true',
+  'port 0': 'redis://localhost:0',
+  'a port above 65535': 'redis://localhost:65536',
+  'a database that is not a number': 'redis://localhost/main',
+  'a database number and several hosts': 'redis://a,b/1',
+  'both a sentinel and a cluster': 'redis://a,b?sentinel=main&cluster',
+  'an empty sentinel name': 'redis://a,b?sentinel=',
+  'an unknown option': 'redis://localhost?enableOfflineQueue=true',
   'a fragment': 'redis://localhost#0',
   'white space': 'redis://local host'
 }
 
 for (const [what, text] of Object.entries(refused)) {
-  test(`an address with ${what} is refused`, t => t.is(parseRedisAddress(text), undefined))
+  test(`a Redis address with ${what} is refused`, t => t.is(parseRedisAddress(text), undefined))
 }
 
 const shown = {
@@ -84,7 +84,7 @@ const shown = {
 }
 
 for (const [text, expected] of Object.entries(shown)) {
-  test(`${text} is shown without the password of its sentinels`, t => {
+  test(`${text} is shown without its sentinel password`, t => {
     t.not(parseRedisAddress(text), undefined)
     t.is(withoutSentinelPassword(text), expected)
   })

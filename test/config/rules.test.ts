@@ -1,9 +1,11 @@
+// The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
+// only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
 import { load, problemsOf } from './given.js'
 
 const dual = { PLATFORM_AUTH_MODE: 'dual' }
 
-test('in dual mode public scopes that the internal token lacks are refused', async t => {
+test('in dual mode public scopes that are not among the internal scopes are refused', async t => {
   const env = { ...dual, INTERNAL_TOKEN_SCOPES: 'data:read', PUBLIC_TOKEN_SCOPES: 'data:read viewables:read' }
   const problems = await problemsOf(t, { env })
   t.is(problems.length, 1)
@@ -12,12 +14,12 @@ test('in dual mode public scopes that the internal token lacks are refused', asy
   t.regex(problems[0]?.message ?? '', /^found viewables:read, .*\(data:read\)$/)
 })
 
-test('in dual mode the default public scopes are held against internal ones that were given', async t => {
+test('in dual mode the default public scopes must be among the given internal scopes', async t => {
   const [problem] = await problemsOf(t, { env: { ...dual, INTERNAL_TOKEN_SCOPES: 'data:read' } })
   t.is(problem?.origin, 'default')
 })
 
-test('equal scope sets get a warning in dual mode, in whatever order', async t => {
+test('in dual mode equal internal and public scopes get a warning, in any order', async t => {
   const env = { ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b a' }
   const { warnings } = await load(t, { env })
   t.deepEqual(
@@ -26,12 +28,12 @@ test('equal scope sets get a warning in dual mode, in whatever order', async t =
   )
 })
 
-test('narrower public scopes are fine', async t => {
+test('in dual mode public scopes that are a part of the internal ones get no warning', async t => {
   const { warnings } = await load(t, { env: { ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' } })
   t.deepEqual(warnings, [])
 })
 
-test('single mode does not hold the scope lists of the other mode against each other, but says they do nothing', async t => {
+test('scopes of the other mode are not compared, but get a warning that they have no effect', async t => {
   const { warnings } = await load(t, { env: { INTERNAL_TOKEN_SCOPES: 'a', PUBLIC_TOKEN_SCOPES: 'b' } })
   t.deepEqual(
     warnings.map(warning => `${warning.key} ${warning.message}`),
@@ -59,18 +61,18 @@ test('a plain http callback URL gets a warning unless it stays on this machine',
   }
 })
 
-test('logout at the provider needs its end-session endpoint', async t => {
+test('logout at the provider requires an end-session endpoint', async t => {
   const [problem] = await problemsOf(t, { env: { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_END_SESSION_ENDPOINT: 'none' } })
   t.is(problem?.key, 'logout')
 })
 
-test('asking for revocation without an endpoint for it gets a warning, the default does not', async t => {
+test('logout: revoke without a revocation endpoint gets a warning, and the default logout does not', async t => {
   const env = { PLATFORM_REVOCATION_ENDPOINT: 'none' }
   t.deepEqual((await load(t, { env })).warnings, [])
   t.is((await load(t, { env: { ...env, PLATFORM_AUTH_LOGOUT: 'revoke' } })).warnings[0]?.key, 'logout')
 })
 
-test('metrics cannot share the port of the server', async t => {
+test('metrics cannot use the port of the server on the same host', async t => {
   const [problem] = await problemsOf(t, { env: { PLATFORM_AUTH_METRICS_PORT: '8080' } })
   t.is(problem?.key, 'metrics.port')
   const env = { PLATFORM_AUTH_METRICS_PORT: '8080', PLATFORM_AUTH_HOST: '10.0.0.1' }
@@ -78,7 +80,7 @@ test('metrics cannot share the port of the server', async t => {
   t.is((await load(t, { env: { PORT: '0', PLATFORM_AUTH_METRICS_PORT: '0' } })).config.metrics.port, 0)
 })
 
-test('a grace in which a refresh may not end gets a warning, whichever of the two times was set', async t => {
+test('a grace period shorter than a refresh may take gets a warning', async t => {
   const warned = async (env: Record<string, string>) =>
     (await load(t, { env })).warnings.map(({ key, origin }) => `${key} (${origin})`)
   const single = { PLATFORM_AUTH_MODE: 'single' }

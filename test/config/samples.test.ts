@@ -16,16 +16,16 @@ const samples = (await readdir(new URL('config/', root))).filter(name => name !=
 
 const regenerate = 'stale: run `npm run build && node scripts/reference.js`'
 
-test('the reference in the README says what the table says', async t => {
+test('the reference in the README agrees with the settings table', async t => {
   const readme = await textOf('README.md')
   t.is(withReference(readme), readme, regenerate)
 })
 
-test('the schema for editors says what the table says', async t => {
+test('the schema for editors agrees with the settings table', async t => {
   t.deepEqual(JSON.parse(await textOf('config/schema.json')), JSON.parse(JSON.stringify(jsonSchema())), regenerate)
 })
 
-test('the full sample says what the table says', async t => {
+test('the full sample agrees with the settings table', async t => {
   t.is(await textOf('config/full.yaml'), fullSample(), regenerate)
 })
 
@@ -33,18 +33,18 @@ test('the reference has a row for every setting', t => {
   for (const key of settingKeys) t.true(referenceTable().includes(`| \`${key}\` | \`${settingOf(key).env}\``), key)
 })
 
-test('a Markdown text without the markers is not taken for the README', t => {
+test('withReference() refuses a text without the markers of the README', t => {
   t.throws(() => withReference('# Something else'), { message: /markers/ })
 })
 
-test('there is a sample for every situation', t => {
+test('config/ contains exactly the documented samples', t => {
   t.deepEqual(samples.toSorted(), ['dual.yaml', 'full.yaml', 'issuer.yaml', 'minimal.yaml', 'single.yaml'])
 })
 
 for (const sample of samples) {
   const configFile = fileURLToPath(new URL(`config/${sample}`, root))
 
-  test(`the sample ${sample} works once the application's own values are given`, async t => {
+  test(`the sample ${sample} is valid once the secrets and the client id are given`, async t => {
     const { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID } = enough
     const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET, PLATFORM_CLIENT_ID }
     const { config, warnings } = await loadConfig({ configFile, env, cwd: await tempFolder(t) })
@@ -53,7 +53,7 @@ for (const sample of samples) {
     if (sample === 'issuer.yaml') t.is(config.platform.issuer, 'https://login.example.com/tenant')
   })
 
-  test(`the sample ${sample} is refused while its placeholder stands`, async t => {
+  test(`the sample ${sample} is refused until its placeholder is replaced`, async t => {
     const { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET } = enough
     const env = { SERVER_SESSION_SECRET, PLATFORM_CLIENT_SECRET }
     const error = await t.throwsAsync(loadConfig({ configFile, env, cwd: await tempFolder(t) }), {
@@ -66,13 +66,13 @@ for (const sample of samples) {
   })
 }
 
-test('the dual sample refreshes early, and spreads people who sign in together', async t => {
+test('the dual sample sets a refresh margin and a spread', async t => {
   const configFile = fileURLToPath(new URL('config/dual.yaml', root))
   const { config } = await loadConfig({ configFile, env: enough, cwd: await tempFolder(t) })
   t.like(config.refresh, { marginSeconds: 120, spreadSeconds: 1500 })
 })
 
-test('a settings file written from values is read back as those values', async t => {
+test('a settings file written from values gives the same values when it is read', async t => {
   const text = sampleFile({
     mode: 'dual',
     port: 80,

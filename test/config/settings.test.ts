@@ -4,20 +4,20 @@ import { namesFile } from '#src/config/flags.js'
 import { required, settingKeys, settingOf } from '#src/config/settings.js'
 
 for (const name of ['env', 'flag'] as const) {
-  test(`no two settings share a name: ${name}`, t => {
+  test(`no two settings have the same ${name}`, t => {
     const names = settingKeys.flatMap(key => settingOf(key)[name] ?? [])
     t.deepEqual(names, [...new Set(names)])
   })
 }
 
-test('every default is a value its own setting allows', t => {
+test('every default is a valid value of its setting', t => {
   for (const key of settingKeys) {
     const { default: value } = settingOf(key)
     if (value !== required && value !== undefined) t.deepEqual(checkValue(key, value), { value }, key)
   }
 })
 
-test('a secret is never the value of a flag, except the Redis address, which most often holds none', t => {
+test('no flag takes a secret as its value, except --redis-url, because most addresses contain no password', t => {
   const secretFlags = settingKeys.filter(key => settingOf(key).secret && settingOf(key).flag)
   t.deepEqual(
     secretFlags.filter(key => !namesFile(settingOf(key).flag)),
@@ -25,7 +25,7 @@ test('a secret is never the value of a flag, except the Redis address, which mos
   )
 })
 
-test('every setting is explained in a few sentences', t => {
+test('every setting is described in one to four sentences', t => {
   for (const key of settingKeys) {
     t.regex(settingOf(key).summary, /^[A-Z].*\.$/, key)
     t.true(settingOf(key).summary.split('. ').length <= 4, key)

@@ -58,7 +58,7 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
 ]
 
 for (const [key, ...values] of accepted) {
-  test(`${key} accepts what it should`, t => {
+  test(`${key} accepts valid values`, t => {
     for (const value of values) t.deepEqual(checkValue(key, value), { value }, String(value))
   })
 }
@@ -158,7 +158,7 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
 ]
 
 for (const [key, ...values] of refused) {
-  test(`${key} refuses what it should, and says what is allowed`, t => {
+  test(`${key} refuses invalid values and says what is allowed`, t => {
     for (const value of values) {
       const result = checkValue(key, value)
       t.true('refused' in result, `${String(value)} was accepted`)
@@ -168,7 +168,7 @@ for (const [key, ...values] of refused) {
   })
 }
 
-test('a cookie name that has the __Host- prefix already means the same cookie', t => {
+test('the prefix __Host- in session.cookieName is removed, because the server adds it', t => {
   t.deepEqual(checkValue('session.cookieName', '__Host-Http-sid'), { value: 'Http-sid' })
 })
 
@@ -187,7 +187,7 @@ const fromText: readonly (readonly [SettingKey, string, unknown])[] = [
 ]
 
 for (const [key, text, value] of fromText) {
-  test(`the variable of ${key} understands ${JSON.stringify(text)}`, async t => {
+  test(`the variable of ${key} accepts the text ${JSON.stringify(text)}`, async t => {
     const { config } = await load(t, { env: { [settingOf(key).env]: text } })
     const [group = '', member] = key.split('.')
     const found = (config as unknown as Record<string, Record<string, unknown>>)[group]
@@ -196,7 +196,7 @@ for (const [key, text, value] of fromText) {
 }
 
 for (const text of ['0x50', '8e1', '80.0', '+80', '8 0', '-1', 'http']) {
-  test(`a port is not written ${text}`, async t => {
+  test(`the text ${text} is not a valid port`, async t => {
     const [problem] = await problemsOf(t, { env: { PORT: text } })
     const found = text === '-1' ? '-1' : `the text "${text}"`
     t.deepEqual(problem, {
@@ -207,7 +207,7 @@ for (const text of ['0x50', '8e1', '80.0', '+80', '8 0', '-1', 'http']) {
   })
 }
 
-test('a refused value is shown shortened, without control characters and passwords', async t => {
+test('an error shows a refused value shortened and without control characters and passwords', async t => {
   const [long] = await problemsOf(t, { env: { PLATFORM_AUTH_MODE: 'x'.repeat(500) } })
   t.true((long?.message.length ?? 999) < 200)
   const [control] = await problemsOf(t, { env: { PLATFORM_AUTH_MODE: 'a\u001b[31m\u009bb' } })
@@ -216,7 +216,7 @@ test('a refused value is shown shortened, without control characters and passwor
   t.notRegex(password?.message ?? 'hunter2', /hunter2/)
 })
 
-test('only the first line of a refused value is shown', async t => {
+test('an error shows only the first line of a refused value', async t => {
   const hidden = ['\n', '\r', '\r\n'].map(newline => `single${newline}hunter2`)
   for (const mode of [...hidden, hidden]) {
     const [problem] = await problemsOf(t, { files: { 'x.json': JSON.stringify({ mode }) }, configFile: 'x.json' })
@@ -226,7 +226,7 @@ test('only the first line of a refused value is shown', async t => {
   t.is(wwwroot?.message, 'found the text "pages…", but there is no such folder; allowed: a folder')
 })
 
-test('a folder of static files must be there, and becomes absolute', async t => {
+test('a folder of static files must exist, and its path becomes absolute', async t => {
   const { config } = await load(t, { flags: { wwwroot: 'pages' }, files: { 'pages/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/pages$/)
   const [missing] = await problemsOf(t, { flags: { wwwroot: 'pages' } })
@@ -235,13 +235,13 @@ test('a folder of static files must be there, and becomes absolute', async t => 
   t.is(isFile?.key, 'wwwroot')
 })
 
-test('a wwwroot in the working directory is served unasked', async t => {
+test('a folder wwwroot in the working directory is served by default', async t => {
   const { config, origins } = await load(t, { files: { 'wwwroot/index.html': '' } })
   t.regex(config.wwwroot ?? '', /^\/.*\/wwwroot$/)
   t.is(origins.wwwroot, 'default')
 })
 
-test('the fallback is a file of wwwroot', async t => {
+test('the fallback must be a file of wwwroot', async t => {
   const files = { 'wwwroot/index.html': '', 'wwwroot/app/shell.html': '', 'outside.html': '' }
   for (const fallback of ['index.html', 'app/shell.html']) {
     t.is((await load(t, { flags: { fallback }, files })).config.fallback, fallback)
@@ -270,7 +270,7 @@ test('the fallback is a file of wwwroot', async t => {
   }
 })
 
-test('a wrong wwwroot causes no messages about the files in it', async t => {
+test('a wrong wwwroot causes no further errors about its files', async t => {
   const problems = await problemsOf(t, { flags: { wwwroot: 'pages', fallback: 'index.html' } })
   t.deepEqual(
     problems.map(({ key }) => key),
@@ -278,7 +278,7 @@ test('a wrong wwwroot causes no messages about the files in it', async t => {
   )
 })
 
-test('folders of hashed files that are missing get a warning each', async t => {
+test('each missing folder in hashedAssets gets a warning', async t => {
   const files = { 'wwwroot/assets/app-1a2b3c4d.js': '' }
   const { config, warnings } = await load(t, { flags: { hashedAssets: 'assets static/js' }, files })
   t.deepEqual(config.hashedAssets, ['assets', 'static/js'])

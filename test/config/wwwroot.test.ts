@@ -7,7 +7,7 @@ import { enough } from './given.js'
 
 const NOBODY = 65534
 
-/** Does something as somebody whom the rights of files concern. */
+/** Runs the work as a user to whom file permissions apply, because they do not apply to root. */
 async function unprivileged<Result>(work: () => Promise<Result>): Promise<Result> {
   if (process.geteuid?.() !== 0) return work()
   process.seteuid?.(NOBODY)
@@ -22,8 +22,8 @@ for (const [flags, origin] of [
   [{}, 'default'],
   [{ wwwroot: 'wwwroot' }, 'flag --wwwroot']
 ] as const) {
-  // One after the other, for the user is that of the whole process.
-  test.serial(`a folder of static files that this user may not enter is refused: ${origin}`, async t => {
+  // Serial, because the effective user belongs to the whole process.
+  test.serial(`a folder of static files that the user may not enter is refused: ${origin}`, async t => {
     const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello' })
     await chmod(cwd, 0o755)
     await chmod(`${cwd}/wwwroot`, 0)
