@@ -4,7 +4,7 @@ import test from 'ava'
 import { type CompileCache, enableCompileCache, saveCompiledModules } from '#src/cli/compile-cache.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
-/** A Node that has the cache, and the folders that it was given. */
+/** A stand-in for Node's module API that records the cache folders. */
 function nodeWithCache() {
   const folders: (string | undefined)[] = []
   const node: CompileCache = {
@@ -15,7 +15,7 @@ function nodeWithCache() {
   return { node, folders }
 }
 
-test('compiled modules are kept in the home folder, where other users cannot put code', async t => {
+test('the compile cache is in the home folder, and only its owner may write to it', async t => {
   const home = await tempFolder(t, {})
   const { node, folders } = nodeWithCache()
   enableCompileCache({}, node, () => home)
@@ -25,7 +25,7 @@ test('compiled modules are kept in the home folder, where other users cannot put
   t.is((await stat(folder)).mode & 0o777, 0o700)
 })
 
-test('the variables of Node decide about its cache', async t => {
+test('if a variable of Node configures its compile cache, the program does not change it', async t => {
   const home = await tempFolder(t, {})
   for (const name of ['NODE_COMPILE_CACHE', 'NODE_DISABLE_COMPILE_CACHE']) {
     const { node, folders } = nodeWithCache()
@@ -35,7 +35,7 @@ test('the variables of Node decide about its cache', async t => {
   t.deepEqual(await readdir(home), [])
 })
 
-test('without a usable home folder nothing is cached, and nothing fails', async t => {
+test('without a usable home folder the program runs without a compile cache', async t => {
   const home = await tempFolder(t, { file: '' })
   const { node, folders } = nodeWithCache()
   for (const path of [join(home, 'missing'), join(home, 'file'), '/proc/missing']) {
@@ -48,7 +48,7 @@ test('without a usable home folder nothing is cached, and nothing fails', async 
   t.deepEqual(await readdir(home), ['file'])
 })
 
-test('a Node without the cache starts without it', async t => {
+test('a Node version without a compile cache starts the program', async t => {
   const home = await tempFolder(t, {})
   t.notThrows(() => {
     enableCompileCache({}, {}, () => home)

@@ -5,7 +5,7 @@ import { run, withoutColours } from './shell.js'
 
 const secrets = { ...enough, REDIS_URL: 'redis://user:hunter2@cache.example:6379/1', PORT: '9000' }
 
-test('config shows every setting with its value and its origin, on one line each', async t => {
+test('config prints each setting on one line with its value and its origin', async t => {
   const { code, output, errors } = await run(t, ['config', '--mode', 'dual'], {
     env: secrets,
     files: { '.platform-auth-serverrc.json': '{"logout":"local"}', '.env': 'LOG_LEVEL=debug' }
@@ -30,7 +30,7 @@ test('config shows every setting with its value and its origin, on one line each
 })
 
 for (const args of [['config'], ['config', '--json']]) {
-  test(`no secret is shown by ${args.join(' ')}`, async t => {
+  test(`${args.join(' ')} prints no secret`, async t => {
     const { output } = await run(t, args, { env: { ...secrets, SERVER_SESSION_PREVIOUS_SECRETS: sessionSecret } })
     for (const secret of [sessionSecret, clientSecret, 'hunter2']) t.false(output.includes(secret))
     t.true(output.includes('redis://***@cache.example:6379/1'))
@@ -38,7 +38,7 @@ for (const args of [['config'], ['config', '--json']]) {
   })
 }
 
-test('the password of sentinels is not shown either, however its name is spelled', async t => {
+test('config does not print the password of Redis sentinels, even if its parameter is percent-encoded', async t => {
   const env = { ...enough, REDIS_URL: 'redis://user:hunter2@a,b?sentinel=main&sentinel%50assword=hunter2' }
   const { code, output } = await run(t, ['config'], { env })
   t.is(code, 0)
@@ -46,7 +46,7 @@ test('the password of sentinels is not shown either, however its name is spelled
   t.false(output.includes('hunter2'))
 })
 
-test('config --json tells a script the same, problems included', async t => {
+test('config --json prints the settings, problems and warnings as JSON', async t => {
   const { code, output, errors } = await run(t, ['config', '--json'], {
     env: { ...secrets, PORT: 'many', PLATFORM_AUTH_MOD: 'x' },
     files: { '.platform-auth-serverrc.json': '{}' }
@@ -63,7 +63,7 @@ test('config --json tells a script the same, problems included', async t => {
   t.is(warnings[0].key, 'PLATFORM_AUTH_MOD')
 })
 
-test('config shows what it found also when the server would not start with it', async t => {
+test('config prints the settings even if the server could not start with them', async t => {
   const { code, output, errors } = await run(t, ['config'], { env: { PORT: '9000', PLATFORM_CALLBACK_URI: 'x' } })
   t.is(code, 2)
   t.regex(output, /^port +9000 +variable PORT$/m)
@@ -72,7 +72,7 @@ test('config shows what it found also when the server would not start with it', 
   t.regex(errors, /Also noticed:\n {2}PLATFORM_CALLBACK_URI .*did you mean PLATFORM_CALLBACK_URL\?/)
 })
 
-test('config shows the addresses of the endpoints in effect', async t => {
+test('config prints the endpoint addresses in use', async t => {
   const { output } = await run(t, ['config'], { env: { ...enough, PLATFORM_TOKEN_ENDPOINT: 'https://id.example/t' } })
   t.regex(output, /^Settings file: none found\n\n/)
   t.regex(output, /^platform\.authorizationEndpoint +https:\/\/developer\.api\.autodesk\.com\/\S+authorize +default$/m)
@@ -81,7 +81,7 @@ test('config shows the addresses of the endpoints in effect', async t => {
   t.regex(discovered.output, /^platform\.tokenEndpoint +\(discovered at https:\/\/id\.example\) +default$/m)
 })
 
-test('config on a narrow terminal breaks no word, and names the origins that are not the default', async t => {
+test('on a narrow terminal config breaks no words and prints only origins other than the default', async t => {
   const { output } = await run(t, ['config', '--no-pkce'], { env: secrets, isTTY: true, columns: 80 })
   const text = withoutColours(output)
   for (const line of text.split('\n')) t.true(line.length <= 80, line)
@@ -90,7 +90,7 @@ test('config on a narrow terminal breaks no word, and names the origins that are
   t.regex(text, /^platform\.authorizationEndpoint =\n {4}https:\/\/developer\S+authorize$/m)
 })
 
-test('config has colours on a terminal, and none with NO_COLOR or in a pipe', async t => {
+test('config uses colours on a terminal, but not with NO_COLOR or in a pipe', async t => {
   const colour = '\u001b['
   t.true((await run(t, ['config'], { env: secrets, isTTY: true, columns: 80 })).output.includes(colour))
   const without = await run(t, ['config'], { env: { ...secrets, NO_COLOR: '1' }, isTTY: true, columns: 80 })

@@ -1,4 +1,4 @@
-// How the program ends, as a process: what a supervisor, a container or a terminal sees of it.
+// The end of the program as a supervisor, a container or a terminal sees it, tested with a separate process.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -23,7 +23,7 @@ const fine = { code: 0, signal: null }
 const failed = { code: 1, signal: null }
 
 interface Options extends ProgramOptions {
-  /** Run in the server's process while it reads its settings. */
+  /** Code that runs in the server's process while it reads its settings. */
   readonly inside?: string
 }
 
@@ -40,7 +40,7 @@ async function start(t: ExecutionContext, { inside, env = {}, ...options }: Opti
   return { idp, program, browser }
 }
 
-/** Signed in, with tokens that have expired. */
+/** Starts the server, signs in and moves the server's clock until the tokens have expired. */
 async function startWithExpiredSession(t: ExecutionContext) {
   const started = await start(t, { command: commandWithMovableClock })
   await signIn(started.browser)
@@ -49,10 +49,13 @@ async function startWithExpiredSession(t: ExecutionContext) {
   return started
 }
 
-/** Until it takes no more connections. By connecting alone: fetch waits for ever when one ends before it was used. */
+/**
+ * Waits until the server accepts no more connections. It only connects, because fetch never settles if a connection
+ * ends before it was used.
+ */
 async function untilItRefuses({ url }: Program) {
   const { port, hostname: host } = new URL(url)
-  const takesOne = () =>
+  const accepts = () =>
     new Promise<boolean>(resolve => {
       const socket = connect({ port: Number(port), host })
       socket.on('connect', () => {
@@ -61,17 +64,17 @@ async function untilItRefuses({ url }: Program) {
       })
       socket.on('error', () => resolve(false))
     })
-  await eventually(async () => !(await takesOne()))
+  await eventually(async () => !(await accepts()))
 }
 
 for (const stop of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${stop} in the middle of a slow refresh: the answer and its cookie arrive, and the exit code is 0`, async t => {
+  test(`${stop} during a slow refresh: the browser gets its answer and the new cookie, and the exit code is 0`, async t => {
     const { idp, program, browser } = await startWithExpiredSession(t)
     const hold = idp.hold('token')
     const asked = browser.fetch('/api/auth/token')
     await hold.arrived()
     program.signal(stop)
-    // Over: it does not listen any more, and still has not let go of the one who waits.
+    // The server no longer listens, but it still runs because a request is in progress.
     await untilItRefuses(program)
     t.is(program.child.exitCode, null)
     const released = performance.now()
@@ -81,12 +84,12 @@ for (const stop of ['SIGTERM', 'SIGINT'] as const) {
     t.true(response.setCookies.some(({ name, value }) => name === 'platform_session' && value.length > 100))
     t.true(idp.isAlive(idp.issued.refreshTokens.at(-1)?.value ?? ''))
     t.deepEqual(await program.ended, fine)
-    t.true(performance.now() - released < 5000, 'no idle connection is waited for')
+    t.true(performance.now() - released < 5000, 'the server does not wait for idle connections')
     t.is(program.stderr(), '')
   })
 }
 
-test('while it stops, /readyz says so and requests are served', async t => {
+test('during the shutdown delay /readyz reports it, and requests are served', async t => {
   const { program, browser } = await start(t, { env: { PLATFORM_AUTH_SHUTDOWN_DELAY: '60' } })
   await signIn(browser)
   program.signal('SIGTERM')
@@ -94,12 +97,12 @@ test('while it stops, /readyz says so and requests are served', async t => {
   t.deepEqual((await browser.get('/readyz')).json(), { status: 'draining', store: 'memory' })
   t.is((await browser.get('/healthz')).statusCode, 200)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  // Nobody has to wait for the rest of the delay.
+  // A second signal skips the rest of the delay.
   program.signal('SIGTERM')
   t.deepEqual(await program.ended, failed)
 })
 
-test('a second signal ends it at once', async t => {
+test('a second signal ends the program at once with code 1', async t => {
   const { idp, program, browser } = await startWithExpiredSession(t)
   const hold = idp.hold('token')
   const asked = browser.fetch('/api/auth/token').catch(() => 'cut off')
@@ -112,18 +115,18 @@ test('a second signal ends it at once', async t => {
   hold.release()
 })
 
-test('a signal that comes as soon as it listens is heard', async t => {
+test('a signal directly after the start is handled', async t => {
   const { program } = await start(t)
   program.signal('SIGTERM')
   t.deepEqual(await program.ended, fine)
 })
 
-test('a signal that comes while it starts is heard when it has started', async t => {
+test('a signal during the start is handled when the server has started', async t => {
   const { program } = await start(t, { inside: "process.kill(process.pid, 'SIGTERM')" })
   t.deepEqual(await program.ended, fine)
 })
 
-test('a hangup that comes while it starts reads the secrets again, and ends nothing', async t => {
+test('a SIGHUP during the start reloads the secrets and does not end the program', async t => {
   const { program } = await start(t, { inside: "process.kill(process.pid, 'SIGHUP')" })
   await program.logged('secrets_reloaded')
   program.signal('SIGTERM')
@@ -131,11 +134,11 @@ test('a hangup that comes while it starts reads the secrets again, and ends noth
 })
 
 for (const [what, fault] of [
-  ['an error that nobody caught', "throw new Error('out of the blue')"],
-  ['a promise that nobody caught', "Promise.reject(new Error('out of the blue'))"],
-  ['something thrown that is no error', "throw 'out of the blue'"]
+  ['an uncaught error', "throw new Error('out of the blue')"],
+  ['an unhandled rejection', "Promise.reject(new Error('out of the blue'))"],
+  ['an uncaught value that is not an error', "throw 'out of the blue'"]
 ] as const) {
-  test(`${what} is one fatal line, and the exit code is 1`, async t => {
+  test(`${what} is logged as one fatal line, and the exit code is 1`, async t => {
     const { program } = await start(t, { inside: `process.on('SIGUSR2', () => { ${fault} })` })
     program.signal('SIGUSR2')
     t.deepEqual(await program.ended, failed)
@@ -149,29 +152,35 @@ for (const [what, fault] of [
   })
 }
 
-// Process 1 of a container: the kernel keeps signals from it that it has no handler for, and nobody else is there.
+// The server runs as process 1 in a PID namespace, as in a container. The kernel delivers to this process only the
+// signals for which it has a handler.
 const unshare = ['unshare', '--pid', '--fork', '--kill-child']
 const canBeFirst = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0
 
-testWhere(canBeFirst, 'no PID namespace can be made here', 'it works as process 1 of a container', async t => {
-  const { program, browser } = await start(t, {
-    command: [...unshare, ...defaultCommand],
-    inside: "if (process.pid !== 1) throw new Error('it is not')"
-  })
-  const { pid } = program.child
-  const server = Number(readdirSync('/proc').find(name => parentOf(name) === pid))
-  await signIn(browser)
-  process.kill(server, 'SIGHUP')
-  await program.logged('secrets_reloaded')
-  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
-  process.kill(server, 'SIGTERM')
-  t.deepEqual(await program.ended, fine)
-})
+testWhere(
+  canBeFirst,
+  'this machine does not allow a new PID namespace',
+  'the program handles signals as process 1 of a container',
+  async t => {
+    const { program, browser } = await start(t, {
+      command: [...unshare, ...defaultCommand],
+      inside: "if (process.pid !== 1) throw new Error('it is not')"
+    })
+    const { pid } = program.child
+    const server = Number(readdirSync('/proc').find(name => parentOf(name) === pid))
+    await signIn(browser)
+    process.kill(server, 'SIGHUP')
+    await program.logged('secrets_reloaded')
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    process.kill(server, 'SIGTERM')
+    t.deepEqual(await program.ended, fine)
+  }
+)
 
 function parentOf(name: string): number | undefined {
   if (!/^\d+$/.test(name)) return undefined
   try {
-    // Fields after the name in brackets: state, parent (proc(5)).
+    // The fields after the process name in parentheses: the state and the parent process (proc(5)).
     return Number(
       readFileSync(`/proc/${name}/stat`, 'utf8')
         .replace(/^.*\) /s, '')

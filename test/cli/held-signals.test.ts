@@ -16,14 +16,14 @@ function hold() {
   return { held, exits, send: (signal: string) => signals.emit(signal) }
 }
 
-test('a listener gets the signals that came before it, once', async t => {
+test('a new listener gets each signal that arrived before it once', async t => {
   const { held, exits, send } = hold()
   const heard: string[] = []
   send('SIGHUP')
   send('SIGHUP')
   send('SIGTERM')
   for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT'] as const) held.onSignal(signal, () => heard.push(signal))
-  t.deepEqual(heard, [], 'not before those who listen are ready')
+  t.deepEqual(heard, [], 'the signals are delivered only after the code that adds the listeners')
   await eventually(() => heard.length === 2)
   t.deepEqual(heard, ['SIGHUP', 'SIGTERM'])
   send('SIGINT')
@@ -31,7 +31,7 @@ test('a listener gets the signals that came before it, once', async t => {
   t.deepEqual(exits, [])
 })
 
-test('a second signal to stop, with nobody listening yet, ends the process', t => {
+test('a second signal to stop ends the process even if no listener was added yet', t => {
   const { exits, send } = hold()
   send('SIGINT')
   send('SIGHUP')
@@ -40,7 +40,7 @@ test('a second signal to stop, with nobody listening yet, ends the process', t =
   t.deepEqual(exits, [1])
 })
 
-test('a released signal is left to the system', t => {
+test('after release() signals have their default effect', t => {
   const { held, send } = hold()
   held.release()
   t.false(send('SIGTERM'))

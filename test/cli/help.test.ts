@@ -33,7 +33,7 @@ test('--help groups the flags', async t => {
   }
 })
 
-test('--help names every command, and each command has help of its own', async t => {
+test('--help names every command, and each command has its own help', async t => {
   const { output } = await run(t, ['--help'])
   for (const { name, summary } of commands) {
     t.regex(output, new RegExp(`^  ${name}\\b`, 'm'))
@@ -43,7 +43,7 @@ test('--help names every command, and each command has help of its own', async t
   }
 })
 
-test('help says what --help says', async t => {
+test('the command help prints the same text as --help', async t => {
   t.is((await run(t, ['help'])).output, (await run(t, ['--help'])).output)
   for (const name of [...commands.map(command => command.name), 'help']) {
     const { code, output } = await run(t, ['help', name])
@@ -52,12 +52,12 @@ test('help says what --help says', async t => {
   }
 })
 
-test('--help fits the terminal it is printed on', async t => {
+test('--help fits the width of the terminal', async t => {
   const { output } = await run(t, ['--help'], { isTTY: true, columns: 80 })
   for (const line of output.split('\n')) t.true(line.length <= 80, line)
 })
 
-test('--help ends with three examples, and the help of a command has the flags that it takes', async t => {
+test('--help ends with three examples, and the help of each command lists the flags that the command accepts', async t => {
   const { output } = await run(t, ['--help'])
   const [, examples = ''] = output.split('\nExamples:\n')
   t.is(examples.trim().split('\n').length, 3)
@@ -68,12 +68,12 @@ test('--help ends with three examples, and the help of a command has the flags t
   t.false((await run(t, ['secret', '--help'])).output.includes('--port'))
 })
 
-test('--version is that of the package', async t => {
+test('--version prints the version of the package', async t => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   t.deepEqual(await run(t, ['--version']).then(({ code, output }) => [code, output]), [0, `${version}\n`])
 })
 
-test('no large module is loaded before the command is known', t => {
+test('before the command is known, commander is the only package that is loaded', t => {
   const seen = new Set<string>()
   const packages = new Set<string>()
   function walk(file: URL) {
@@ -86,7 +86,7 @@ test('no large module is loaded before the command is known', t => {
       else if (!name.startsWith('node:')) packages.add(name)
     }
   }
-  // The executable imports the compile cache first, and then the program.
+  // The executable imports the compile cache first and then the program.
   for (const path of ['bin/platform-auth-server.js', 'dist/bundle/main.js']) {
     walk(new URL(`../../${path}`, import.meta.url))
   }
@@ -94,7 +94,7 @@ test('no large module is loaded before the command is known', t => {
   t.true(seen.size > 5)
 })
 
-test('every command stands in a file of its own name', t => {
+test('every command has a file with its name', t => {
   const files = readdirSync(new URL('../../src/cli/commands/', import.meta.url))
   t.deepEqual(files.toSorted(), [...commands.map(({ name }) => `${name}.ts`), 'index.ts'].toSorted())
 })
@@ -135,7 +135,7 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
 ]
 
 for (const [args, says] of misspelt) {
-  test(`the command line is refused in one sentence: ${args.join(' ')}`, async t => {
+  test(`a wrong command line is refused with one sentence: ${args.join(' ')}`, async t => {
     const { code, output, errors } = await run(t, args)
     t.is(code, 2)
     t.regex(errors, says)
@@ -145,8 +145,8 @@ for (const [args, says] of misspelt) {
   })
 }
 
-test('every flag of the table reaches its setting', async t => {
-  // Only settings whose value cannot be made up from their row have to be named here.
+test('every flag in the settings table sets its setting', async t => {
+  // Texts for settings whose value cannot be derived from their row.
   const texts: Record<string, string> = {
     port: '9000',
     host: 'localhost',
@@ -182,7 +182,7 @@ test('every flag of the table reaches its setting', async t => {
   t.is(settings['log.requests'].value, true)
 })
 
-test('a flag that may be repeated adds to its list each time, and the command stays a command', async t => {
+test('each use of a repeatable flag adds to its list, and the command after it is still recognized', async t => {
   const rules = ['GET /api/a https://api.example/a', 'GET /api/b https://api.example/b']
   const args = rules.flatMap(rule => ['--proxy', rule])
   const { settings } = JSON.parse((await run(t, [...args, 'config', '--json'])).output)
@@ -194,7 +194,7 @@ test('a flag that may be repeated adds to its list each time, and the command st
   )
 })
 
-test('the opposite of a yes-or-no flag outranks a variable', async t => {
+test('the opposite of a yes-or-no flag takes precedence over a variable', async t => {
   const env = { PLATFORM_AUTH_LOG_REQUESTS: 'true', PLATFORM_PKCE: 'false' }
   const { output } = await run(t, ['config', '--json', '--no-log-requests', '--pkce'], { env })
   const { settings } = JSON.parse(output)

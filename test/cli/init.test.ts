@@ -12,7 +12,7 @@ import { run, shell } from './shell.js'
 
 const settingsFile = 'platform-auth-server.config.yaml'
 
-/** A person at a terminal, who types the answers one by one as the questions come. */
+/** A person at a terminal who types each answer when its question appears. */
 async function person(t: ExecutionContext, cwd: string, answers: readonly string[], args: readonly string[] = []) {
   const console = await shell(t, ['init', ...args], { cwd, isTTY: true })
   const ended = main(console.terminal)
@@ -20,7 +20,7 @@ async function person(t: ExecutionContext, cwd: string, answers: readonly string
   const isAsked = () => console.output().slice(seen).includes(': ')
   for (const answer of answers) {
     await eventually(isAsked)
-    // A question ends with ": "; what comes after it belongs to the next one.
+    // A question ends with ": ". All output after it belongs to the next question.
     seen = console.output().length
     console.terminal.stdin.write(answer)
     await eventually(() => console.output().length > seen || answer === '\u0004')
@@ -28,14 +28,14 @@ async function person(t: ExecutionContext, cwd: string, answers: readonly string
   return { code: await ended, output: console.output(), errors: console.errors() }
 }
 
-test('init --yes asks nothing, says nothing, and writes a settings file and a .env', async t => {
+test('init --yes asks and prints nothing and writes a settings file and a .env file', async t => {
   const cwd = await tempFolder(t)
   const result = await run(t, ['init', '--yes'], { cwd })
   t.deepEqual([result.code, result.output, result.errors], [0, '', ''])
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', settingsFile])
 })
 
-test('the .env of init is for its owner alone and has a new secret each time', async t => {
+test('init writes a .env file that only its owner can read, with a new secret each time', async t => {
   const secrets = new Set<string | undefined>()
   for (const cwd of [await tempFolder(t), await tempFolder(t)]) {
     await run(t, ['init', '--yes'], { cwd })
@@ -46,7 +46,7 @@ test('the .env of init is for its owner alone and has a new secret each time', a
   for (const secret of secrets) t.is(secret?.length, 64)
 })
 
-test('an address of Redis given to init goes into the .env, since it may hold a password', async t => {
+test('init writes the address of Redis into the .env file, because it may contain a password', async t => {
   const cwd = await tempFolder(t)
   const redisUrl = 'redis://:Zq81kd@redis.internal:6379'
   await run(t, ['init', '--yes', '--redis-url', redisUrl], { cwd })
@@ -54,13 +54,13 @@ test('an address of Redis given to init goes into the .env, since it may hold a 
   t.notRegex(await readFile(join(cwd, settingsFile), 'utf8'), /Zq81kd/)
 })
 
-test('a .env as Windows editors save it is understood by init as well', async t => {
+test('init reads a .env file with a byte order mark and Windows line ends', async t => {
   const cwd = await tempFolder(t, { '.env': '\uFEFFSERVER_SESSION_SECRET=x\r\nPLATFORM_CLIENT_SECRET=y\r\n' })
   const { errors } = await run(t, ['init', '--yes'], { cwd })
   t.is(errors, '.env exists already and was not changed.\n')
 })
 
-test('the files of init start a server once the client id and secret are filled in', async t => {
+test('a server starts with the files of init once the client id and the client secret are filled in', async t => {
   const cwd = await tempFolder(t)
   await run(t, ['init', '--yes', '--mode', 'dual', '--port', '9000'], { cwd })
   const env = { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' }
@@ -73,14 +73,14 @@ test('the files of init start a server once the client id and secret are filled 
   t.is(config.refresh.spreadSeconds, 1500)
 })
 
-test('init sets a margin and a spread for refreshes in single mode as well', async t => {
+test('init also sets a refresh margin and spread in single mode', async t => {
   const cwd = await tempFolder(t)
   await run(t, ['init', '--yes', '--mode', 'single'], { cwd })
   const { config } = await loadConfig({ cwd, env: { PLATFORM_CLIENT_ID: 'me', PLATFORM_CLIENT_SECRET: 'abc' } })
   t.like(config.refresh, { marginSeconds: 120, spreadSeconds: 1500 })
 })
 
-test('the placeholder of init is refused until it is replaced', async t => {
+test('the server does not start until the placeholder of init is replaced', async t => {
   const cwd = await tempFolder(t)
   await run(t, ['init', '--yes'], { cwd })
   const { code, errors } = await run(t, [], { cwd })
@@ -89,7 +89,7 @@ test('the placeholder of init is refused until it is replaced', async t => {
   t.regex(errors, /platform\.clientSecret \(variable PLATFORM_CLIENT_SECRET in \.env\): is empty/)
 })
 
-test('flags are the answers of init, secrets from their files included', async t => {
+test('init uses the values of flags, including secrets from files', async t => {
   const cwd = await tempFolder(t, { 'client.txt': 'p#q "r" \'s\'\n' })
   const flags = ['--client-id', 'me', '--callback-url', 'https://a.example/api/auth/callback', '--log-level', 'warn']
   await run(t, ['init', '--yes', ...flags, '--client-secret-file', 'client.txt'], { cwd })
@@ -101,7 +101,7 @@ test('flags are the answers of init, secrets from their files included', async t
   t.false((await readFile(join(cwd, settingsFile), 'utf8')).includes('p#q'))
 })
 
-test('a flag with a wrong value stops init before anything is written', async t => {
+test('init reports a wrong flag value before it writes any file', async t => {
   const cwd = await tempFolder(t)
   const { code, errors } = await run(t, ['init', '--yes', '--port', 'x', '--client-secret-file', 'no.txt'], { cwd })
   t.is(code, 2)
@@ -110,7 +110,7 @@ test('a flag with a wrong value stops init before anything is written', async t 
   t.deepEqual(await readdir(cwd), [])
 })
 
-test('a secret that no .env can hold stops init before anything is written', async t => {
+test('init reports a secret that cannot be written into a .env file before it writes any file', async t => {
   const cwd = await tempFolder(t, { 'client.txt': 'a"b\'c`d#e' })
   const { code, errors } = await run(t, ['init', '--yes', '--client-secret-file', 'client.txt'], { cwd })
   t.is(code, 2)
@@ -119,7 +119,7 @@ test('a secret that no .env can hold stops init before anything is written', asy
   t.deepEqual(await readdir(cwd), ['client.txt'])
 })
 
-test('init never writes over a file', async t => {
+test('init does not change existing files', async t => {
   const files = { [settingsFile]: 'mode: dual\n', '.env': 'SERVER_SESSION_SECRET=mine\n' }
   const cwd = await tempFolder(t, files)
   const { code, output, errors } = await run(t, ['init', '--yes'], { cwd })
@@ -132,7 +132,7 @@ test('init never writes over a file', async t => {
   for (const [name, text] of Object.entries(files)) t.is(await readFile(join(cwd, name), 'utf8'), text)
 })
 
-test('if .env is a folder, init writes the settings and says what is still missing', async t => {
+test('if .env is a folder, init writes the settings file and names the secrets that must be set elsewhere', async t => {
   const cwd = await tempFolder(t, { '.env/bin/python': '' })
   const { code, errors } = await run(t, ['init', '--yes'], { cwd })
   t.is(code, 0)
@@ -143,20 +143,20 @@ test('if .env is a folder, init writes the settings and says what is still missi
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', settingsFile])
 })
 
-test('a file that comes up at the last moment is not written over either', async t => {
+test('writeNew() does not overwrite a file that was created in the meantime', async t => {
   const cwd = await tempFolder(t, { '.env': 'mine' })
   t.false(await writeNew(join(cwd, '.env'), 'ours'))
   t.is(await readFile(join(cwd, '.env'), 'utf8'), 'mine')
 })
 
-test('init takes a settings file of any name for one that is there already', async t => {
+test('init does not write a settings file if one with another valid name exists', async t => {
   const cwd = await tempFolder(t, { '.platform-auth-serverrc.json': '{}' })
   const { errors } = await run(t, ['init', '--yes'], { cwd })
   t.regex(errors, /^\.platform-auth-serverrc\.json exists already/)
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', '.platform-auth-serverrc.json'])
 })
 
-test('without a terminal init asks nothing, but says what is left to do', async t => {
+test('without a terminal init asks nothing and prints the remaining steps', async t => {
   const cwd = await tempFolder(t)
   const { code, output } = await run(t, ['init'], { cwd })
   t.is(code, 0)
@@ -170,7 +170,7 @@ test('without a terminal init asks nothing, but says what is left to do', async 
   ])
 })
 
-test('init begins the settings file with the line that gives editors the schema', async t => {
+test('the settings file of init begins with the line that tells editors its schema', async t => {
   const cwd = await tempFolder(t)
   await run(t, ['init', '--yes'], { cwd })
   const [line = ''] = (await readFile(join(cwd, settingsFile), 'utf8')).split('\n')
@@ -184,7 +184,7 @@ for (const [before, after] of [
   ['/.env\n', '/.env\n'],
   ['.env*\n', '.env*\n']
 ] as const) {
-  test(`init keeps the secrets out of version control: ${JSON.stringify(before)}`, async t => {
+  test(`init adds .env to .gitignore unless an entry covers it: ${JSON.stringify(before)}`, async t => {
     const cwd = await tempFolder(t, { '.gitignore': before })
     const { output } = await run(t, ['init'], { cwd })
     t.is(await readFile(join(cwd, '.gitignore'), 'utf8'), after)
@@ -192,7 +192,7 @@ for (const [before, after] of [
   })
 }
 
-test('on a terminal init asks, offers defaults, and asks again when an answer will not do', async t => {
+test('on a terminal init asks for the settings, offers defaults, and repeats a question after an invalid answer', async t => {
   const cwd = await tempFolder(t)
   const answers = [
     'both\n',
@@ -220,7 +220,7 @@ test('on a terminal init asks, offers defaults, and asks again when an answer wi
   t.deepEqual(config.access.allow, ['ada@example.com', '@team.example'])
 })
 
-test('a client secret that is typed is not shown', async t => {
+test('init does not show the client secret while it is typed', async t => {
   const cwd = await tempFolder(t, { [settingsFile]: '' })
   const { output } = await person(t, cwd, ['hunter2hunter2\n'])
   t.regex(output, /Client secret, not shown/)
@@ -228,7 +228,7 @@ test('a client secret that is typed is not shown', async t => {
   t.is(parseEnv(await readFile(join(cwd, '.env'), 'utf8')).PLATFORM_CLIENT_SECRET, 'hunter2hunter2')
 })
 
-test('init asks nothing that a flag has answered', async t => {
+test('init does not ask for settings that were given as flags', async t => {
   const cwd = await tempFolder(t, { '.env': '' })
   const args = ['--mode', 'single', '--client-id', 'me', '--callback-url', 'https://a.example/api/auth/callback']
   const { output } = await person(t, cwd, ['\n', '\n'], args)
@@ -240,7 +240,7 @@ for (const [name, key] of [
   ['Ctrl-C', '\u0003'],
   ['Ctrl-D', '\u0004']
 ] as const) {
-  test(`${name} leaves init with nothing written`, async t => {
+  test(`${name} ends init without writing a file`, async t => {
     const cwd = await tempFolder(t)
     const { code, errors } = await person(t, cwd, ['dual\n', key])
     t.is(code, 1)

@@ -29,12 +29,12 @@ const faults: readonly (readonly [object, string])[] = [
 ]
 
 for (const [fields, message] of faults) {
-  test(`why nothing could listen is one sentence: ${message}`, t => {
+  test(`a listen error is explained in one sentence: ${message}`, t => {
     t.is(listenError(Object.assign(new Error('out of luck'), fields)).message, message)
   })
 }
 
-test('an unexpected listen error is one sentence too', async t => {
+test('an unexpected error is reported in one sentence', async t => {
   const cwd = `${await tempFolder(t)}/gone`
   const { code, errors } = await run(t, ['init', '--yes'], { cwd })
   t.is(code, 1)

@@ -11,10 +11,10 @@ import { tempFolder } from '../helpers/temp-folder.js'
 
 const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
 
-// A device that takes nothing, as a full disk.
+// A device that refuses every write, as a full disk does.
 const FULL = '/dev/full'
 
-/** The program itself, with nothing of this process's environment. */
+/** Runs the program without this process's environment. */
 async function launch(t: ExecutionContext, args: readonly string[], env: Record<string, string> = {}, routes = '') {
   const cwd = await tempFolder(t, { 'wwwroot/index.html': 'hello', 'routes.mjs': routes })
   const child = spawn(process.execPath, [program, ...args], { cwd, env })
@@ -33,7 +33,7 @@ function collect(child: ChildProcessWithoutNullStreams) {
   return text
 }
 
-test('the program starts, answers, and ends with code 0 on SIGTERM', async t => {
+test('the program starts, answers requests, and exits with code 0 on SIGTERM', async t => {
   const { child, ended, output } = await launch(t, ['--demo', '--port', '0'])
   while (!output.stdout.includes('\n')) await once(child.stdout, 'data')
   const line = JSON.parse(output.stdout)
@@ -44,7 +44,7 @@ test('the program starts, answers, and ends with code 0 on SIGTERM', async t => 
   t.is(output.stderr, '')
 })
 
-test('routes of a module are served beside a demo, survive a reload, and are finished when the server drains', async t => {
+test("with a demo, a module's routes still work after a reload, and SIGTERM lets their requests finish", async t => {
   const routes = `export default (app, { Router }) => {
     const router = new Router()
     router.get('/slow', async ctx => {
@@ -69,7 +69,7 @@ test('routes of a module are served beside a demo, survive a reload, and are fin
   t.deepEqual(await ended, { code: 0, signal: null })
 })
 
-test('a module that cannot be run is a sentence and exit code 1, and one that is not there exit code 2', async t => {
+test('a module that throws ends the program with one sentence and exit code 1, and a missing module with exit code 2', async t => {
   const failing = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, 'nothing()')
   t.deepEqual(await failing.ended, { code: 1, signal: null })
   t.regex(failing.output.stderr, /^The server could not start: \S+routes\.mjs \(setting extend\) cannot be run: .*\n$/)
@@ -78,11 +78,11 @@ test('a module that cannot be run is a sentence and exit code 1, and one that is
   t.regex(missing.output.stderr, /extend \(flag --extend\): found the text "rutes\.mjs", but there is no such file/)
 })
 
-test('an older Node gets one sentence, before anything of the program is loaded', async t => {
+test('on an old version of Node the program prints one sentence before it loads any other file', async t => {
   const folder = await tempFolder(t, {
     'older.cjs': "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })"
   })
-  // Copied to where there is no dist folder, so that loading it would fail.
+  // The copy has no dist folder beside it, so loading any other file would fail.
   await mkdir(join(folder, 'bin'))
   const copy = join(folder, 'bin', 'platform-auth-server.mjs')
   await copyFile(program, copy)
@@ -102,7 +102,7 @@ test('the program requires the same version of Node as package.json', t => {
   t.is(engines.node, `>=${version}`)
 })
 
-test('the program ends with code 2 and no stack trace when settings are wrong', async t => {
+test('with wrong settings the program exits with code 2 and without a stack trace', async t => {
   const { ended, output } = await launch(t, ['--port', 'x'])
   t.deepEqual(await ended, { code: 2, signal: null })
   t.regex(output.stderr, /^The settings cannot be used:\n {2}port \(flag --port\)/)
@@ -110,7 +110,7 @@ test('the program ends with code 2 and no stack trace when settings are wrong', 
   t.is(output.stdout, '')
 })
 
-test('a reader that closes the pipe causes no error', async t => {
+test('a reader that closes the pipe causes no error message', async t => {
   const { child, ended, output } = await launch(t, ['config'])
   child.stdout.destroy()
   t.deepEqual(await ended, { code: 2, signal: null })
@@ -120,7 +120,7 @@ test('a reader that closes the pipe causes no error', async t => {
 testWhere(
   existsSync(FULL),
   `no ${FULL}`,
-  'output that a full disk does not take is said, and is exit code 1',
+  'if the output cannot be written to a full disk, a command prints the reason and exits with code 1',
   async t => {
     const full = openSync(FULL, 'w')
     t.teardown(() => closeSync(full))
@@ -137,7 +137,7 @@ testWhere(
   }
 )
 
-test('a deleted working directory is an error only for commands that need it, and the error is one sentence', async t => {
+test('if the working directory was deleted, commands that need it print one sentence and exit with code 1', async t => {
   const inGoneFolder = async (...args: string[]) => {
     const run = ['-c', 'rmdir "$PWD" && exec "$@"', 'sh', process.execPath, program, ...args]
     return spawnSync('sh', run, { cwd: await tempFolder(t), env: { PATH: process.env.PATH }, encoding: 'utf8' })

@@ -13,7 +13,7 @@ const origin = 'http://localhost:8080'
 const first = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
 const second = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'
 
-test('SIGHUP reads the secrets again: a rotation logs nobody out, and wrong settings change nothing', async t => {
+test('on SIGHUP the server reads new secrets without logging anyone out, and keeps the old ones if the settings are invalid', async t => {
   const idp = await createHostileIdp(t, {
     clientSecret: 'gH5tR2wQ8zXc7VbN',
     callbackUrl: `${origin}/api/auth/callback`
@@ -38,7 +38,7 @@ test('SIGHUP reads the secrets again: a rotation logs nobody out, and wrong sett
   const browser = createBrowser(t, { origin, connectTo })
   await signIn(browser)
 
-  // The old secret goes behind the new one.
+  // The old secret becomes the previous secret of the new one.
   await writeFile(join(terminal.cwd, 'session-secret'), second)
   await writeFile(join(terminal.cwd, '.env'), `SERVER_SESSION_PREVIOUS_SECRETS=${first}\n`)
   hangUp(signals)
@@ -47,14 +47,14 @@ test('SIGHUP reads the secrets again: a rotation logs nobody out, and wrong sett
   const fresh = createBrowser(t, { origin, connectTo })
   await signIn(fresh)
 
-  // Half-written settings: everyone stays.
+  // The settings are invalid, so both sessions stay valid.
   await writeFile(join(terminal.cwd, 'session-secret'), 'short')
   hangUp(signals)
   await eventually(() => events('reload_failed').length === 1)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
   t.is((await fresh.fetch('/api/auth/profile')).statusCode, 200)
 
-  // The old secret is gone: what it sealed is no session any more, what the new one sealed is.
+  // The old secret is removed. Sessions that were encrypted with it end, and those of the new secret stay valid.
   await writeFile(join(terminal.cwd, 'session-secret'), second)
   await writeFile(join(terminal.cwd, '.env'), '')
   hangUp(signals)

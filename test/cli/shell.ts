@@ -23,7 +23,7 @@ export interface ShellOptions {
   readonly columns?: number
 }
 
-/** A terminal under the test's control, in a folder of its own. */
+/** Creates a terminal that the test controls. The working directory is a new folder with `files`. */
 export async function shell(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}): Promise<Shell> {
   const { env = {}, files = {}, isTTY = false, columns } = options
   const cwd = options.cwd ?? (await tempFolder(t, { 'wwwroot/index.html': 'hello', ...files }))
@@ -60,7 +60,7 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
   }
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it ends. */
 export async function run(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}) {
   const { terminal, output, errors } = await shell(t, args, options)
   const code = await main(terminal)

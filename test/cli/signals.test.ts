@@ -3,7 +3,7 @@ import test from 'ava'
 import { untilStopped } from '#src/cli/signals.js'
 import { eventually } from '../helpers/eventually.js'
 
-/** A running server under the test's control: signals come in, and `finish` lets its close end. */
+/** A running server under the test's control. `send` sends it a signal, and `finish` ends its close(). */
 function running() {
   const signals = new EventEmitter()
   const exits: number[] = []
@@ -41,7 +41,7 @@ function running() {
 }
 
 for (const signal of ['SIGTERM', 'SIGINT']) {
-  test(`${signal} closes the server, and the code is 0 once it has closed`, async t => {
+  test(`${signal} closes the server, and the exit code is 0`, async t => {
     const server = running()
     server.send(signal)
     t.is(server.closes(), 1)
@@ -52,7 +52,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
   })
 }
 
-test('a second signal ends the process at once', t => {
+test('a second signal ends the process at once with code 1', t => {
   for (const [first, second] of [
     ['SIGTERM', 'SIGTERM'],
     ['SIGINT', 'SIGTERM'],
@@ -68,14 +68,14 @@ test('a second signal ends the process at once', t => {
   }
 })
 
-test('a SIGTERM after a SIGINT is not taken for a repetition by npm', t => {
+test('a SIGTERM directly after a SIGINT counts as a second signal, because npm repeats only SIGINT', t => {
   const server = running()
   server.send('SIGINT')
   server.send('SIGTERM')
   t.deepEqual(server.exits, [1])
 })
 
-test('the SIGINT that npm repeats does not count as a second signal', t => {
+test('a second SIGINT within a few milliseconds does not count, because npm sends it', t => {
   const server = running()
   server.send('SIGINT')
   server.pass(5)
@@ -83,7 +83,7 @@ test('the SIGINT that npm repeats does not count as a second signal', t => {
   t.deepEqual(server.exits, [])
 })
 
-test('a close that fails is reported, and the exit code is 1', async t => {
+test('if close() fails, the error is printed and the exit code is 1', async t => {
   const server = running()
   server.send('SIGTERM')
   server.finish(new Error('no luck'))

@@ -15,10 +15,10 @@ import { signInAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { run, type ShellOptions, shell, withoutColours } from './shell.js'
 
-// Port 1 answers nobody, so no test reaches for the real provider.
+// No server listens on port 1, so no test sends a request to the real provider.
 const env = { ...enough, PORT: '0', PLATFORM_ISSUER: 'http://127.0.0.1:1' }
 
-/** Starts the server as a person would, and stops it by a signal when the test ends. */
+/** Starts the server as a person would. The end of the test stops it with a signal. */
 async function started(t: ExecutionContext, args: readonly string[], options: ShellOptions = {}) {
   const console = await shell(t, args, { env, ...options })
   const ended = main(console.terminal)
@@ -34,13 +34,13 @@ async function started(t: ExecutionContext, args: readonly string[], options: Sh
   return { ...console, ended, stop }
 }
 
-/** Where a login leads to. */
+/** Returns the address to which a login redirects. */
 async function loginAddress(line: Record<string, unknown> | undefined): Promise<URL> {
   const { headers } = await got(`${line?.url}/api/auth/login`, { followRedirect: false })
   return new URL(headers.location ?? '')
 }
 
-test('on a terminal a few lines tell the address, the mode, the pages and the callback URL to register', async t => {
+test('on a terminal the server prints its address, mode, pages and the callback URL to register', async t => {
   const { output, log, ended, stop } = await started(t, ['--mode', 'dual'], { isTTY: true })
   const lines = withoutColours(output())
     .split('\n')
@@ -56,7 +56,7 @@ test('on a terminal a few lines tell the address, the mode, the pages and the ca
   t.is(await ended, 0)
 })
 
-test('with nothing set the first words are the commands to begin with', async t => {
+test('without any settings the error begins with the commands for a first start', async t => {
   const { code, errors } = await run(t, [])
   t.is(code, 2)
   const [first, demo, init] = errors.split('\n')
@@ -66,7 +66,7 @@ test('with nothing set the first words are the commands to begin with', async t 
   t.notRegex((await run(t, [], { env: { PORT: 'x' } })).errors, /No settings were found/)
 })
 
-test('without pretty logs a request is one JSON line', async t => {
+test('when the output is not a terminal, the server logs its start as one JSON line', async t => {
   const { output, log } = await started(t, ['start'])
   t.is(output(), '')
   const [line, ...more] = log()
@@ -77,7 +77,7 @@ test('without pretty logs a request is one JSON line', async t => {
   t.is((await fetch(`${line?.url}/healthz`)).status, 200)
 })
 
-test('warnings are log lines', async t => {
+test('a warning about a setting is a log line', async t => {
   const { log } = await started(t, [], { env: { ...env, PLATFORM_AUTH_MOD: 'dual' } })
   const [warning] = log()
   t.is(warning?.level, 40)
@@ -87,7 +87,7 @@ test('warnings are log lines', async t => {
   t.regex(String(warning?.msg), /did you mean PLATFORM_AUTH_MODE\?/)
 })
 
-test('a start warns of what check would find without the network', async t => {
+test('the start warns about mistakes that need no network to be found', async t => {
   const port = await freePort()
   const { log } = await started(t, ['--port', String(port), '--wwwroot', 'pages'], {
     env: { ...enough, PLATFORM_ISSUER: 'http://127.0.0.1:1' },
@@ -109,7 +109,7 @@ test('a start warns of what check would find without the network', async t => {
   t.regex(String(warnings[2]?.msg), /^\S+\/pages\/index\.html cannot be read, .* Create this file/)
 })
 
-test('wrong settings are listed together, without a stack trace, and the code is 2', async t => {
+test('wrong settings are listed together without a stack trace, and the exit code is 2', async t => {
   const { code, output, errors } = await run(t, [], { env: { PORT: 'x', SERVER_SESSION_SECRET: 'hunter2' } })
   t.is(code, 2)
   t.is(output, '')
@@ -150,7 +150,7 @@ test('if the metrics port is in use, the error names the flag that sets it', asy
 })
 
 test('a host that is not an address of this machine is reported in one sentence', async t => {
-  // RFC 5737: nobody has this address.
+  // RFC 5737: no machine has this address.
   const { code, errors } = await run(t, ['--host', '192.0.2.1'], { env })
   t.deepEqual(
     [code, errors],
@@ -158,7 +158,7 @@ test('a host that is not an address of this machine is reported in one sentence'
   )
 })
 
-test('a demo needs no setting and leads to a provider that asks who is signing in', async t => {
+test('a demo needs no settings, and its login leads to a page that asks for a name', async t => {
   const { log } = await started(t, ['--demo', '--mode', 'dual', '--port', '0'], { env: {} })
   const line = log().find(({ event }) => event === 'server_started')
   t.is(line?.mode, 'dual')
@@ -171,7 +171,7 @@ test('a demo needs no setting and leads to a provider that asks who is signing i
 })
 
 for (const host of ['0.0.0.0', '127.0.0.1']) {
-  test(`a login of a demo on ${host} ends where it began, at the address announced`, async t => {
+  test(`a login at a demo on ${host} succeeds at the address that the server announces`, async t => {
     const { log } = await started(t, ['--demo', '--port', '0', '--host', host], { env: {} })
     const line = log().find(({ event }) => event === 'server_started')
     const browser = createBrowser(t, { origin: String(line?.url) })
@@ -181,7 +181,7 @@ for (const host of ['0.0.0.0', '127.0.0.1']) {
   })
 }
 
-test('a demo on a host that no browser can open is refused', async t => {
+test('a demo is refused on a host that no browser can open', async t => {
   const { code, errors } = await run(t, ['--demo', '--port', '0', '--host', 'fe80::1%eth0'])
   t.is(code, 2)
   t.regex(
@@ -190,7 +190,7 @@ test('a demo on a host that no browser can open is refused', async t => {
   )
 })
 
-test('a demo goes above what the environment and files say of the real provider, and below the flags', async t => {
+test('settings of a demo take precedence over the environment and files but not over flags', async t => {
   const { log } = await started(
     t,
     ['--demo', '--port', '0', '--callback-url', 'http://127.0.0.1:8080/api/auth/callback'],
@@ -203,7 +203,7 @@ test('a demo goes above what the environment and files say of the real provider,
   t.is((await loginAddress(line)).origin as unknown, line?.demo)
 })
 
-test('nothing of the real provider is left in the settings of a demo', async t => {
+test('the settings of a demo contain no value for the real provider', async t => {
   const endpoints = ['AUTHORIZATION', 'TOKEN', 'USERINFO', 'REVOCATION', 'END_SESSION']
   const real = Object.fromEntries(endpoints.map(name => [`PLATFORM_${name}_ENDPOINT`, 'https://provider.example/']))
   const { config, origins } = await loadConfig({
@@ -218,43 +218,48 @@ test('nothing of the real provider is left in the settings of a demo', async t =
   }
 })
 
-test('a demo on a terminal says where its provider is', async t => {
+test('a demo on a terminal prints the address of its provider', async t => {
   const { output } = await started(t, ['--demo', '--port', '0', '--demo-port', '0'], { isTTY: true, env: {} })
   t.regex(withoutColours(output()), /Demo: +sign in as anyone at the built-in provider http:\/\/127\.0\.0\.1:\d+\n/)
 })
 
-test('wrong settings are found before a demo starts', async t => {
+test('wrong settings are reported before a demo starts', async t => {
   const { code, errors } = await run(t, ['--demo', '--log-level', 'loud'])
   t.is(code, 2)
   t.regex(errors, /log\.level \(flag --log-level\)/)
 })
 
-test('a wrong flag beside --demo is found too', async t => {
+test('a wrong flag beside --demo is reported', async t => {
   const { code, errors } = await run(t, ['--demo', '--port', '0', '--callback-url', 'http://localhost/elsewhere'])
   t.is(code, 2)
   t.regex(errors, /platform\.callbackUrl/)
 })
 
-test('no secret of the settings is logged at the finest level', async t => {
+test('at level trace the log contains no session secret', async t => {
   const { log, stop, ended } = await started(t, ['--log-level', 'trace'])
   stop()
   await ended
   t.false(JSON.stringify(log()).includes(sessionSecret))
 })
 
-test('a Node that does not check certificates is in the log', async t => {
+test('NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the check of certificates, is logged as a warning', async t => {
   const { log } = await started(t, [], { env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } })
   const warning = log().find(({ event }) => event === 'tls_not_verified')
   t.is(warning?.level, 40)
   t.regex(String(warning?.msg), /^NODE_TLS_REJECT_UNAUTHORIZED=0 disables .*\. Remove it\. /)
 })
 
-testWhere(process.platform !== 'win32', 'no permission bits', 'a .env that others can read is in the log', async t => {
-  const cwd = await tempFolder(t, { '.env': `LOG_LEVEL=info\n`, 'wwwroot/index.html': '' })
-  await chmod(cwd, 0o755)
-  await chmod(join(cwd, '.env'), 0o644)
-  const { log } = await started(t, [], { cwd })
-  const [warning] = log()
-  t.like(warning, { event: 'setting_warning', level: 40, setting: '.env' })
-  t.is(warning?.msg, `.env can be read by every user of this machine; run "chmod o-rw ${cwd}/.env"`)
-})
+testWhere(
+  process.platform !== 'win32',
+  'no permission bits',
+  'a .env file that every user can read is logged as a warning',
+  async t => {
+    const cwd = await tempFolder(t, { '.env': `LOG_LEVEL=info\n`, 'wwwroot/index.html': '' })
+    await chmod(cwd, 0o755)
+    await chmod(join(cwd, '.env'), 0o644)
+    const { log } = await started(t, [], { cwd })
+    const [warning] = log()
+    t.like(warning, { event: 'setting_warning', level: 40, setting: '.env' })
+    t.is(warning?.msg, `.env can be read by every user of this machine; run "chmod o-rw ${cwd}/.env"`)
+  }
+)

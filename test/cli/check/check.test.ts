@@ -13,11 +13,11 @@ import { tempFolder } from '../../helpers/temp-folder.js'
 import { run } from '../shell.js'
 import { check, checkAt, discovering, sessionSecret, settingsFor, someProvider } from './checked.js'
 
-const narrowing =
+const dualModeFinding =
   'ok refresh Dual mode needs a provider where a refresh can request only the public scopes, and the next refresh can request all scopes again. Only a login can test that.'
 
 for (const mode of modes) {
-  test(`against the demo all is ok: ${mode} mode`, async t => {
+  test(`check finds no problem in a demo in ${mode} mode`, async t => {
     const { code, errors, lines } = await check(t, ['--demo', '--mode', mode, '--port', '0'], { env: {} })
     t.is(errors, '')
     const said = lines.map(line =>
@@ -44,7 +44,7 @@ for (const mode of modes) {
       'ok login The authorization endpoint accepts this login (303).',
       'ok client The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).',
       'ok userinfo The user info endpoint rejects a made-up token, as it should (401).',
-      ...(mode === 'dual' ? [narrowing] : []),
+      ...(mode === 'dual' ? [dualModeFinding] : []),
       'ok logout The revocation endpoint accepts requests.',
       "ok clock This machine's clock agrees with the provider's."
     ])
@@ -56,7 +56,7 @@ for (const [host, home] of [
   ['0.0.0.0', 'http://localhost'],
   ['127.0.0.1', 'http://127.0.0.1']
 ]) {
-  test(`a demo on ${host} is checked at the address it will announce`, async t => {
+  test(`check uses the address that a demo on ${host} will announce`, async t => {
     const { code, lines, line } = await check(t, ['--demo', '--port', '0', '--host', String(host)], { env: {} })
     t.true(line('callback')?.includes(`People open ${home}:`), line('callback'))
     t.deepEqual(
@@ -67,13 +67,13 @@ for (const [host, home] of [
   })
 }
 
-test('the demo has an end-session page too', async t => {
+test("check accepts the demo's end-session endpoint", async t => {
   const { code, line } = await check(t, ['--demo', '--port', '0', '--logout', 'idp'], { env: {} })
   t.regex(line('logout') ?? '', /^ok logout The end-session endpoint answers \(\d+\)\. http:\/\/localhost:\d+\/ must/)
   t.is(code, 0)
 })
 
-test('one failed finding makes the exit code 1, a warning does not', async t => {
+test('a failed finding makes the exit code 1, and a warning leaves it 0', async t => {
   const right = await checkAt(t)
   t.is(right.code, 0)
   t.regex(right.summary, /^\d+ ok, [1-9]\d* warnings?, 0 failed\. The server can run, but read the warnings first\.$/)
@@ -82,7 +82,7 @@ test('one failed finding makes the exit code 1, a warning does not', async t => 
   t.regex(wrong.summary, /, [1-9] failed\. Fix the failed findings, then run check again\.$/)
 })
 
-test('--json tells a script the same', async t => {
+test('check --json prints the findings as JSON', async t => {
   const idp = await createHostileIdp(t)
   const env = { ...discovering(idp), PORT: String(await freePort()), PLATFORM_CLIENT_SECRET: 'wrong' }
   const { code, output, errors } = await run(t, ['check', '--json'], { env })
@@ -101,7 +101,7 @@ test('--json tells a script the same', async t => {
   }
 })
 
-test('wrong settings are findings too, nothing is tried, and the code is 2', async t => {
+test('wrong settings are reported as findings with exit code 2, and no request is sent', async t => {
   const idp = await createHostileIdp(t)
   const env = { ...settingsFor(idp), PORT: 'x', SERVER_SESSION_SECRET: 'hunter2', PLATFORM_AUTH_MOD: 'dual' }
   const { code, output, errors, lines } = await check(t, [], { env })
@@ -125,14 +125,14 @@ test('a wrong command line is an error and not a finding', async t => {
   t.deepEqual([code, output, errors], [2, '', '--demo-port needs --demo.\n'])
 })
 
-test('a demo that cannot listen is said in a plain sentence', async t => {
+test('if the demo cannot listen, check explains it in one sentence', async t => {
   const idp = await createHostileIdp(t)
   const { code, errors } = await run(t, ['check', '--demo', '--port', '0', '--demo-port', String(idp.port)])
   t.is(code, 1)
   t.regex(errors, /^Port \d+ is in use by another program\. .* --demo-port\.\n$/)
 })
 
-test('warnings of the settings are findings: public scopes that are not narrower, plain http off this machine', async t => {
+test('warnings about settings are findings: public scopes equal to the internal ones, and plain http on another machine', async t => {
   const { lines } = await checkAt(t, {
     args: ['--mode', 'dual', '--public-scopes', 'data:read viewables:read'],
     env: () => ({ PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback' })
@@ -145,7 +145,7 @@ test('warnings of the settings are findings: public scopes that are not narrower
   t.false(lines.some(line => line.startsWith('ok scopes')))
 })
 
-test('public scopes that change things are a warning', t => {
+test('check warns about public scopes that allow changes', t => {
   const config = testConfig(someProvider, {
     mode: 'dual',
     platform: {
@@ -165,7 +165,7 @@ test('public scopes that change things are a warning', t => {
   ])
 })
 
-test('a folder without a start page is a warning', async t => {
+test('check warns about a folder without a start page', async t => {
   const folder = await tempFolder(t, { 'app.html': '' })
   t.deepEqual(await wwwroot(testConfig(someProvider, { wwwroot: folder })), [
     {
@@ -177,13 +177,13 @@ test('a folder without a start page is a warning', async t => {
   ])
 })
 
-test('without a folder of your own the starter page is served', async t => {
+test('check reports that the starter page is served if no folder is set', async t => {
   t.deepEqual(await wwwroot(testConfig(someProvider)), [
     { check: 'wwwroot', status: 'ok', message: 'No folder is set, so the built-in starter page is served.' }
   ])
 })
 
-test('a Node that does not check certificates is a fault', async t => {
+test('NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the check of certificates, is a failed finding', async t => {
   const { line, code } = await checkAt(t, { env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) })
   t.is(
     line('tls'),
@@ -192,21 +192,26 @@ test('a Node that does not check certificates is a fault', async t => {
   t.is(code, 1)
 })
 
-testWhere(process.platform !== 'win32', 'no permission bits', 'a .env that others can read is a warning', async t => {
-  const idp = await createHostileIdp(t)
-  const cwd = await tempFolder(t, { '.env': 'LOG_LEVEL=info\n', 'wwwroot/index.html': '' })
-  await chmod(cwd, 0o755)
-  await chmod(join(cwd, '.env'), 0o644)
-  const { lines, code } = await check(t, [], { env: settingsFor(idp), cwd })
-  const warning = `.env (working directory): can be read by every user of this machine; run "chmod o-rw ${cwd}/.env".`
-  t.true(
-    lines.includes(`warning settings ${warning} Next: Change this setting, unless its value is intended.`),
-    lines.join('\n')
-  )
-  t.is(code, 0)
-})
+testWhere(
+  process.platform !== 'win32',
+  'no permission bits',
+  'check warns about a .env file that every user can read',
+  async t => {
+    const idp = await createHostileIdp(t)
+    const cwd = await tempFolder(t, { '.env': 'LOG_LEVEL=info\n', 'wwwroot/index.html': '' })
+    await chmod(cwd, 0o755)
+    await chmod(join(cwd, '.env'), 0o644)
+    const { lines, code } = await check(t, [], { env: settingsFor(idp), cwd })
+    const warning = `.env (working directory): can be read by every user of this machine; run "chmod o-rw ${cwd}/.env".`
+    t.true(
+      lines.includes(`warning settings ${warning} Next: Change this setting, unless its value is intended.`),
+      lines.join('\n')
+    )
+    t.is(code, 0)
+  }
+)
 
-test('the settings file that was read is named', async t => {
+test('check names the settings file that was read', async t => {
   const idp = await createHostileIdp(t)
   const { lines } = await check(t, [], {
     env: settingsFor(idp),
@@ -215,14 +220,14 @@ test('the settings file that was read is named', async t => {
   t.regex(lines[0] ?? '', /^ok settings The settings are valid \(with the file \S+\.platform-auth-serverrc\.json\)\.$/)
 })
 
-test('neither secret is printed by any finding', async t => {
+test('no finding prints the client secret or the session secret', async t => {
   for (const args of [[], ['--json']]) {
     const { output, idp } = await checkAt(t, { args })
     for (const secret of [idp.clientSecret, sessionSecret]) t.false(output.includes(secret))
   }
 })
 
-test('a module with routes is imported, and one that cannot be used is a failure', async t => {
+test('check imports a module with routes and fails for one without a function as its default export', async t => {
   const files = { 'good.mjs': 'export default () => {}', 'bad.mjs': 'export const routes = 1' }
   const good = await check(t, ['--demo', '--port', '0', '--extend', 'good.mjs'], { files })
   t.regex(good.line('extend') ?? '', /^ok extend \S+good\.mjs exports a function/)

@@ -5,7 +5,7 @@ import { run, type ShellOptions } from '../shell.js'
 export const sessionSecret = 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU'
 export const callbackUrl = 'http://localhost:8080/api/auth/callback'
 
-/** A provider that is only spoken of. */
+/** A provider that receives no request. */
 export const someProvider = {
   clientId: 'a-client-id-about-as-long-as-those-of-the-platform',
   clientSecret: 'secret',
@@ -23,7 +23,7 @@ export interface Checked {
   readonly lines: readonly string[]
   /** The last line, which counts the findings. */
   readonly summary: string
-  /** The one line about something, without the space that aligns it. */
+  /** The line of this finding, with single spaces. Undefined if there is none. */
   line(check: string): string | undefined
 }
 
@@ -39,7 +39,7 @@ export async function check(t: ExecutionContext, args: readonly string[], option
   return { code, output, errors, lines, summary, line }
 }
 
-/** Settings that point at `idp`; with port 0 no test is in another's way. */
+/** The settings for a server that logs in at `idp`. Port 0 lets tests run in parallel. */
 export function settingsFor(idp: HostileIdp): Record<string, string> {
   return {
     SERVER_SESSION_SECRET: sessionSecret,
@@ -55,20 +55,20 @@ export function settingsFor(idp: HostileIdp): Record<string, string> {
   }
 }
 
-/** The same, but the endpoints are discovered. */
+/** The same settings, but with an issuer instead of the endpoints. */
 export function discovering(idp: HostileIdp): Record<string, string> {
   const settings = Object.entries(settingsFor(idp)).filter(([name]) => !name.endsWith('_ENDPOINT'))
   return { ...Object.fromEntries(settings), PLATFORM_ISSUER: idp.issuer }
 }
 
 export interface Situation extends HostileIdpOptions {
-  /** What goes wrong at the provider. */
+  /** Makes the provider fail. */
   readonly prepare?: (idp: HostileIdp) => void
   readonly env?: (idp: HostileIdp) => Record<string, string>
   readonly args?: readonly string[]
 }
 
-/** Checks against a provider of its own. */
+/** Runs check with a new hostile provider. */
 export async function checkAt(t: ExecutionContext, situation: Situation = {}): Promise<Checked & { idp: HostileIdp }> {
   const { prepare = () => {}, env = () => ({}), args = [], ...options } = situation
   const idp = await createHostileIdp(t, { callbackUrl, ...options })

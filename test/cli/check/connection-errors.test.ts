@@ -13,22 +13,22 @@ const line = async (t: ExecutionContext, tokenEndpoint: string) => {
   return checked.line('client')
 }
 
-test('a closed port', async t => {
+test('check explains a closed port', async t => {
   t.is(
     await line(t, 'http://127.0.0.1:1/token'),
     'failed client The token endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.tokenEndpoint. If they are right, no server listens there or a firewall rejects the connection.'
   )
 })
 
-test('a name that cannot exist', async t => {
-  // RFC 6761 section 6.4. Where there is no DNS at all, that is what is said.
+test('check explains a host name that does not exist', async t => {
+  // RFC 6761 section 6.4: this name never exists. On a machine without DNS the message says that DNS did not answer.
   t.regex(
     (await line(t, 'https://no-such-host.invalid/token')) ?? '',
     /^failed client The token endpoint cannot be reached: DNS (does not know the name of no-such-host\.invalid \(ENOTFOUND\)\. Next: Check the name in platform\.tokenEndpoint, and|did not answer the query for no-such-host\.invalid \(EAI_AGAIN\)\. Next: Check the DNS servers)/
   )
 })
 
-test('a certificate that is not trusted', async t => {
+test('check explains a certificate that is not trusted', async t => {
   const port = await listen(t, createHttpsServer(selfSignedCertificate()))
   t.is(
     await line(t, `https://localhost:${port}/token`),
@@ -36,7 +36,7 @@ test('a certificate that is not trusted', async t => {
   )
 })
 
-test('https where plain http is spoken', async t => {
+test('check explains an https address at which the server speaks plain http', async t => {
   const port = await listen(t, createHttpServer())
   t.regex(
     (await line(t, `https://localhost:${port}/token`)) ?? '',
@@ -44,7 +44,7 @@ test('https where plain http is spoken', async t => {
   )
 })
 
-test('a connection that is cut', async t => {
+test('check explains a connection that was cut', async t => {
   const { line } = await checkAt(t, { prepare: idp => idp.fail('token', faults.reset()) })
   t.regex(
     line('client') ?? '',
@@ -52,7 +52,7 @@ test('a connection that is cut', async t => {
   )
 })
 
-test('a provider that never answers holds nothing up for longer than the time set', async t => {
+test('check waits for a provider that never answers only as long as platform.timeoutSeconds', async t => {
   const started = performance.now()
   const { lines, code } = await checkAt(t, {
     prepare: idp => {
@@ -62,7 +62,7 @@ test('a provider that never answers holds nothing up for longer than the time se
     },
     env: () => ({ PLATFORM_TIMEOUT: '1' })
   })
-  // The usual time is ten seconds, and each of the four would wait for itself.
+  // By default the limit is ten seconds for each of the four requests.
   t.true(performance.now() - started < 9000)
   const hung = lines.filter(line => line.includes('did not answer within 1 s.'))
   t.deepEqual(
@@ -111,14 +111,14 @@ const codes: readonly (readonly [code: string | undefined, message: string, next
 ]
 
 for (const [code, message, next] of codes) {
-  test(`why there is no connection: ${code}`, t => {
+  test(`the error code ${code} is explained`, t => {
     const trouble = explainConnectionError(code, place)
     t.is(trouble.message, message)
     t.regex(trouble.next, next)
   })
 }
 
-test('an address that was built in is not blamed on a setting', t => {
+test('for a built-in address the advice names no setting', t => {
   const { next } = explainConnectionError('ENOTFOUND', { ...place, setting: undefined })
   t.is(next, 'Check the name, and whether this machine can resolve other names.')
 })

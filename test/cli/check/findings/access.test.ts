@@ -1,13 +1,13 @@
 import test from 'ava'
 import { checkAt } from '../checked.js'
 
-test('check warns that an access list needs verified addresses', async t => {
+test('check warns that an access list needs verified email addresses', async t => {
   const { line, code } = await checkAt(t, { env: () => ({ PLATFORM_AUTH_ACCESS_ALLOW: '@team.example' }) })
   t.regex(line('access') ?? '', /^warning access .*does not send email_verified, nobody can sign in/)
   t.is(code, 0)
 })
 
-test('check says nothing about access where everyone may sign in', async t => {
+test('check reports no access finding if everyone may sign in', async t => {
   const { line } = await checkAt(t)
   t.is(line('access'), undefined)
 })

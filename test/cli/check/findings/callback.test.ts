@@ -26,7 +26,7 @@ const fine: readonly (readonly [url: string, listening: Partial<Pick<Config, 'po
 ]
 
 for (const [url, listening, home] of fine) {
-  test(`nothing is wrong with ${url} and ${JSON.stringify(listening)}`, t => {
+  test(`check finds no problem with ${url} and ${JSON.stringify(listening)}`, t => {
     t.deepEqual(lines(url, listening), [register(url, home)])
   })
 }
@@ -90,7 +90,7 @@ const amiss: readonly (readonly [url: string, listening: Partial<Pick<Config, 'p
 ]
 
 for (const [url, listening, expected] of amiss) {
-  test(`the mismatch between ${url} and ${JSON.stringify(listening)}`, t => {
+  test(`check explains the problem with ${url} and ${JSON.stringify(listening)}`, t => {
     const [first, ...others] = lines(url, listening)
     t.is(first, register(url, homeUrlOf(url)))
     t.deepEqual(others, [expected])

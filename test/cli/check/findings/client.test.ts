@@ -4,7 +4,7 @@ import { checkAt, type Situation } from '../checked.js'
 
 const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
   [
-    'a provider that refuses the code alone',
+    'a provider that rejects only the made-up code',
     {},
     'ok client The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).'
   ],
@@ -24,42 +24,42 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
   ],
   [
-    "the gateway's word for a wrong client",
+    "the gateway's error for a wrong client",
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
     "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
   ],
   [
-    'a gateway that says something else',
+    'another error of the gateway',
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-010', 403)) },
     "failed client The token endpoint rejects this client (403) and gives no reason. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider if it blocks this machine."
   ],
   [
-    'a refusal in HTML',
+    'an HTML page with status 401',
     { prepare: idp => idp.fail('token', faults.html(401)) },
     "failed client The token endpoint rejects this client (401) and gives no reason. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider if it blocks this machine."
   ],
   [
-    'a client of another kind',
+    'a client that may not use the grant',
     { prepare: idp => idp.fail('token', faults.error('unauthorized_client')) },
     'failed client The token endpoint does not let this client exchange codes (400 unauthorized_client). Next: Register the application as a web application that may use the authorization code grant.'
   ],
   [
-    'another registered code',
+    'another registered error',
     { prepare: idp => idp.fail('token', faults.error('invalid_request')) },
     "warning client The token endpoint rejected a made-up code with an unusual error (400 invalid_request), so the secret may be wrong. Next: Sign in once. If that fails, look for invalid_request in the provider's documentation."
   ],
   [
-    'tokens for any code',
+    'an endpoint that gives tokens for any code',
     { prepare: idp => idp.fail('token', faults.answer({ status: 200, body: { access_token: 'a', expires_in: 1 } })) },
     'failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider. Compare its address with its documentation.'
   ],
   [
-    'a page in the place of an answer',
+    'an HTML page instead of tokens',
     { prepare: idp => idp.fail('token', faults.html(200)) },
     "failed client The token endpoint is unusable: the response is not a JSON object. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
   [
-    'an address where there is nothing',
+    'an address without an endpoint',
     { env: idp => ({ PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/nothing?here` }) },
     "failed client The token endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ],
@@ -74,12 +74,12 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     'warning client The token endpoint answers 429, so it has received too many requests. Next: Check again in a minute.'
   ],
   [
-    'a provider in trouble',
+    'a provider that answers 503',
     { prepare: idp => idp.fail('token', faults.status(503)) },
     'failed client The token endpoint answers 503, which is a fault of the provider. Next: Check again later. Ask the provider if the problem persists.'
   ],
   [
-    'a 400 without a code',
+    'a 400 without an error code',
     { prepare: idp => idp.fail('token', faults.empty(400)) },
     "failed client The token endpoint answers 400, which is an unexpected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
   ]
@@ -94,7 +94,7 @@ for (const [what, situation, expected] of table) {
   })
 }
 
-test('the made-up code goes out once, as a real one would', async t => {
+test('check sends the made-up code once, with the parameters of a real one', async t => {
   const { idp } = await checkAt(t)
   t.is(idp.tokenRequests.length, 1)
   t.like(idp.tokenRequests[0]?.form, {
@@ -104,7 +104,7 @@ test('the made-up code goes out once, as a real one would', async t => {
   t.regex(idp.tokenRequests[0]?.form.code_verifier ?? '', /^[\w-]{43}$/)
 })
 
-test("neither a secret nor the provider's own text is printed", async t => {
+test('check prints neither a secret nor text from the provider', async t => {
   const quoting = (text: string) =>
     faults.answer({ status: 400, body: { error: text, error_description: text, userMessage: text } })
   for (const text of ['<script>alert(1)</script>', '\u001b[31mred', 'eyJhbGciOiJSUzI1NiJ9.secret']) {

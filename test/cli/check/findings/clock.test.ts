@@ -6,7 +6,7 @@ import { checkAt } from '../checked.js'
 
 const next = 'Next: Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.'
 
-/** What is read when this clock is so many seconds ahead, the header having whole seconds. */
+/** The reading of a clock that is ahead by this many seconds. The Date header has whole seconds. */
 function reading(aheadSeconds: number, endpoint: ClockReading['endpoint'] = 'token'): ClockReading {
   const sentAt = 1_800_000_000_300
   return { endpoint, date: 1_800_000_000_000 - aheadSeconds * 1000, sentAt, receivedAt: sentAt + 400 }
@@ -24,7 +24,7 @@ const table: readonly (readonly [aheadSeconds: number, status: string, message: 
 ]
 
 for (const [aheadSeconds, status, message] of table) {
-  test(`a clock ${aheadSeconds} s ahead: ${status}`, t => {
+  test(`a clock that is ${aheadSeconds} s ahead gives the status ${status}`, t => {
     const [finding] = clock([reading(aheadSeconds)])
     t.is(finding?.status as string, status)
     t.is(finding?.message, message)
@@ -32,16 +32,16 @@ for (const [aheadSeconds, status, message] of table) {
   })
 }
 
-test('the token endpoint is believed before what may come from a cache', t => {
+test('the time of the token endpoint is used first, because other answers may come from a cache', t => {
   const [finding] = clock([reading(3600, 'discovery'), reading(0)])
   t.is(finding?.status, 'ok')
 })
 
-test('a provider that says no time is not judged', t => {
+test('without a Date header of the provider there is no finding', t => {
   t.deepEqual(clock([]), [])
 })
 
-test('the time is read from the Date header, also of a refusal', async t => {
+test('the time is also read from the Date header of an error', async t => {
   const { line, code } = await checkAt(t, {
     prepare: idp => {
       const date = new Date(Date.now() + 600_000).toUTCString()

@@ -6,25 +6,25 @@ import { type DeepPartial, testConfig } from '../../../helpers/config.js'
 import { createHostileIdp, faults, type HostileIdp } from '../../../helpers/hostile-idp/index.js'
 import { check, checkAt, discovering, someProvider } from '../checked.js'
 
-test('endpoints of the settings are taken as they are', async t => {
+test('check reports that the endpoints come from the settings', async t => {
   t.is((await checkAt(t)).line('endpoints'), 'ok endpoints The endpoints come from the settings.')
 })
 
-/** Nobody is asked while there is no issuer. */
+/** Returns the findings for these settings. Without an issuer no request is sent. */
 async function configured(t: ExecutionContext, platform: DeepPartial<Config['platform']>) {
   const provider = openProvider(testConfig(someProvider, { platform }), Date.now)
   t.teardown(() => provider.transport.close())
   return endpoints(provider)
 }
 
-test('the built-in endpoints are those of the platform', async t => {
+test('check reports that the built-in endpoints are used', async t => {
   const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
   t.deepEqual(await configured(t, none), [
     { check: 'endpoints', status: 'ok', message: 'The endpoints are those of Autodesk Platform Services.' }
   ])
 })
 
-test('endpoints of two providers together are a fault', async t => {
+test('endpoints of two different providers are a failed finding', async t => {
   t.deepEqual(await configured(t, { tokenEndpoint: undefined, userinfoEndpoint: undefined }), [
     {
       check: 'endpoints',
@@ -47,14 +47,14 @@ async function discovered(t: ExecutionContext, { prepare = () => {}, env = () =>
   return { idp, ...(await check(t, [], { env: { ...discovering(idp), ...env(idp) } })) }
 }
 
-test('a discovery document that names all endpoints is ok, and they are used', async t => {
+test('check uses a discovery document that names all endpoints', async t => {
   const { line, idp, code } = await discovered(t, {})
   t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`)
   t.regex(line('client') ?? '', /^ok /)
   t.is(code, 0)
 })
 
-test('an endpoint that was set and discovered otherwise is a warning', async t => {
+test('check warns about an endpoint in the settings that differs from the discovered one', async t => {
   const { lines, idp } = await discovered(t, {
     env: idp => ({
       PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/token?v=2`,
@@ -70,7 +70,7 @@ test('an endpoint that was set and discovered otherwise is a warning', async t =
   )
 })
 
-test('an endpoint that was set because the document has none is ok', async t => {
+test('check accepts an endpoint in the settings that the discovery document does not name', async t => {
   const { line, idp } = await discovered(t, {
     prepare: idp => {
       idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
@@ -84,7 +84,7 @@ const compare = "Next: Compare platform.issuer with the provider's documentation
 
 const unusable: readonly (readonly [what: string, situation: Discovery, line: string])[] = [
   [
-    'an issuer of another name',
+    'a document with another issuer',
     {
       prepare: idp => {
         idp.discovery = document => ({ ...document, issuer: 'https://other.example' })
@@ -111,7 +111,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
     `failed endpoints The discovery document answers 404, so there is no such endpoint at ISSUER/.well-known/openid-configuration. ${compare}`
   ],
   [
-    'a page in its place',
+    'an HTML page instead of the document',
     { prepare: idp => idp.fail('discovery', faults.html(200)) },
     `failed endpoints The discovery document is unusable: the response is not a JSON object. ${compare}`
   ],
@@ -123,7 +123,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
 ]
 
 for (const [what, situation, expected] of unusable) {
-  test(`without endpoints nothing else is asked of the provider: ${what}`, async t => {
+  test(`without endpoints check sends no further request to the provider: ${what}`, async t => {
     const { line, idp, code } = await discovered(t, situation)
     t.is(line('endpoints'), expected.replace('ISSUER', idp.issuer))
     for (const other of ['login', 'client', 'userinfo', 'logout']) t.is(line(other), undefined)

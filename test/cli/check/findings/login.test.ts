@@ -5,9 +5,9 @@ import { callbackUrl, check, checkAt, discovering, type Situation } from '../che
 const register = `Register exactly ${callbackUrl} for the client test-client.`
 
 const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  ['a request that is let in', {}, 'ok login The authorization endpoint accepts this login (302).'],
+  ['a login that is accepted', {}, 'ok login The authorization endpoint accepts this login (302).'],
   [
-    'a page, good or bad',
+    'an HTML page',
     { prepare: idp => idp.fail('authorize', faults.html(200)) },
     'ok login The authorization endpoint answers with a page (200). Open it in a browser to see if it is the login page.'
   ],
@@ -17,7 +17,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     `failed login The authorization endpoint rejects the client or the callback URL (400). Next: ${register}`
   ],
   [
-    'a client that is not known',
+    'an unknown client',
     { clientId: 'another-client', env: () => ({ PLATFORM_CLIENT_ID: 'test-client' }) },
     `failed login The authorization endpoint rejects the client or the callback URL (400). Next: ${register}`
   ],
@@ -31,7 +31,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     'failed login The authorization endpoint rejects this login: invalid_scope. Next: Request only scopes that the provider knows and the application may use.'
   ],
   [
-    'an error of another name',
+    'another error',
     {
       prepare: idp => {
         idp.settings.login = { error: 'access_denied' }
@@ -40,7 +40,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     "failed login The authorization endpoint rejects this login: access_denied. Next: Look for this code in the provider's documentation."
   ],
   [
-    'an error that is no code',
+    'an error that is not a valid code',
     {
       prepare: idp => {
         idp.settings.login = { error: '<b>no</b>' }
@@ -49,7 +49,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     "failed login The authorization endpoint rejects this login: an error without a proper code. Next: Look for this code in the provider's documentation."
   ],
   [
-    'a provider that has a page of its own first, which wants its cookie back',
+    'a provider that first redirects to its own page with a cookie',
     {
       prepare: idp => {
         idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
@@ -58,7 +58,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     'ok login The authorization endpoint accepts this login (302).'
   ],
   [
-    'a refusal behind such a page',
+    'an error after the redirect to such a page',
     {
       prepare: idp => {
         idp.settings.quirks = { loginPage: idp.authorizationEndpoint }
@@ -68,7 +68,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     'failed login The authorization endpoint rejects this login: invalid_scope. Next: Request only scopes that the provider knows and the application may use.'
   ],
   [
-    'a callback URL that is not registered, behind such a page',
+    'a callback URL that is not registered, after the redirect to such a page',
     {
       callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
       prepare: idp => {
@@ -78,7 +78,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     `failed login The authorization endpoint rejects the client or the callback URL (400). Next: ${register}`
   ],
   [
-    'a callback URL that is not registered, said on a page of the provider',
+    'a callback URL that is not registered, with an error page of the provider',
     {
       callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
       prepare: idp => {
@@ -88,7 +88,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     `failed login The authorization endpoint rejects the client or the callback URL: invalid_request. Next: ${register}`
   ],
   [
-    'a callback URL that is not registered, said on a page elsewhere',
+    'a callback URL that is not registered, with an error page on another host',
     {
       callbackUrl: 'http://127.0.0.1:8080/api/auth/callback',
       prepare: idp => {
@@ -98,17 +98,17 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     `failed login The authorization endpoint rejects the client or the callback URL: invalid_request. Next: ${register}`
   ],
   [
-    'a page to sign in at another host',
+    'a sign-in page on another host',
     { prepare: idp => idp.fail('authorize', faults.redirect('https://pages.example/login?challenge=c')) },
     'ok login The authorization endpoint accepts this login (302).'
   ],
   [
-    'redirects without an end',
+    'endless redirects',
     { prepare: idp => idp.failWhen('authorize', () => faults.redirect(idp.authorizationEndpoint)) },
     "failed login The authorization endpoint is unusable: it redirects in circles. Next: Compare platform.authorizationEndpoint with the provider's documentation."
   ],
   [
-    'a provider that wants to see a person',
+    'a provider that requires a person to sign in',
     {
       prepare: idp => {
         idp.settings.login = { error: 'login_required' }
@@ -117,12 +117,12 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     'ok login The authorization endpoint accepts this login (302).'
   ],
   [
-    'a wall against programs',
+    'a page that rejects requests of programs',
     { prepare: idp => idp.fail('authorize', faults.html(403)) },
     'warning login The authorization endpoint answers 403. It rejects either this login or all requests that do not come from a browser. Next: Open the login in a browser. If it fails there too, check the callback URL.'
   ],
   [
-    'an address where there is nothing',
+    'an address without an endpoint',
     { env: idp => ({ PLATFORM_AUTHORIZATION_ENDPOINT: `${idp.issuer}/nothing` }) },
     "failed login The authorization endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.authorizationEndpoint with the provider's documentation."
   ]
@@ -135,7 +135,7 @@ for (const [what, situation, expected] of table) {
   })
 }
 
-test('the login that is tried is the one browsers are sent to', async t => {
+test('check tries the same login to which browsers are redirected', async t => {
   const { idp } = await checkAt(t, { args: ['--mode', 'dual', '--internal-scopes', 'openid viewables:read'] })
   const { query } = idp.requestsTo('authorize')[0] ?? {}
   t.like(query, {
@@ -148,7 +148,7 @@ test('the login that is tried is the one browsers are sent to', async t => {
   t.truthy(query?.state)
 })
 
-test('a discovered endpoint that answers 404 does not know the client, as Dex puts it', async t => {
+test('a 404 from a discovered endpoint is reported as an unknown client, because Dex answers so', async t => {
   const idp = await createHostileIdp(t)
   idp.fail('authorize', faults.html(404))
   const { line } = await check(t, [], { env: discovering(idp) })

@@ -3,7 +3,7 @@ import { createHostileIdp, faults, quirksOf } from '../../../helpers/hostile-idp
 import { check, checkAt, discovering, type Situation } from '../checked.js'
 
 const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  ['revocation that works', {}, 'ok logout The revocation endpoint accepts requests.'],
+  ['a working revocation endpoint', {}, 'ok logout The revocation endpoint accepts requests.'],
   [
     'a wrong secret at Keycloak',
     {
@@ -20,47 +20,47 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     'failed logout The revocation endpoint rejects the client (401 invalid_client). Next: Fix the client finding first. If the client finding is ok, set logout to local.'
   ],
   [
-    'a token that is looked at too closely',
+    'a revocation endpoint that rejects a made-up token',
     { prepare: idp => idp.fail('revoke', faults.error('invalid_request')) },
     'warning logout The revocation endpoint rejects a made-up token (400 invalid_request), so this check cannot tell if it accepts a real one. Next: Sign in and out once, and look for revocation_failed in the log.'
   ],
   [
-    'a 400 without a code',
+    'a 400 without an error code',
     { prepare: idp => idp.fail('revoke', faults.empty(400)) },
     'warning logout The revocation endpoint rejects a made-up token (400), so this check cannot tell if it accepts a real one. Next: Sign in and out once, and look for revocation_failed in the log.'
   ],
   [
-    'revocation that was switched off',
+    'a revocation endpoint that is switched off',
     { env: () => ({ PLATFORM_REVOCATION_ENDPOINT: 'none' }) },
     'ok logout Revocation is switched off, so refresh tokens stay valid after a logout.'
   ],
   [
-    'an address where there is nothing',
+    'an address without an endpoint',
     { env: idp => ({ PLATFORM_REVOCATION_ENDPOINT: `${idp.issuer}/nothing` }) },
     "failed logout The revocation endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.revocationEndpoint with the provider's documentation."
   ],
   [
-    'a logout here only',
+    "a logout that ends only this server's session",
     { args: ['--logout', 'local'] },
     'ok logout A logout ends only the session of this server. The server does not inform the provider.'
   ],
   [
-    'an end-session page',
+    'an end-session endpoint',
     { args: ['--logout', 'idp'] },
     'ok logout The end-session endpoint answers (302). http://localhost:8080/ must be registered as an address to return to.'
   ],
   [
-    'an end-session page that does not know the way back',
+    'an end-session endpoint that rejects the address to return to',
     { args: ['--logout', 'idp'], prepare: idp => idp.fail('endSession', faults.html(400)) },
     'failed logout The end-session endpoint rejects the request (400). Next: Register http://localhost:8080/ at the provider as an address to return to after logout.'
   ],
   [
-    'an end-session page that is not there',
+    'an end-session endpoint that does not exist',
     { args: ['--logout', 'idp'], env: idp => ({ PLATFORM_END_SESSION_ENDPOINT: `${idp.issuer}/nothing` }) },
     "failed logout The end-session endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.endSessionEndpoint with the provider's documentation."
   ],
   [
-    'an end-session page that cannot be reached',
+    'an end-session endpoint that cannot be reached',
     { args: ['--logout', 'idp'], env: () => ({ PLATFORM_END_SESSION_ENDPOINT: 'http://127.0.0.1:1/logout' }) },
     'failed logout The end-session endpoint cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.endSessionEndpoint. If they are right, no server listens there or a firewall rejects the connection.'
   ]
@@ -87,14 +87,14 @@ const missing: readonly (readonly [args: readonly string[], member: string, line
 ]
 
 for (const [args, member, expected] of missing) {
-  test(`a logout that needs what the provider does not have: ${member}`, async t => {
+  test(`check reports that the discovery document has no ${member}`, async t => {
     const idp = await createHostileIdp(t)
     idp.discovery = document => ({ ...document, [member]: undefined })
     t.is((await check(t, args, { env: discovering(idp) })).line('logout'), expected)
   })
 }
 
-test('an end-session endpoint that refuses on a page of its own is a warning, for it may want the ID token', async t => {
+test('check warns about an end-session endpoint that redirects to an error page, because it may require the ID token', async t => {
   const idp = await createHostileIdp(t)
   idp.settings.quirks = { needsIdTokenHint: true }
   const { line, code } = await check(t, ['--logout', 'idp'], { env: discovering(idp) })

@@ -12,7 +12,7 @@ async function lines(overrides: DeepPartial<Config>): Promise<string[]> {
   return found.map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
 }
 
-test('a free port is given back at once', async t => {
+test('check reports a free port and does not keep it', async t => {
   const free = await freePort()
   t.deepEqual(await lines({ port: free }), [`ok Port ${free} is free.`])
   t.deepEqual(await lines({ port: free }), [`ok Port ${free} is free.`])
@@ -37,7 +37,7 @@ const others: Readonly<Record<string, RequestListener>> = {
 }
 
 for (const [what, listener] of Object.entries(others)) {
-  test(`a port taken by another program that ${what}`, async t => {
+  test(`check fails for a port used by another program that ${what}`, async t => {
     const port = await listen(t, createServer(listener))
     t.deepEqual(await lines({ port }), [
       `failed Port ${port} is in use by another program. Next: Stop that program, or choose another port with --port.`
@@ -45,7 +45,7 @@ for (const [what, listener] of Object.entries(others)) {
   })
 }
 
-test('a port taken by this very server is a warning, and so is that of its metrics', async t => {
+test('check warns if this server itself already uses the port and the metrics port', async t => {
   const { server } = await startTestServer(t, { overrides: { metrics: { port: 0, host: '127.0.0.1' } } })
   const metricsPort = server.metricsPort as number
   t.deepEqual(await lines({ port: server.port, metrics: { port: metricsPort } }), [
@@ -54,7 +54,7 @@ test('a port taken by this very server is a warning, and so is that of its metri
   ])
 })
 
-test('a metrics port taken by another program', async t => {
+test('check fails for a metrics port used by another program', async t => {
   const metricsPort = await listen(
     t,
     createServer((_request, response) => response.end())
@@ -65,14 +65,14 @@ test('a metrics port taken by another program', async t => {
   )
 })
 
-test('a host that is not of this machine', async t => {
-  // RFC 5737: nobody has this address.
+test('check fails for a host that is not an address of this machine', async t => {
+  // RFC 5737: no machine has this address.
   t.deepEqual(await lines({ port: 0, host: '192.0.2.1' }), [
     'failed 192.0.2.1 is not an address of this machine. Next: Choose another host with --host, or remove --host.'
   ])
 })
 
-test('a host for the metrics that is not of this machine', async t => {
+test('check fails for a metrics host that is not an address of this machine', async t => {
   const [, ofMetrics] = await lines({ port: 0, metrics: { port: 0, host: '192.0.2.1' } })
   t.is(
     ofMetrics,

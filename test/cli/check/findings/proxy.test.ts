@@ -10,11 +10,11 @@ import { startUpstream } from '../../../helpers/upstream.js'
 const config = (routes: readonly string[], more: DeepPartial<Config> = {}) =>
   testConfig(unreachableIdp, { proxy: { routes }, ...more })
 
-test('without rules there is nothing to say', async t => {
+test('without proxy rules there is no finding', async t => {
   t.deepEqual(await proxy(config([])), [])
 })
 
-test('each target host is connected to once', async t => {
+test('check connects once to each target host', async t => {
   const upstream = await startUpstream(t)
   let connections = 0
   upstream.server.on('connection', () => {
@@ -25,7 +25,7 @@ test('each target host is connected to once', async t => {
   t.is(connections, 1)
 })
 
-test('a host that cannot be reached fails, with the reason', async t => {
+test('a target host that cannot be reached is a failed finding with the reason', async t => {
   const gone = await startUpstream(t)
   gone.server.close()
   const [refused, unknown] = await proxy(config([`GET /a ${gone.origin}/a`, 'GET /b https://nowhere.invalid/b']))
@@ -35,7 +35,7 @@ test('a host that cannot be reached fails, with the reason', async t => {
   t.regex(`${refused?.next} ${unknown?.next}`, /proxy\.routes/)
 })
 
-test('a certificate that this machine does not trust fails', async t => {
+test('a target host with an untrusted certificate is a failed finding', async t => {
   const certificate = selfSignedCertificate()
   const port = await listen(
     t,
@@ -49,7 +49,7 @@ test('a certificate that this machine does not trust fails', async t => {
 
 const aps = 'https://developer.api.autodesk.com'
 
-test('a rule that the scopes of its token cannot serve is warned of, where that is known', async t => {
+test('check warns about a rule whose API needs scopes that the token does not have', async t => {
   const warnings = async (routes: readonly string[], more: DeepPartial<Config>) =>
     (await proxy(config(routes, more))).filter(({ status }) => status === 'warning').map(({ message }) => message)
   const issues = `GET,POST /api/issues/* ${aps}/construction/issues/v1/projects/*`

@@ -23,7 +23,7 @@ function lines(...conditions: readonly RedisCondition[]): string[] {
 
 const fine = 'ok Redis evicts nothing, has free memory, and keeps its data at a restart.'
 
-test('a Redis as it should be is fine', t => {
+test('a Redis with the recommended settings gets no warning', t => {
   t.deepEqual(lines(good), [fine])
   t.deepEqual(lines({ ...good, persistence: 'none', hasReplicas: true }), [fine])
   t.deepEqual(lines(good, good, good), [fine])
@@ -31,39 +31,47 @@ test('a Redis as it should be is fine', t => {
 
 const warnings: readonly (readonly [what: string, change: Partial<RedisCondition>, says: RegExp])[] = [
   [
-    'a policy that evicts',
+    'an eviction policy',
     { evictionPolicy: 'volatile-ttl' },
     /^warning Redis evicts data .*\(maxmemory-policy volatile-ttl\)/
   ],
-  ['no limit', { maxBytes: 0 }, /^warning Redis has no memory limit/],
+  ['no memory limit', { maxBytes: 0 }, /^warning Redis has no memory limit/],
   [
-    'little headroom',
+    'little free memory',
     { usedBytes: 80 * MIB + 1, maxBytes: 100 * MIB },
     /^warning Redis uses 80 % of its memory limit of 100 MiB/
   ],
   ['no persistence', { persistence: 'none' }, /^warning Redis keeps nothing on disk and has no replica/],
-  ['snapshots only', { persistence: 'snapshots' }, /^warning Redis saves only snapshots and has no replica/],
-  ['a write that failed', { hasFailedToSave: true }, /^warning Redis could not save its data to disk/],
-  ['an unknown policy', { evictionPolicy: undefined }, /^warning Redis does not report its eviction policy\.$/],
-  ['an unknown use of memory', { usedBytes: undefined }, /^warning Redis does not report how full it is\.$/],
+  [
+    'persistence by snapshots only',
+    { persistence: 'snapshots' },
+    /^warning Redis saves only snapshots and has no replica/
+  ],
+  ['a failed write to disk', { hasFailedToSave: true }, /^warning Redis could not save its data to disk/],
+  [
+    'an unknown eviction policy',
+    { evictionPolicy: undefined },
+    /^warning Redis does not report its eviction policy\.$/
+  ],
+  ['an unknown memory use', { usedBytes: undefined }, /^warning Redis does not report how full it is\.$/],
   ['an unknown persistence', { persistence: undefined }, /^warning Redis does not report whether it keeps its data\.$/]
 ]
 
 for (const [what, change, says] of warnings) {
-  test(`${what} is warned about, once for all nodes that have it`, t => {
+  test(`check warns about ${what} once, even if several nodes have it`, t => {
     const found = lines(good, { ...good, ...change }, { ...good, ...change })
     t.is(found.length, 1)
     t.regex(found[0] ?? '', says)
   })
 }
 
-test('every warning says what to do', t => {
+test('every warning about Redis says what to do', t => {
   for (const [, change] of warnings) {
     for (const { next } of redisFindings([{ ...good, ...change }])) t.regex(next ?? '', /^[A-Z].*\.$/)
   }
 })
 
-/** What is said of a Redis that works, each on one line. */
+/** Returns the findings about the condition of a Redis that can be reached, each on one line. */
 async function found(redisUrl: string): Promise<string[]> {
   const [, ...rest] = await redis(testConfig(someProvider, { redisUrl }))
   return rest.map(({ status, message }) => `${status} ${message}`)
@@ -71,12 +79,12 @@ async function found(redisUrl: string): Promise<string[]> {
 
 const recommended = ['--maxmemory', '64mb', '--maxmemory-policy', 'noeviction', '--appendonly', 'yes']
 
-testWithRedis('a Redis with the recommended settings is fine', async t => {
+testWithRedis('a new Redis with the recommended settings gets no warning', async t => {
   const { url } = await startRedis(t, recommended)
   t.deepEqual(await found(url), [fine])
 })
 
-testWithRedis('the settings of a Redis as it starts by itself are warned about', async t => {
+testWithRedis('check warns about a Redis without memory limit and persistence', async t => {
   const { url, admin } = await startRedis(t, ['--maxmemory-policy', 'allkeys-lru'])
   const [policy, limit, disk, ...more] = await found(url)
   t.regex(policy ?? '', /maxmemory-policy allkeys-lru/)
@@ -87,7 +95,7 @@ testWithRedis('the settings of a Redis as it starts by itself are warned about',
   t.regex((await found(url))[2] ?? '', /saves only snapshots/)
 })
 
-testWithRedis('a Redis that is nearly full is warned about', async t => {
+testWithRedis('check warns about a Redis that is nearly full', async t => {
   const { url, admin } = await startRedis(t, ['--maxmemory', '32mb'])
   for (let part = 0; part < 18; part++) await admin.set(`part ${part}`, 'x'.repeat(1.4 * MIB))
   t.regex((await found(url)).join(), /^warning Redis uses (8|9)\d % of its memory limit of 32 MiB/)
@@ -97,23 +105,26 @@ const commands = '+eval +evalsha +get +set +del +pttl +pexpire +sadd +smembers +
 const forbidden: readonly (readonly [what: string, more: readonly string[], unknown: string])[] = [
   ['INFO and CONFIG', [], 'its eviction policy, how full it is, whether it keeps its data'],
   ['INFO', ['+config|get'], 'how full it is'],
-  // INFO does not say whether snapshots are made.
+  // INFO does not tell if snapshots are made.
   ['CONFIG', ['+info'], 'whether it keeps its data']
 ]
 
 for (const [what, more, unknown] of forbidden) {
-  testWithRedis(`a Redis user without the right to use ${what} gets a warning about what was not checked`, async t => {
-    const { port, admin } = await startRedis(t, ['--maxmemory', '64mb'])
-    const rights = ['~platform-auth:*', '&platform-auth:*', '-@all', ...commands, ...more]
-    await admin.acl('SETUSER', 'auth', 'on', '>pass', ...rights)
-    t.deepEqual(
-      (await found(`redis://auth:pass@127.0.0.1:${port}`)).filter(line => line.includes('does not report')),
-      [`warning Redis does not report ${unknown}.`]
-    )
-  })
+  testWithRedis(
+    `a Redis user who may not use ${what} gets a warning about the conditions that could not be checked`,
+    async t => {
+      const { port, admin } = await startRedis(t, ['--maxmemory', '64mb'])
+      const rights = ['~platform-auth:*', '&platform-auth:*', '-@all', ...commands, ...more]
+      await admin.acl('SETUSER', 'auth', 'on', '>pass', ...rights)
+      t.deepEqual(
+        (await found(`redis://auth:pass@127.0.0.1:${port}`)).filter(line => line.includes('does not report')),
+        [`warning Redis does not report ${unknown}.`]
+      )
+    }
+  )
 }
 
-testWithRedis('in a cluster every master is looked at', async t => {
+testWithRedis('check examines every master of a cluster', async t => {
   const { url, nodes } = await startRedisCluster(t)
   for (const { admin } of nodes) {
     await admin.config('SET', 'maxmemory', '64mb')

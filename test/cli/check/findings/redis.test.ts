@@ -7,7 +7,7 @@ import { type RedisServer, startRedis, testWithRedis } from '../../../helpers/re
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../../helpers/redis-topologies.js'
 import { check, checkAt, someProvider } from '../checked.js'
 
-/** What is said of the Redis at an address, on one line. */
+/** Returns the finding for the Redis at this address, on one line. */
 async function line(redisUrl: string | undefined): Promise<string> {
   const [{ status, message, next } = { status: '', message: '', next: '' }] = await redis(
     testConfig(someProvider, { redisUrl })
@@ -17,24 +17,24 @@ async function line(redisUrl: string | undefined): Promise<string> {
 
 const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
 
-test('no Redis is ok', async t => {
+test('check reports that no Redis is configured', async t => {
   t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redisUrl.')
 })
 
-testWithRedis('a Redis that works is ok, and the keys of the check expire', async t => {
+testWithRedis('a working Redis is ok, and the keys that check writes expire', async t => {
   const server = await startRedis(t)
   t.is(await line(server.url), 'ok Redis answers and accepts the commands that replicas need.')
   for (const key of await server.admin.keys('*check:*')) t.not(await server.admin.pttl(key), -1)
 })
 
-test('a closed port', async t => {
+test('check explains a closed Redis port', async t => {
   t.is(
     await line('redis://127.0.0.1:1'),
     'failed Redis cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in redisUrl. If they are right, no server listens there or a firewall rejects the connection.'
   )
 })
 
-test('a name that cannot exist', async t => {
+test('check explains a Redis host name that does not exist', async t => {
   t.regex(
     await line('redis://no-such-host.invalid'),
     /^failed Redis cannot be reached: DNS (does not know the name of|did not answer the query for) no-such-host\.invalid:6379 /
@@ -57,25 +57,25 @@ interface Trouble {
 }
 
 const troubles: Readonly<Record<string, Trouble>> = {
-  'a replica, which only reads': {
+  'check fails for a read-only replica': {
     options: ['--replicaof', '127.0.0.1', '1'],
     line: 'failed This Redis is a read-only replica (READONLY). Next: Set redisUrl to the master, or to the sentinels.'
   },
-  'one that wants a password': {
+  'check fails for a Redis that requires a password': {
     options: ['--requirepass', 'hunter2'],
     line: `failed Redis requires a password (NOAUTH). ${credentials}`
   },
-  'one that refuses the password': {
+  'check fails for a Redis that rejects the password': {
     options: ['--requirepass', 'hunter2'],
     url: ({ port }) => `redis://:hunter3@127.0.0.1:${port}`,
     line: `failed Redis rejects the user or the password (WRONGPASS). ${credentials}`
   },
-  'a user without rights': {
+  'check fails for a Redis user without the needed commands': {
     prepare: ({ admin }) => admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+ping', '+get', '+set'),
     url: ({ port }) => `redis://little:pass@127.0.0.1:${port}`,
     line: 'failed Redis does not allow this user the commands that replicas need (NOPERM). Next: Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
   },
-  'one that is full': {
+  'check fails for a Redis that is full': {
     options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
     line: 'failed Redis is full (OOM). Next: Raise maxmemory. The data of this server is small and expires by itself.'
   }
@@ -89,14 +89,14 @@ for (const [what, { options, url, prepare, line: expected }] of Object.entries(t
   })
 }
 
-test('a cluster without a node that answers', async t => {
+test('check fails for a cluster in which no node answers', async t => {
   t.is(
     await line('redis://127.0.0.1:1,127.0.0.1:2'),
     'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
   )
 })
 
-test('sentinels that do not answer', async t => {
+test('check fails for sentinels that do not answer', async t => {
   t.is(
     await line('redis://127.0.0.1:1?sentinel=main'),
     'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master main. Next: Check their addresses and the name after sentinel= in redisUrl.'
@@ -115,12 +115,12 @@ testWithRedis('a cluster that works is ok, and one of its nodes without ?cluster
   t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redisUrl.'))
 })
 
-testWithRedis('a master that sentinels know', async t => {
+testWithRedis('check accepts the address of sentinels that know the master', async t => {
   const { url } = await startRedisWithSentinel(t)
   t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
 })
 
-testWithRedis('a certificate that is not trusted', async t => {
+testWithRedis('check fails for a Redis with an untrusted certificate', async t => {
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url),
@@ -128,7 +128,7 @@ testWithRedis('a certificate that is not trusted', async t => {
   )
 })
 
-testWithRedis('no TLS where it is spoken', async t => {
+testWithRedis('check fails for redis:// at a port that speaks TLS', async t => {
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url.replace('rediss:', 'redis:')),
@@ -144,13 +144,13 @@ testWithRedis('rediss:// for a Redis without TLS fails the check', async t => {
   )
 })
 
-test('the password of redisUrl is not printed', async t => {
+test('check does not print the password of redisUrl', async t => {
   const { output, line } = await checkAt(t, { env: () => ({ REDIS_URL: 'redis://user:hunter2@127.0.0.1:1/0' }) })
   t.regex(line('redis') ?? '', /^failed redis Redis cannot be reached: 127\.0\.0\.1:1 refuses/)
   t.false(output.includes('hunter2'))
 })
 
-test('an invalid address is refused with the settings', async t => {
+test('an invalid redisUrl is reported with the settings', async t => {
   const { code, line } = await check(t, [], { env: { REDIS_URL: 'localhost' } })
   t.is(code, 2)
   t.is(line('redis'), undefined)

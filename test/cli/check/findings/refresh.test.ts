@@ -1,3 +1,5 @@
+// The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
+// only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
 import { createHostileIdp } from '../../../helpers/hostile-idp/index.js'
 import { check, checkAt, discovering } from '../checked.js'
@@ -7,14 +9,14 @@ const offline =
   'warning refresh The provider offers offline_access, but the scopes do not contain it. Many providers issue a refresh token only with this scope. Next: Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
 
 const offers: readonly (readonly [what: string, supported: unknown, scopes: string, line: string | undefined])[] = [
-  ['offered and not asked for', ['openid', 'offline_access'], 'openid', offline],
-  ['offered and asked for', ['openid', 'offline_access'], 'openid offline_access', undefined],
+  ['offered and not requested', ['openid', 'offline_access'], 'openid', offline],
+  ['offered and requested', ['openid', 'offline_access'], 'openid offline_access', undefined],
   ['not offered', ['openid'], 'openid', undefined],
-  ['not spoken of', undefined, 'openid', undefined]
+  ['not mentioned in the discovery document', undefined, 'openid', undefined]
 ]
 
 for (const [what, scopes_supported, scopes, expected] of offers) {
-  test(`offline_access that is ${what}`, async t => {
+  test(`the finding for offline_access that is ${what}`, async t => {
     const idp = await createHostileIdp(t)
     idp.discovery = document => ({ ...document, scopes_supported })
     const { line, code } = await check(t, ['--scopes', scopes], { env: discovering(idp) })
@@ -24,7 +26,7 @@ for (const [what, scopes_supported, scopes, expected] of offers) {
 }
 
 const single = 'Next: Use --mode single, unless a login in dual mode works with your version.'
-const narrowing: readonly (readonly [what: string, paths: readonly [string, string], line: string])[] = [
+const dualModeFindings: readonly (readonly [what: string, paths: readonly [string, string], line: string])[] = [
   [
     'Keycloak',
     ['/realms/r/protocol/openid-connect/auth', '/realms/r/protocol/openid-connect/token'],
@@ -47,7 +49,7 @@ const narrowing: readonly (readonly [what: string, paths: readonly [string, stri
   ]
 ]
 
-for (const [what, [authorization, token], expected] of narrowing) {
+for (const [what, [authorization, token], expected] of dualModeFindings) {
   test(`the dual mode finding for ${what}`, async t => {
     const idp = await createHostileIdp(t)
     idp.discovery = document => ({
@@ -56,11 +58,15 @@ for (const [what, [authorization, token], expected] of narrowing) {
       token_endpoint: idp.issuer + token
     })
     t.is((await check(t, dual, { env: discovering(idp) })).line('refresh'), expected)
-    t.is((await check(t, [], { env: discovering(idp) })).line('refresh'), undefined, 'single mode narrows nothing')
+    t.is(
+      (await check(t, [], { env: discovering(idp) })).line('refresh'),
+      undefined,
+      'in single mode there is no finding, because it uses one token'
+    )
   })
 }
 
-test('an issuer without openid is a warning, and without an issuer nobody asks for it', async t => {
+test('check warns about a provider with an issuer but without openid in the scopes', async t => {
   const idp = await createHostileIdp(t)
   const warning =
     'warning scopes platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in. Next: Add openid to the scopes, unless this provider supports only OAuth 2.0.'
@@ -72,7 +78,7 @@ test('an issuer without openid is a warning, and without an issuer nobody asks f
   t.is(about((await checkAt(t)).lines).length, 1)
 })
 
-test('openid in both scopes of dual mode, and a logout at the provider, change the size of a session alone', async t => {
+test('with logout at the provider check counts the ID token as a part of the session, and openid in dual mode passes check', async t => {
   const idp = await createHostileIdp(t)
   const sizeOf = async (...args: readonly string[]) => {
     const { code, lines } = await check(t, args, { env: discovering(idp) })

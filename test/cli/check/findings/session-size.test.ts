@@ -15,13 +15,13 @@ async function sizes(t: ExecutionContext, overrides: DeepPartial<Config>) {
   return sessionSize(config, provider.idp, Date.now)
 }
 
-/** As many scopes for single designs. */
+/** Returns this number of scopes for single designs. */
 function designs(count: number): string[] {
   const id = (index: number) => createHash('sha256').update(String(index)).digest('base64url').slice(0, 22)
   return Array.from({ length: count }, (_, index) => `data:read:urn:adsk.wipprod:dm.lineage:${id(index)}`)
 }
 
-test('the sample is as long as the tokens of the platform', t => {
+test("the sample token is as long as the platform's tokens", t => {
   for (const scope of [['viewables:read'], ['data:read', 'account:read', 'account:write']]) {
     const { length } = sampleToken(someProvider.clientId, scope, Date.now())
     t.true(length > 900 && length < 1100, String(length))
@@ -29,7 +29,7 @@ test('the sample is as long as the tokens of the platform', t => {
   t.true(sampleToken(someProvider.clientId, designs(20), Date.now()).length > 2000)
 })
 
-test('the default scopes of both modes take one cookie, and every proxy lets it pass', async t => {
+test('with the default scopes a session fits into one cookie and the default limits of all proxies', async t => {
   for (const mode of modes) {
     const [cookie, headers] = await sizes(t, { mode })
     t.is(cookie?.status, 'ok')
@@ -42,7 +42,7 @@ test('the default scopes of both modes take one cookie, and every proxy lets it 
   }
 })
 
-test('scopes for many designs take several cookies, and proxies need more room', async t => {
+test('with scopes for many designs a session takes several cookies, and proxies need larger limits', async t => {
   const [cookie, headers] = await sizes(t, { platform: { scopes: ['data:read', ...designs(120)] } })
   t.is(cookie?.status, 'warning')
   t.regex(cookie?.message ?? '', /^A session takes about \d,\d00 characters in 2 cookies\.$/)
@@ -58,7 +58,7 @@ test('scopes for many designs take several cookies, and proxies need more room',
   )
 })
 
-test('the more there is, the more has to be set', async t => {
+test('with more scopes check names more proxy settings to raise', async t => {
   const platform = { internalScopes: designs(240), publicScopes: designs(120) }
   const [cookie, headers] = await sizes(t, { mode: 'dual', platform })
   t.regex(cookie?.message ?? '', /in [34] cookies\.$/)
@@ -68,7 +68,7 @@ test('the more there is, the more has to be set', async t => {
   )
 })
 
-test('more than four cookies hold is a fault', async t => {
+test('a session that does not fit into four cookies is a failed finding', async t => {
   const platform = { internalScopes: designs(600), publicScopes: designs(599) }
   const [cookie, ...others] = await sizes(t, { mode: 'dual', platform })
   t.is(cookie?.status, 'failed')

@@ -5,9 +5,13 @@ import { check, checkAt, discovering, type Situation } from '../checked.js'
 const compare = "Next: Compare platform.userinfoEndpoint with the provider's documentation."
 
 const table: readonly (readonly [what: string, situation: Situation, line: string])[] = [
-  ['a refusal', {}, 'ok userinfo The user info endpoint rejects a made-up token, as it should (401).'],
   [
-    'a refusal by the gateway',
+    'an endpoint that rejects a made-up token',
+    {},
+    'ok userinfo The user info endpoint rejects a made-up token, as it should (401).'
+  ],
+  [
+    'a gateway that rejects a made-up token',
     { prepare: idp => idp.fail('userinfo', faults.gateway('AUTH-006', 403)) },
     'ok userinfo The user info endpoint rejects a made-up token, as it should (403).'
   ],
@@ -17,12 +21,12 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
     `failed userinfo The address accepted a made-up token, so it is not a user info endpoint. ${compare}`
   ],
   [
-    'a page',
+    'an HTML page',
     { prepare: idp => idp.fail('userinfo', faults.html()) },
     `failed userinfo The user info endpoint is unusable: the response is not a JSON object. ${compare}`
   ],
   [
-    'an address where there is nothing',
+    'an address without an endpoint',
     { env: idp => ({ PLATFORM_USERINFO_ENDPOINT: `${idp.issuer}/nothing` }) },
     `failed userinfo The user info endpoint answers 404, so there is no such endpoint at ISSUER/nothing. ${compare}`
   ]
@@ -35,7 +39,7 @@ for (const [what, situation, expected] of table) {
   })
 }
 
-test('without a user info endpoint names come from the ID token, or there are none', async t => {
+test('without a user info endpoint check says that names come from the ID token, or that there are none', async t => {
   const idp = await createHostileIdp(t)
   idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
   const asking = await check(t, ['--scopes', 'openid data:read'], { env: discovering(idp) })
