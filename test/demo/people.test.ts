@@ -1,7 +1,7 @@
 import test from 'ava'
 import { createPeople } from '#src/demo/people.js'
 
-test('if there are too many people, the one not seen for longest is removed', t => {
+test('if there are too many people, the one who was found or signed in longest ago is removed', t => {
   const people = createPeople(2)
   const ada = people.signIn('Ada')
   const grace = people.signIn('Grace')
@@ -11,11 +11,11 @@ test('if there are too many people, the one not seen for longest is removed', t 
   t.is(people.find(ada.id), ada)
 })
 
-test('an id is the same in every run, so a restarted demo knows its people again', t => {
+test('a person has the same id after a restart of the demo', t => {
   t.is(createPeople().signIn('Ada Lovelace').id, createPeople().signIn('ada lovelace').id)
 })
 
-test('user name and email address are plain ASCII, whatever the name', t => {
+test('the user name and the email address are plain ASCII for every name', t => {
   const people = createPeople()
   for (const [name, userName] of [
     ['Antoni Gaudí', 'antoni.gaudi'],

@@ -7,7 +7,7 @@ import test from 'ava'
 import { startDemo } from '#src/demo/index.js'
 import { authorizationUrl, basic, callbackUrl, logIn, refresh, start, userInfo } from './setup.js'
 
-test('the discovery document names only endpoints of its own, and that there are no others than offered', async t => {
+test("the discovery document lists the demo's own endpoints and the features that the demo supports", async t => {
   const demo = await start(t)
   const response = await fetch(`${demo.issuer}/.well-known/openid-configuration`)
   const metadata = (await response.json()) as Record<string, unknown>
@@ -28,7 +28,7 @@ test('the discovery document names only endpoints of its own, and that there are
   t.is(endpoints.length, 6, endpoints.join())
 })
 
-test('it listens on 127.0.0.1 and nowhere else', async t => {
+test('the demo listens only on 127.0.0.1', async t => {
   const demo = await start(t)
   const others = Object.values(os.networkInterfaces())
     .flatMap(addresses => addresses ?? [])
@@ -50,7 +50,7 @@ test('it listens on 127.0.0.1 and nowhere else', async t => {
   }
 })
 
-test('two demos share neither port nor client nor keys', async t => {
+test('two demos have different ports, client credentials and keys', async t => {
   const [one, other] = [await start(t), await start(t)]
   t.not(one.port, other.port)
   t.not(one.clientId, other.clientId)
@@ -62,12 +62,12 @@ test('two demos share neither port nor client nor keys', async t => {
   t.not(keys[0], keys[1])
 })
 
-test('a port that is taken is Node’s error', async t => {
+test("if its port is taken, startDemo() rejects with Node's error", async t => {
   const demo = await start(t)
   await t.throwsAsync(startDemo({ callbackUrl, port: demo.port }), { code: 'EADDRINUSE' })
 })
 
-test('closing stops at once in spite of open connections, gives the port back, and may be repeated', async t => {
+test('close() frees the port at once although a connection is open, and may be called again', async t => {
   const demo = await start(t)
   const socket = net.connect(demo.port, '127.0.0.1')
   await new Promise(resolve => socket.on('connect', resolve))
@@ -80,7 +80,7 @@ test('closing stops at once in spite of open connections, gives the port back, a
   t.is(again.issuer, demo.issuer)
 })
 
-test('a thousand requests at once are all answered', async t => {
+test('a thousand simultaneous requests are all answered', async t => {
   const demo = await start(t)
   const { access_token: accessToken } = await logIn(t, demo)
   const answers = await Promise.all(
@@ -94,7 +94,7 @@ test('a thousand requests at once are all answered', async t => {
   t.is(demo.calls.userInfo, 1000)
 })
 
-test('an error of the demo itself is 500 and is logged', async t => {
+test('an unexpected error inside the demo is answered with 500 and logged', async t => {
   let isBroken = false
   const faults: unknown[] = []
   const demo = await start(t, {
@@ -111,9 +111,9 @@ test('an error of the demo itself is 500 and is logged', async t => {
   t.deepEqual(faults, Array(2).fill('the demo identity provider failed: Error: the clock is broken'))
 })
 
-// oidc-provider prints a notice for each function left to its default when it is first called, and at import on Node
-// releases that are not its favourites. A process of its own, because each notice comes once.
-test('a demo started by a program prints nothing during a session', async t => {
+// oidc-provider prints a notice when a function that has only its default is first called, and one at import on Node
+// releases that it does not support. The test runs in a separate process because each notice is printed only once.
+test('a program that starts a demo prints nothing during a whole session', async t => {
   const script = `
     const { startDemo } = await import(${JSON.stringify(import.meta.resolve('#src/demo/index.js'))})
     const callbackUrl = ${JSON.stringify(callbackUrl)}
@@ -157,7 +157,7 @@ test('a demo started by a program prints nothing during a session', async t => {
   t.is(stderr, '')
 })
 
-test('no other part of the source imports the demo, except when it is asked for', async t => {
+test('no module outside of the demo imports it statically', async t => {
   const files = await readdir('src', { recursive: true })
   const others = files.filter(file => file.endsWith('.ts') && !file.startsWith('demo'))
   t.true(others.length > 0)
@@ -166,7 +166,7 @@ test('no other part of the source imports the demo, except when it is asked for'
   }
 })
 
-test('wrong credentials at the token endpoint are told apart from a wrong grant', async t => {
+test('the token endpoint answers wrong credentials with invalid_client and a wrong code with invalid_grant', async t => {
   const demo = await start(t)
   const ask = async (id: string, secret: string) => {
     const response = await fetch(`${demo.issuer}/authentication/v2/token`, {

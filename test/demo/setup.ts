@@ -4,7 +4,7 @@ import { type Demo, type DemoOptions, startDemo } from '#src/demo/index.js'
 import { createBrowser } from '../helpers/browser.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 
-// Nothing listens here: the tests look at where the demo sends the browser, they do not go there.
+// No server listens at this address. The tests read the demo's redirects to it and do not follow them.
 export const callbackUrl = 'http://localhost:8080/api/auth/callback'
 
 export async function start(t: ExecutionContext, options: Partial<DemoOptions> = {}): Promise<Demo> {

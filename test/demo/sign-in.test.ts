@@ -13,7 +13,7 @@ function parametersOf(url: string): Record<string, string> {
   return Object.fromEntries(new URL(url).searchParams)
 }
 
-test('the sign-in page works without a script and loads nothing', async t => {
+test('the sign-in page works without JavaScript and loads nothing from other addresses', async t => {
   const demo = await start(t)
   const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
   t.is(page.statusCode, 200)
@@ -30,10 +30,10 @@ test('the sign-in page works without a script and loads nothing', async t => {
   })
   t.notRegex(page.text(), /<script|https?:\/\/(?!www\.w3\.org)|style="|onclick/)
   t.regex(page.text(), /<label for="user">/)
-  t.true(page.text().includes('<code>data:read viewables:read</code>'), 'it says what is asked for')
+  t.true(page.text().includes('<code>data:read viewables:read</code>'), 'the page shows the requested scopes')
 })
 
-test('any name signs in, and user info knows it', async t => {
+test('a person signs in with any name, and userinfo returns it', async t => {
   const demo = await start(t)
   const names = {
     'Ada Lovelace': {
@@ -59,7 +59,7 @@ test('any name signs in, and user info knows it', async t => {
   }
 })
 
-test('the people on offer sign in with one click', async t => {
+test('each suggested person signs in with one click', async t => {
   const demo = await start(t)
   const page = await createBrowser(t).navigate(authorizationUrl(demo), follow)
   const offered = [...page.text().matchAll(/<button[^>]* name="user" value="([^"]*)"/g)].map(([, name]) => name)
@@ -71,7 +71,7 @@ test('the people on offer sign in with one click', async t => {
   }
 })
 
-test('the same name is the same person, in any case and spacing', async t => {
+test('names that differ only in letter case and spaces belong to the same person', async t => {
   const demo = await start(t)
   const subjects = []
   for (const name of ['Grace Hopper', ' grace  HOPPER', 'Grace Hoppers']) {
@@ -83,7 +83,7 @@ test('the same name is the same person, in any case and spacing', async t => {
   t.not(subjects[0], subjects[2])
 })
 
-test('the redirect to the callback has code, state and iss', async t => {
+test('the redirect to the callback contains code, state and iss', async t => {
   const demo = await start(t)
   const callback = await signInAtDemo(createBrowser(t), authorizationUrl(demo, { state: 'a.b_c-D' }), 'Ada')
   t.true(callback.startsWith(`${callbackUrl}?`))
@@ -92,7 +92,7 @@ test('the redirect to the callback has code, state and iss', async t => {
   t.deepEqual(others, { state: 'a.b_c-D', iss: demo.issuer })
 })
 
-test('without a usable name the page asks again, says why and keeps what was typed', async t => {
+test('for an empty or too long name the page shows the problem, and a corrected name is accepted', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const page = await browser.navigate(authorizationUrl(demo), follow)
@@ -111,14 +111,14 @@ test('without a usable name the page asks again, says why and keeps what was typ
   t.is(done.statusCode, 303)
 })
 
-test('Deny leads back with access_denied', async t => {
+test('the Deny button redirects to the application with access_denied', async t => {
   const demo = await start(t)
   const callback = await denyAtDemo(createBrowser(t), authorizationUrl(demo))
   t.like(parametersOf(callback), { error: 'access_denied', state: 'the-state', iss: demo.issuer })
   t.false('code' in parametersOf(callback))
 })
 
-test('a browser that is known is not asked again, unless with prompt=login', async t => {
+test('a browser that has signed in is not asked again, except with prompt=login', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
@@ -130,7 +130,7 @@ test('a browser that is known is not asked again, unless with prompt=login', asy
   t.regex(asked.text(), /<label for="user">/)
 })
 
-test('a browser is known for a day', async t => {
+test('the demo remembers a sign-in for a day', async t => {
   const clock = createClock()
   const demo = await start(t, { now: clock.now })
   const browser = createBrowser(t)
@@ -141,7 +141,7 @@ test('a browser is known for a day', async t => {
   t.true((await browser.navigate(authorizationUrl(demo))).headers.location?.startsWith('/sign-in/'))
 })
 
-test('prompt=login lets another person sign in without a sign-out', async t => {
+test('with prompt=login another person can sign in without signing out first', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada Lovelace')
@@ -153,7 +153,7 @@ test('prompt=login lets another person sign in without a sign-out', async t => {
   t.like(await (await userInfo(demo, after.body.access_token)).json(), { name: 'Grace Hopper' })
 })
 
-test('two tabs finish their logins, even as two people', async t => {
+test('two logins in two tabs both finish, even with different names', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const [one, two] = [
@@ -172,7 +172,7 @@ test('two tabs finish their logins, even as two people', async t => {
   }
 })
 
-test('a form sent twice in a hurry still signs in', async t => {
+test('a sign-in form that is submitted twice still signs the person in', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const page = await browser.navigate(authorizationUrl(demo), follow)
@@ -182,7 +182,7 @@ test('a form sent twice in a hurry still signs in', async t => {
   t.true(back.headers.location?.startsWith(`${callbackUrl}?code=`))
 })
 
-test('a sign-in page that is over, or another browser’s, says so and leads back to the application', async t => {
+test('a sign-in page that is finished or belongs to another browser shows an error with a link to the application', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const page = await browser.navigate(authorizationUrl(demo), follow)
@@ -199,7 +199,7 @@ test('a sign-in page that is over, or another browser’s, says so and leads bac
   }
 })
 
-test('a sign-in that the cookie does not belong to is refused', async t => {
+test('a sign-in page whose id does not match the cookie is refused', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const page = await browser.navigate(authorizationUrl(demo), follow)
@@ -208,7 +208,7 @@ test('a sign-in that the cookie does not belong to is refused', async t => {
   t.is(statusCode, 400)
 })
 
-test('a wrong redirect_uri shows the registered one and never redirects', async t => {
+test('a wrong redirect_uri is answered with a page that shows the registered one, without a redirect', async t => {
   const demo = await start(t)
   for (const redirectUri of [
     'http://localhost:8080/api/auth/callback/',
@@ -234,7 +234,7 @@ test('an unknown client gets an error page and no redirect', async t => {
   t.false(page.text().includes('<b>'))
 })
 
-test('an invalid authorization request is sent back to the application as an error', async t => {
+test("the error of an invalid authorization request is sent to the application's callback", async t => {
   const demo = await start(t)
   for (const [parameters, error] of [
     [{ scope: 'data:read everything' }, 'invalid_scope'],
@@ -252,7 +252,7 @@ test('an invalid authorization request is sent back to the application as an err
   }
 })
 
-test('the sign-in form takes small forms only and survives one that breaks off', async t => {
+test('the sign-in form accepts only small urlencoded POST requests, and still works after one was cut off', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const { url } = await browser.navigate(authorizationUrl(demo), follow)

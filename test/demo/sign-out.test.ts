@@ -5,7 +5,7 @@ import { authorizationUrl, endSessionUrl, exchangeCode, refresh, start } from '.
 
 const startPage = 'http://localhost:8080/'
 
-test('signing out asks once, leads back, and the next login asks who it is', async t => {
+test('the sign-out page asks for confirmation, redirects to the application, and the next login asks for a name again', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
@@ -20,7 +20,7 @@ test('signing out asks once, leads back, and the next login asks who it is', asy
   t.is(demo.calls.endSession, 2)
 })
 
-test('staying signed in leads back as well, and the next login does not ask', async t => {
+test('a person who chooses to stay signed in is redirected to the application, and the next login asks for no name', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   await signInAtDemo(browser, authorizationUrl(demo), 'Ada')
@@ -32,7 +32,7 @@ test('staying signed in leads back as well, and the next login does not ask', as
   t.is((await browser.navigate(authorizationUrl(demo))).statusCode, 303)
 })
 
-test('signing out does not revoke refresh tokens of the application', async t => {
+test("a sign-out does not revoke the application's refresh tokens", async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const callback = new URL(await signInAtDemo(browser, authorizationUrl(demo), 'Ada'))
@@ -41,7 +41,7 @@ test('signing out does not revoke refresh tokens of the application', async t =>
   t.is((await refresh(demo, body.refresh_token)).status, 200)
 })
 
-test('signing out without a session redirects at once', async t => {
+test('a sign-out without a session redirects to the application at once', async t => {
   const demo = await start(t)
   const response = await createBrowser(t).navigate(endSessionUrl(demo, { state: 'bye' }))
   t.is(response.statusCode, 303)
@@ -49,7 +49,7 @@ test('signing out without a session redirects at once', async t => {
   t.is(await signOutAtDemo(createBrowser(t), endSessionUrl(demo)), startPage)
 })
 
-test('without an address to go back to, signing out ends on a page with a way on', async t => {
+test('a sign-out request without a post_logout_redirect_uri ends on a page with a link to the application', async t => {
   const demo = await start(t)
   const page = await createBrowser(t).navigate(`${demo.issuer}/authentication/v2/logout`, { follow: true })
   t.is(page.statusCode, 200)
@@ -57,7 +57,7 @@ test('without an address to go back to, signing out ends on a page with a way on
   t.true(page.text().includes(`href="${startPage}"`))
 })
 
-test('an unregistered redirect address after sign-out is refused with a page, or ignored if the request names no client', async t => {
+test('an unregistered post_logout_redirect_uri is refused with a page, or ignored if the request names no client', async t => {
   const demo = await start(t)
   const evil = { post_logout_redirect_uri: 'https://evil.example/' }
   const refused = await createBrowser(t).navigate(endSessionUrl(demo, evil))
@@ -70,7 +70,7 @@ test('an unregistered redirect address after sign-out is refused with a page, or
   t.is(new URL(String(unnamed.headers.location)).origin, demo.issuer)
 })
 
-test('the start page of an application below a path keeps the path', async t => {
+test('if the callback URL is below a path such as /viewer, the sign-out redirects to the start page below that path', async t => {
   const demo = await start(t, { callbackUrl: 'https://app.example/viewer/api/auth/callback' })
   t.is(demo.postLogoutUrl, 'https://app.example/viewer/')
   t.is(await signOutAtDemo(createBrowser(t), endSessionUrl(demo)), 'https://app.example/viewer/')

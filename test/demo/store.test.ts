@@ -10,7 +10,7 @@ function createTokens(maxRecords?: number) {
   return { clock, tokens }
 }
 
-test('a record lives as long as it was stored for', async t => {
+test('a record expires after its lifetime', async t => {
   const { clock, tokens } = createTokens()
   await tokens.upsert('one', { accountId: 'ada' }, hour)
   clock.advanceSeconds(hour - 1)
@@ -19,7 +19,7 @@ test('a record lives as long as it was stored for', async t => {
   t.is(await tokens.find('one'), undefined)
 })
 
-test('a consumed record is marked, keeps its expiry and can be destroyed', async t => {
+test('a consumed record gets the time of its use, keeps its expiry time and can be destroyed', async t => {
   const { clock, tokens } = createTokens()
   await tokens.upsert('one', { accountId: 'ada' }, hour)
   clock.advanceSeconds(10)
@@ -40,7 +40,7 @@ test('consuming a missing record does nothing', async t => {
   t.is(await tokens.find('unknown'), undefined)
 })
 
-test('revoking a grant removes its records, spent ones included, and no others', async t => {
+test('revoking a grant removes all its records, consumed ones included, and no other record', async t => {
   const { tokens } = createTokens()
   await tokens.upsert('spent', { grantId: 'one' }, hour)
   await tokens.consume('spent')
@@ -53,7 +53,7 @@ test('revoking a grant removes its records, spent ones included, and no others',
   t.truthy(await tokens.find('other'))
 })
 
-test('a session is found by its uid, also after its id changed', async t => {
+test('a session is found by its uid, even after its id has changed', async t => {
   const { tokens: sessions } = createTokens()
   await sessions.upsert('old', { uid: 'same', loginTs: 1 }, hour)
   await sessions.upsert('new', { uid: 'same', loginTs: 2 }, hour)
@@ -63,16 +63,16 @@ test('a session is found by its uid, also after its id changed', async t => {
   t.is(await sessions.findByUid('same'), undefined)
 })
 
-test('if a table is full, the oldest record is evicted', async t => {
+test('if a table is full, the record written longest ago is evicted', async t => {
   const { tokens } = createTokens(3)
   for (const id of ['a', 'b', 'c']) await tokens.upsert(id, {}, hour)
   await tokens.upsert('a', { loginTs: 1 }, hour)
   await tokens.upsert('d', {}, hour)
-  t.is(await tokens.find('b'), undefined, 'written longest ago')
+  t.is(await tokens.find('b'), undefined, 'b was written longest ago')
   for (const id of ['a', 'c', 'd']) t.truthy(await tokens.find(id), id)
 })
 
-test('a hundred thousand rotations neither pile up nor push out the live token of a quiet session', async t => {
+test('a hundred thousand rotations of one session neither fill the store nor evict the token of another session', async t => {
   const { tokens } = createTokens(1000)
   await tokens.upsert('quiet', { grantId: 'quiet' }, hour)
   const rotations = 100_000
@@ -81,9 +81,10 @@ test('a hundred thousand rotations neither pile up nor push out the live token o
     await tokens.consume(`busy-${index}`)
   }
   t.truthy(await tokens.find('quiet'))
-  t.is(await tokens.find(`busy-${rotations - 1001}`), undefined, 'forgotten')
-  t.truthy(await tokens.find(`busy-${rotations - 1000}`), 'still recognized')
-  // The grant's own list shrinks along: what is revoked is what is left.
+  t.is(await tokens.find(`busy-${rotations - 1001}`), undefined, 'the thousandth last token has been removed')
+  t.truthy(await tokens.find(`busy-${rotations - 1000}`), 'the newest thousand tokens are still known')
+  // The store also shortens its list of the grant's records, so revokeByGrantId() destroys only the records that are
+  // left.
   await tokens.revokeByGrantId('busy')
   t.is(await tokens.find(`busy-${rotations - 1}`), undefined)
   t.truthy(await tokens.find('quiet'))

@@ -1,4 +1,4 @@
-// A thousand requests at the same moment, each on a connection of its own, with one session that has just expired.
+// A thousand simultaneous requests, each on its own connection, with one session whose access token has just expired.
 import test from 'ava'
 import { createClock } from '../helpers/clock.js'
 import { publicOrigin } from '../helpers/config.js'
@@ -12,7 +12,7 @@ const cases = [
 ] as const
 
 for (const { mode, route, calls } of cases) {
-  test(`${mode}: a thousand requests for ${route} at once cost ${calls} at the provider, and a late one none`, async t => {
+  test(`${mode} mode: a thousand simultaneous requests for ${route} cause one refresh, and a later request causes none`, async t => {
     const clock = createClock()
     const demo = await start(t, { callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
     const { issuer, clientId, clientSecret } = demo

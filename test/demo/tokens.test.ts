@@ -19,7 +19,7 @@ import {
 
 const day = 24 * 3600
 
-test('a code with its PKCE verifier brings the tokens the platform would give', async t => {
+test("a code with its PKCE verifier is exchanged for tokens with the platform's fields", async t => {
   const demo = await start(t)
   const { verifier, challenge } = createPkce()
   const code = await codeFor(t, demo, { code_challenge: challenge, code_challenge_method: 'S256' })
@@ -34,7 +34,7 @@ test('a code with its PKCE verifier brings the tokens the platform would give', 
   t.like(demo.calls, { authorization: 1, authorizationCode: 1, refreshToken: 0 })
 })
 
-test('an access token is a JWT of the platform’s size and claims, signed with the published key', async t => {
+test("an access token is a JWT with the size and the claims of the platform's tokens, signed with the published key", async t => {
   const demo = await start(t)
   const before = Math.floor(Date.now() / 1000)
   const { access_token: accessToken } = await logIn(t, demo, { scope: 'data:read account:read account:write' })
@@ -57,7 +57,7 @@ test('an access token is a JWT of the platform’s size and claims, signed with 
   t.true(verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
 })
 
-test('many scopes for single resources make a long token, and come back at a refresh', async t => {
+test('scopes for single resources make a long token, and a refresh grants them again', async t => {
   const demo = await start(t)
   const urns = Array.from({ length: 20 }, (_, index) => `data:read:urn:adsk.objects:os.object:bucket/${index}`)
   const tokens = await logIn(t, demo, { scope: ['data:read', ...urns].join(' ') })
@@ -76,7 +76,7 @@ test('a wrong or missing PKCE verifier is refused', async t => {
   t.like(missing, { status: 400, body: { error: 'invalid_grant' } })
 })
 
-test('a wrong secret is 401 invalid_client and costs nothing', async t => {
+test('a wrong client secret is answered with 401 invalid_client and leaves the code usable', async t => {
   const demo = await start(t)
   const code = await codeFor(t, demo)
   const form = { grant_type: 'authorization_code', code, redirect_uri: callbackUrl }
@@ -87,7 +87,7 @@ test('a wrong secret is 401 invalid_client and costs nothing', async t => {
   t.is((await exchangeCode(demo, code)).status, 200)
 })
 
-test('the secret is taken from the body as well, but not from both places at once', async t => {
+test('the client secret may be in the body or in the Authorization header, but not in both', async t => {
   const demo = await start(t)
   const post = async (headers: Record<string, string>) => {
     const body = new URLSearchParams({
@@ -103,12 +103,12 @@ test('the secret is taken from the body as well, but not from both places at onc
   t.is((await post({ authorization: basic(demo.clientId, demo.clientSecret) })).status, 400)
 })
 
-test('a wrong code is 400 invalid_grant', async t => {
+test('a wrong code is answered with 400 invalid_grant', async t => {
   const demo = await start(t)
   t.like(await exchangeCode(demo, 'wrong'), { status: 400, body: { error: 'invalid_grant' } })
 })
 
-test('a code works once, and using it again ends the login it brought', async t => {
+test('a code can be exchanged once, and a second attempt revokes the tokens of its login', async t => {
   const demo = await start(t)
   const code = await codeFor(t, demo)
   const first = await exchangeCode(demo, code)
@@ -124,7 +124,7 @@ test('a code is accepted only with the redirect_uri of its authorization request
   t.like(answer, { status: 400, body: { error: 'invalid_grant' } })
 })
 
-test('every refresh brings a new refresh token', async t => {
+test('every refresh returns a new refresh token', async t => {
   const demo = await start(t)
   const { refresh_token: first } = await logIn(t, demo)
   const { refresh_token: second } = (await refresh(demo, first)).body
@@ -134,7 +134,7 @@ test('every refresh brings a new refresh token', async t => {
   t.like(demo.calls, { authorizationCode: 1, refreshToken: 2, reusedRefreshToken: 0 })
 })
 
-test('a refresh token used twice ends the grant, the newest refresh token included', async t => {
+test('a second use of a refresh token ends the grant and revokes its newest refresh token too', async t => {
   const demo = await start(t)
   const { refresh_token: first } = await logIn(t, demo)
   const { refresh_token: second } = (await refresh(demo, first)).body
@@ -143,7 +143,7 @@ test('a refresh token used twice ends the grant, the newest refresh token includ
   t.like(demo.calls, { refreshToken: 3, reusedRefreshToken: 1 })
 })
 
-test('at most one of many simultaneous refreshes with one token succeeds', async t => {
+test('of many simultaneous refreshes with the same token, only one succeeds', async t => {
   const demo = await start(t)
   const { refresh_token: refreshToken } = await logIn(t, demo)
   const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(demo, refreshToken)))
@@ -151,7 +151,7 @@ test('at most one of many simultaneous refreshes with one token succeeds', async
   t.is(answers.filter(({ body }) => body.error === 'invalid_grant').length, 49)
 })
 
-test('a reused refresh token does not end other logins, including those of the same browser', async t => {
+test('a second use of a refresh token does not end other logins, even of the same browser', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)
   const one = await exchangeCode(demo, await codeFor(t, demo, {}, browser))
@@ -161,7 +161,7 @@ test('a reused refresh token does not end other logins, including those of the s
   t.is((await refresh(demo, other.body.refresh_token)).status, 200)
 })
 
-test('a refresh may ask for fewer scopes, and for all of them again later', async t => {
+test('a refresh may ask for fewer scopes, and a later refresh for all of them again', async t => {
   const demo = await start(t)
   const tokens = await logIn(t, demo)
   const narrow = await refresh(demo, tokens.refresh_token, 'viewables:read')
@@ -171,7 +171,7 @@ test('a refresh may ask for fewer scopes, and for all of them again later', asyn
   t.deepEqual(claimsOf(wide.body.access_token).scope, ['data:read', 'viewables:read'])
 })
 
-test('a refresh without a scope gets those of the login', async t => {
+test('a refresh without a scope parameter gets all scopes of the login', async t => {
   const demo = await start(t)
   const tokens = await logIn(t, demo)
   const narrow = await refresh(demo, tokens.refresh_token, 'viewables:read')
@@ -179,7 +179,7 @@ test('a refresh without a scope gets those of the login', async t => {
   t.deepEqual(claimsOf(answer.body.access_token).scope, ['data:read', 'viewables:read'])
 })
 
-test('a refresh that asks for more is refused and leaves its token usable', async t => {
+test('a refresh that asks for more scopes than the login is refused and leaves the refresh token usable', async t => {
   const demo = await start(t)
   const { refresh_token: refreshToken } = await logIn(t, demo)
   const answer = await refresh(demo, refreshToken, 'data:read data:write')
@@ -187,7 +187,7 @@ test('a refresh that asks for more is refused and leaves its token usable', asyn
   t.is((await refresh(demo, refreshToken)).status, 200)
 })
 
-test('access tokens live as long as asked for, by the clock that was handed in', async t => {
+test('access tokens expire after tokenLifetimeSeconds on the given clock', async t => {
   const clock = createClock()
   const demo = await start(t, { tokenLifetimeSeconds: 30, now: clock.now })
   const tokens = await logIn(t, demo)
@@ -201,7 +201,7 @@ test('access tokens live as long as asked for, by the clock that was handed in',
   t.is((await userInfo(demo, body.access_token)).status, 200)
 })
 
-test('a code is good for five minutes', async t => {
+test('a code expires after five minutes', async t => {
   const clock = createClock()
   const demo = await start(t, { now: clock.now })
   const [inTime, tooLate] = [await codeFor(t, demo), await codeFor(t, demo)]
@@ -211,7 +211,7 @@ test('a code is good for five minutes', async t => {
   t.like(await exchangeCode(demo, tooLate), { status: 400, body: { error: 'invalid_grant' } })
 })
 
-test('a refresh token is good for fifteen days, each one anew', async t => {
+test('each refresh token expires fifteen days after it was issued', async t => {
   const clock = createClock()
   const demo = await start(t, { now: clock.now })
   const tokens = await logIn(t, demo)
@@ -222,7 +222,7 @@ test('a refresh token is good for fifteen days, each one anew', async t => {
   t.like(await refresh(demo, second.body.refresh_token), { status: 400, body: { error: 'invalid_grant' } })
 })
 
-test('with openid there is an ID token that carries the nonce and names the client and the person', async t => {
+test('with the scope openid the ID token contains the nonce, the client and the person', async t => {
   const clock = createClock()
   const demo = await start(t, { now: clock.now })
   clock.advanceSeconds(3 * day)
@@ -230,11 +230,11 @@ test('with openid there is an ID token that carries the nonce and names the clie
   const claims = claimsOf(tokens.id_token ?? '')
   t.like(claims, { iss: demo.issuer, aud: demo.clientId, nonce: 'the-nonce' })
   t.is(claims.sub, claimsOf(tokens.access_token).userid)
-  t.true(Number(claims.exp) * 1000 > clock.now(), 'a clock that was moved along finds it valid')
+  t.true(Number(claims.exp) * 1000 > clock.now(), 'the ID token is valid on the moved clock')
   t.deepEqual(claimsOf(tokens.access_token).scope, ['openid', 'data:read'])
 })
 
-test('user info says who it is, for any scopes', async t => {
+test("userinfo answers with the person's profile, whatever the scopes of the token are", async t => {
   const demo = await start(t)
   const { access_token: accessToken } = await logIn(t, demo)
   const response = await userInfo(demo, accessToken)
@@ -251,7 +251,7 @@ test('user info says who it is, for any scopes', async t => {
   t.is(demo.calls.userInfo, 1)
 })
 
-test('user info refuses what is not an access token of this provider', async t => {
+test('userinfo refuses everything that is not an access token of this provider', async t => {
   const demo = await start(t)
   const other = await start(t)
   const tokens = await logIn(t, demo, { scope: 'openid data:read' })
@@ -277,7 +277,7 @@ test('user info refuses what is not an access token of this provider', async t =
   t.is((await fetch(`${demo.issuer}/userinfo`)).status, 401)
 })
 
-test('a revoked refresh token is dead, and so are its successors', async t => {
+test('after a refresh token is revoked, the refresh tokens that replaced it are refused', async t => {
   const demo = await start(t)
   const tokens = await logIn(t, demo)
   const { body: second } = await refresh(demo, tokens.refresh_token)
@@ -288,7 +288,7 @@ test('a revoked refresh token is dead, and so are its successors', async t => {
   t.is(demo.calls.revocation, 1)
 })
 
-test('revoking an unknown token succeeds, and revoking without the client secret does not', async t => {
+test('the revocation of an unknown token succeeds, and a revocation with a wrong client secret is refused', async t => {
   const demo = await start(t)
   t.is((await revoke(demo, 'unknown')).status, 200)
   const { refresh_token: refreshToken } = await logIn(t, demo)

@@ -1,3 +1,5 @@
+// The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
+// only the public scopes. In single mode there is only one token, and it stays on the server.
 import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { serve } from '#src/server.js'
@@ -11,7 +13,10 @@ import { denyAtDemo, signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { claimsOf, start } from './setup.js'
 
-/** What `--demo` puts together: the server, pointed at the demo by nothing but its issuer, client and secret. */
+/**
+ * Starts a server and the demo as `--demo` does. The server knows only the issuer, the client id and the secret of the
+ * demo.
+ */
 async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: DeepPartial<Config> = {}) {
   const clock = createClock()
   const demo = await start(t, { callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
@@ -50,37 +55,37 @@ function endpoints<T>(address: T) {
 }
 
 for (const mode of modes) {
-  const callsPerRenewal = mode === 'dual' ? 2 : 1
+  const callsPerRefresh = mode === 'dual' ? 2 : 1
 
-  test(`${mode}: sign in, see the name, refresh after expiry, sign out`, async t => {
+  test(`${mode} mode: a person signs in, gets a profile before and after the token expires, and signs out`, async t => {
     const { demo, clock, browser } = await startBoth(t, mode)
     const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
     t.is(callback.statusCode, 302)
     t.is(callback.headers.location, '/')
     t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
     const refreshesSoFar = demo.calls.refreshToken
-    t.is(refreshesSoFar, callsPerRenewal - 1)
+    t.is(refreshesSoFar, callsPerRefresh - 1)
 
     clock.advanceSeconds(3600)
     t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name: 'Ada Lovelace' })
-    t.is(demo.calls.refreshToken, refreshesSoFar + callsPerRenewal)
+    t.is(demo.calls.refreshToken, refreshesSoFar + callsPerRefresh)
     t.is(demo.calls.reusedRefreshToken, 0)
 
     t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   })
 
-  test(`${mode}: a hundred requests at once on an expired session cost one refresh`, async t => {
+  test(`${mode} mode: a hundred simultaneous requests on an expired session cause one refresh`, async t => {
     const { demo, clock, browser } = await startBoth(t, mode)
     await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Grace Hopper'))
     const refreshesSoFar = demo.calls.refreshToken
     clock.advanceSeconds(3600)
     const answers = await Promise.all(Array.from({ length: 100 }, () => browser.fetch('/api/auth/profile')))
     t.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([200]))
-    t.is(demo.calls.refreshToken, refreshesSoFar + callsPerRenewal)
+    t.is(demo.calls.refreshToken, refreshesSoFar + callsPerRefresh)
   })
 
-  test(`${mode}: denying is 403, and signing in still works afterwards`, async t => {
+  test(`${mode} mode: a denied login is answered with 403, and the next login succeeds`, async t => {
     const { browser } = await startBoth(t, mode)
     t.is((await openCallback(browser, await denyAtDemo(browser, '/api/auth/login'))).statusCode, 403)
     const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
@@ -88,23 +93,23 @@ for (const mode of modes) {
   })
 }
 
-test('dual: the public token has the public scopes only', async t => {
+test('in dual mode the public token has only the public scopes', async t => {
   const { browser } = await startBoth(t, 'dual')
   await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
   const { access_token: accessToken } = (await browser.fetch('/api/auth/token')).json<{ access_token: string }>()
   t.deepEqual(claimsOf(accessToken).scope, ['viewables:read'])
 })
 
-test('a logout that goes through the provider ends the session there too', async t => {
+test('a logout through the provider also ends the session at the demo', async t => {
   const { browser } = await startBoth(t, 'single', { logout: 'idp' })
   await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
   t.is(await signOutAtDemo(browser, '/api/auth/logout'), `${publicOrigin}/`)
   t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
   const login = await browser.navigate('/api/auth/login', { follow: true })
-  t.regex(login.text(), /<label for="user">/, 'the demo asks again')
+  t.regex(login.text(), /<label for="user">/, 'the demo asks for a name again')
 })
 
-test('the server accepts the demo’s ID token, long after the demo was started', async t => {
+test("the server accepts the demo's ID token three days after the demo was started", async t => {
   const { clock, browser } = await startBoth(t, 'single', { platform: { scopes: ['openid', 'data:read'] } })
   clock.advanceSeconds(3 * 24 * 3600)
   const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
@@ -113,7 +118,7 @@ test('the server accepts the demo’s ID token, long after the demo was started'
 })
 
 for (const mode of modes) {
-  test(`${mode}: the rules of the demo lead to its platform`, async t => {
+  test(`${mode} mode: the demo's proxy rules forward requests to the demo's platform API`, async t => {
     const { browser } = await startBoth(t, mode)
     await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
     const { data } = (await browser.fetch('/api/hubs')).json<{ data: { attributes: { name: string } }[] }>()
@@ -142,7 +147,7 @@ for (const mode of modes) {
   })
 }
 
-test('the platform of the demo wants the scopes of the internal token', async t => {
+test("the demo's platform API accepts the internal token of the proxy and refuses the public token", async t => {
   const { browser, demo } = await startBoth(t, 'dual')
   const hubs = `${demo.issuer}/project/v1/hubs`
   t.is((await fetch(hubs)).status, 401)
