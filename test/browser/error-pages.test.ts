@@ -7,18 +7,21 @@ import { status } from './starter-page.js'
 
 const browserTest = browserTests(test)
 
-browserTest('a login denied at the provider says so, and signing in again works', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual' })
-  const { page } = await visit()
-  await page.goto(url)
-  await page.getByRole('link', { name: 'Sign in' }).click()
-  await page.getByRole('button', { name: 'Deny' }).click()
-  await page.getByRole('heading', { name: 'Access was not granted' }).waitFor()
-  await page.getByRole('link', { name: 'Sign in again' }).click()
-  await page.getByRole('button', { name: 'Ada Lovelace' }).click()
-  await status(page, 'You are signed in as Ada Lovelace.')
-  t.pass()
-})
+browserTest(
+  'a login that was denied at the provider leads to an error page, and a new login succeeds',
+  async (t, visit) => {
+    const { url } = await deployWithDemo(t, { mode: 'dual' })
+    const { page } = await visit()
+    await page.goto(url)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByRole('heading', { name: 'Access was not granted' }).waitFor()
+    await page.getByRole('link', { name: 'Sign in again' }).click()
+    await page.getByRole('button', { name: 'Ada Lovelace' }).click()
+    await status(page, 'You are signed in as Ada Lovelace.')
+    t.pass()
+  }
+)
 
 interface Trouble {
   readonly what: string
@@ -32,14 +35,14 @@ const logIn = (page: Page, url: string) => page.goto(`${url}api/auth/login`)
 
 const troubles: readonly Trouble[] = [
   {
-    what: 'a callback that belongs to no login',
+    what: 'a callback without a login',
     status: 400,
     heading: 'This sign-in could not be completed',
     wayForward: 'Sign in again',
     happen: (page, url) => page.goto(`${url}api/auth/callback?code=stolen&state=made-up`)
   },
   {
-    what: 'a login that the provider refuses for a reason of its own',
+    what: 'an error of the provider at the login',
     status: 400,
     heading: 'This sign-in could not be completed',
     wayForward: 'Sign in again',
@@ -49,7 +52,7 @@ const troubles: readonly Trouble[] = [
     }
   },
   {
-    what: 'an address that is not well-formed',
+    what: 'an invalid percent-encoding in the address',
     status: 400,
     heading: 'That did not work',
     wayForward: 'Go to the start page',
@@ -78,7 +81,7 @@ const troubles: readonly Trouble[] = [
     }
   },
   {
-    what: 'an address where nothing is',
+    what: 'an address without a page',
     status: 404,
     heading: 'There is no page here',
     wayForward: 'Go to the start page',
@@ -112,7 +115,7 @@ const troubles: readonly Trouble[] = [
     }
   },
   {
-    what: 'a provider that answers with nonsense',
+    what: 'a provider that answers with an HTML page',
     status: 502,
     heading: 'The sign-in service has a problem',
     wayForward: 'Sign in again',
@@ -122,7 +125,7 @@ const troubles: readonly Trouble[] = [
     }
   },
   {
-    what: 'a provider that is closed for the moment',
+    what: 'a provider that is temporarily unavailable',
     status: 503,
     heading: 'Please try again in a moment',
     wayForward: 'Sign in again',
@@ -154,7 +157,7 @@ const troubles: readonly Trouble[] = [
 ]
 
 for (const trouble of troubles) {
-  browserTest(`${trouble.what}: a page that says so, and a way forward`, async (t, visit) => {
+  browserTest(`the error page for ${trouble.what} has the right heading and a link that works`, async (t, visit) => {
     const overrides = { platform: { timeoutSeconds: 1 } }
     const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual', overrides })
     const { page, context } = await visit()
@@ -164,7 +167,7 @@ for (const trouble of troubles) {
     const headers = (await answer?.allHeaders()) ?? {}
     t.regex(headers['content-security-policy'] ?? '', /^default-src 'none'; /)
     t.is(headers['cache-control'], 'no-store')
-    // A style that the policy had refused would leave the page white and the link blue.
+    // If the policy refused the style, the page would have square corners.
     t.not(await page.evaluate('getComputedStyle(document.querySelector("main")).borderRadius'), '0px')
     t.notRegex(await page.content(), /evil\.example/)
     t.deepEqual(await accessibilityProblems(page), [])
@@ -194,7 +197,7 @@ const retries: readonly { readonly what: string; readonly spoil: (idp: HostileId
 ]
 
 for (const { what, spoil } of retries) {
-  browserTest(`a provider that is busy ${what}: the page says so, and signs in by itself`, async (t, visit) => {
+  browserTest(`if a provider is busy ${what}, the page says so and finishes the login by itself`, async (t, visit) => {
     const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual' })
     const { page } = await visit()
     spoil(idp)

@@ -1,5 +1,6 @@
-// The pages that people already have for this platform must run unchanged: plain fetches, `location.replace`, a module script, a
-// viewer from another host that asks for its token by a callback. Another origin on loopback stands for the platform's host.
+// Pages that were written for the platform's tutorial server must run unchanged. They use plain fetches,
+// `location.replace`, a module script, and a viewer from another host that gets its token from a callback. Another
+// origin on loopback stands for the platform's host.
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import { browserTests } from '../helpers/chromium.js'
@@ -71,8 +72,8 @@ export function initViewer(container) {
 }
 `
 
-// A stand-in that uses what real viewers use: a callback for each token, a worker from a blob, inline styles, a font, a data URL,
-// and requests to its own host that carry the token.
+// A stand-in for a viewer. It uses the features that real viewers use: a callback for each token, a worker from a blob,
+// inline styles, a font, a data URL, and requests to its own host with the token.
 const viewerScript = `
 const host = new URL(document.currentScript.src).origin
 globalThis.PlatformViewing = {
@@ -103,7 +104,7 @@ globalThis.PlatformViewing = {
 `
 
 for (const mode of modes) {
-  browserTest(`a page written for the platform's tutorial server runs unchanged (${mode})`, async (t, visit) => {
+  browserTest(`a page written for the platform's tutorial server runs unchanged in ${mode} mode`, async (t, visit) => {
     const platform = await startPlatformHost(t)
     const wwwroot = await tempFolder(t, {
       'index.html': pageOf(platform.url, mode),
@@ -130,7 +131,7 @@ for (const mode of modes) {
 
     if (mode === 'dual') {
       t.is(await page.locator('#preview').getAttribute('title'), 'a model 42')
-      // The viewer comes back for another token when the first has run out, and gets a fresh one.
+      // The viewer asks for another token when the first one expires, and gets a new one.
       await page.waitForFunction('new Set(PlatformViewing.tokens).size >= 2')
       const tokens = (await page.evaluate('PlatformViewing.tokens')) as string[]
       t.is(platform.authorizations[0], `Bearer ${tokens[0]}`)
@@ -143,7 +144,7 @@ for (const mode of modes) {
   })
 }
 
-browserTest('the examples of the page about own pages work when they are put into a wwwroot', async (t, visit) => {
+browserTest('the examples in your-pages.html work in a wwwroot', async (t, visit) => {
   const { page, newTab } = await visit()
   const starter = await deployWithDemo(t)
   await page.goto(`${starter.url}your-pages.html`)

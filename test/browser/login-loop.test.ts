@@ -6,7 +6,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 
 const browserTest = browserTests(test)
 
-// The usual page of an application that has nothing to show to strangers.
+// A page as many applications have it, which redirects every person without a session to the login.
 const loginOr = (shows: string) => `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Application</title><main><h1>Application</h1><p></p></main>
 <script type="module">
@@ -17,47 +17,56 @@ const loginOr = (shows: string) => `<!doctype html>
 
 const heading = 'You signed in, but the browser did not stay signed in'
 
-browserTest('a session cookie that gets lost ends in one page that says why', async (t, visit) => {
-  const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-  const { url, idp, logs } = await deployWithHostileIdp(t, { overrides: { wwwroot }, loses: 'platform_session' })
-  const { page } = await visit()
-  const refused = page.waitForResponse(response => response.status() === 400)
-  await page.goto(url)
-  await page.getByRole('heading', { name: heading }).waitFor()
-  t.regex((await (await refused).headerValue('content-security-policy')) ?? '', /^default-src 'none'; /)
-  t.is(idp.requestsTo('authorize').length, 1)
-  t.is(diagnoses(logs).length, 1)
-  t.true(await page.getByText('The browser blocks cookies').isVisible())
-  t.deepEqual(await accessibilityProblems(page), [])
-})
+browserTest(
+  'if the session cookie is lost, the login stops at a page with the reason instead of a redirect loop',
+  async (t, visit) => {
+    const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
+    const { url, idp, logs } = await deployWithHostileIdp(t, { overrides: { wwwroot }, loses: 'platform_session' })
+    const { page } = await visit()
+    const refused = page.waitForResponse(response => response.status() === 400)
+    await page.goto(url)
+    await page.getByRole('heading', { name: heading }).waitFor()
+    t.regex((await (await refused).headerValue('content-security-policy')) ?? '', /^default-src 'none'; /)
+    t.is(idp.requestsTo('authorize').length, 1)
+    t.is(diagnoses(logs).length, 1)
+    t.true(await page.getByText('The browser blocks cookies').isVisible())
+    t.deepEqual(await accessibilityProblems(page), [])
+  }
+)
 
-browserTest('a page under another host than the callback says where to go, and there it works', async (t, visit) => {
-  const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-  const { url } = await deployWithHostileIdp(t, { overrides: { wwwroot } })
-  const { page } = await visit()
-  await page.goto(url.replace('localhost', '127.0.0.1'))
-  await page.getByRole('heading', { name: heading }).waitFor()
-  t.true(await page.getByText('You opened 127.0.0.1').isVisible())
-  await page.getByRole('link', { name: url }).first().click()
-  await page.getByText('welcome').waitFor()
-  t.is(page.url(), url)
-})
+browserTest(
+  'if the page was opened under another host than the callback URL, the error page links to the right address',
+  async (t, visit) => {
+    const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
+    const { url } = await deployWithHostileIdp(t, { overrides: { wwwroot } })
+    const { page } = await visit()
+    await page.goto(url.replace('localhost', '127.0.0.1'))
+    await page.getByRole('heading', { name: heading }).waitFor()
+    t.true(await page.getByText('You opened 127.0.0.1').isVisible())
+    await page.getByRole('link', { name: url }).first().click()
+    await page.getByText('welcome').waitFor()
+    t.is(page.url(), url)
+  }
+)
 
-browserTest('a Secure cookie on plain http is named as the reason, with the https address', async (t, visit) => {
-  const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
-  const { url, openFront } = await deployWithHostileIdp(t, { overrides: { wwwroot }, https: true, host: 'app.test' })
-  const plain = await openFront({ host: 'app.test' })
-  const { page } = await visit({ ignoreHTTPSErrors: true })
-  await page.goto(plain.url)
-  await page.getByRole('heading', { name: heading }).waitFor()
-  t.regex((await page.getByRole('listitem').first().textContent()) ?? '', /plain http/)
-  t.deepEqual(await accessibilityProblems(page), [])
-  await page.getByRole('link', { name: url }).first().click()
-  await page.getByText('welcome').waitFor()
-  t.is(page.url(), url)
-})
+browserTest(
+  'on plain http the error page says that Secure cookies need https and links to the https address',
+  async (t, visit) => {
+    const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
+    const { url, openFront } = await deployWithHostileIdp(t, { overrides: { wwwroot }, https: true, host: 'app.test' })
+    const plain = await openFront({ host: 'app.test' })
+    const { page } = await visit({ ignoreHTTPSErrors: true })
+    await page.goto(plain.url)
+    await page.getByRole('heading', { name: heading }).waitFor()
+    t.regex((await page.getByRole('listitem').first().textContent()) ?? '', /plain http/)
+    t.deepEqual(await accessibilityProblems(page), [])
+    await page.getByRole('link', { name: url }).first().click()
+    await page.getByText('welcome').waitFor()
+    t.is(page.url(), url)
+  }
+)
 
-browserTest('healthy logins, however quick, never see the diagnosis', async (t, visit) => {
+browserTest('quick successive logins do not lead to the error page', async (t, visit) => {
   const wwwroot = await tempFolder(t, { 'index.html': loginOr('welcome') })
   const { url, logs, clock } = await deployWithHostileIdp(t, { overrides: { wwwroot } })
   const { page, newTab } = await visit()

@@ -7,7 +7,7 @@ import { signInAs, status } from './starter-page.js'
 const browserTest = browserTests(test)
 const signedIn = 'You are signed in as Ada Lovelace.'
 
-browserTest('two tabs that log in at once both arrive', async (t, visit) => {
+browserTest('two logins at the same time in two tabs both succeed', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page: first, newTab } = await visit()
   const second = await newTab()
@@ -23,7 +23,7 @@ browserTest('two tabs that log in at once both arrive', async (t, visit) => {
   }
 })
 
-browserTest('a sign-out in one tab is seen by the other on its next action', async (t, visit) => {
+browserTest('after a sign-out in one tab, the other tab shows it at the next action', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page: first, newTab } = await visit()
   await first.goto(`${url}api/auth/login`)
@@ -40,38 +40,44 @@ browserTest('a sign-out in one tab is seen by the other on its next action', asy
   t.is(
     await first.evaluate('document.activeElement.tagName'),
     'H1',
-    'the focus is not lost with the button that had it'
+    'the focus moves to the heading, because its button is hidden'
   )
 })
 
-browserTest('a page left open past the 24 hours of its session offers to sign in again', async (t, visit) => {
-  const { url, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
-  const { page } = await visit()
-  await page.goto(`${url}api/auth/login`)
-  await status(page, signedIn)
-  clock.advanceSeconds(24 * 60 * 60 + 1)
-  await page.getByRole('button', { name: 'Copy token' }).click()
-  await status(page, 'You are no longer signed in.')
-  await page.getByRole('link', { name: 'Sign in' }).click()
-  await status(page, signedIn)
-})
+browserTest(
+  'a page that stays open until its session ends after 24 hours offers to sign in again',
+  async (t, visit) => {
+    const { url, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
+    const { page } = await visit()
+    await page.goto(`${url}api/auth/login`)
+    await status(page, signedIn)
+    clock.advanceSeconds(24 * 60 * 60 + 1)
+    await page.getByRole('button', { name: 'Copy token' }).click()
+    await status(page, 'You are no longer signed in.')
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await status(page, signedIn)
+  }
+)
 
-browserTest('the back button after a login leads to no trap, and the session stays', async (t, visit) => {
-  const { url } = await deployWithDemo(t)
-  const { page } = await visit()
-  await page.goto(url)
-  await signInAs(page, 'Ada Lovelace')
-  await page.goBack()
-  await page.getByRole('heading', { name: 'This sign-in is over' }).waitFor()
-  await page.getByRole('link', { name: 'Back to the application' }).click()
-  await status(page, signedIn)
-  await page.goBack()
-  await page.goBack()
-  t.is(page.url(), url)
-  await status(page, signedIn)
-})
+browserTest(
+  'the back button after a login leads to a page with a link to the application, and the session stays',
+  async (t, visit) => {
+    const { url } = await deployWithDemo(t)
+    const { page } = await visit()
+    await page.goto(url)
+    await signInAs(page, 'Ada Lovelace')
+    await page.goBack()
+    await page.getByRole('heading', { name: 'This sign-in is over' }).waitFor()
+    await page.getByRole('link', { name: 'Back to the application' }).click()
+    await status(page, signedIn)
+    await page.goBack()
+    await page.goBack()
+    t.is(page.url(), url)
+    await status(page, signedIn)
+  }
+)
 
-browserTest('the back button after a sign-out shows nobody signed in', async (t, visit) => {
+browserTest('the back button after a sign-out shows that nobody is signed in', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -86,7 +92,7 @@ browserTest('the back button after a sign-out shows nobody signed in', async (t,
   t.false(await page.getByText('Ada Lovelace').isVisible())
 })
 
-browserTest('a reload keeps the session, and a reloaded callback does not spoil it', async (t, visit) => {
+browserTest('the session survives a reload of the page and of the callback', async (t, visit) => {
   const { url, idp } = await deployWithHostileIdp(t)
   const { page, context } = await visit()
   const callbacks: string[] = []
@@ -101,7 +107,7 @@ browserTest('a reload keeps the session, and a reloaded callback does not spoil 
   t.is(idp.tokenRequests.length, 1)
 })
 
-browserTest('while the provider is down a person stays signed in, and goes on when it is back', async (t, visit) => {
+browserTest('a person stays signed in while the provider is down and can continue afterwards', async (t, visit) => {
   const { url, idp, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -118,7 +124,7 @@ browserTest('while the provider is down a person stays signed in, and goes on wh
   t.deepEqual(idp.reuses, [])
 })
 
-browserTest('the page tries again by itself after the time the server asked for', async (t, visit) => {
+browserTest('the page repeats a request by itself after Retry-After', async (t, visit) => {
   const { url, idp, clock } = await deployWithHostileIdp(t)
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -131,7 +137,7 @@ browserTest('the page tries again by itself after the time the server asked for'
   t.pass()
 })
 
-browserTest('a profile that fails or hangs is explained on the page, and the session stays', async (t, visit) => {
+browserTest('the page explains a profile request that fails or hangs, and the session stays', async (t, visit) => {
   const { url, idp } = await deployWithHostileIdp(t, { overrides: { platform: { timeoutSeconds: 1 } } })
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -149,7 +155,7 @@ browserTest('a profile that fails or hangs is explained on the page, and the ses
   t.is(idp.tokenRequests.length, 1)
 })
 
-browserTest('a lost network is explained on the page, and its return is noticed', async (t, visit) => {
+browserTest('the page explains a lost network connection and notices its return', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page, context } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -162,7 +168,7 @@ browserTest('a lost network is explained on the page, and its return is noticed'
   await status(page, signedIn)
 })
 
-browserTest('a session of four cookies is kept, refreshed, and removed whole', async (t, visit) => {
+browserTest('a session of four cookies is kept, refreshed, and removed completely', async (t, visit) => {
   const { url, idp, clock } = await deployWithHostileIdp(t, { mode: 'dual' })
   idp.settings.accessTokenLength = 6_500
   const { page, context } = await visit()
@@ -180,18 +186,21 @@ browserTest('a session of four cookies is kept, refreshed, and removed whole', a
   t.deepEqual(await sessionCookies(), [])
 })
 
-browserTest('behind a proxy that ends TLS the cookies are __Host- ones, and all of it works', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual', https: true })
-  const { page, context } = await visit({ ignoreHTTPSErrors: true })
-  await page.goto(url)
-  await signInAs(page, 'Ada Lovelace')
-  const ours = (await context.cookies(url)).filter(({ name }) => name.includes('platform_session'))
-  t.true(ours.length >= 2)
-  for (const { name, secure, httpOnly, sameSite, path } of ours) {
-    t.true(name.startsWith('__Host-'), name)
-    t.like({ secure, httpOnly, sameSite, path }, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' })
+browserTest(
+  'behind a proxy that terminates TLS the cookies have the prefix __Host-, and sign-in and sign-out work',
+  async (t, visit) => {
+    const { url } = await deployWithDemo(t, { mode: 'dual', https: true })
+    const { page, context } = await visit({ ignoreHTTPSErrors: true })
+    await page.goto(url)
+    await signInAs(page, 'Ada Lovelace')
+    const ours = (await context.cookies(url)).filter(({ name }) => name.includes('platform_session'))
+    t.true(ours.length >= 2)
+    for (const { name, secure, httpOnly, sameSite, path } of ours) {
+      t.true(name.startsWith('__Host-'), name)
+      t.like({ secure, httpOnly, sameSite, path }, { secure: true, httpOnly: true, sameSite: 'Lax', path: '/' })
+    }
+    t.is(await page.evaluate('document.cookie'), '')
+    await page.getByRole('link', { name: 'Sign out' }).click()
+    await status(page, 'You are not signed in.')
   }
-  t.is(await page.evaluate('document.cookie'), '')
-  await page.getByRole('link', { name: 'Sign out' }).click()
-  await status(page, 'You are not signed in.')
-})
+)

@@ -1,3 +1,5 @@
+// The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
+// only the public scopes. In single mode there is only one token, and it stays on the server.
 import test from 'ava'
 import type { Response } from 'playwright-core'
 import { offeredPeople } from '#src/demo/index.js'
@@ -10,7 +12,7 @@ const browserTest = browserTests(test)
 
 for (const mode of modes) {
   browserTest(
-    `a person signs in by the demo's form and sees their name, then signs out (${mode})`,
+    `a person signs in with the demo's form, sees their name and signs out (${mode} mode)`,
     async (t, visit) => {
       const { url } = await deployWithDemo(t, { mode })
       const { page, context } = await visit()
@@ -43,34 +45,37 @@ for (const mode of modes) {
   )
 }
 
-browserTest('the public token counts down, can be copied, and is refreshed when it runs out', async (t, visit) => {
-  const { url, demo } = await deployWithDemo(t, { mode: 'dual', tokenLifetimeSeconds: 3 })
-  const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
-  const copyToken = async () => {
-    await page.getByRole('button', { name: 'Copy token' }).click()
-    await page.getByText('Copied.').or(page.getByText('Refreshed at')).waitFor()
-    return page.evaluate('navigator.clipboard.readText()')
+browserTest(
+  'the page shows the remaining lifetime of the public token, copies it and refreshes it when it expires',
+  async (t, visit) => {
+    const { url, demo } = await deployWithDemo(t, { mode: 'dual', tokenLifetimeSeconds: 3 })
+    const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const copyToken = async () => {
+      await page.getByRole('button', { name: 'Copy token' }).click()
+      await page.getByText('Copied.').or(page.getByText('Refreshed at')).waitFor()
+      return page.evaluate('navigator.clipboard.readText()')
+    }
+    await page.goto(url)
+    const firstAnswer = page.waitForResponse(response => isTokenAnswer(response))
+    await signInAs(page, 'Ada Lovelace')
+    const first = await tokenIn(await firstAnswer)
+    const refreshed = page.waitForResponse(
+      async response => isTokenAnswer(response) && (await tokenIn(response)) !== first
+    )
+    t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
+    t.regex(String(await copyToken()), /^ey[\w-]+\.[\w-]+\.[\w-]+$/)
+
+    await refreshed
+    await page.getByText(/^Refreshed at /).waitFor()
+    t.true(await page.locator('#life.refilled').isVisible())
+    t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
+    t.not(await copyToken(), first)
+    t.true(demo.calls.refreshToken >= 3, 'the login causes one refresh request and each refresh two')
+    t.is(demo.calls.reusedRefreshToken, 0)
   }
-  await page.goto(url)
-  const firstAnswer = page.waitForResponse(response => isTokenAnswer(response))
-  await signInAs(page, 'Ada Lovelace')
-  const first = await tokenIn(await firstAnswer)
-  const refreshed = page.waitForResponse(
-    async response => isTokenAnswer(response) && (await tokenIn(response)) !== first
-  )
-  t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
-  t.regex(String(await copyToken()), /^ey[\w-]+\.[\w-]+\.[\w-]+$/)
+)
 
-  await refreshed
-  await page.getByText(/^Refreshed at /).waitFor()
-  t.true(await page.locator('#life.refilled').isVisible())
-  t.regex((await page.locator('#token-life').textContent()) ?? '', /^[0-3] s$/)
-  t.not(await copyToken(), first)
-  t.true(demo.calls.refreshToken >= 3, 'one refresh belongs to the login, two to each refresh')
-  t.is(demo.calls.reusedRefreshToken, 0)
-})
-
-browserTest('the countdown is not read out every second', async (t, visit) => {
+browserTest('screen readers do not announce every second of the countdown', async (t, visit) => {
   const { url } = await deployWithHostileIdp(t, { mode: 'dual' })
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
@@ -88,28 +93,31 @@ browserTest('the countdown is not read out every second', async (t, visit) => {
   t.deepEqual(await page.evaluate('announced'), [])
 })
 
-browserTest('without a clipboard the token is copied another way, or shown to be copied', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual' })
-  const { page } = await visit()
-  await page.addInitScript('Object.defineProperty(navigator, "clipboard", { value: undefined })')
-  await page.goto(url)
-  await signInAs(page, 'Ada Lovelace')
-  const copy = page.getByRole('button', { name: 'Copy token' })
-  await copy.click()
-  await page.getByText('Copied.').waitFor()
-  t.false(await page.getByRole('textbox').isVisible())
+browserTest(
+  'without a clipboard the page copies the token in another way, or selects it for copying by hand',
+  async (t, visit) => {
+    const { url } = await deployWithDemo(t, { mode: 'dual' })
+    const { page } = await visit()
+    await page.addInitScript('Object.defineProperty(navigator, "clipboard", { value: undefined })')
+    await page.goto(url)
+    await signInAs(page, 'Ada Lovelace')
+    const copy = page.getByRole('button', { name: 'Copy token' })
+    await copy.click()
+    await page.getByText('Copied.').waitFor()
+    t.false(await page.getByRole('textbox').isVisible())
 
-  await page.evaluate('document.execCommand = () => false')
-  await copy.click()
-  const field = page.getByRole('textbox', { name: /by hand/ })
-  await field.waitFor()
-  const selected = await page.evaluate('getSelection().toString()')
-  t.regex(await field.inputValue(), /^ey/)
-  t.is(selected, await field.inputValue())
-  t.deepEqual(await accessibilityProblems(page), [])
-})
+    await page.evaluate('document.execCommand = () => false')
+    await copy.click()
+    const field = page.getByRole('textbox', { name: /by hand/ })
+    await field.waitFor()
+    const selected = await page.evaluate('getSelection().toString()')
+    t.regex(await field.inputValue(), /^ey/)
+    t.is(selected, await field.inputValue())
+    t.deepEqual(await accessibilityProblems(page), [])
+  }
+)
 
-browserTest('everything can be done by keyboard alone', async (t, visit) => {
+browserTest('every function of the page works with the keyboard', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page } = await visit()
   const focused = () => page.evaluate('document.activeElement.textContent.trim()')
@@ -132,7 +140,7 @@ browserTest('everything can be done by keyboard alone', async (t, visit) => {
   }
 })
 
-browserTest('without a script the page still leads through the login', async (t, visit) => {
+browserTest('a person can sign in without JavaScript', async (t, visit) => {
   const { url } = await deployWithDemo(t)
   const { page, context } = await visit({ javaScriptEnabled: false })
   await page.goto(url)
@@ -143,7 +151,7 @@ browserTest('without a script the page still leads through the login', async (t,
   t.is((await context.request.get(`${url}api/auth/profile`)).status(), 200)
 })
 
-browserTest('the pages work below a path that a proxy strips', async (t, visit) => {
+browserTest('the pages work below a base path that a proxy removes', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual', basePath: '/tools/viewer' })
   const { page } = await visit()
   await page.goto(url)
@@ -151,7 +159,7 @@ browserTest('the pages work below a path that a proxy strips', async (t, visit) 
   t.is(page.url(), url)
   await page.getByRole('link', { name: 'Put your own pages here' }).click()
   await page.getByRole('heading', { name: 'Put your own pages here', level: 1 }).waitFor()
-  // The script of the page makes its code scrollable by keyboard.
+  // The script of the page makes its code blocks scrollable with the keyboard, so the check waits for it.
   await page.getByRole('button', { name: /^Copy/ }).last().waitFor()
   t.deepEqual(await accessibilityProblems(page), [])
   await page.getByRole('link', { name: 'Back to the start page' }).click()
@@ -161,7 +169,7 @@ browserTest('the pages work below a path that a proxy strips', async (t, visit) 
   t.is(page.url(), url)
 })
 
-browserTest('on narrow and on wide screens nothing sticks out sideways', async (t, visit) => {
+browserTest('the pages need no horizontal scrolling on narrow and wide screens', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page } = await visit()
   await page.goto(url)
@@ -180,7 +188,7 @@ browserTest('on narrow and on wide screens nothing sticks out sideways', async (
   }
 })
 
-browserTest('the starter page is eight small requests, and none of them fails', async (t, visit) => {
+browserTest('the starter page sends eight requests, and none of them fails', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page, context } = await visit()
   await page.goto(url)
@@ -210,7 +218,7 @@ browserTest('the starter page is eight small requests, and none of them fails', 
   t.true(answers.every(({ status }) => status === 200 || status === 304))
 })
 
-browserTest('a page that finds nobody signed in says so at once, without a second try', async (t, visit) => {
+browserTest('if nobody is signed in, the page says so after one request', async (t, visit) => {
   const { url } = await deployWithDemo(t)
   const { page } = await visit()
   const profiles: number[] = []
@@ -222,7 +230,7 @@ browserTest('a page that finds nobody signed in says so at once, without a secon
   t.deepEqual(profiles, [401])
 })
 
-browserTest('a person who signs in returns to the address they were at, query included', async (t, visit) => {
+browserTest('after a login the browser returns to the same address with its query', async (t, visit) => {
   const { url } = await deployWithDemo(t, { basePath: '/tools/viewer' })
   const { page } = await visit()
   const there = `${url}index.html?model=7&view=a%20b`
@@ -251,7 +259,7 @@ const expected: Readonly<Record<'signed out' | 'single' | 'dual', Readonly<Recor
 }
 
 for (const [state, answers] of Object.entries(expected)) {
-  browserTest(`every route can be tried, and its answer stands beside it: ${state}`, async (t, visit) => {
+  browserTest(`the page shows the answer of every route that a person tries: ${state}`, async (t, visit) => {
     const { url } = await deployWithDemo(t, { mode: state === 'single' ? 'single' : 'dual' })
     const { page } = await visit()
     await page.goto(url)
@@ -270,22 +278,25 @@ for (const [state, answers] of Object.entries(expected)) {
   })
 }
 
-browserTest('trying the login leads through it and back; trying the logout ends the session', async (t, visit) => {
-  const { url } = await deployWithDemo(t, { mode: 'dual' })
-  const { page, context } = await visit()
-  await page.goto(url)
-  await page.getByRole('button', { name: 'Try api/auth/login' }).click()
-  await page.getByRole('button', { name: 'Zaha Hadid' }).click()
-  await status(page, 'You are signed in as Zaha Hadid.')
-  const login = page.getByRole('listitem').filter({ has: page.getByLabel('Try api/auth/login') })
-  await login.getByText('sent you back to api/auth/callback').waitFor()
-  t.regex(await login.locator('.answer').innerText(), /^302 +\d+ (ms|s)/)
-  await page.getByRole('button', { name: 'Try api/auth/logout' }).click()
-  await status(page, 'You are no longer signed in.')
-  t.deepEqual(await context.cookies(url), [])
-})
+browserTest(
+  'the login button leads through a login and back, and the logout button ends the session',
+  async (t, visit) => {
+    const { url } = await deployWithDemo(t, { mode: 'dual' })
+    const { page, context } = await visit()
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Try api/auth/login' }).click()
+    await page.getByRole('button', { name: 'Zaha Hadid' }).click()
+    await status(page, 'You are signed in as Zaha Hadid.')
+    const login = page.getByRole('listitem').filter({ has: page.getByLabel('Try api/auth/login') })
+    await login.getByText('sent you back to api/auth/callback').waitFor()
+    t.regex(await login.locator('.answer').innerText(), /^302 +\d+ (ms|s)/)
+    await page.getByRole('button', { name: 'Try api/auth/logout' }).click()
+    await status(page, 'You are no longer signed in.')
+    t.deepEqual(await context.cookies(url), [])
+  }
+)
 
-browserTest('on a phone the demo shows its people first and Deny without scrolling', async (t, visit) => {
+browserTest('on a phone the demo shows its people first, and Deny is visible without scrolling', async (t, visit) => {
   const { url } = await deployWithDemo(t, { mode: 'dual' })
   const { page } = await visit({ viewport: { width: 375, height: 667 } })
   await page.goto(`${url}api/auth/login`)
@@ -295,7 +306,7 @@ browserTest('on a phone the demo shows its people first and Deny without scrolli
   t.true(box !== null && box.y + box.height <= 667, `Deny ends at ${box && box.y + box.height}`)
 })
 
-browserTest('code in the guide scrolls instead of wrapping, and can be copied', async (t, visit) => {
+browserTest('code blocks in the guide scroll horizontally and can be copied', async (t, visit) => {
   const { url } = await deployWithDemo(t)
   const { page } = await visit({
     viewport: { width: 375, height: 667 },

@@ -1,7 +1,7 @@
-// What tests do with the starter page over and over.
+// Steps on the starter page that many tests share.
 import type { Page } from 'playwright-core'
 
-/** Waits until the page says this. */
+/** Waits until the status line of the page contains this text. */
 export async function status(page: Page, text: string): Promise<void> {
   await page.getByRole('status').filter({ hasText: text }).waitFor()
 }
