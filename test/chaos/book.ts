@@ -1,11 +1,11 @@
-// What the provider knows of every grant: which token it spent for whom, and what became of the answer. It alone can
-// say whether a login could have been saved.
+// The book: the provider's record of every grant, with the tokens that it spent for each process and the fate of each
+// answer. It shows whether a lost login could have been kept.
 
 /**
- * - `pending`: the work is done, the answer is still to come
+ * - `pending`: the token is spent and the answer is not sent yet
  * - `answered`: the whole answer was handed to the connection
- * - `withheld`: the provider kept it, or broke off in the middle
- * - `hung up`: the caller was gone before it came
+ * - `withheld`: the provider did not send the answer, or sent only a part of it
+ * - `hung up`: the caller disconnected before the answer
  */
 export type Fate = 'pending' | 'answered' | 'withheld' | 'hung up'
 
@@ -14,14 +14,14 @@ export interface Rotation {
   readonly spent: string
   readonly issued: string
   readonly caller: string
-  /** Milliseconds, as everywhere in this suite on the clock of performance.now(). */
+  /** Milliseconds of performance.now(), as all times in this suite. */
   readonly askedAt: number
   fate: Fate
-  /** When its fate was sealed. */
+  /** The time when the fate became final. */
   settledAt: number
 }
 
-/** A token that was shown again after it had been spent; the provider then ends the grant. */
+/** The use of a token that had already been spent. The provider then ends the grant. */
 export interface Reuse {
   readonly token: string
   readonly caller: string
@@ -45,7 +45,7 @@ export interface Book {
 
 export function createBook(): Book {
   const grants = new Map<number, Grant>()
-  // The grant a code or refresh token was spent for.
+  // Maps each code or refresh token to the grant for which it was spent.
   const spenders = new Map<string, Grant>()
   const accessTokens = new Map<string, number>()
   return {

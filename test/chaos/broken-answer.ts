@@ -1,4 +1,4 @@
-// The provider rotates the refresh token, and the rest of its answer is of no use.
+// The provider rotates the refresh token, but the rest of its answer is invalid.
 import { fine } from './calls.js'
 import type { Report } from './report.js'
 import type { Mode } from './stage.js'

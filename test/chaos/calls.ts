@@ -1,30 +1,31 @@
-// The events that a call to the token endpoint may meet, each described by the work (the token is spent) and the answer.
+// The ways in which a call to the token endpoint can go. Each says when the provider spends the token (work) and when
+// it answers.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Exchange, type Fault, faults } from '../helpers/hostile-idp/index.js'
 import type { Answer } from '../helpers/hostile-idp/requests.js'
 
 export interface Call {
   readonly exchange: Exchange
-  /** The name of the process that asks. */
+  /** The name of the server process that makes the call. */
   readonly caller: string
-  /** Spends the token, and returns the answer that should follow. */
+  /** Spends the token and returns the correct answer without sending it. */
   work(): Answer
-  /** Sends the answer. The book records whether the caller was still connected. */
+  /** Sends the answer. The book (book.ts) records if the caller was still connected. */
   answer(answer: Answer): void
   /** Records that the complete answer will never be sent. */
   withhold(): void
-  /** How long the caller waits before it answers its own request. */
+  /** The time limit of the caller's requests to the provider. */
   readonly timeLimitMs: number
-  /** From 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random(): number
 }
 
 export type Behaviour = (call: Call) => void | Promise<void>
 
-// Shares of the caller's time limit, with room for a machine that is slow itself.
+// Shares of the caller's time limit, with a margin for slow machines.
 const IN_TIME = 0.5
 const TOO_LATE = 1.2
-// A connection without an answer breaks after a while, as one through a gateway does.
+// A connection without an answer breaks after this time, as at a gateway.
 const BREAKS_AFTER = 1.5
 
 const answers: Behaviour = ({ work, answer }) => answer(work())
@@ -70,7 +71,7 @@ export const withholding = {
   'loses the answer': withheld(faults.html(504))
 } satisfies Record<string, Behaviour>
 
-/** The token is spent, and the answer comes after the time limit. */
+/** The token is spent, and the answer arrives after the time limit. */
 export const late = {
   'answers too late': async ({ work, answer, timeLimitMs }) => {
     const made = work()
@@ -79,7 +80,7 @@ export const late = {
   }
 } satisfies Record<string, Behaviour>
 
-/** In dual mode a refresh has a second step, which asks for the public scopes alone. */
+/** In dual mode a refresh makes two calls. The second one asks for the public scopes only. */
 export function isSecondStep({ exchange }: Call): boolean {
   return exchange.request.form.scope === 'viewables:read'
 }
@@ -96,10 +97,10 @@ function withheld(fault: Fault): Behaviour {
   }
 }
 
-/** Keeps calls waiting before the token is spent. A caller that hangs up meanwhile has spent nothing. */
+/** Keeps calls waiting before the token is spent. If the caller disconnects meanwhile, the token stays unspent. */
 export interface Hold {
   readonly behaviour: Behaviour
-  /** The process whose call arrived first. */
+  /** The name of the process whose call arrived first. */
   readonly caller: Promise<string>
   release(): void
 }

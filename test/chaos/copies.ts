@@ -1,17 +1,17 @@
-// Copies of session cookies from before a logout. No server may let them in afterwards.
+// Copies of session cookies that were made before a logout. No server may accept them afterwards.
 import type { Browser } from '../helpers/browser.js'
 import { direct, type Logins } from './logins.js'
 import { ORIGIN, type Stage } from './stage.js'
 
 export interface Copies {
-  /** Shows each copy to each process but the one that did the logout. */
+  /** Sends each copy to every process except the one that did the logout. */
   tryAll(): Promise<void>
-  /** How often a copy was let in. */
+  /** How often a copy was accepted. */
   readonly letIn: number
   readonly tries: number
 }
 
-// A 502 means that the cookie was accepted, and that the provider then refused the revoked token.
+// A 502 means that the server accepted the cookie and the provider then refused the revoked token.
 function isLetIn(status: number): boolean {
   return status !== 401 && status !== 503 && status !== 0
 }

@@ -1,4 +1,5 @@
-// The process that refreshes sessions cannot reach Redis for a while, and the other processes can.
+// The owner of a refresh is the process that holds the session's lock and calls the provider. For a while it cannot
+// reach Redis, and the other processes can.
 import { setTimeout as pause } from 'node:timers/promises'
 import { fine } from './calls.js'
 import { createGate } from './gate.js'
@@ -6,12 +7,12 @@ import type { Report } from './report.js'
 import type { Mode } from './stage.js'
 import { trial } from './trial.js'
 
-/** `cut`: its connections break. `hold`: they stay open, and nothing passes. */
+/** `cut`: its connections break. `hold`: its connections stay open, but no bytes pass. */
 export type CutKind = 'cut' | 'hold'
 
 const kinds: Readonly<Record<CutKind, string>> = {
   cut: 'connections break',
-  hold: 'connections stay open, nothing passes'
+  hold: 'connections stay open without traffic'
 }
 
 export interface CutOwnerOptions {

@@ -1,6 +1,6 @@
 const AT_ONCE = 20
 
-/** Not all at the same time, which would be a storm of its own. */
+/** Limits how many actions run at the same time, because all at once would overload the machine. */
 export async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
   const waiting = [...items]
   const workers = Array.from({ length: AT_ONCE }, async () => {

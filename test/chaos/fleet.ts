@@ -1,4 +1,5 @@
-// Server processes, started with the program itself, as an operator starts them, and with settings from the environment.
+// Runs the program as several server processes with settings from the environment, as an operator does. Each process has
+// a place, which is a number from 0. A new process takes the place of one that has ended.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -13,11 +14,11 @@ export interface FleetOptions {
   readonly idp: HostileIdp
   readonly callbackUrl: string
   readonly timeLimitMs: number
-  /** The address under which the process in that place reaches Redis. */
+  /** The address at which the process in that place reaches Redis. */
   readonly redisUrl: (place: number) => string | undefined
-  /** Further settings, read when a process starts; they replace those of every process. */
+  /** Further settings of the process in that place. They replace the settings of all processes. */
   readonly environment: (place: number) => Readonly<Record<string, string>>
-  /** Any folder; none of its files count as settings. */
+  /** A folder without settings files. */
   readonly cwd: string
 }
 
@@ -30,27 +31,27 @@ export interface LogLine {
 }
 
 export interface Replica {
-  /** Unique for every process that ever ran: `1.2` is the second one in place 1. */
+  /** A unique name for each process that was started: `1.2` is the second process in place 1. */
   readonly name: string
   readonly place: number
   readonly url: string
-  /** `kill -9`. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
-  /** Sends SIGTERM, upon which it finishes its work. Resolves with the exit code. */
+  /** Sends SIGTERM, after which the process finishes its requests. Resolves with its exit code. */
   stop(): Promise<number | null>
   pause(): void
   resume(): void
 }
 
 export interface Fleet {
-  /** The running processes. One that has just died may still be among them. */
+  /** The running processes. A process that has just ended may still be in the list. */
   readonly replicas: readonly Replica[]
-  /** Everything any process logged. */
+  /** The log lines of all processes. */
   readonly lines: readonly LogLine[]
-  /** Lines of the standard error output. There should be none. */
+  /** Lines on standard error. None are expected. */
   readonly complaints: readonly string[]
   killedAt(process: string): number | undefined
-  /** By the name of the process. */
+  /** Kills the process with this name. */
   kill(name: string): Promise<void>
   stop(replica: Replica): Promise<number | null>
   start(place: number): Promise<void>
@@ -59,7 +60,7 @@ export interface Fleet {
 export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
 const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', import.meta.url))
 
-// No server outlives the suite, however the suite ends.
+// Kills the servers when the suite exits, for whatever reason.
 const children = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')

@@ -1,4 +1,4 @@
-// Another application fills a Redis that it shares with the servers, and goes on writing.
+// Another application that shares Redis with the servers fills it and keeps writing.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
@@ -15,9 +15,9 @@ export const evictionPolicies = [
 export type EvictionPolicy = (typeof evictionPolicies)[number]
 
 export interface ForeignKeys {
-  /** Keys that Redis has evicted to make room. */
+  /** The number of keys that Redis has evicted. */
   evicted(): Promise<number>
-  /** Stops writing, and gives Redis as much memory as it wants. */
+  /** Stops writing and removes the memory limit of Redis. */
   stop(): Promise<void>
 }
 
@@ -25,7 +25,7 @@ const ROOM_BYTES = 2 * 1024 * 1024
 const VALUE = 'x'.repeat(8000)
 const AT_ONCE = 20
 const EVERY_MS = 20
-// Longer than that of any key of ours, so that `volatile-ttl` evicts ours first.
+// Longer than the lifetime of any key of the servers, so `volatile-ttl` evicts the servers' keys first.
 const LIFETIME_SECONDS = 100_000
 
 /** Resolves when Redis is full. */

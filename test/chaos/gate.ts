@@ -1,9 +1,9 @@
-// A gate at the provider: each call spends its refresh token at once, and its answer waits until the gate opens.
+// A gate at the provider. Each call spends its refresh token at once, and its answer waits until the gate opens.
 import type { Behaviour } from './calls.js'
 
 export interface Gate {
   readonly behaviour: Behaviour
-  /** Settles when that many answers wait; rejects when they do not come within 10 s. */
+  /** Resolves when this many answers wait. Rejects if they do not arrive within 10 s. */
   arrived(count: number): Promise<void>
   open(): void
 }

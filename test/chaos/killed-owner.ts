@@ -1,4 +1,5 @@
-// `kill -9` of the process that is refreshing a session, while requests for it wait in the other processes.
+// The owner of a refresh is the process that holds the session's lock and calls the provider. It is killed with SIGKILL,
+// while requests with the session wait in other processes.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, createHold, fine, isSecondStep } from './calls.js'
 import type { Report } from './report.js'
@@ -8,18 +9,18 @@ import { trial } from './trial.js'
 
 const PROCESSES = 4
 const REQUESTS = 40
-/** Requests wait about 5 s for a lock, and busy processes need longer. */
+/** Requests wait about 5 s for a lock. Busy processes need longer. */
 const LONGEST_WAIT_MS = 7500
 
 export interface KilledOwnerOptions {
   readonly mode: Mode
-  /** In which call of a refresh the process is killed. Only dual mode has a second call. */
+  /** The call of the refresh in which the process is killed. Only dual mode has a second call. */
   readonly step: 'first' | 'second'
 }
 
 export function killedOwner(report: Report, { mode, step }: KilledOwnerOptions): Promise<void> {
   const failure = `kill -9 of the owner in the ${step} call`
-  // The time limit decides how long the lock of a dead process lasts.
+  // The lock of a dead process lasts longer with a longer time limit.
   const options = { failure, mode, logins: 1, processes: PROCESSES, timeLimitMs: 2000 }
   return trial(report, options, async ({ stage, logins }) => {
     const hold = createHold()
@@ -32,7 +33,7 @@ export function killedOwner(report: Report, { mode, step }: KilledOwnerOptions):
     await stage.fleet.kill(owner)
     hold.release()
     const { longest } = spread((await Promise.all(asked)).map(({ durationMs }) => durationMs))
-    report.check('nobody waits longer than for a lock', longest <= LONGEST_WAIT_MS, `${longest} ms`)
+    report.check('no request waits longer than for a lock', longest <= LONGEST_WAIT_MS, `${longest} ms`)
     await stage.fleet.start(Number(owner.split('.')[0]))
   })
 }

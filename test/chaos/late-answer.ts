@@ -1,4 +1,4 @@
-// The provider spends the refresh token in time and answers after the time limit of the server.
+// The provider spends the refresh token at once and answers after the server's time limit.
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Behaviour, fine, isSecondStep } from './calls.js'
 import type { Report } from './report.js'
@@ -8,7 +8,7 @@ import { trial } from './trial.js'
 export interface LateAnswerOptions {
   readonly mode: Mode
   readonly processes: number
-  /** In dual mode a refresh has two steps. */
+  /** The call of the refresh that is answered late. Only dual mode has a second call. */
   readonly step: 'first' | 'second'
 }
 
@@ -17,7 +17,7 @@ const LATE_MS = 1500
 
 export function lateAnswer(report: Report, { mode, processes, step }: LateAnswerOptions): Promise<void> {
   const where = processes > 1 ? `${processes} processes with Redis` : 'one process'
-  const failure = `The provider answers the ${step} step ${LATE_MS} ms after the time limit, ${where}`
+  const failure = `The provider answers the ${step} call ${LATE_MS} ms after the time limit, ${where}`
   const options = { failure, mode, logins: 10, processes, withRedis: processes > 1, timeLimitMs: TIME_LIMIT_MS }
   return trial(report, options, async ({ stage, logins }) => {
     const late: Behaviour = async ({ work, answer }) => {

@@ -1,4 +1,4 @@
-// Logins whose fate a scenario follows: each is one browser with one session.
+// The logins of a scenario. Each login is one browser with one session.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../helpers/browser.js'
 import { openCallback, startLogin } from '../helpers/server.js'
@@ -9,7 +9,7 @@ import { type Mode, ORIGIN, type Stage, tokenPath } from './stage.js'
 
 export interface Login {
   readonly browser: Browser
-  /** Undefined if the provider's book does not have it, which counts as a loss. */
+  /** The record of the login at the provider. If it is undefined, the login counts as lost. */
   readonly grant: Grant | undefined
 }
 
@@ -17,9 +17,9 @@ export interface Logins {
   readonly all: readonly Login[]
   /** Every answer so far. */
   readonly answers: readonly Answer[]
-  /** Asks for the tokens, at the process in that place or through the load balancer. Never rejects. */
+  /** Requests the tokens from the process in that place, or through the load balancer. Never rejects. */
   ask(browser: Browser, place?: number): Promise<Answer>
-  /** The same for the browser of every login. */
+  /** Requests the tokens with the browser of every login. */
   askEach(place?: number): Promise<Answer[]>
 }
 
@@ -49,7 +49,10 @@ export async function signInAll(stage: Stage, mode: Mode, count: number): Promis
   }
 }
 
-/** Tries again like a person, since a sign-in may time out on a busy machine. Returns the code that was exchanged. */
+/**
+ * Retries a failed sign-in as a person would, because it can time out on a busy machine. Returns the code that was
+ * exchanged.
+ */
 async function signIn(browser: Browser): Promise<string> {
   for (let tries = 1; ; tries++) {
     const callbackUrl = await startLogin(browser)
@@ -59,7 +62,7 @@ async function signIn(browser: Browser): Promise<string> {
   }
 }
 
-/** The next requests of this browser go to the process in that place, or through the load balancer. */
+/** Sends the next requests of this browser to the process in that place, or through the load balancer. */
 export function direct(stage: Stage, browser: Browser, place?: number): void {
   const replica = stage.fleet.replicas.find(replica => replica.place === place)
   if (place !== undefined && !replica) throw new Error(`No process runs in place ${place}.`)
@@ -69,8 +72,8 @@ export function direct(stage: Stage, browser: Browser, place?: number): void {
 export type Settled = 'alive' | 'gone' | 'unanswered'
 
 /**
- * Proves that a login is alive: its session is served, and once more after its token has expired, which takes a refresh.
- * A 503 means that the session stands, so that the person asks again.
+ * Checks that a login still exists: its session must be served now, and again after its access token has expired, so
+ * that it must be refreshed. An answer of 503 does not end a session, so the request is repeated.
  */
 export async function settle(
   logins: Logins,

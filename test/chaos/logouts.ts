@@ -1,4 +1,4 @@
-// Redis goes down after some sessions were logged out. Their cookies must work on no replica.
+// Redis goes down after some sessions were logged out. No replica may accept copies of their cookies.
 import { setTimeout as pause } from 'node:timers/promises'
 import { logOut } from './copies.js'
 import { signInAll } from './logins.js'
@@ -38,7 +38,7 @@ export async function logouts(report: Report, { mode }: { readonly mode: Mode })
     const { letIn, tries } = copies
     const statuses = logins.answers.map(({ status }) => String(status))
     report.figures({ tries, 'let in': letIn, answers: countEach(statuses) })
-    report.check('no log-out let in', letIn === 0, String(letIn))
+    report.check('no copy of a logged-out session is accepted', letIn === 0, String(letIn))
     report.row({ failure: `${failure} (${mode})`, logins: LOGINS, lost: 0, letIn, remark: `${tries} tries` })
   } finally {
     await scope.close()

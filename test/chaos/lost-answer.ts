@@ -1,5 +1,5 @@
-// The kernel takes the answer with the new cookie, but it never reaches the browser, as when a lid is closed. The person
-// comes back with the old cookie after the time for which results are kept.
+// The server sends the answer with the new cookie, but it never reaches the browser, as when a laptop is closed. The
+// person returns with the old cookie after keepSeconds, the time for which refresh results are kept.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Report } from './report.js'
 import { type Mode, ORIGIN, tokenPath } from './stage.js'
@@ -14,7 +14,7 @@ export interface LostAnswerOptions {
 
 export function lostAnswer(report: Report, { mode, processes, keepSeconds }: LostAnswerOptions): Promise<void> {
   const where = processes > 1 ? `${processes} processes with Redis` : 'one process'
-  const failure = `An answer lost before the browser for longer than keepSeconds, ${where}`
+  const failure = `The browser never gets the answer and returns after keepSeconds, ${where}`
   const environment = () => ({ PLATFORM_AUTH_REFRESH_KEEP: String(keepSeconds) })
   const options = { failure, mode, logins: 10, processes, withRedis: processes > 1, environment }
   return trial(report, options, async ({ scope, stage, logins }) => {

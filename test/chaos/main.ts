@@ -1,10 +1,10 @@
-// The chaos suite: the real program under everything that can go wrong around it. It prints what happened and a table,
-// and exits with code 1 when a login was lost that could have been kept.
+// The chaos suite runs the real program while the provider, Redis, the network and the processes fail. It prints the
+// results and a table, and exits with code 1 if a check failed.
 import { parseOptions } from './options.js'
 import { createReport, type Row, tableOf } from './report.js'
 import { busyScenarios, type Play, quietScenarios, scenarioNames } from './scenarios.js'
 
-// An exit handler of the fleet ends the servers.
+// Exits on these signals, because an exit handler in fleet.ts then kills the servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 const print = (text: string) => process.stdout.write(text)
@@ -15,11 +15,11 @@ else if (options) {
   const rows = new Map<number, readonly Row[]>()
   const counts = { passed: 0, failed: 0 }
 
-  /** Prints at its end, so that the lines of scenarios that are played at the same time do not mix. */
+  /** Prints the output of a scenario when it ends, so that the lines of parallel scenarios do not mix. */
   async function playOne(play: Play, position: number): Promise<void> {
     const lines: string[] = []
     const report = createReport(text => lines.push(text))
-    await play(report).catch((error: Error) => report.check('played to its end', false, error.message))
+    await play(report).catch((error: Error) => report.check('the scenario ran to its end', false, error.message))
     print(lines.join(''))
     rows.set(position, report.rows)
     counts.passed += report.passed

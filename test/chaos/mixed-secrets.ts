@@ -1,4 +1,5 @@
-// The session secret is changed on one replica first. The other one cannot decrypt the results of the first.
+// The session secret is changed on one replica first. Until the other replica has the new secret too, it cannot decrypt
+// the refresh results of the first one.
 import { setTimeout as pause } from 'node:timers/promises'
 import { fine } from './calls.js'
 import { SESSION_SECRET } from './fleet.js'

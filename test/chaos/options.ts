@@ -7,28 +7,28 @@ export interface Options {
   readonly seeds: readonly number[]
   readonly processes: readonly number[]
   readonly modes: readonly Mode[]
-  /** Of storms with four processes. */
+  /** The failures in storms with four processes. */
   readonly troubles: readonly TroubleKind[]
-  /** Of each storm. */
+  /** The length of each storm. */
   readonly seconds: number
   readonly people: number
-  /** Names of scenarios. */
+  /** The names of the scenarios to run. */
   readonly only: readonly string[]
-  /** How many scenarios that mostly wait are played at the same time. */
+  /** The number of scenarios that mostly wait and run at the same time. */
   readonly atOnce: number
   readonly full: boolean
 }
 
-// The short run is for every change, the full one for a release.
+// The short run is for every change, the full run for a release.
 const SHORT = { processes: '4', modes: 'dual', troubles: 'redis,kill', seconds: '4', people: '60' }
 const FULL = { processes: '1,4', modes: 'single,dual', troubles: 'redis,kill,restart', seconds: '10', people: '120' }
 
 const usage = (scenarios: readonly string[]) => `Usage: npm run test:chaos -- [options]
 
-  --only storm       the scenarios to play (default all): ${scenarios.join(', ')}
-  --full             every variant at its full length
+  --only storm       the scenarios to run (default all): ${scenarios.join(', ')}
+  --full             all variants at their full length
   --modes dual       single, dual, or both (default ${SHORT.modes}, with --full ${FULL.modes})
-  --at-once 4        how many scenarios that mostly wait are played at the same time (default 6)
+  --at-once 4        number of scenarios that mostly wait and run at the same time (default 6)
 
 For storms:
   --seeds 1..10      a range or a list (default 1)
@@ -40,8 +40,8 @@ For storms:
 `
 
 /**
- * Returns undefined when the command line is wrong, after `complain` was told why, and `helped` after `say` was given
- * the usage text.
+ * Returns undefined if the command line is wrong, after passing the reason to `complain`. Returns `helped` after
+ * passing the usage text to `say`.
  */
 export function parseOptions(
   args: readonly string[],

@@ -1,5 +1,5 @@
-// One person with one browser and several tabs: pages that ask for the profile and the token, tabs that are closed in
-// the middle of a request, logouts, and logins again. Everything the person sees is checked.
+// A simulated person with one browser and several tabs. Pages request the profile and the token, tabs are closed during
+// a request, and the person logs out and in again. Every answer is checked.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
 import { createRandom } from '../helpers/random.js'
@@ -19,16 +19,19 @@ export interface PersonOptions {
   readonly provider: Provider
   readonly tokenLifetimeMs: number
   readonly tally: Tally
-  /** Whether a logout must hold everywhere at once. */
+  /** If true, every server must refuse the session's cookie at once after a logout. */
   readonly logoutsHold: boolean
   judge(grant: Grant | undefined): Verdict
 }
 
 export interface Person {
   signIn(): Promise<void>
-  /** Uses all the tabs until told to stop. */
+  /** Uses all tabs until hasEnded() returns true. */
   live(hasEnded: () => boolean): Promise<void>
-  /** Asks until there is a clear answer, which a login that is gone is too; false when there is none in that time. */
+  /**
+   * Repeats a request until the session is served or is known to have ended. Resolves with false if the time passes
+   * first.
+   */
   isAnswered(withinMs: number): Promise<boolean>
 }
 
@@ -62,14 +65,15 @@ export function createPerson(options: PersonOptions): Person {
           }
         }
       } catch {
-        // The answer was lost on the way, or no server was there.
+        // The answer was lost, or no server was running.
       }
       tally.failedLogins++
       await pause(100 + random() * 200)
     }
   }
 
-  // A late answer to the old login would take the new one's cookies away, as it would in any browser.
+  // Waits for the open requests first, because a late answer to the old session would delete the cookies of the new
+  // one, as in any browser.
   function logInAgain(): void {
     session = (async () => {
       while (inFlight > 0) await pause(10)
@@ -106,7 +110,7 @@ export function createPerson(options: PersonOptions): Person {
         if (isProfile && name !== nameOf(of.grant?.id)) complain(`the name of ${name} for ${nameOf(of.grant?.id)}`)
         if (!isProfile && provider.book.grantOfAccessToken(accessToken ?? '') !== of.grant?.id)
           complain('not their token')
-        if (of.state === 'gone') complain('a login that was gone came back')
+        if (of.state === 'gone') complain('a login that had ended was served again')
         return
       }
       case 401:
@@ -148,7 +152,8 @@ export function createPerson(options: PersonOptions): Person {
     if (statusCode !== 401 && !headers[PROXY_HEADER]) tally.faults.push(`a copied cookie after logout: ${statusCode}`)
   }
 
-  // Half of the time all the tabs ask at the moment when the token has just expired, as pages do that count the seconds.
+  // In half of the cases all tabs send their requests when the token has just expired, as pages do that count down its
+  // lifetime.
   function thoughtMs(): number {
     if (random() < 0.5) return random() * LONGEST_THOUGHT_MS
     const periodMs = tokenLifetimeMs + 100

@@ -5,7 +5,7 @@ import { listen } from '../helpers/ports.js'
 import { poll } from './poller.js'
 import { startProxy } from './proxy.js'
 
-test('a page keeps polling when a connection ends without an answer, which is counted as status 0', async t => {
+test('a page keeps polling after a connection ended without an answer, and records status 0', async t => {
   let asked = 0
   const server = http.createServer((_request, response) => {
     asked++
@@ -24,7 +24,7 @@ test('a page keeps polling when a connection ends without an answer, which is co
   )
 })
 
-test('the load balancer keeps idle connections for longer than any scenario leaves one alone', async t => {
+test('the load balancer keeps idle connections open for 75 seconds, longer than any pause in a scenario', async t => {
   const scope = { teardown: t.teardown.bind(t), close: async () => {} }
   const proxy = await startProxy(scope, { targets: () => [], random: () => 1 })
   const { headers } = await createBrowser(t, { origin: proxy.url }).get('/')

@@ -1,10 +1,10 @@
-// A page that asks at regular intervals, one request at a time, and waits for as long as Retry-After says.
+// A page that requests a path at regular intervals, one request at a time, and that waits as long as Retry-After says.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../helpers/browser.js'
 
 export interface Answer {
   readonly at: number
-  /** 0 when the connection ended without an answer. */
+  /** 0 if the connection ended without an answer. */
   readonly status: number
   readonly durationMs: number
   readonly retryAfter: string | undefined
@@ -16,13 +16,13 @@ export interface PollOptions {
   readonly hasEnded: () => boolean
 }
 
-/** Longer than any server may take, so that one which never answers does not stop the suite. */
+/** Longer than any server may take. A server that never answers must not stop the suite. */
 const LONGEST_ANSWER_MS = 30_000
 
 export async function poll(browser: Browser, options: PollOptions): Promise<Answer[]> {
   const { path, everyMs, hasEnded } = options
   const answers: Answer[] = []
-  // Not all in step.
+  // The pages start at different times.
   await pause(Math.random() * everyMs)
   while (!hasEnded()) {
     const answer = await ask(browser, path)
@@ -33,7 +33,7 @@ export async function poll(browser: Browser, options: PollOptions): Promise<Answ
   return answers
 }
 
-/** Never rejects, because scenarios count the requests without an answer. */
+/** Never rejects, because scenarios also count the requests without an answer. */
 export async function ask(browser: Browser, path: string): Promise<Answer> {
   const at = performance.now()
   const signal = AbortSignal.timeout(LONGEST_ANSWER_MS)

@@ -1,5 +1,5 @@
-// The primary Redis dies, and a replica that lacks its last writes is promoted. The process that refreshes sessions
-// reaches it later than the other process, and so cannot repeat those writes at once.
+// The primary Redis dies, and a replica without the last writes is promoted. The process that made these writes
+// reconnects later than the other process, so it cannot repeat them at once.
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../helpers/eventually.js'
 import { startRedis } from '../helpers/redis-server.js'
@@ -12,7 +12,7 @@ import { trial } from './trial.js'
 
 export interface PromotionOptions {
   readonly mode: Mode
-  /** How long the servers are without Redis. */
+  /** The time during which the servers cannot reach Redis. */
   readonly absenceMs: number
 }
 
@@ -31,7 +31,8 @@ export function promotion(report: Report, { mode, absenceMs }: PromotionOptions)
     await eventually(async () => /master_link_status:up/.test(await replica.admin.info('replication')))
     await pause(2100)
 
-    // A third is refreshed before the last writes, a third with them, and a third is still in the middle of it.
+    // A third of the sessions is refreshed before replication stops, a third afterwards, and a third is still being
+    // refreshed when the primary dies.
     const browsers = logins.all.map(({ browser }) => browser)
     const oldTabs = browsers.map(browser => browser.clone())
     const third = browsers.length / 3

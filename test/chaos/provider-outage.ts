@@ -1,4 +1,4 @@
-// The provider is away for a while. People whose tokens are valid should not notice, and the others must keep their login.
+// The provider fails for a while. People with valid tokens should not notice it, and the others must keep their login.
 import { setTimeout as pause } from 'node:timers/promises'
 import { signIn } from '../helpers/server.js'
 import { fine, unspent } from './calls.js'
@@ -13,13 +13,13 @@ import { countEach, spread } from './tally.js'
 const CALM_MS = 3000
 const EVERY_MS = 1000
 const BACK_WITHIN_MS = 5000
-/** The delay that a busy machine may add to an answer that takes a millisecond or two. */
+/** The delay that a busy machine may add to an answer that takes one or two milliseconds. */
 const UNNOTICED_MS = 50
 
 export interface ProviderOutageOptions {
   readonly seed: number
   readonly processes: number
-  /** Active ones, and as many with expired tokens. */
+  /** The number of people with valid tokens. As many others have expired tokens. */
   readonly people: number
   readonly outageSeconds: number
 }
@@ -74,7 +74,7 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
     report.figures({
       'expired, answers during': countEach(refused.map(({ status }) => String(status))),
       'Retry-After': countEach(refused.map(({ retryAfter }) => `${retryAfter} s`)),
-      'ms until the last was back': Math.round(Math.max(...backMs))
+      'ms until the last session was served again': Math.round(Math.max(...backMs))
     })
     report.figures({
       'provider calls during the outage': calls,
@@ -85,12 +85,16 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
       'active sessions are served',
       activeAnswers.every(({ status }) => status === 200)
     )
-    report.check('and do not notice', during.median <= before.median + UNNOTICED_MS, `${during.median} ms`)
-    report.check('expired ones are told when to come back', refused.length > 0 && refused.every(saysWhen))
     report.check(
-      'all are back afterwards',
+      'active sessions are served without delay',
+      during.median <= before.median + UNNOTICED_MS,
+      `${during.median} ms`
+    )
+    report.check('expired sessions get 503 with Retry-After', refused.length > 0 && refused.every(saysWhen))
+    report.check(
+      'after the outage all expired sessions are served',
       backMs.every(Number.isFinite),
-      `${backMs.filter(ms => !Number.isFinite(ms)).length} not`
+      `${backMs.filter(ms => !Number.isFinite(ms)).length} were not`
     )
     report.row({
       failure: `The provider is away for ${outageSeconds} s (${mode})`,
@@ -98,7 +102,7 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
       lost: pages.filter(answers => answers.some(({ status }) => status === 401)).length
     })
     report.check(
-      'the provider is asked once a second for each session at the most',
+      'the provider is called at most once a second for each session',
       calls <= people * (outageSeconds + 1),
       `${calls} calls`
     )
@@ -107,7 +111,7 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
   }
 }
 
-/** Three failures, each for a third of the time: status 500, no answer, and no connection. */
+/** Causes three failures in turn, each for a third of the time: status 500, no answer, and no connection. */
 async function goAway(provider: Provider, ms: number): Promise<void> {
   provider.follow(unspent['answers 500'])
   await pause(ms / 3)

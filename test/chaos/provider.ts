@@ -1,5 +1,5 @@
-// The hostile provider of this suite: single-use rotating refresh tokens, the grant ended on reuse, failing as it is
-// told to, and writing down what became of every answer.
+// The provider of this suite. Its refresh tokens are single-use, a second use ends the grant, it fails as a scenario
+// tells it to, and it records the fate of every answer.
 import { createHostileIdp, type Exchange, type HostileIdp } from '../helpers/hostile-idp/index.js'
 import { createRandom } from '../helpers/random.js'
 import { type Book, createBook, type Rotation } from './book.js'
@@ -10,27 +10,27 @@ import type { Weather } from './weather.js'
 export interface Provider {
   readonly idp: HostileIdp
   readonly book: Book
-  /** Refreshes asked for since the start. */
+  /** The number of refresh requests since the start. */
   readonly refreshCalls: number
-  /** How refreshes go from now on. */
+  /** Sets how later refresh requests are answered. */
   follow(how: Behaviour | Weather): void
 }
 
 export interface ProviderOptions {
   readonly seed: number
   readonly callbackUrl: string
-  /** How long the servers wait. */
+  /** The time limit of the servers' requests to the provider. */
   readonly timeLimitMs: number
 }
 
 const SECRET = 'gT5wNc8vKq'
 
-/** Each process has a secret of its own, as platforms accept several while one is rotated: so the book knows who asked. */
+/** Each process has its own client secret, so the book knows which process made a request. */
 export function secretOf(process: string): string {
   return `${SECRET}.${process}`
 }
 
-/** Everyone has a name of their own, so that a mix-up would show. */
+/** Each login has its own name, so that a mix-up of sessions is noticed. */
 export function nameOf(grant: number | undefined): string {
   return `Person ${grant}`
 }
@@ -58,7 +58,7 @@ export async function startProvider(scope: Scope, options: ProviderOptions): Pro
       rotation.fate = fate
       rotation.settledAt = performance.now()
     }
-    // Before the answer is whole this means that the caller hung up; after it, it says nothing any more.
+    // Before the answer is complete, this event means that the caller disconnected. Afterwards settle() ignores it.
     response.once('close', () => settle('hung up'))
     response.once('finish', () => settle('answered'))
     return {
@@ -86,7 +86,7 @@ export async function startProvider(scope: Scope, options: ProviderOptions): Pro
   }
 
   idp.failWhen('token', ({ form }) => exchange => {
-    // Code exchanges always succeed, because a login that never began cannot be lost.
+    // Code exchanges always succeed, because these scenarios are about refreshes.
     if (form.grant_type !== 'refresh_token') return fine.answers(callOf(exchange))
     refreshCalls++
     return current()(callOf(exchange))

@@ -1,31 +1,33 @@
-// A load balancer as they are: each request to the next server in turn, and to another one when that one is dead.
+// A load balancer. It sends requests to the servers in turn and retries a request at the next server if one does not
+// answer.
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen } from '../helpers/ports.js'
 import type { Scope } from './scope.js'
 
 export interface LoadBalancer {
   readonly url: string
-  /** Answers of its own, when no server gave one. */
+  /** The number of answers that the load balancer itself gave because no server answered. */
   readonly gaveUp: number
   readonly triedAgain: number
-  /** Answers that a server gave and the browser never got. */
+  /** The number of server answers that never reached the browser. */
   readonly lostAnswers: number
-  /** From now on this share of the answers is lost on the way to the browser. */
+  /** Loses this share of the answers on the way to the browser. */
   lose(share: number): void
 }
 
 export interface ProxyOptions {
-  /** Where requests go; asked each time. */
+  /** Returns the current servers. It is called for each request. */
   readonly targets: () => readonly { readonly url: string }[]
   readonly random: () => number
 }
 
-/** Marks an answer that is none of a server's. */
+/** Marks an answer of the load balancer itself. */
 export const PROXY_HEADER = 'x-given-up-by'
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
 const MOST_TRIES = 6
 const PAUSE_MS = 50
-// As nginx has it. After Node's own few seconds the end of a connection and the next request on it would cross.
+// 75 s is the default of nginx. With Node's default of 5 s, the server would often close a connection just as the next
+// request is sent on it.
 const KEEP_ALIVE_MS = 75_000
 
 export async function startProxy(scope: Scope, { targets, random }: ProxyOptions): Promise<LoadBalancer> {

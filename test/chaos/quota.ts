@@ -1,11 +1,11 @@
-// The provider allows a number of calls in each window of time, and far more sessions are due than that.
+// The provider allows a limited number of calls in each time window, and many more sessions need a refresh.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Behaviour } from './calls.js'
 import type { Report } from './report.js'
 import { trial } from './trial.js'
 
 export interface QuotaOptions {
-  /** The calls allowed in each window. */
+  /** The number of calls that are allowed in each window. */
   readonly calls: number
   readonly windowMs: number
   readonly logins: number
@@ -13,7 +13,7 @@ export interface QuotaOptions {
 
 const WINDOWS = 4
 const EVERY_MS = 1000
-/** The least share of the sessions that the quota would allow to be refreshed. */
+/** The lowest acceptable share of the sessions that the quota allows to be refreshed. */
 const LEAST_SHARE = 0.75
 const MOST_REFUSED = 2 / 3
 
@@ -46,7 +46,7 @@ export function quota(report: Report, { calls, windowMs, logins: count }: QuotaO
       'calls refused': refused,
       'of calls': asked
     })
-    report.check('the quota is used well', served >= LEAST_SHARE * ideal, `${served} of ${ideal} refreshed`)
+    report.check('most of the quota is used', served >= LEAST_SHARE * ideal, `${served} of ${ideal} refreshed`)
     report.check('few calls are refused', refused <= asked * MOST_REFUSED, `${refused} of ${asked}`)
     const remark = `${served} refreshed after ${WINDOWS} windows (ideal ${ideal}); ${refused} of ${asked} calls refused`
     return { remark }

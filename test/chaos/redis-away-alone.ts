@@ -1,5 +1,5 @@
-// Redis is down and the operator has chosen `redisAway: alone`, which prefers the risk of a loss to answers with 503.
-// As long as each person stays with one process, sessions are refreshed and none is lost.
+// Redis is down, and the setting `redisAway: alone` makes processes refresh sessions without it instead of answering
+// 503. If each person stays with one process, no login may be lost.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Report } from './report.js'
 import type { Mode } from './stage.js'
@@ -16,7 +16,7 @@ export function redisAwayAlone(report: Report, { mode }: { readonly mode: Mode }
     await pause(BEFORE_MS)
     const answers = await logins.askEach(0)
     const refused = answers.filter(({ status }) => status !== 200).length
-    report.check('sessions are refreshed without Redis', refused === 0, `${refused} were not`)
+    report.check('sessions are refreshed without Redis', refused === 0, `${refused} were refused`)
     await stage.redis?.restart()
   })
 }

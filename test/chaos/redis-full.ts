@@ -1,4 +1,4 @@
-// Redis is full of the keys of another application, and evicts what its policy says.
+// Redis is full of another application's keys and evicts keys according to its policy.
 import { setTimeout as pause } from 'node:timers/promises'
 import { logOut } from './copies.js'
 import { type EvictionPolicy, fillRedis } from './foreign-keys.js'
@@ -14,7 +14,7 @@ export interface RedisFullOptions {
 }
 
 const LEAVING = 5
-// A lock must survive this long, and then a result.
+// The time in which a refresh lock, and then a refresh result, is exposed to eviction.
 const EVICTED_MS = 500
 const LATE_MS = 1000
 
@@ -50,7 +50,7 @@ export function redisFull(report: Report, { mode, policy }: RedisFullOptions): P
 
     const { letIn, tries } = copies
     report.figures({ 'keys evicted': evicted, 'cookies of logged-out sessions tried': tries, 'let in': letIn })
-    report.check('no log-out let in', letIn === 0, String(letIn))
-    return { letIn, remark: `log-outs: ${tries} tries` }
+    report.check('no copy of a logged-out session is accepted', letIn === 0, String(letIn))
+    return { letIn, remark: `${tries} tries with logged-out sessions` }
   })
 }

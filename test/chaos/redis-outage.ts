@@ -1,4 +1,5 @@
-// Redis is killed under load and comes back empty. Requests that need a refresh are told to come back.
+// Redis is killed under load and restarts without data. Requests that need a refresh meanwhile get 503 with
+// Retry-After.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../helpers/browser.js'
 import { signIn } from '../helpers/server.js'
@@ -67,7 +68,7 @@ export async function redisOutage(report: Report, options: RedisOutageOptions): 
       'ms before: median': before.median,
       p99: before.p99,
       longest: before.longest,
-      'from the kill on: median': after.median,
+      'after the kill: median': after.median,
       'p99 ': after.p99,
       'longest ': after.longest
     })
@@ -94,7 +95,7 @@ function durationOf({ durationMs }: { readonly durationMs: number }): number {
   return durationMs
 }
 
-/** Asks until there is an answer that tells whether the login lives. */
+/** Repeats the request until the answer is 200 or 401. Resolves with true for 200. */
 async function isServed(browser: Browser, path: string): Promise<boolean> {
   const deadline = performance.now() + SERVED_WITHIN_MS
   while (performance.now() < deadline) {
@@ -105,7 +106,7 @@ async function isServed(browser: Browser, path: string): Promise<boolean> {
   return false
 }
 
-/** Waits until `/readyz` of every process names that store, or until the deadline. */
+/** Waits until `/readyz` of every process reports this store, or until the deadline. */
 async function everyoneUses({ fleet }: Stage, store: string, deadline: number): Promise<void> {
   for (const { url } of fleet.replicas) {
     while (performance.now() < deadline) {

@@ -1,4 +1,4 @@
-// Redis cannot be used by anybody, for longer than any request waits, and two processes are asked for each session.
+// Redis cannot be used for longer than a request waits for it, and two processes get requests for each session.
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../helpers/ports.js'
 import { createGate } from './gate.js'

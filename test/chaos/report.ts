@@ -1,23 +1,23 @@
-// The output of a scenario, and the counts of its checks.
+// Prints the results of a scenario and counts its checks.
 
-/** What a scenario contributes to the table at the end. */
+/** A row of the table that is printed after all scenarios. */
 export interface Row {
   readonly failure: string
   readonly logins: number
   readonly lost: number
-  /** Refresh tokens that were in flight in a killed process. */
+  /** The number of logins whose refresh token was in flight in a killed process. */
   readonly inFlight?: number
-  /** How often the cookie of a logged-out session was let in. */
+  /** How often the cookie of a logged-out session was accepted. */
   readonly letIn?: number
   readonly remark?: string
 }
 
 export interface Report {
   title(text: string): void
-  /** Prints one line of figures, each with its name. */
+  /** Prints one line of named numbers. */
   figures(values: Readonly<Record<string, string | number>>): void
   check(what: string, holds: boolean, detail?: string): void
-  /** A line that helps to find out why a check failed. */
+  /** Prints a line that helps to find out why a check failed. */
   note(text: string): void
   row(row: Row): void
   readonly rows: readonly Row[]
@@ -59,13 +59,13 @@ export function createReport(write: (text: string) => void): Report {
   }
 }
 
-/** The rows as a table in Markdown. */
+/** Formats the rows as a table in Markdown. */
 export function tableOf(rows: readonly Row[]): string {
   const lines = rows.map(({ failure, logins, lost, inFlight = 0, letIn, remark = '' }) =>
     [failure, logins, lost, inFlight, letIn ?? '', remark].join(' | ')
   )
   const head = [
-    'failure | logins | lost | in flight in a killed process | log-outs let in | remark',
+    'failure | logins | lost | in flight in a killed process | logged-out cookies accepted | remark',
     '--- | --- | --- | --- | --- | ---'
   ]
   return [...head, ...lines].map(line => `| ${line} |\n`).join('')

@@ -1,4 +1,4 @@
-// The scenarios, and in which variants each of them is played.
+// The scenarios and the variants of each one.
 import { brokenAnswer } from './broken-answer.js'
 import { cutOwner } from './cut-owner.js'
 import { evictionPolicies } from './foreign-keys.js'
@@ -25,7 +25,7 @@ import { thousandRequests } from './thousand.js'
 export type Play = (report: Report) => Promise<void>
 type Variants = (options: Options) => Play[]
 
-/** These make the machine busy, and are played one at a time. */
+/** These scenarios keep the machine busy and run one at a time. */
 export const busyScenarios: Readonly<Record<string, Variants>> = {
   storm: ({ seeds, processes, modes, troubles, seconds, people }) =>
     seeds.flatMap(seed =>
@@ -43,7 +43,7 @@ export const busyScenarios: Readonly<Record<string, Variants>> = {
   ]
 }
 
-/** These mostly wait, and several are played at the same time. The longest come first. */
+/** These scenarios mostly wait, and several of them run at the same time. The longest come first. */
 export const quietScenarios: Readonly<Record<string, Variants>> = {
   margin: ({ modes, full }) => modes.map(mode => report => margin(report, { mode, validSeconds: full ? 11 : 7 })),
   quota: ({ full }) => [

@@ -1,4 +1,6 @@
-/** What was started is ended with it, the latest first: as a test's teardown does it, without a test. */
+/**
+ * Runs the registered functions on close(), the latest first. It replaces the teardown of an AVA test outside of AVA.
+ */
 export interface Scope {
   teardown(end: () => unknown): void
   close(): Promise<void>

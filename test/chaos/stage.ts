@@ -1,4 +1,4 @@
-// The stage of every scenario: a provider, servers behind a load balancer, and Redis where there are several servers.
+// The programs that every scenario needs: a provider, servers behind a load balancer, and usually Redis.
 import { type Browser, createBrowser } from '../helpers/browser.js'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 import { createRandom } from '../helpers/random.js'
@@ -22,7 +22,7 @@ export interface StageOptions {
   /** Arguments of redis-server. */
   readonly redisArguments?: readonly string[]
   readonly timeLimitMs: number
-  /** Further settings of the process in a place. */
+  /** Further settings of the process in that place. */
   readonly environment?: (place: number) => Readonly<Record<string, string>>
 }
 
@@ -31,12 +31,12 @@ export interface Stage {
   readonly fleet: Fleet
   readonly proxy: LoadBalancer
   readonly redis: RedisServer | undefined
-  /** One for each place if there are any. */
+  /** One proxy for each place, or none. */
   readonly redisProxies: readonly TcpProxy[]
   newBrowser(): Browser
 }
 
-/** The address that people know. The load balancer decides which server answers there. */
+/** The public address of the application. The load balancer answers at this address. */
 export const ORIGIN = 'http://localhost:8080'
 const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
 
@@ -71,7 +71,10 @@ export async function setStage(scope: Scope, options: StageOptions): Promise<Sta
   }
 }
 
-/** The route that needs tokens in this mode and, where possible, nothing else. */
+/**
+ * The route that returns a token in this mode. In single mode this is the profile, because single mode has no token
+ * route.
+ */
 export function tokenPath(mode: Mode): string {
   return mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
 }

@@ -1,4 +1,5 @@
-// The process that refreshes sessions stands still while the provider's answers arrive, as a paused VM does.
+// The owner of a refresh is the process that holds the session's lock and calls the provider. It is paused, as a VM can
+// be, while the provider's answer arrives.
 import { setTimeout as pause } from 'node:timers/promises'
 import { fine } from './calls.js'
 import { createGate } from './gate.js'

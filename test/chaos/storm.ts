@@ -1,4 +1,4 @@
-// A storm: many people, a provider in bad weather, and further failures at the same time.
+// A storm: many people use the application while the provider, Redis and the processes fail at random.
 import { createRandom } from '../helpers/random.js'
 import { fine } from './calls.js'
 import { eachOf } from './each-of.js'
@@ -32,7 +32,8 @@ const TOKEN_LIFETIME_SECONDS = 2
 const TABS = 3
 const LOST_ANSWERS = 0.02
 const MOST_STORIES = 10
-// A refusal is not believed until the owner of the lock, which was killed, could no longer deliver a result: 60 s and a retry.
+// While the owner of a refresh lock may still deliver a result, the other processes do not accept a refusal of the
+// provider. After the owner was killed, this lasts 60 s and one retry.
 const ALL_BACK_WITHIN_MS = 75_000
 
 export async function storm(report: Report, options: StormOptions): Promise<void> {
@@ -97,9 +98,9 @@ async function play(scope: Scope, report: Report, options: StormOptions): Promis
     inFlight: tally.gone.filter(({ kind }) => kind === 'in flight').length
   })
   report.check(
-    'when the storm is over everyone is answered',
+    'after the storm every person gets an answer',
     back.every(Boolean),
-    `${back.filter(is => !is).length} not`
+    `${back.filter(is => !is).length} people did not`
   )
 }
 
@@ -137,22 +138,22 @@ function printOutcome(
   })
   const warnings = fleet.lines.filter(({ level, event }) => level === 40 && event !== 'refresh_failed')
   report.figures({ warnings: countEach(warnings.map(({ event, reason }) => `${event} ${reason ?? ''}`.trim())) })
-  report.figures({ 'what became of refreshes': countEach(refreshes.map(({ outcome }) => String(outcome))) })
+  report.figures({ 'outcomes of refreshes': countEach(refreshes.map(({ outcome }) => String(outcome))) })
   const held = inFlight.flatMap(({ heldMs }) => heldMs ?? [])
   report.figures({
-    'in flight in a killed process, because': countEach(inFlight.map(({ why }) => why)),
-    ...(held.length > 0 && { 'ms from such an answer to the kill, the longest': Math.round(Math.max(...held)) })
+    'reasons for tokens in flight in a killed process': countEach(inFlight.map(({ why }) => why)),
+    ...(held.length > 0 && { 'longest time from answer to kill, ms': Math.round(Math.max(...held)) })
   })
   report.check('no session lost', lost.length === 0, countEach(lost.map(({ why }) => why)))
   for (const { story } of lost.slice(0, MOST_STORIES)) if (story) report.note(story)
   if (lost.length > 0)
     for (const line of fleet.lines.filter(isAboutRedis).slice(0, MOST_STORIES)) report.note(lineOf(line))
   report.check(
-    'no token used twice that was not in flight',
+    'no token was used twice, except those in flight in a killed process',
     needless.length === 0,
     countEach(needless.map(({ why }) => why))
   )
-  report.check('every answer is one that the design names', tally.faults.length === 0, countEach(tally.faults))
+  report.check('every answer is one that the design allows', tally.faults.length === 0, countEach(tally.faults))
   const errors = fleet.lines.filter(({ level }) => level >= 50)
   report.check(
     'no server logged an error',

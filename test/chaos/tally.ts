@@ -1,4 +1,4 @@
-// Counts of the answers that the people of a run saw.
+// Counts of the answers that all simulated people of a scenario received.
 import type { Verdict } from './verdict.js'
 
 export interface Tally {
@@ -9,9 +9,9 @@ export interface Tally {
   /** Requests without an answer, because the tab was closed or the connection broke. */
   unanswered: number
   readonly statuses: Map<number, number>
-  /** Milliseconds from request to answer. */
+  /** Milliseconds from each request to its answer. */
   readonly durations: number[]
-  /** Logins that were gone although their person had not logged out. */
+  /** Logins that ended although the person had not logged out. */
   readonly gone: Verdict[]
   /** Descriptions of answers that must never occur. */
   readonly faults: string[]
@@ -31,7 +31,7 @@ export function createTally(): Tally {
   }
 }
 
-/** `3 × a, 1 × b`, the most frequent first. */
+/** Formats counts as `3 × a, 1 × b`, with the most frequent value first. */
 export function countEach(values: Iterable<string>): string {
   const counts = new Map<string, number>()
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)

@@ -4,14 +4,14 @@ import test, { type ExecutionContext } from 'ava'
 import { listen } from '../helpers/ports.js'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
-/** A server that answers each chunk with its name and the chunk, behind a proxy. */
+/** Starts a server that answers each chunk with its name and the chunk, and a proxy in front of it. */
 async function setUp(t: ExecutionContext) {
   const server = await startEcho(t, 'first')
   const proxy = await startTcpProxy({ teardown: t.teardown.bind(t), close: async () => {} }, server)
   return { proxy, client: () => open(t, proxy) }
 }
 
-/** Gives the port of the server. */
+/** Resolves with the port of the server. */
 function startEcho(t: ExecutionContext, name: string): Promise<number> {
   const server = createServer(socket => {
     socket.on('error', () => {}).on('data', chunk => socket.write(`${name} ${chunk}`))
@@ -22,7 +22,7 @@ function startEcho(t: ExecutionContext, name: string): Promise<number> {
 function open(t: ExecutionContext, { port }: TcpProxy) {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   t.teardown(() => socket.destroy())
-  // A reset is an end like any other here, and would make `once` reject.
+  // A reset also counts as the end of a connection. With `once`, a reset would reject.
   const closed = new Promise<boolean>(resolve => socket.once('close', () => resolve(true)))
   return {
     closed,
@@ -31,14 +31,14 @@ function open(t: ExecutionContext, { port }: TcpProxy) {
   }
 }
 
-test('bytes pass in both directions', async t => {
+test('the proxy passes bytes in both directions', async t => {
   const { client } = await setUp(t)
   const { send, received } = client()
   send('a')
   t.is(await received(), 'first a')
 })
 
-test('a cut breaks connections and refuses new ones until it is mended', async t => {
+test('cut() breaks connections and refuses new ones until mend()', async t => {
   const { proxy, client } = await setUp(t)
   const before = client()
   before.send('a')
@@ -52,7 +52,7 @@ test('a cut breaks connections and refuses new ones until it is mended', async t
   t.is(await after.received(), 'first b')
 })
 
-test('bytes that were held arrive on the same connection when it is mended', async t => {
+test('bytes held by hold() arrive on the same connection after mend()', async t => {
   const { proxy, client } = await setUp(t)
   const { send, received } = client()
   send('a')
@@ -67,7 +67,7 @@ test('bytes that were held arrive on the same connection when it is mended', asy
   t.deepEqual(await answer, { text: 'first b', isMended: true })
 })
 
-test('a delayed answer arrives late', async t => {
+test('delay() delays answers', async t => {
   const { proxy, client } = await setUp(t)
   proxy.delay(100)
   const { send, received } = client()
@@ -77,7 +77,7 @@ test('a delayed answer arrives late', async t => {
   t.true(performance.now() - started >= 99)
 })
 
-test('a connection whose answers were swallowed is broken when it is mended', async t => {
+test('mend() breaks connections whose answers were dropped by swallowAnswers()', async t => {
   const { proxy, client } = await setUp(t)
   const { send, received, closed } = client()
   send('a')
@@ -88,7 +88,7 @@ test('a connection whose answers were swallowed is broken when it is mended', as
   t.true(await closed)
 })
 
-test('new connections go to another target', async t => {
+test('connectTo() sends new connections to another port', async t => {
   const { proxy, client } = await setUp(t)
   proxy.connectTo(await startEcho(t, 'second'))
   const { send, received } = client()

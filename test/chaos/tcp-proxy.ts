@@ -1,19 +1,19 @@
-// A TCP proxy on loopback that a scenario puts between two programs in order to disturb their connections.
+// A TCP proxy on loopback. A scenario puts it between two programs to disturb their connections.
 import { connect, createServer, type Socket } from 'node:net'
 import { listen } from '../helpers/ports.js'
 import type { Scope } from './scope.js'
 
 export interface TcpProxy {
   readonly port: number
-  /** Breaks every connection, and breaks each new one at once, until `mend`. */
+  /** Breaks all connections and every new one, until `mend` is called. */
   cut(): void
-  /** Connections stay open, and their bytes stop until `mend` lets them through, as in a network partition. */
+  /** Keeps connections open but stops their bytes, as in a network partition. `mend` lets the bytes through. */
   hold(): void
-  /** Each answer of the target arrives this many milliseconds late. */
+  /** Delays each answer of the target by this many milliseconds. */
   delay(ms: number): void
-  /** Reads the answers of the target and drops them, while requests pass. `mend` breaks these connections. */
+  /** Drops the answers of the target and lets requests through. `mend` breaks these connections. */
   swallowAnswers(): void
-  /** New connections go to another port of loopback. */
+  /** Sends new connections to another port on loopback. */
   connectTo(port: number): void
   mend(): void
 }
@@ -23,7 +23,10 @@ type State = 'open' | 'cut' | 'held' | 'swallowing'
 interface Connection {
   readonly client: Socket
   readonly target: Socket
-  /** Answers may have been swallowed, so that what follows would make no sense. */
+  /**
+   * True if answers may have been dropped. The connection cannot be used again, because the client would read later
+   * answers as those to earlier requests.
+   */
   isSpoilt: boolean
 }
 

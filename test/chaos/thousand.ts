@@ -1,4 +1,4 @@
-// A thousand requests at once on one session that has just expired, spread over four processes.
+// A thousand simultaneous requests with one session whose access token has just expired, spread over four processes.
 import { setTimeout as pause } from 'node:timers/promises'
 import { signIn } from '../helpers/server.js'
 import type { Report } from './report.js'
@@ -47,9 +47,9 @@ export async function thousandRequests(report: Report, { seed, mode }: { seed: n
       'all are answered with 200',
       responses.every(({ statusCode }) => statusCode === 200)
     )
-    report.check('all are given the same', bodies.size === 1, `${bodies.size} different answers`)
+    report.check('all answers contain the same token', bodies.size === 1, `${bodies.size} different answers`)
     const expected = mode === 'dual' ? 2 : 1
-    report.check(`the provider is asked ${expected === 1 ? 'once' : 'twice'}`, calls === expected, String(calls))
+    report.check(`the provider is called ${expected === 1 ? 'once' : 'twice'}`, calls === expected, String(calls))
     report.check('every process took part', askers.size === PROCESSES, String(askers.size))
     const refused = responses.filter(({ statusCode }) => statusCode === 401).length
     const failure = `${REQUESTS} parallel requests on one expired session (${mode})`

@@ -1,5 +1,5 @@
-// A trial: some people are signed in, something goes wrong around their servers, and afterwards every login must be
-// alive. Each scenario of this kind differs only in what goes wrong.
+// A trial signs some people in, causes one failure and then checks that every login still exists. The scenarios of this
+// kind differ only in the failure.
 import { setTimeout as pause } from 'node:timers/promises'
 import { fine } from './calls.js'
 import { type Logins, settle, signInAll } from './logins.js'
@@ -10,13 +10,13 @@ import { countEach } from './tally.js'
 import { judgeLoss, type Verdict } from './verdict.js'
 
 export interface TrialOptions extends Partial<Omit<StageOptions, 'mode'>> {
-  /** The failure, as a row of the table. */
+  /** The name of the failure in the table of results. */
   readonly failure: string
   readonly mode: Mode
   readonly logins: number
-  /** Of every access token in the trial. */
+  /** The lifetime of every access token in the trial. */
   readonly tokenLifetimeSeconds?: number
-  /** The time between sign-in and the failure; by default until the tokens have expired. */
+  /** The time between sign-in and the failure. By default, the tokens have just expired. */
   readonly waitMs?: number
 }
 
@@ -26,18 +26,22 @@ export interface Trial {
   readonly logins: Logins
 }
 
-/** Longer than the lock of a process that died: two time limits of the provider and all waiting. */
+/**
+ * Longer than the lock of a dead process lasts, plus the time for which requests wait. The lock lasts for two time limits
+ * of the provider.
+ */
 const ALL_SETTLED_WITHIN_MS = 40_000
 const TIME_LIMIT_MS = 10_000
 const MOST_STORIES = 3
-// In single mode the profile is asked for, and an error of the provider's user info is 502 or 504.
+// The statuses that the design allows. Single mode requests the profile, which answers 502 or 504 if the provider's
+// userinfo endpoint fails.
 const NAMED: Readonly<Record<Mode, readonly string[]>> = {
   single: ['0', '200', '401', '502', '503', '504'],
   dual: ['0', '200', '401', '503']
 }
 
 /**
- * @param play causes the failure and ends it. It may return what else the table should say.
+ * @param play causes the failure and ends it. It may return further values for the table.
  */
 export async function trial(
   report: Report,
@@ -76,7 +80,7 @@ export async function trial(
     report.row({ failure: `${failure} (${mode})`, logins: count, ...counts, ...more })
     const unanswered = states.filter(state => state === 'unanswered').length
     report.figures({ 'ms until the last was served again': Math.round(performance.now() - endedAt) })
-    report.check('every login is answered in the end', unanswered === 0, `${unanswered} not`)
+    report.check('after the failure every login gets an answer', unanswered === 0, `${unanswered} did not`)
   } finally {
     await scope.close()
   }
@@ -102,11 +106,11 @@ function printOutcome(
   report.check('no login lost', lost.length === 0, `${lost.length}: ${countEach(lost.map(({ why }) => why))}`)
   for (const { story } of lost.slice(0, MOST_STORIES)) if (story) report.note(story)
   report.check(
-    'every 503 says when to come back',
+    'every 503 has a Retry-After',
     refused.every(({ retryAfter }) => Number(retryAfter) >= 1)
   )
   const named = NAMED[mode]
   const others = statuses.filter(status => !named.includes(status))
-  report.check('every answer is one that the design names', others.length === 0, countEach(others))
+  report.check('every answer is one that the design allows', others.length === 0, countEach(others))
   return { lost: lost.length, inFlight }
 }

@@ -1,14 +1,14 @@
-// Further failures during a storm, made from a seed: Redis is killed, or processes are.
+// Further failures during a storm, generated from a seed: Redis or server processes are killed.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RedisServer } from '../helpers/redis-server.js'
 import type { Fleet } from './fleet.js'
 
-/** `kill` is `kill -9`. `restart` is a deployment: SIGTERM, and a new process in the same place. */
+/** `kill` is SIGKILL. `restart` is a deployment: SIGTERM, and a new process in the same place. */
 export const troubleKinds = ['none', 'redis', 'kill', 'restart'] as const
 export type TroubleKind = (typeof troubleKinds)[number]
 
 export interface Trouble {
-  /** Resolves when everything runs again. */
+  /** Stops the failures. Resolves when everything runs again. */
   end(): Promise<void>
   figures(): Readonly<Record<string, string | number>>
 }

@@ -18,19 +18,23 @@ function judge({ fate, settledAt, killedAt }: History): string {
 }
 
 const histories: readonly [title: string, history: History, kind: string][] = [
-  ['a token used again after its answer is a loss', { fate: 'answered', settledAt: 10 }, 'lost'],
-  ['a late answer is no excuse', { fate: 'hung up', settledAt: 10_000 }, 'lost'],
   [
-    'a token in flight in a killed process is the accepted exception',
+    "a login is lost if its token was used again after the provider's answer",
+    { fate: 'answered', settledAt: 10 },
+    'lost'
+  ],
+  ['a login is lost if the caller disconnected before a late answer', { fate: 'hung up', settledAt: 10_000 }, 'lost'],
+  [
+    'a login counts as in flight if the process was killed before it received the answer',
     { fate: 'hung up', settledAt: 100, killedAt: 100 },
     'in flight'
   ],
   [
-    'a process killed long after it had the answer is no excuse',
+    'a login is lost if the process was killed long after it received the answer',
     { fate: 'answered', settledAt: 100, killedAt: 1000 },
     'lost'
   ],
-  ['an answer that the provider never sent ends the login', { fate: 'withheld', settledAt: 10 }, 'ended']
+  ['a login counts as ended if the provider never sent the answer', { fate: 'withheld', settledAt: 10 }, 'ended']
 ]
 
 for (const [title, history, kind] of histories) {
@@ -39,7 +43,7 @@ for (const [title, history, kind] of histories) {
   })
 }
 
-test('a login that is gone although its refresh token is still good is a loss', t => {
+test('a login is lost if it ended although its refresh token is still valid', t => {
   const grant: Grant = { id: 1, rotations: [], reuses: [] }
   t.is(judgeLoss(grant, { killedAt: () => 0 }).kind, 'lost')
 })

@@ -1,37 +1,38 @@
-// The verdict on a login that is gone, decided from the provider's book and from the list of killed processes.
+// Decides why a login ended, from the provider's record of all tokens (book.ts) and the list of killed processes.
 import type { Grant, Reuse, Rotation } from './book.js'
 
 /**
- * - `lost`: the servers should have kept it
- * - `in flight`: its refresh token was in flight in a process that was killed before the provider's answer reached it,
- *   which is the one accepted exception
- * - `ended`: the provider spent the refresh token and never sent the new one, so that no client could have kept it
+ * - `lost`: the servers should have kept the login
+ * - `in flight`: the refresh token was in use in a process that was killed before it received the provider's answer.
+ *   This is the only accepted loss.
+ * - `ended`: the provider spent the refresh token and never sent the new one, so no client could have kept the login
  */
 export interface Verdict {
   readonly kind: 'lost' | 'in flight' | 'ended'
   readonly why: string
-  /** The history of a loss. */
+  /** The history of a lost login, in one line. */
   readonly story?: string
-  /** For a killed process, the milliseconds from the provider's answer to the kill. */
+  /** For a killed process, the milliseconds between the provider's answer and the kill. */
   readonly heldMs?: number
 }
 
 export interface Circumstances {
-  /** When the process with this client secret was killed without warning. */
+  /** Returns when the process with this client secret was killed with SIGKILL, or undefined if it was not. */
   killedAt(caller: string): number | undefined
 }
 
-// On a busy machine, a process that is killed sooner than this after the provider's answer may not have read it yet.
+// A process that is killed within this time after the provider's answer may not have read the answer yet, if the
+// machine is busy.
 const READ_MS = 250
 
-/** The reason why a login is gone that its person did not end. */
+/** Returns why a login ended although the person did not log out. */
 export function judgeLoss(grant: Grant | undefined, circumstances: Circumstances): Verdict {
   if (!grant) return lost('the provider does not know this login')
   const [first] = grant.reuses
   return first ? judgeReuse(grant, first, circumstances) : lost('the provider would still have refreshed it')
 }
 
-/** The reason why a spent token was used again. */
+/** Returns why a refresh token that had been spent was used again. */
 export function judgeReuse(grant: Grant, reuse: Reuse, { killedAt }: Circumstances): Verdict {
   const rotation = grant.rotations.find(({ spent }) => spent === reuse.token)
   if (!rotation) return lost('the provider never spent it')

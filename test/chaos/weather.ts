@@ -1,10 +1,11 @@
-// The provider's bad days, made from a seed: spells of about a second, each with its own way of failing.
+// Random failures of the provider, generated from a seed. Spells of about a second follow each other, and each spell
+// has its own shares of failures.
 import { createRandom } from '../helpers/random.js'
 import { type Behaviour, fine, late, unspent, withholding } from './calls.js'
 
-/** Shares of calls, from 0 to 1. The rest is answered at once. */
+/** Shares of calls, from 0 to 1. The remaining calls are answered at once. */
 interface Spell {
-  /** Answers that arrive in time, but not at once. */
+  /** Answers that arrive late but within the time limit. */
   readonly slow: number
   readonly unspent: number
   /** Answers after the time limit. */
@@ -21,13 +22,13 @@ const spells: readonly Spell[] = [
   { slow: 0.1, unspent: 0.1, late: 0.05, withheld: 0.02 },
   { slow: 0, unspent: 1, late: 0, withheld: 0 }
 ]
-// Without the fault that never ends: it would outlast the storm.
+// The behaviour `hangs` is excluded, because its calls would last longer than the storm.
 const { hangs, ...passing } = unspent
 const SHORTEST_MS = 300
 const LONGEST_MS = 1300
 
 export interface Weather {
-  /** What a call meets, that many milliseconds after the weather began. */
+  /** Returns the behaviour of a call that arrives this many milliseconds after the start. */
   at(elapsedMs: number): Behaviour
 }
 
