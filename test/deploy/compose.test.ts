@@ -29,7 +29,7 @@ const [compose] = readYaml('deploy/compose.yaml') as [Compose]
 const { services } = compose
 const servers = Object.entries(services).filter(([, { build }]) => build !== undefined)
 
-/** `${NAME:?what it is}` as Compose fills it in. */
+/** Replaces each `${NAME:?what it is}` as Compose does. */
 function filledIn(environment: Readonly<Record<string, string>>): Record<string, string> {
   const given: Readonly<Record<string, string>> = {
     PLATFORM_CLIENT_ID: 'a-client',
@@ -43,7 +43,7 @@ function filledIn(environment: Readonly<Record<string, string>>): Record<string,
   )
 }
 
-test('compose runs two replicas with the same settings, which the server accepts without a warning', async t => {
+test('compose.yaml runs two replicas with the same settings, and the server accepts these without a warning', async t => {
   t.is(servers.length, 2)
   const [[, first], [, second]] = servers as [[string, Service], [string, Service]]
   t.deepEqual(first, second)
@@ -57,7 +57,7 @@ test('compose runs two replicas with the same settings, which the server accepts
   t.true(first.read_only)
 })
 
-test('every secret that compose gives to the replicas is one of its own', t => {
+test('each replica gets exactly the secrets whose files its variables name, and the introduction names every secret', t => {
   for (const [, { environment = {}, secrets = [] }] of servers) {
     t.deepEqual(
       secretFiles(environment),
@@ -69,7 +69,7 @@ test('every secret that compose gives to the replicas is one of its own', t => {
   for (const name of Object.keys(compose.secrets)) t.true(comment.includes(name), name)
 })
 
-test('Redis asks for a password that no argument shows, and only the replicas reach it', async t => {
+test('Redis requires a password that is not on its command line, and only the replicas can reach it', async t => {
   const { redis } = services
   const { config } = await settingsFrom(t, filledIn(servers[0]?.[1].environment ?? {}))
   t.not(new URL(config.redisUrl ?? '').password, '')
@@ -85,11 +85,11 @@ test('Redis asks for a password that no argument shows, and only the replicas re
   )
 })
 
-test('no process with secrets in its memory leaves a core dump', t => {
+test('the replicas and Redis, which have secrets in memory, write no core dumps', t => {
   for (const service of [...servers.map(([, server]) => server), services.redis]) t.is(service?.ulimits?.core, 0)
 })
 
-test('every proxy sends HSTS for a year', t => {
+test('every proxy configuration sends HSTS for a year', t => {
   for (const [file, pattern] of [
     ['nginx.conf', /^ {4}add_header Strict-Transport-Security "max-age=31536000" always;$/m],
     ['Caddyfile', /^\theader Strict-Transport-Security "max-age=31536000"$/m],
@@ -99,7 +99,7 @@ test('every proxy sends HSTS for a year', t => {
   }
 })
 
-test('every file that the compose file refers to exists', t => {
+test('every file that compose.yaml refers to exists', t => {
   for (const [name, { depends_on = [], volumes = [], build }] of Object.entries(services)) {
     for (const other of Array.isArray(depends_on) ? depends_on : Object.keys(depends_on))
       t.true(other in services, name)
@@ -114,7 +114,7 @@ test('every file that the compose file refers to exists', t => {
   }
 })
 
-test('the Redis of compose evicts nothing, and keeps its data over a restart', t => {
+test('the Redis of compose.yaml evicts no data and keeps it over a restart', t => {
   const { command = [], volumes = [] } = services.redis ?? {}
   const option = (name: string) => command[command.indexOf(name) + 1]
   t.is(option('--maxmemory-policy'), 'noeviction')
@@ -123,14 +123,14 @@ test('the Redis of compose evicts nothing, and keeps its data over a restart', t
   t.true(volumes.some(volume => volume.endsWith(':/data')))
 })
 
-test('no shipped file gives Redis a policy that evicts', t => {
+test('no shipped file configures an eviction policy for Redis', t => {
   const files = ['README.md', ...filesBelow('deploy', 'docs', 'examples', 'config')].filter(
     path => !/\.(png|ico)$/.test(path)
   )
   for (const path of files) t.notRegex(readText(path), /\b(allkeys|volatile)-(lru|lfu|random|ttl)\b/, path)
 })
 
-test('the proxies lead to the replicas of compose, on the port that they listen on', async t => {
+test('the proxy configurations forward to the replicas of compose.yaml and to the port on which they listen', async t => {
   const { config } = await settingsFrom(t, filledIn(servers[0]?.[1].environment ?? {}))
   const replicas = servers.map(([name]) => `${name}:${config.port}`)
   for (const [file, pattern] of [
@@ -145,7 +145,7 @@ test('the proxies lead to the replicas of compose, on the port that they listen 
   t.deepEqual(services.nginx?.ports, [`8080:${listening}`])
 })
 
-test('the proxies that ask for health ask where the server says that it wants requests', t => {
+test('the health checks of Caddy and Traefik use /readyz', t => {
   t.regex(readText('deploy/proxy/Caddyfile'), /health_uri \/readyz\b/)
   t.regex(readText('deploy/proxy/traefik.yaml'), /path: \/readyz\b/)
 })

@@ -2,7 +2,7 @@ import test from 'ava'
 import { readText } from '../helpers/repository.js'
 import { settingsFrom } from './settings.js'
 
-test('a container that is run as the Dockerfile says is not killed before the server has ended', async t => {
+test("the documented --stop-timeout for docker is longer than the server's shutdown", async t => {
   const given = {
     PLATFORM_CLIENT_ID: 'a-client',
     PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback',
@@ -16,7 +16,7 @@ test('a container that is run as the Dockerfile says is not killed before the se
   }
 })
 
-test('both stages of the image begin with one base image, which a build can pin by its digest', t => {
+test('both stages of the image use the base image NODE_IMAGE, which a build can pin by its digest', t => {
   const dockerfile = readText('deploy/Dockerfile')
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)
   t.deepEqual(bases, Array(2).fill('$' + '{NODE_IMAGE}'))

@@ -64,7 +64,7 @@ const pod = deployment.spec.template
 const [container] = pod.spec.containers
 const variables = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
 
-test('the manifests are a deployment, its service and its disruption budget, of the same pods', t => {
+test('the deployment, its service and its disruption budget select the same pods', t => {
   t.deepEqual([deployment.kind, service.kind, budget.kind], ['Deployment', 'Service', 'PodDisruptionBudget'])
   for (const labels of [
     deployment.spec.selector.matchLabels,
@@ -75,23 +75,24 @@ test('the manifests are a deployment, its service and its disruption budget, of 
   }
 })
 
-test('the settings of the manifests cause no warning', async t => {
-  for (const { value } of container.env) t.is(typeof value, 'string', 'Kubernetes takes only text')
+test('the settings in the manifests cause no warning', async t => {
+  for (const { value } of container.env)
+    t.is(typeof value, 'string', 'values of environment variables must be text in Kubernetes')
   const { config, warnings } = await settingsFrom(t, variables)
   t.deepEqual(warnings, [])
   t.deepEqual(config.session.previousSecrets, [])
   t.is(config.mode, 'dual')
 })
 
-test('the ports of the manifests are those that the server listens on', async t => {
+test('the manifests declare the ports on which the server listens', async t => {
   const { config } = await settingsFrom(t, variables)
   const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))
   t.deepEqual(ports, { http: config.port, metrics: config.metrics.port ?? 0 })
-  t.is(config.metrics.host, '0.0.0.0', 'or nobody outside of the pod can scrape')
+  t.is(config.metrics.host, '0.0.0.0', 'Prometheus scrapes the metrics from outside of the pod')
   for (const { targetPort } of service.spec.ports) t.true(targetPort in ports, targetPort)
 })
 
-test('the probes of the manifests are answered', async t => {
+test('the server answers the probes in the manifests', async t => {
   const { browser } = await startTestServer(t)
   for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
     t.is(httpGet.port, 'http')
@@ -100,7 +101,7 @@ test('the probes of the manifests are answered', async t => {
   t.not(container.livenessProbe.httpGet.path, container.readinessProbe.httpGet.path)
 })
 
-test('every secret file of the manifests is in the mounted secret', t => {
+test('every secret file that the variables name is in the mounted secret', t => {
   const [mount] = container.volumeMounts
   const volume = pod.spec.volumes.find(({ name }) => name === mount?.name)
   const files = secretFiles(variables)
@@ -112,14 +113,14 @@ test('every secret file of the manifests is in the mounted secret', t => {
   t.true(readText(file).includes(`kubectl create secret generic ${volume?.secret.secretName} `))
 })
 
-test('the grace period of the pod is longer than that of the server', async t => {
+test("the pod's grace period is longer than the server's shutdown", async t => {
   const { config } = await settingsFrom(t, variables)
   const { delaySeconds, graceSeconds } = config.shutdown
-  t.true(delaySeconds >= 2, 'time for the end points to be taken out')
+  t.true(delaySeconds >= 2, 'Kubernetes needs time to remove the endpoint')
   t.true(pod.spec.terminationGracePeriodSeconds > delaySeconds + graceSeconds)
 })
 
-test('the pod has no rights and writes nothing', t => {
+test('the pod runs without privileges and with a read-only file system', t => {
   t.like(pod.spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
   t.deepEqual(container.securityContext, {
     allowPrivilegeEscalation: false,
@@ -128,7 +129,7 @@ test('the pod has no rights and writes nothing', t => {
   })
 })
 
-test('the replicas have a password for Redis, and no other pod reaches it', async t => {
+test('the replicas use a password for Redis, and only they can reach it', async t => {
   const { config } = await settingsFrom(t, variables)
   const { hostname, port, password } = new URL(config.redisUrl ?? '')
   t.is(hostname, 'redis')
@@ -140,16 +141,20 @@ test('the replicas have a password for Redis, and no other pod reaches it', asyn
   })
 })
 
-test('the image of the manifests is of this version', t => {
+test('the image in the manifests has the version of the package', t => {
   const { version } = JSON.parse(readText('package.json')) as { version: string }
   t.is(container.image, `platform-auth-server:${version}`)
 })
 
-test('the pages of the manifests are mounted where the server looks for them', async t => {
+test('the volume with the pages is mounted where the server looks for them', async t => {
   const mount = container.volumeMounts.find(({ name }) => name === 'pages')
   t.is(mount?.mountPath, '/app/wwwroot')
   t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
-  t.is((await settingsFrom(t, variables)).config.wwwroot, undefined, 'nothing else is set')
+  t.is(
+    (await settingsFrom(t, variables)).config.wwwroot,
+    undefined,
+    'wwwroot is not set, so the default folder is used'
+  )
 })
 
 interface Named {
@@ -157,7 +162,7 @@ interface Named {
   readonly metadata: { readonly name: string }
 }
 
-test('the files beside the deployment lead to its service and to the Redis that it expects', t => {
+test('the ingress leads to the service, and the manifests for Redis have the host name that the deployment uses', t => {
   const [ingress] = readYaml('deploy/kubernetes/ingress.yaml') as [Named]
   const backend = '{service: {name: platform-auth-server, port: {name: http}}}'
   t.is(ingress.kind, 'Ingress')

@@ -1,4 +1,4 @@
-// The settings that a deployment file gives to the server, read as the server reads them.
+// Loads the settings that a deployment file gives to the server, as the server does.
 import type { ExecutionContext } from 'ava'
 import { type LoadedConfig, loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -10,7 +10,7 @@ const secrets: Readonly<Record<string, string>> = {
   REDIS_URL_FILE: 'redis://:p4sNq8Wv2Zt7@redis:6379\n'
 }
 
-/** Each variable that names a file finds one of the same name with a secret in it. */
+/** Replaces the file of each `_FILE` variable with a temporary file that contains a secret. */
 export async function settingsFrom(
   t: Pick<ExecutionContext, 'teardown'>,
   variables: Readonly<Record<string, string>>
@@ -20,7 +20,7 @@ export async function settingsFrom(
   return loadConfig({ env: Object.fromEntries(env), cwd })
 }
 
-/** The paths of the files that the variables name. */
+/** Returns the paths in the `_FILE` variables. */
 export function secretFiles(variables: Readonly<Record<string, string>>): string[] {
   return Object.entries(variables).flatMap(([name, value]) => (name.endsWith('_FILE') ? [value] : []))
 }

@@ -23,26 +23,36 @@ const environment = Object.fromEntries(
 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
-testWhere(hasSystemd, 'systemd-analyze is not installed', 'systemd has nothing to say against the unit', async t => {
-  // It looks for the programs, which are elsewhere on other machines.
-  const here = unit.replace('/usr/bin/node', process.execPath)
-  const folder = await tempFolder(t, { [name]: here })
-  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', `${folder}/${name}`], {
-    encoding: 'utf8'
-  })
-  const said = `${stdout}${stderr}`.split('\n').filter(line => line.includes('platform-auth-server'))
-  t.deepEqual([said, status], [[], 0])
-})
+testWhere(
+  hasSystemd,
+  'systemd-analyze is not installed',
+  'systemd-analyze verify finds no problem in the unit',
+  async t => {
+    // systemd-analyze checks that the program exists, and Node.js may be in another folder on this machine.
+    const here = unit.replace('/usr/bin/node', process.execPath)
+    const folder = await tempFolder(t, { [name]: here })
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', `${folder}/${name}`], {
+      encoding: 'utf8'
+    })
+    const said = `${stdout}${stderr}`.split('\n').filter(line => line.includes('platform-auth-server'))
+    t.deepEqual([said, status], [[], 0])
+  }
+)
 
-testWhere(hasSystemd, 'systemd-analyze is not installed', 'systemd finds the unit hardly exposed', async t => {
-  const folder = await tempFolder(t, { [name]: unit })
-  const { stdout } = spawnSync('systemd-analyze', ['security', '--offline=true', `${folder}/${name}`], {
-    encoding: 'utf8'
-  })
-  const [, exposure] = /Overall exposure level.*: ([\d.]+)/.exec(stdout) ?? []
-  t.true(Number(exposure) > 0 && Number(exposure) < 2, exposure)
-  t.log(`exposure ${exposure} of 10`)
-})
+testWhere(
+  hasSystemd,
+  'systemd-analyze is not installed',
+  'systemd-analyze rates the exposure of the unit below 2 of 10',
+  async t => {
+    const folder = await tempFolder(t, { [name]: unit })
+    const { stdout } = spawnSync('systemd-analyze', ['security', '--offline=true', `${folder}/${name}`], {
+      encoding: 'utf8'
+    })
+    const [, exposure] = /Overall exposure level.*: ([\d.]+)/.exec(stdout) ?? []
+    t.true(Number(exposure) > 0 && Number(exposure) < 2, exposure)
+    t.log(`exposure ${exposure} of 10`)
+  }
+)
 
 test('the settings of the unit cause no warning', async t => {
   const required = {
@@ -51,14 +61,14 @@ test('the settings of the unit cause no warning', async t => {
   }
   const { config, warnings } = await settingsFrom(t, { ...environment, ...required })
   t.deepEqual(warnings, [])
-  t.is(config.port, 8081, 'the port is the name of the instance')
+  t.is(config.port, 8081, 'the instance name is the port')
   const { delaySeconds, graceSeconds } = config.shutdown
   t.true(Number(values('TimeoutStopSec')) > delaySeconds + graceSeconds)
 })
 
-test('a reload of the unit reads its secrets again, from files that its first lines speak of', t => {
+test('a reload of the unit makes the server read its secrets again, and the introduction names their files', t => {
   t.regex(String(values('ExecReload')), /-HUP \$MAINPID$/)
-  // Credentials are copied when a unit starts, and the copies stay as they are.
+  // LoadCredential would copy the secrets at start, so a reload would not see new ones.
   t.deepEqual(values('LoadCredential'), [])
   const introduction = unit.slice(0, unit.indexOf('[Unit]'))
   for (const file of [...secretFiles(environment), ...values('EnvironmentFile')]) {
@@ -67,17 +77,17 @@ test('a reload of the unit reads its secrets again, from files that its first li
   }
 })
 
-test('a crash is followed by a restart, wrong settings are not: they would be as wrong again', t => {
+test('systemd restarts the server after a crash, but not after an error in its settings', t => {
   t.deepEqual(values('Restart'), ['on-failure'])
   t.deepEqual(values('RestartPreventExitStatus'), [String(exitCodes.misused)])
 })
 
-test('a system call outside of the filter is refused and does not end the server', t => {
+test('a system call that the filter refuses fails with EPERM and does not end the server', t => {
   t.true(values('SystemCallFilter').length > 0)
   t.deepEqual(values('SystemCallErrorNumber'), ['EPERM'])
 })
 
-test('the server of the unit leaves no core dump', t => {
+test('the server writes no core dumps under the unit', t => {
   t.deepEqual(values('LimitCORE'), ['0'])
 })
 

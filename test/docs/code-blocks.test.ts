@@ -1,4 +1,5 @@
-// Every block of code in the README and in docs/ is run as it is written. A block of a new kind fails the first test.
+// Checks every block of code in the README and in docs/, most of them by running it as written. A block of an unknown
+// kind fails the first test.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -37,7 +38,7 @@ type Kind =
 
 function kindOf({ language, text }: { language: string; text: string }): Kind | undefined {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
-  // Settings of an identity provider. test/providers/ starts each of them with the same ones.
+  // Settings of an identity provider. test/providers/ starts the providers with the same settings.
   if (language === 'python' || (language === 'yaml' && text.startsWith('staticClients:'))) return 'provider'
   if (language === 'yaml') return 'settings'
   if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'
@@ -54,7 +55,7 @@ function blocksOf(kind: Kind) {
 
 const title = ({ path, text }: { path: string; text: string }) => `${path}: ${linesOf(text).at(0)}`
 
-test('every block of code is of a kind that is run here', t => {
+test('every block of code is of a kind that this file tests', t => {
   t.deepEqual(
     blocks.filter(block => kindOf(block) === undefined),
     []
@@ -68,17 +69,18 @@ const commandLines = blocksOf('shell').flatMap(({ path, text }) =>
 )
 const own = /^npx platform-auth-server\b/
 const npm = /^npm (run [\w:]+|test|ci)\b/
-// These need Docker, a cluster, systemd or Hydra. test/deploy/ and test/rehearsal/ try the files that they speak of.
+// These commands need Docker, a cluster, systemd or Hydra. test/deploy/ and test/rehearsal/ test the files that they
+// use.
 const elsewhere = /^(docker|kubectl|cd|env|nginx|hydra) /
 
-test('every line of a shell block is run here, or needs a machine of another kind', t => {
+test('every line of a shell block is tested in this file or needs a tool that is not installed here', t => {
   const lines = commandLines.map(({ text }) => text).filter(text => text !== '')
   const unknown = lines.filter(text => !own.test(text) && !npm.test(text) && !elsewhere.test(text))
   t.deepEqual(unknown, [])
 })
 
 for (const line of commandLines.filter(({ text }) => npm.test(text))) {
-  test(`its npm scripts are there: ${title(line)}`, t => {
+  test(`the npm scripts exist: ${title(line)}`, t => {
     const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
     for (const command of line.text.split(' && ')) {
       const [, verb = '', name = verb] = command.split(' ')
@@ -88,11 +90,11 @@ for (const line of commandLines.filter(({ text }) => npm.test(text))) {
 }
 
 for (const line of commandLines.filter(({ text }) => own.test(text))) {
-  test(`it can be typed: ${title(line)}`, async t => {
+  test(`the command line works: ${title(line)}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
-    // Words, and what stands in single quotation marks.
+    // Words, and texts in single quotes.
     const args = (line.text.replace(own, '').match(/'[^']*'|\S+/g) ?? []).map(word => word.replace(/^'|'$/g, ''))
-    // A port of the text may be taken on this machine.
+    // The port of the text may be taken on this machine.
     for (const name of ['--port', '--forward-auth-port']) if (args.includes(name)) args[args.indexOf(name) + 1] = '0'
     const files = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
     const console = await shell(t, args, { env: environmentFor(idp, defaultCallbackUrl), files })
@@ -106,7 +108,7 @@ for (const line of commandLines.filter(({ text }) => own.test(text))) {
 }
 
 for (const block of blocksOf('variables')) {
-  test(`the server takes these variables, once the placeholders are replaced: ${title(block)}`, async t => {
+  test(`the server accepts these variables once the placeholder is replaced: ${title(block)}`, async t => {
     const { SERVER_SESSION_SECRET: placeholder, ...variables } = parseEnv(block.text)
     t.truthy(placeholder)
     const files = { '.env': block.text.replace(`${placeholder}`, 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU') }
@@ -118,7 +120,7 @@ for (const block of blocksOf('variables')) {
 
 for (const block of blocksOf('settings')) {
   test(`the server takes this settings file: ${title(block)} … ${linesOf(block.text).at(-1)}`, async t => {
-    // The folder of pages that the block names.
+    // Files in the folder of pages that the block names.
     const pages = { 'dist/index.html': '', 'dist/assets/app.js': '' }
     const { warnings } = await load(t, { files: { ...pages, 'platform-auth-server.config.yaml': block.text } })
     t.deepEqual(warnings, [])
@@ -128,19 +130,19 @@ for (const block of blocksOf('settings')) {
 const sourcesOfCheck = filesBelow('src/cli/check').map(readText).join('\n')
 
 for (const block of blocksOf('findings')) {
-  test(`check prints lines like these: ${title(block)}`, t => {
+  test(`check can print lines that begin like these: ${title(block)}`, t => {
     for (const line of linesOf(block.text)) {
       const [, status = '', check = '', start = ''] = /^(.{9})(.{11})(\S+ \S+ \S+)/.exec(line) ?? []
       t.regex(status, /^(ok|warning|failed) +$/, line)
       t.regex(sourcesOfCheck, new RegExp(`'${check.trim()}'`), line)
-      // Names of providers are filled in.
+      // The source contains a placeholder for the provider's name.
       t.true(sourcesOfCheck.includes(start.replace(/^Keycloak .*/, 'Keycloak')), line)
     }
   })
 }
 
 for (const block of blocksOf('redis')) {
-  test(`Redis is tried and deployed like this: ${title(block)}`, t => {
+  test(`the Redis settings are those of the tests and of deploy/compose.yaml: ${title(block)}`, t => {
     const [, rights] = / (~.*)/.exec(block.text) ?? []
     const command = readText('deploy/compose.yaml').replaceAll('", "', ' ')
     if (rights) t.true(readText('test/coordination/redis-topologies.test.ts').includes(`'${rights}'`), rights)
@@ -149,7 +151,7 @@ for (const block of blocksOf('redis')) {
 }
 
 for (const block of blocksOf('image')) {
-  test(`an image is built on that of this version, in its working folder: ${title(block)}`, t => {
+  test(`the Dockerfile extends the image of this version and copies into its working folder: ${title(block)}`, t => {
     const { version } = JSON.parse(readText('package.json')) as { version: string }
     const [from, ...copies] = linesOf(block.text)
     t.is(from, `FROM platform-auth-server:${version}`)
@@ -159,13 +161,13 @@ for (const block of blocksOf('image')) {
   })
 }
 
-/** The name of a module is in its first comment. */
+/** A module's name is in its first comment. */
 function nameOf(text: string): string {
   return /^\/\/ (\S+)/.exec(text)?.[1] ?? 'unnamed.mjs'
 }
 
 for (const block of blocksOf('module')) {
-  test.serial(`this module adds one route: ${title(block)}`, async t => {
+  test.serial(`the module adds one route: ${title(block)}`, async t => {
     const folder = await tempFolder(t, { [nameOf(block.text)]: block.text })
     const extend = join(folder, nameOf(block.text))
     const [, route = ''] = /router\.get\('([^']+)'/.exec(block.text) ?? []
@@ -185,7 +187,7 @@ for (const block of blocksOf('module')) {
 }
 
 for (const block of blocksOf('program')) {
-  test(`this program serves until it is stopped: ${title(block)}`, async t => {
+  test(`the program serves requests until it is stopped: ${title(block)}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
     const modules = Object.fromEntries(blocksOf('module').map(({ text }) => [nameOf(text), text]))
     const cwd = await folderWithPackage(t, { ...modules, 'program.mjs': block.text })
@@ -208,32 +210,37 @@ for (const block of blocksOf('program')) {
 }
 
 for (const block of blocksOf('page')) {
-  test.serial(`this code of a page sends to the login or gets an answer: ${title(block)}`, async t => {
-    const upstream = await startUpstream(t)
-    const routes = ['GET /api/hubs/**', 'GET,POST /api/issues/**'].map(rule => `${rule} ${upstream.origin}/**`)
-    const { browser } = await startTestServer(t, { mode: 'dual', overrides: { proxy: { routes } } })
-    const places: string[] = []
-    const go = (place: string) => void places.push(place)
-    const location = { pathname: '/viewer', search: '?urn=abc', hash: '', replace: go, assign: go }
-    const answers: number[] = []
-    replaceFetch(t, async url => {
-      const { statusCode, text, headers } = await browser.fetch(String(url))
-      answers.push(statusCode)
-      return new Response(text(), { status: statusCode, headers: { 'content-type': headers['content-type'] ?? '' } })
-    })
-    // The code runs as a module of a page does, where `await` is allowed at the top.
-    const run = new Function('location', `return (async () => { ${block.text} })()`) as (place: object) => Promise<void>
-    await run(location)
-    t.deepEqual(answers, [401])
-    t.regex(places[0] ?? '', /^\/api\/auth\/login(\?return_to=|$)/)
-    await signIn(browser)
-    await run(location)
-    t.deepEqual(answers, [401, 200])
-    t.is(places.length, 1)
-  })
+  test.serial(
+    `the page's code redirects to the login, and after the login it gets an answer: ${title(block)}`,
+    async t => {
+      const upstream = await startUpstream(t)
+      const routes = ['GET /api/hubs/**', 'GET,POST /api/issues/**'].map(rule => `${rule} ${upstream.origin}/**`)
+      const { browser } = await startTestServer(t, { mode: 'dual', overrides: { proxy: { routes } } })
+      const places: string[] = []
+      const go = (place: string) => void places.push(place)
+      const location = { pathname: '/viewer', search: '?urn=abc', hash: '', replace: go, assign: go }
+      const answers: number[] = []
+      replaceFetch(t, async url => {
+        const { statusCode, text, headers } = await browser.fetch(String(url))
+        answers.push(statusCode)
+        return new Response(text(), { status: statusCode, headers: { 'content-type': headers['content-type'] ?? '' } })
+      })
+      // The code runs as a module of a page, in which `await` is allowed at the top level.
+      const run = new Function('location', `return (async () => { ${block.text} })()`) as (
+        place: object
+      ) => Promise<void>
+      await run(location)
+      t.deepEqual(answers, [401])
+      t.regex(places[0] ?? '', /^\/api\/auth\/login(\?return_to=|$)/)
+      await signIn(browser)
+      await run(location)
+      t.deepEqual(answers, [401, 200])
+      t.is(places.length, 1)
+    }
+  )
 }
 
-// Tests of this file that replace it are serial.
+// Replaces the global fetch() until the end of the test. Tests that use it are serial.
 function replaceFetch(t: ExecutionContext, replacement: typeof fetch) {
   const original = globalThis.fetch
   globalThis.fetch = replacement

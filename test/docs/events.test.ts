@@ -2,13 +2,13 @@ import test from 'ava'
 import { codeSpans, tableRows } from '../helpers/markdown.js'
 import { filesBelow, readText } from '../helpers/repository.js'
 
-// Operators search logs by event name, so the docs list every event that exists and no other.
+// Operators search the log by event name, so docs/operations.md lists exactly the events that exist.
 
 const written = new Set(
   filesBelow('src').flatMap(path => [...readText(path).matchAll(/\bevent: '(\w+)'/g)].map(([, name = '']) => name))
 )
 
-test('every event that the server logs is in docs/operations.md, and no other', t => {
+test('docs/operations.md lists every event that the server logs and no other', t => {
   const rows = tableRows(readText('docs/operations.md'))
   const head = rows.findIndex(([name]) => name === '`event`')
   const end = rows.findIndex(([name], index) => index > head && !name?.startsWith('`'))

@@ -2,18 +2,18 @@ import test from 'ava'
 import { fencedLines } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
 
-test("the README's first screen has the two commands of a newcomer, a line each", t => {
+test('the first screen of the README shows the command for the demo and the command for the tests', t => {
   const firstScreen = readText('README.md').split('\n').slice(0, 25).join('\n')
   t.deepEqual(fencedLines(firstScreen, 'sh'), ['npm ci && npm run demo', 'npm ci && npm test'])
 })
 
-test('the packed file that the README names is the one that npm pack makes', t => {
+test('the package file that the README names has the name that npm pack gives it', t => {
   const { name, version } = JSON.parse(readText('package.json')) as { name: string; version: string }
   const files = new Set(readText('README.md').match(/[\w.-]+\.tgz/g))
   t.deepEqual([...files], [`${name}-${version}.tgz`])
 })
 
-test('package.json names no address, since the project has none yet', t => {
+test('package.json contains no repository, bugs or homepage address, because the project has none yet', t => {
   const manifest = JSON.parse(readText('package.json')) as Record<string, unknown>
   for (const field of ['repository', 'bugs', 'homepage']) t.false(field in manifest, field)
 })

@@ -10,7 +10,7 @@ interface Metric {
   readonly labels: readonly string[]
 }
 
-/** All there is to scrape, each metric used once so that its labels show. */
+/** Scrapes all metrics after using each of them once, because a metric's labels appear only with its first use. */
 async function scraped(): Promise<Metric[]> {
   const metrics = createPrometheusMetrics()
   const used: { readonly [Key in keyof Metrics]: Parameters<Metrics[Key]> } = {
@@ -42,7 +42,7 @@ function labelsOf(text: string, name: string): string[] {
   return [...new Set(labels)].filter(label => label !== 'le')
 }
 
-test('every metric of our own is in docs/operations.md with its labels, and no other', async t => {
+test('docs/operations.md lists every metric of the server with its labels, and no other metric', async t => {
   const byName = (a: { readonly name: string }, b: { readonly name: string }) => a.name.localeCompare(b.name)
   const own = (await scraped()).filter(({ name }) => name.startsWith('platform_auth_'))
   const documented = tableRows(readText('docs/operations.md'))
@@ -90,14 +90,14 @@ function panels(): Expression[] {
 
 const sources = filesBelow('src').map(readText).join('\n')
 
-// Of redis_exporter, which the alerts about Redis expect beside the server.
+// Metrics of redis_exporter, which the alerts about Redis require beside the server.
 const ofRedisExporter = ['redis_memory_used_bytes', 'redis_memory_max_bytes', 'redis_evicted_keys_total']
 
-// What Prometheus itself adds to whatever it scrapes.
+// Labels that Prometheus itself adds.
 const ofPrometheus = ['job', 'instance', 'le']
 
 for (const { where, text } of [...alerts(), ...panels()]) {
-  test(`${where} looks at metrics and labels that are there`, async t => {
+  test(`${where} uses only metrics, labels and values that exist`, async t => {
     const metrics = await scraped()
     const named = [...text.matchAll(/\b((?:platform_auth|process|nodejs)_\w+)(?:\{([^}]*)\})?/g)]
     const ofRedis = [...text.matchAll(/\bredis_\w+/g)].map(([name]) => name)
@@ -123,7 +123,7 @@ for (const { where, text } of [...alerts(), ...panels()]) {
   })
 }
 
-test('every panel looks at the job that was chosen', t => {
+test('every panel of the dashboard filters by the selected job', t => {
   for (const { where, text } of panels().filter(({ where }) => where.startsWith('the panel'))) {
     const selectors = [...text.matchAll(/\b(?:platform_auth|process|nodejs)_\w+(\{[^}]*\})?/g)]
     for (const [, selector = ''] of selectors) t.regex(selector, /job=~"\$job"/, where)

@@ -6,7 +6,7 @@ import { isSettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { codeSpans, fencedLines } from '../helpers/markdown.js'
 import { filesBelow, readText } from '../helpers/repository.js'
 
-// What is written for operators names things of the code; here both are held together, so that neither goes on alone.
+// The documents name settings, flags and messages of the code. These tests fail if a name exists only in the documents.
 
 const texts = ['README.md', 'SECURITY.md', ...filesBelow('docs', 'deploy').filter(path => !path.endsWith('.png'))]
 const markdown = texts.filter(path => path.endsWith('.md'))
@@ -20,7 +20,7 @@ const variables = new Set(
 )
 
 for (const path of texts) {
-  test(`every variable that ${path} names is one of the settings`, t => {
+  test(`every environment variable that ${path} names belongs to a setting`, t => {
     const names =
       readText(path).match(/\b(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN|REDIS|LOG|APS)_[A-Z_]*[A-Z]\b/g) ??
       []
@@ -34,9 +34,9 @@ for (const path of texts) {
 const groups = new Set(settingKeys.filter(key => key.includes('.')).map(key => key.split('.', 1).join('')))
 
 for (const path of texts) {
-  test(`every setting that ${path} names by its key is there`, t => {
+  test(`every setting that ${path} names by its key exists`, t => {
     const text = readText(path)
-    // In Markdown what stands in backticks, elsewhere what stands in comments.
+    // In Markdown the names are in backticks, in other files they are in comments.
     const prose = path.endsWith('.md') ? codeSpans(text) : (text.match(/#.*$/gm) ?? [])
     const keys = prose.join('\n').match(/(?<![\w./@-])[a-z]+\.[a-z]\w*(?![\w/.-])/g) ?? []
     t.deepEqual(
@@ -55,7 +55,7 @@ const flags = new Set(
 const words = new Set(commands.map(({ name }) => name))
 
 for (const path of markdown) {
-  test(`every command line in ${path} can be typed`, t => {
+  test(`every command line in ${path} has a command and flags that exist`, t => {
     const text = readText(path)
     const lines = [...fencedLines(text, 'sh'), ...codeSpans(text)].filter(line => line.includes(`${program} `))
     for (const line of lines) {
@@ -69,15 +69,15 @@ for (const path of markdown) {
   })
 }
 
-test('there are command lines to type', t => {
+test('the documents contain command lines, so the test of the commands can fail', t => {
   const all = markdown.flatMap(path => fencedLines(readText(path), 'sh'))
   t.true(all.filter(line => line.includes(`npx ${program}`)).length >= 5)
 })
 
-// Words of others that operators search for.
+// Messages of nginx that operators search for.
 const ofNginx = ['Request Header Or Cookie Too Large', 'upstream sent too big header']
 
-test('the messages in docs/troubleshooting.md are those of the code', t => {
+test('every message that docs/troubleshooting.md quotes is in the source code', t => {
   const sources = filesBelow('src').map(readText).join('\n').replace(/\s+/g, ' ')
   const text = readText('docs/troubleshooting.md').replace(/\s+/g, ' ')
   const messages = [...text.matchAll(/"([^"]+)"/g)].map(([, message = '']) => message)

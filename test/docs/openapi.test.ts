@@ -20,15 +20,15 @@ const document = readOpenApi()
 const documented = documentedAnswers(document)
 
 interface Provocation {
-  /** An answer of the document. */
+  /** The documented answer that the test provokes. */
   readonly answer: string
   readonly what?: string
   readonly mode?: TestServerOptions['mode']
-  /** The endpoints come from a discovery document that the test can spoil. */
+  /** The server reads its endpoints from a discovery document that the test can change. */
   readonly discovery?: boolean
-  /** For one that has to run out of time. */
+  /** The time limit for requests to the provider. */
   readonly timeoutSeconds?: number
-  /** For one that asks a server that is stopping. */
+  /** The shutdown delay, for answers of a server that is stopping. */
   readonly delaySeconds?: number
   readonly provoke: (server: TestServer, headers: Record<string, string>) => Promise<BrowserResponse>
 }
@@ -47,7 +47,7 @@ const head = (path: string) => {
   return ({ browser }: TestServer) => browser.request('HEAD', path)
 }
 
-/** Signed in, with `trouble` made afterwards. */
+/** Signs in, then causes `trouble`, and then requests the path. */
 const signedIn = (path: string, trouble: (server: TestServer) => void = () => {}) => {
   return async (server: TestServer, headers: Headers) => {
     await signIn(server.browser)
@@ -56,7 +56,7 @@ const signedIn = (path: string, trouble: (server: TestServer) => void = () => {}
   }
 }
 
-/** Back from the provider, with `trouble` made on the way. */
+/** Starts a login, causes `trouble` before the callback, and then opens the callback. */
 const cameBack = (
   trouble: (server: TestServer) => void,
   change: (back: string) => string = back => back,
@@ -116,7 +116,7 @@ const provocations: readonly Provocation[] = [
   { answer: `GET ${callback} 302`, what: 'of a first login', provoke: ({ browser }) => signIn(browser) },
   {
     answer: `GET ${callback} 302`,
-    what: 'of a repetition',
+    what: 'of a repeated callback',
     mode: 'dual',
     provoke: async ({ browser }) => {
       const back = await startLogin(browser, '/models?id=7')
@@ -130,7 +130,7 @@ const provocations: readonly Provocation[] = [
     what: 'without the login cookie',
     provoke: cameBack(({ browser }) => browser.cookies.clear())
   },
-  { answer: `GET ${callback} 400`, what: 'with an error of the provider', provoke: refusedWith('invalid_scope') },
+  { answer: `GET ${callback} 400`, what: 'with an error from the provider', provoke: refusedWith('invalid_scope') },
   { answer: `GET ${callback} 403`, provoke: refusedWith('access_denied') },
   { answer: `GET ${callback} 413`, provoke: withBody(callback) },
   {
@@ -148,24 +148,24 @@ const provocations: readonly Provocation[] = [
   { answer: `GET ${callback} 503`, provoke: refusedWith('temporarily_unavailable') },
   {
     answer: `GET ${callback} 503`,
-    what: 'of a busy provider',
+    what: 'when the provider is busy',
     provoke: cameBack(({ idp }) => idp.fail('token', faults.tooManyRequests(60)))
   },
   { answer: `GET ${callback} 504`, provoke: cameBack(({ idp }) => idp.fail('token', faults.reset())) },
-  { answer: `GET ${logout} 302`, what: 'of a session', provoke: signedIn(logout) },
-  { answer: `GET ${logout} 302`, what: 'without one', provoke: get(logout) },
+  { answer: `GET ${logout} 302`, what: 'with a session', provoke: signedIn(logout) },
+  { answer: `GET ${logout} 302`, what: 'without a session', provoke: get(logout) },
   {
     answer: `GET ${logout} 403`,
     provoke: get(logout, { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' })
   },
   { answer: `GET ${logout} 413`, provoke: withBody(logout) },
   ...[profile, token].flatMap((path): Provocation[] => [
-    { answer: `GET ${path} 200`, what: 'at once', mode: 'dual', provoke: signedIn(path) },
+    { answer: `GET ${path} 200`, what: 'without a refresh', mode: 'dual', provoke: signedIn(path) },
     { answer: `GET ${path} 200`, what: 'after a refresh', mode: 'dual', provoke: signedIn(path, expire) },
     { answer: `GET ${path} 401`, mode: 'dual', provoke: get(path) },
     {
       answer: `GET ${path} 401`,
-      what: 'after the provider ended it',
+      what: 'after the provider ended the grant',
       mode: 'dual',
       provoke: signedIn(path, server => {
         expire(server)
@@ -200,12 +200,12 @@ const provocations: readonly Provocation[] = [
   },
   {
     answer: `GET ${profile} 503`,
-    what: 'of a busy provider',
+    what: 'when the provider is busy',
     provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.tooManyRequests(7)))
   },
   {
     answer: `GET ${profile} 504`,
-    // The login before it must not run out of time on a slow machine.
+    // The limit also applies to the login before it, which must succeed on a slow machine.
     timeoutSeconds: 4,
     provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.hang()))
   },
@@ -237,7 +237,7 @@ for (const { answer, what = '', provoke, ...options } of provocations) {
   const promise = documented.get(answer)
   const types = Object.keys(promise?.content ?? {})
   for (const accept of types.length > 0 ? types : ['*/*']) {
-    test(`${answer} ${what} is what the document promises, for ${accept}`.replace('  ', ' '), async t => {
+    test(`${answer} ${what} is answered as documented, for ${accept}`.replace('  ', ' '), async t => {
       const server = await start(t, options)
       const response = await provoke(server, { accept })
       t.is(`${answer.split(' ', 2).join(' ')} ${response.statusCode}`, answer)
@@ -257,11 +257,11 @@ async function start(
   return startTestServer(t, { mode, overrides, ...(idp && { idp }) })
 }
 
-test('every answer of the document is provoked', t => {
+test('every answer in the document is tested', t => {
   t.deepEqual([...documented.keys()].sort(), [...new Set(provocations.map(({ answer }) => answer))].sort())
 })
 
-test('every other method, and every other path, is answered as the document says', async t => {
+test('methods and paths that are not documented are answered with the documented 405 and 404', async t => {
   const { MethodNotAllowed, NotFound } = document.components.responses
   const { browser } = await start(t, { mode: 'dual' })
   for (const [path, operations] of Object.entries(document.paths)) {
@@ -280,18 +280,18 @@ test('every other method, and every other path, is answered as the document says
   }
 })
 
-test('the document has every route of the server and no other', t => {
+test('the document lists every route of the server and no other', t => {
   t.true(serverRoutes().includes('/api/auth/login'))
   t.deepEqual(Object.keys(document.paths).toSorted(), serverRoutes())
 })
 
-test('the cookies of the document are those of a deployment over https', t => {
+test('the document names the cookies of a deployment over https', t => {
   const { session, loginCookie } = document.components.securitySchemes
   const names = cookieNames('platform_session', `${publicOrigin.replace('http:', 'https:')}/api/auth/callback`)
   t.deepEqual([session?.name, loginCookie?.name], [names.session, names.login])
 })
 
-test('the examples of the document fit their schemas', t => {
+test('the examples in the document match their schemas', t => {
   const schemas = Object.entries(document.components.schemas)
   t.true(schemas.some(([, { examples }]) => Array.isArray(examples)))
   for (const [name, schema] of schemas) {
@@ -299,6 +299,6 @@ test('the examples of the document fit their schemas', t => {
   }
 })
 
-test('the document is of this version', t => {
+test('the document has the version of the package', t => {
   t.is(document.info.version, (JSON.parse(readText('package.json')) as { version: string }).version)
 })

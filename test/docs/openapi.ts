@@ -1,4 +1,4 @@
-// docs/openapi.yaml as something that answers can be held against.
+// Reads docs/openapi.yaml and compares answers of the server with it.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { BrowserResponse } from '../helpers/browser.js'
 import { readYaml } from '../helpers/repository.js'
@@ -32,7 +32,7 @@ export interface OpenApi {
   }
 }
 
-/** The whole document with every reference replaced by what it refers to. */
+/** Returns the whole document with every reference replaced by its target. */
 export function readOpenApi(): OpenApi {
   const [document] = readYaml('docs/openapi.yaml')
   return resolve(document, document) as OpenApi
@@ -52,7 +52,7 @@ function referredTo(reference: string, document: unknown): unknown {
   return target
 }
 
-/** `GET /healthz 200` and the like, with what is promised there. */
+/** Maps each method, path and status, such as `GET /healthz 200`, to the documented response. */
 export function documentedAnswers({ paths }: OpenApi): Map<string, DocumentedResponse> {
   const answers = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) =>
@@ -64,7 +64,7 @@ export function documentedAnswers({ paths }: OpenApi): Map<string, DocumentedRes
   return new Map(answers)
 }
 
-// What HTTP itself and Node's server add.
+// Headers that HTTP itself or Node's server adds.
 const ofTransport = new Set(['date', 'connection', 'keep-alive', 'content-length', 'content-type', 'transfer-encoding'])
 
 const ajv = new Ajv2020({ strict: true, allErrors: true, formats: { uri: canParse, 'uri-reference': canParse } })
@@ -73,7 +73,7 @@ function canParse(text: string): boolean {
   return URL.canParse(text, 'http://none')
 }
 
-/** One sentence for each way in which the answer is not what the document promises. */
+/** Returns one sentence for each difference between the answer and the document. */
 export function broken({ headers = {}, content = {} }: DocumentedResponse, answer: BrowserResponse): string[] {
   return [...brokenHeaders(headers, answer), ...brokenContent(content, answer)]
 }
@@ -98,7 +98,7 @@ function brokenContent(documented: NonNullable<DocumentedResponse['content']>, a
     return isHead ? [] : ['there is a body without a type, or none where one is documented']
   }
   const schema = documented[type]?.schema
-  // The answer to HEAD has the type of a body that does not come.
+  // An answer to HEAD has a Content-Type but no body.
   if (!schema) return answer.body.length === 0 ? [] : [`a body of the type ${type} is not documented`]
   return mismatches(schema, type === 'application/json' ? answer.json() : answer.text(), type)
 }

@@ -3,7 +3,7 @@ import { tableRows } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
 import { serverRoutes } from './server-routes.js'
 
-test("the README's table has every route under /api/auth and no other", t => {
+test('the table in the README lists every route under /api/auth and no other', t => {
   const paths = tableRows(readText('README.md')).flatMap(
     ([cell = '']) => /^`(\/api\/auth\/[\w-]+)`$/.exec(cell)?.[1] ?? []
   )

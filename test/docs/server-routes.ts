@@ -3,7 +3,7 @@ import { authRouter } from '#src/http/auth-routes.js'
 
 const unused = async () => {}
 
-/** The paths that the server answers itself: the routes of its router, and the health checks. */
+/** Returns the paths that the server itself answers: the routes of its router and the health checks. */
 export function serverRoutes(): string[] {
   const handlers = { login: unused, callback: unused, logout: unused, profile: unused }
   const router = authRouter({ ...handlers, session: unused, requireTokens: unused, offersPublicToken: true })

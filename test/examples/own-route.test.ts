@@ -1,3 +1,5 @@
+// The server runs in dual mode. The internal token has the wide scope and stays on the server, and the public token has
+// fewer scopes and is given to pages.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { symlink, writeFile } from 'node:fs/promises'
@@ -40,7 +42,7 @@ async function startExample(t: ExecutionContext) {
   return { ...started, asked }
 }
 
-test('the example calls the platform with the internal token, refreshed when it has expired', async t => {
+test('the example calls the platform with the internal token and uses a refreshed one after it has expired', async t => {
   const { browser, clock, idp, asked } = await startExample(t)
   await signIn(browser)
   const first = await browser.get('/api/hubs')
@@ -49,15 +51,15 @@ test('the example calls the platform with the internal token, refreshed when it 
   clock.advanceSeconds(3600)
   const second = await browser.get('/api/hubs')
   t.is(second.statusCode, 200)
-  t.true(second.setCookies.length > 0, 'the refreshed session reaches the browser')
-  t.is(idp.tokenRequests.length, 4, 'two calls for the login, two for the refresh')
+  t.true(second.setCookies.length > 0, 'the browser gets the refreshed session')
+  t.is(idp.tokenRequests.length, 4, 'two token requests for the login and two for the refresh')
   t.not(asked[0], asked[1])
   t.regex(String(asked[1]), /^Bearer .+/)
   const { access_token: publicToken } = (await browser.get('/api/auth/token')).json() as { access_token: string }
-  t.false(asked.includes(`Bearer ${publicToken}`), 'never with the public one')
+  t.false(asked.includes(`Bearer ${publicToken}`), 'the platform never received the public token')
 })
 
-test('the example answers 401 with an empty body when nobody is signed in, and asks nobody', async t => {
+test('if nobody is signed in, the example answers 401 with an empty body and does not call the platform', async t => {
   const { browser, asked } = await startExample(t)
   const response = await browser.get('/api/hubs')
   t.is(response.statusCode, 401)
@@ -65,7 +67,7 @@ test('the example answers 401 with an empty body when nobody is signed in, and a
   t.deepEqual(asked, [])
 })
 
-test('the example as a program: secrets are read again on SIGHUP, and SIGTERM finishes what is under way', async t => {
+test('run as a program, the example reads its secrets again on SIGHUP and finishes requests in progress on SIGTERM', async t => {
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   const { SERVER_SESSION_SECRET: secret = '', ...settings } = environmentFor(idp, defaultCallbackUrl)
   const cwd = await tempFolder(t, { '.env': `SERVER_SESSION_SECRET=${secret}\n` })
@@ -105,7 +107,7 @@ test('the example as a program: secrets are read again on SIGHUP, and SIGTERM fi
   t.deepEqual(await ended, [0, null])
 })
 
-test('the example as a program says in a sentence why it cannot start, also when started by a link', async t => {
+test('run as a program through a symbolic link, the example reports in one message why it cannot start', async t => {
   const cwd = await tempFolder(t)
   const link = join(cwd, 'started-by.js')
   await symlink(path, link)

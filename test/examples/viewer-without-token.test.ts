@@ -2,7 +2,7 @@ import test from 'ava'
 import { loadConfig } from '#src/config/load.js'
 import { repository } from '../helpers/repository.js'
 
-test('the settings of the viewer example can be used once a client id is filled in, and list derivative paths only', async t => {
+test('the settings of the viewer example are valid with a client id and secrets, and its rules allow only derivative paths', async t => {
   const { config } = await loadConfig({
     cwd: `${repository}examples/viewer-without-token`,
     env: {

@@ -7,7 +7,10 @@ import { filesBelow, readText } from '../helpers/repository.js'
 const packed = pack()
 const paths = packed.files.map(({ path }) => path)
 
-/** Everything that has a reason to be there: the program, what it reads, and what an operator reads or copies. */
+/**
+ * The files that belong in the package: the program, the files that it reads, and the files that an operator reads or
+ * copies.
+ */
 const wanted = [
   /^package\.json$/,
   /^LICENSE$/,
@@ -53,19 +56,17 @@ test('the bundle imports every dependency and contains none', t => {
   const imported = [...code.matchAll(/(?:from |import\(?\s*)["']([^."'][^"']*)["']/g)].map(
     ([, name = '']) => `${name}/`
   )
-  for (const name of Object.keys(dependencies)) {
-    if (!name.startsWith('@types/'))
-      t.true(
-        imported.some(path => path.startsWith(`${name}/`)),
-        name
-      )
-  }
+  const missing = Object.keys(dependencies).filter(name => !imported.some(path => path.startsWith(`${name}/`)))
+  t.deepEqual(
+    missing.filter(name => !name.startsWith('@types/')),
+    []
+  )
 })
 
-// For those who have the source.
+// Only useful with the source code.
 const leftOut = new Set(['CONTRIBUTING.md'])
 
-test('every link target of the packed documents is in the package', t => {
+test('every file that the packed documents link to is in the package', t => {
   for (const path of paths.filter(path => path.endsWith('.md'))) {
     for (const { target } of linksOf(readText(path))) {
       if (target === '' || /^\w+:/.test(target)) continue
