@@ -1,4 +1,8 @@
-// What is tried against each gateway. An attempt describes its own result, which is then compared with the expected one.
+// The attempts that are made against each gateway. Each one returns its result as text, to be compared with the
+// expected result.
+//
+// The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
+// only the public scopes. In single mode there is only one token, and it stays on the server.
 import { publicOrigin } from '../helpers/config.js'
 import { faults } from '../helpers/hostile-idp/index.js'
 import type { RawAnswer } from '../helpers/raw.js'
@@ -141,7 +145,7 @@ export const attempts: readonly Attempt[] = [
     async run({ send }) {
       const answer = await send({ target: '/app?a=1&b=2', cookie: '', headers: navigation('none') })
       const location = headerOf(answer, 'location') ?? ''
-      // Traefik sends the answer of the login itself, which leads to the identity provider.
+      // Traefik forwards the redirect of the login route itself, which leads to the identity provider.
       const isLogin = location.includes('/api/auth/login') || location.includes('code_challenge=')
       return `${answer.statusCode} to ${isLogin ? 'the login' : location}`
     }
@@ -201,7 +205,9 @@ function allDay({ cookies, ...site }: Required<SiteOptions> & { readonly cookies
 }
 
 interface AuthorizationOptions {
-  /** Sends `Authorization` in a trailer. The header that announces it, or an empty text. */
+  /**
+   * The header line that announces the trailer, or an empty text. If it is given, `Authorization` is sent in a trailer.
+   */
   readonly trailer?: string
   readonly expected?: string
 }
@@ -242,7 +248,7 @@ function forgery(tried: string, status: 200 | 403, headers: readonly string[], m
   return [{ tried, expected, run: site => refusal(site, { method, headers: [...headers, ...length] }) }]
 }
 
-/** The status, and for a status other than 200 whether the back end was asked all the same. */
+/** Returns the status, and for a status other than 200 whether the request still reached the back end. */
 async function refusal(site: Site, request: RawRequest): Promise<string> {
   const before = await site.reached()
   const { statusCode } = await site.send(request)

@@ -32,9 +32,9 @@ export const caddy: Gateway = {
     return port
   },
   exceptions: {
-    // Go makes it a part of the value of the header before it.
+    // Go joins a folded line to the value of the header before it.
     'Authorization on a folded line': 'the internal token alone, X-A',
-    // A back end must not take trailers for headers (RFC 9110 section 6.5.1).
+    // A back end must not merge trailers into its headers (RFC 9110 section 6.5.1).
     'Authorization as an announced trailer': 'the internal token alone, trailer Authorization'
   }
 }

@@ -1,4 +1,4 @@
-// What the rehearsals need of a gateway: its program, and the recipe that is shipped for it.
+// The interface of a gateway for these tests: its program, and its shipped forward-auth configuration (the recipe).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readText } from '../helpers/repository.js'
@@ -9,20 +9,20 @@ export interface Teardown {
 
 export interface Gateway {
   readonly name: string
-  /** Undefined if the gateway can run here, otherwise the reason why it cannot. */
+  /** The reason why the gateway cannot run here, or undefined if it can. */
   readonly missing: string | undefined
-  /** Builds the program unless that was done before. Resolves with its version. */
+  /** Builds the program unless this was done before. Resolves with its version. */
   prepare(): Promise<string>
   /**
-   * Starts the gateway with its recipe. Resolves with its port when it passes requests on.
-   * @param addresses the port of this machine that takes the place of each address in the recipe
+   * Starts the gateway with its recipe. Resolves with its port when it forwards requests.
+   * @param addresses replaces each address in the recipe with this port of this machine
    */
   start(t: Teardown, addresses: Readonly<Record<string, number>>): Promise<number>
-  /** The expected result of each attempt that ends differently at this gateway. */
+  /** The results that differ from the expected ones at this gateway, by the name of the attempt. */
   readonly exceptions: Readonly<Record<string, string>>
 }
 
-/** A shipped recipe in which each address is a port of this machine. */
+/** Returns a shipped recipe in which each address is replaced by a port of this machine. */
 export function recipe(file: string, addresses: Readonly<Record<string, number>>): string {
   return Object.entries(addresses).reduce(
     (text, [address, port]) => text.replaceAll(address, `127.0.0.1:${port}`),
@@ -30,13 +30,13 @@ export function recipe(file: string, addresses: Readonly<Record<string, number>>
   )
 }
 
-/** Replaces a part of a recipe that must be there. */
+/** Replaces a part of a recipe. Throws if the recipe does not contain it. */
 export function replaced(text: string, part: string, replacement: string): string {
   if (!text.includes(part)) throw new Error(`The recipe has no line ${part}`)
   return text.replaceAll(part, replacement)
 }
 
-/** Runs a gateway until the teardown. Resolves when it answers as it answers somebody who is not signed in. */
+/** Runs a gateway until the teardown. Resolves when it answers a request without a session with 401. */
 export async function runGateway(
   t: Teardown,
   port: number,

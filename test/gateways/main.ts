@@ -1,4 +1,5 @@
-// Runs the recipes of forward-auth with gateways that really run, and prints what was tried against each. `--help` lists the options.
+// Runs the shipped forward-auth configurations with real gateways and prints the result of each attempt. `--help` lists
+// the options.
 import { type Attempt, attempts } from './attempts.js'
 import { caddy } from './caddy.js'
 import type { Gateway, Teardown } from './gateway.js'
@@ -10,8 +11,8 @@ const gateways: Readonly<Record<string, Gateway>> = { nginx, caddy, traefik }
 
 const help = `Usage: npm run test:gateways [-- name …]
 
-Names: ${Object.keys(gateways).join(', ')}; all of them unless some are given.
-A result in bold is not the expected one; the exit code is then 1.
+Names: ${Object.keys(gateways).join(', ')}; all of them by default.
+A result in bold differs from the expected one, and the exit code is then 1.
 A gateway that cannot run here is skipped. With CI=true that is an error.
 
 Caddy and Traefik are built once, into .cache/providers (or PLATFORM_AUTH_PROVIDERS_CACHE).
@@ -54,7 +55,7 @@ async function tryGateway(gateway: Gateway, counts: { passed: number; failed: nu
   }
 }
 
-/** Each attempt has a site of its own. */
+/** Each attempt runs with its own site. */
 async function resultOf(gateway: Gateway, attempt: Attempt): Promise<string> {
   const teardowns: (() => unknown)[] = []
   const t: Teardown = { teardown: fn => void teardowns.push(fn) }

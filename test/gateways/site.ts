@@ -9,22 +9,22 @@ import type { Gateway, Teardown } from './gateway.js'
 
 export interface Site extends Pick<TestServer, 'server' | 'idp' | 'clock'> {
   readonly browser: Browser
-  /** The internal token that the browser's cookies hold. */
+  /** The internal token (the token with the wide scope that browsers never see) in the browser's session. */
   token(): string
-  /** Sends a request byte for byte, with the cookies of the browser. */
+  /** Sends a raw request with the browser's cookies. */
   send(request: RawRequest): Promise<RawAnswer>
   /** The number of requests that have reached the back end. */
   reached(): Promise<number>
 }
 
 export interface RawRequest {
-  /** `/app` unless given. */
+  /** The default is `/app`. */
   readonly target?: string
   readonly method?: string
   /** The header lines besides `Host` and `Cookie`. */
   readonly headers?: readonly string[]
   readonly body?: string
-  /** Instead of the cookies of the browser. */
+  /** Replaces the browser's cookies. */
   readonly cookie?: string
   readonly host?: string
 }

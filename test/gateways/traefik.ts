@@ -4,7 +4,7 @@ import { tempFolder } from '../helpers/temp-folder.js'
 import { buildGoProgram } from '../providers/cache.js'
 import { type Gateway, recipe, replaced, runGateway } from './gateway.js'
 
-// The newest version that can be built out of the module proxy, which does not have all modules that 3.7 needs.
+// The newest version that can be built from the Go module proxy, which lacks some modules that 3.7 needs.
 const version = '3.6.12'
 
 const program = {
@@ -38,17 +38,17 @@ export const traefik: Gateway = {
     return port
   },
   exceptions: {
-    // With Traefik 3.7.12, `aliasHeadersStrategy` removes the first four.
+    // Traefik 3.7.12 removes the first four headers if `aliasHeadersStrategy` is set.
     'Author.ization': 'the internal token alone, Author.ization',
     Author_ization: 'the internal token alone, Author_ization',
     _Authorization: 'the internal token alone, _authorization',
     Authorization_: 'the internal token alone, Authorization_',
-    // Go makes it a part of the value of the header before it.
+    // Go joins a folded line to the value of the header before it.
     'Authorization on a folded line': 'the internal token alone, X-A'
   }
 }
 
-/** The shipped static configuration without certificates, and without the setting that 3.6 does not know. */
+/** The shipped static configuration without certificates and without the setting that Traefik 3.6 does not have. */
 async function plainHttp(port: number, routes: string): Promise<string> {
   const changes = [
     [':80', `127.0.0.1:${await freePort()}`],

@@ -1,4 +1,4 @@
-// Built and downloaded providers are kept in a folder between runs.
+// Providers and gateways that were built or downloaded are kept in a folder between runs.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { access, mkdir, rename, writeFile } from 'node:fs/promises'
@@ -16,19 +16,22 @@ export async function exists(path: string): Promise<boolean> {
 }
 
 export interface GoProgram {
-  /** Of the folder and the executable: the name with the version. */
+  /** The name of the folder: the program's name and version. */
   readonly name: string
   readonly module: string
   readonly version: string
-  /** The package with `main`. */
+  /** The Go package with `main`. */
   readonly package: string
-  /** Lines of go.mod that the module needs of whoever builds it, since Go reads `replace` in the main module alone. */
+  /** Lines that must be in the go.mod of the build, because Go reads `replace` only in the main module. */
   readonly replace?: readonly string[]
   readonly tags?: string
   readonly cgo?: boolean
 }
 
-/** Builds a Go program out of the module proxy, its dependencies at the versions that its own go.mod names. */
+/**
+ * Builds a Go program from the Go module proxy, with its dependencies in the versions of its own go.mod. Returns the
+ * path of the executable.
+ */
 export async function buildGoProgram(program: GoProgram): Promise<string> {
   const { name, module, version, tags = '', cgo = false, replace = [] } = program
   const folder = join(cacheFolder, name)
@@ -46,7 +49,7 @@ export async function buildGoProgram(program: GoProgram): Promise<string> {
   return executable
 }
 
-/** Downloads and unpacks an archive (tar.gz) whose SHA-256 is known; gives the folder. */
+/** Downloads and unpacks a tar.gz archive with a known SHA-256. Returns the folder. */
 export async function unpackArchive(name: string, url: string, sha256: string): Promise<string> {
   const folder = join(cacheFolder, name)
   if (await exists(folder)) return folder

@@ -6,10 +6,10 @@ import { buildGoProgram } from './cache.js'
 import { signInOnPages, signOutOnPages } from './pages.js'
 import { client, freePort, keyIds, type ProviderKind, pause, startProcess } from './provider.js'
 
-// bcrypt, cost 10, of the password in provider.ts.
+// The bcrypt hash (cost 10) of the password in provider.ts.
 const PASSWORD_HASH = '$2a$10$uQOdSS4/ajBAuF4RLMVgoOkppr0HDn9FDxpCdL3/i5WV.klFRMIhq'
 
-// Dex releases are tags of a major version that its module path does not have, so Go knows them by their commit.
+// Dex's release tags have a major version that is not in its module path, so Go can only use the commit of a release.
 const program = {
   name: 'dex-2.45.1',
   module: 'github.com/dexidp/dex',
@@ -53,8 +53,8 @@ export const dex: ProviderKind = {
       },
       signIn,
       signOut: signOutOnPages,
-      // There is no administration over HTTP. Dex keeps one refresh token for each person and client, so that a login elsewhere
-      // ends the first one.
+      // Dex has no administration interface over HTTP. It keeps one refresh token for each person and client, so a
+      // second login ends the first one.
       async endLogins() {
         const teardowns: (() => unknown)[] = []
         const browser = createBrowser({ teardown: fn => void teardowns.push(fn) }, { origin: client.homeUrl })
@@ -76,9 +76,9 @@ export const dex: ProviderKind = {
         }
         const answer = await fetch(token_endpoint, { method: 'POST', body: new URLSearchParams(form) })
         for (const teardown of teardowns) teardown()
-        if (!answer.ok) throw new Error(`The second login got ${answer.status} ${await answer.text()}`)
+        if (!answer.ok) throw new Error(`The second login was answered with ${answer.status} ${await answer.text()}`)
       },
-      // Keys live for a minute, and Dex looks for old ones twice a minute.
+      // Keys expire after a minute, and Dex replaces expired keys twice a minute.
       async rotateKeys() {
         const before = await keyIds(`${issuer}/keys`)
         const deadline = Date.now() + 150_000

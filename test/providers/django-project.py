@@ -60,7 +60,8 @@ settings.configure(
         }
     },
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-    # Clients' secrets are hashed as well, at every call. The usual hasher takes seconds for that on a busy machine.
+    # Clients' secrets are hashed at every request too. The usual hasher needs seconds for this on a busy
+    # machine.
     PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     LOGIN_URL="/accounts/login/",
     OAUTH2_PROVIDER={
@@ -74,7 +75,7 @@ settings.configure(
         "SCOPES": {"openid": "Who you are", "data:read": "Read data", "viewables:read": "See models"},
     },
 )
-# The templates name their own loaders, so that Django wants this left out.
+# APP_DIRS must be removed, because Django allows it only without explicit loaders.
 settings.TEMPLATES[0].pop("APP_DIRS")
 django.setup()
 

@@ -17,7 +17,7 @@ export const django: ProviderKind = {
   version,
   needs: 'python3',
   exceptions: {
-    // Django asks for the login before it looks at the client.
+    // Django shows its login page before it checks the client.
     'check with a wrong callback URL': 'ok',
     'login, dual': '502 at the profile',
     'refresh, dual': '401 at refresh 1',

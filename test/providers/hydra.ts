@@ -90,7 +90,10 @@ export const hydra: ProviderKind = {
   }
 }
 
-/** The pages for login, consent and logout that Hydra leaves to its operator: they accept everything for one person. */
+/**
+ * Serves the pages for login, consent and logout, which Hydra does not include. They accept every request for one
+ * person.
+ */
 async function acceptAll(admin: string, { url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1')
   const kind = pathname.slice(1)

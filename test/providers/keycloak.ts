@@ -85,7 +85,7 @@ async function createRealm(admin: Administration): Promise<void> {
     realm: 'test',
     enabled: true,
     sslRequired: 'none',
-    // Refresh tokens are single use, which is the harder case.
+    // Refresh tokens are single-use, which is more difficult for a client.
     revokeRefreshToken: true,
     refreshTokenMaxReuse: 0
   })
@@ -100,7 +100,7 @@ async function createRealm(admin: Administration): Promise<void> {
     publicClient: false,
     standardFlowEnabled: true,
     redirectUris: [client.callbackUrl],
-    // As a client that was made in the administration's pages has them.
+    // The scopes that Keycloak's administration pages give to a new client.
     defaultClientScopes: ['acr', 'basic', 'email', 'profile', 'roles', 'web-origins'],
     optionalClientScopes: [...scopes, 'offline_access'],
     attributes: { 'post.logout.redirect.uris': client.homeUrl }

@@ -1,4 +1,4 @@
-// Runs the server against identity providers that really run, and prints what works at which. `--help` lists the options.
+// Runs the server with real identity providers and prints a table of what works with each. `--help` lists the options.
 
 import { dex } from './dex.js'
 import { django } from './django.js'
@@ -13,9 +13,9 @@ const modes: readonly Mode[] = ['single', 'dual']
 
 const help = `Usage: npm run test:providers [-- [name …] [--verbose]]
 
-Names: ${Object.keys(kinds).join(', ')}; all of them unless some are given.
---verbose prints every line of check, and what the log says where something did not work.
-A result in bold is not the expected one; the exit code is then 1.
+Names: ${Object.keys(kinds).join(', ')}; all of them by default.
+--verbose prints every line of check, and the log lines of the scenarios that did not work.
+A result in bold differs from the expected one, and the exit code is then 1.
 
 Providers are built or downloaded once, into .cache/providers (or PLATFORM_AUTH_PROVIDERS_CACHE).
 `
@@ -47,7 +47,7 @@ else if (unknown.length > 0) {
 async function tryProvider(kind: ProviderKind): Promise<void> {
   const title = `${kind.name} ${kind.version}`
   if (!(await isInstalled(kind.needs))) {
-    print(`\n${title}: SKIPPED, for ${kind.needs} is not installed here.`)
+    print(`\n${title}: SKIPPED, because ${kind.needs} is not installed.`)
     return
   }
   print(`\n${title}`)

@@ -1,17 +1,20 @@
-// Walks through the pages of a provider as a person without JavaScript would: redirects are followed, forms are filled.
+// Uses the pages of a provider as a person without JavaScript would: follows redirects and fills in forms.
 import type { Browser } from '../helpers/browser.js'
 import { client, person } from './provider.js'
 
 const MOST_STEPS = 20
 
-/** From an authorization URL to the callback URL that the provider sends the browser to. It is not opened. */
+/** Signs in, from an authorization URL to the callback URL, which is returned and not opened. */
 export async function signInOnPages(browser: Browser, authorizationUrl: string): Promise<string> {
   const end = await walk(browser, authorizationUrl, url => withoutQuery(url) === client.callbackUrl)
   if (end.back === undefined) throw new Error(`The login ended at a page of the provider: ${textOf(end.page)}`)
   return end.back
 }
 
-/** From the end-session endpoint to our start page, or to the text of the page where the way ends. */
+/**
+ * Signs out, starting at the end-session endpoint. Returns the address of our start page, or the text of the page at
+ * which the provider stops.
+ */
 export async function signOutOnPages(browser: Browser, endSessionUrl: string): Promise<string> {
   const { back, page } = await walk(browser, endSessionUrl, url => withoutQuery(url) === client.homeUrl)
   return back ?? textOf(page)
@@ -29,8 +32,8 @@ interface End {
   readonly page: Page
 }
 
-// Keycloak marks its cookies Secure on this machine too, and browsers keep them there. The test browser does not, so that a person's
-// cookies at the provider are kept here.
+// Keycloak sets Secure cookies over plain http on this machine. Browsers accept them there but the test browser does
+// not, so the cookies of each person are kept here.
 const cookiesOf = new WeakMap<Browser, Map<string, string>>()
 
 async function open(browser: Browser, url: string, form?: Record<string, string>): Promise<Page> {
@@ -70,7 +73,7 @@ async function walk(browser: Browser, start: string, isBack: (url: URL) => boole
   throw new Error(`More than ${MOST_STEPS} pages from ${start}`)
 }
 
-/** The first form of the page with the person's answers in it. */
+/** Returns the first form of the page, filled in by the person. */
 function filledForm(page: Page): { action: string; fields: Record<string, string> } | undefined {
   const { html } = page
   const [whole, attributes = ''] = /<form([^>]*)>[\s\S]*?<\/form>/i.exec(html) ?? []

@@ -1,10 +1,13 @@
-// An identity provider that really runs, as the scenarios see it, and the means to start and stop one.
+// The interface between the scenarios and a real identity provider, and functions that start and stop one.
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import type { Browser } from '../helpers/browser.js'
 
-/** The one client that is registered at each provider. Its secret has every character that Basic credentials encode. */
+/**
+ * The client that is registered at each provider. Its secret contains every character that must be encoded in Basic
+ * credentials.
+ */
 export const client = {
   id: 'platform-auth-server',
   secret: 'a+secret/with=100%25&some:more~of it',
@@ -17,25 +20,25 @@ export const person = { userName: 'ada', email: 'ada@mail.example', password: 'a
 export interface ProviderKind {
   readonly name: string
   readonly version: string
-  /** Results other than the usual ones, by `scenario`, `mode` or `scenario, mode`: what this provider cannot do. */
+  /** The expected results that differ from the usual ones, by `scenario`, `mode` or `scenario, mode`. */
   readonly exceptions: Readonly<Record<string, string>>
-  /** The program without which this provider cannot be built or run. */
+  /** The program that is needed to build or run this provider. */
   readonly needs: string
-  /** Builds or downloads it, unless that was done before. */
+  /** Builds or downloads the provider unless this was done before. */
   prepare(): Promise<void>
   start(): Promise<RunningProvider>
 }
 
 export interface RunningProvider {
-  /** Settings beside the client, as its page in docs/providers has them. */
+  /** The settings on the provider's page in docs/providers, without those of the client. */
   readonly settings: Readonly<Record<'single' | 'dual', Readonly<Record<string, string>>>>
-  /** From an authorization URL to the callback URL, which is not opened. */
+  /** Signs in, from an authorization URL to the callback URL, which is returned and not opened. */
   signIn(browser: Browser, authorizationUrl: string): Promise<string>
-  /** From the end-session endpoint to the page where the way ends. */
+  /** Signs out, starting at the end-session endpoint. Resolves with the address or the text of the last page. */
   signOut(browser: Browser, endSessionUrl: string): Promise<string>
-  /** Ends every login at the provider. */
+  /** Ends all logins at the provider. */
   endLogins(): Promise<void>
-  /** Signs the next ID tokens with another key. */
+  /** Makes the provider sign later ID tokens with another key. */
   rotateKeys(): Promise<void>
   stop(): Promise<void>
 }
@@ -47,7 +50,7 @@ export interface Command {
   readonly cwd?: string
 }
 
-/** Starts a server and waits until `url` answers 200. Its output is shown only when it ends before that. */
+/** Starts a server and waits until `url` answers 200. If the server ends before that, the error contains its output. */
 export async function startProcess(
   { command, args, env, cwd }: Command,
   url: string
@@ -71,7 +74,7 @@ export async function startProcess(
     await ended
     clearTimeout(timer)
   }
-  // A machine that builds something else at the same time is slow.
+  // The limit is long, because a machine that builds something at the same time is slow.
   const deadline = Date.now() + 600_000
   while (!(await answers(url))) {
     if (child.exitCode !== null || Date.now() > deadline) {
@@ -83,7 +86,7 @@ export async function startProcess(
   return { stop }
 }
 
-/** Runs a command to its end. Rejects with the end of its output when it fails. */
+/** Runs a command. Rejects with the last part of its output if it fails. */
 export async function run({ command, args, env, cwd }: Command): Promise<void> {
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
@@ -111,7 +114,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, ms))
 }
 
-/** A request to the administration of a provider. Throws unless it succeeds. */
+/** Sends a request to the administration interface of a provider. Throws unless it succeeds. */
 export async function administer(
   method: string,
   url: string,
@@ -141,7 +144,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal)
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
 }
 

@@ -1,4 +1,5 @@
-// The scenarios of a person and of an operator at a provider, each with its outcome. The server runs in this process, on a clock of its own.
+// The scenarios that are run with each provider, and their results. The server runs in this process with a clock that
+// the scenarios move.
 import { randomBytes } from 'node:crypto'
 import { findings } from '#src/cli/check/index.js'
 import { loadConfig } from '#src/config/load.js'
@@ -11,18 +12,18 @@ import { client, type RunningProvider } from './provider.js'
 export type Mode = 'single' | 'dual'
 
 export interface Outcome {
-  /** `works`, or what happened instead; one of the few words that a table holds. */
+  /** `works`, or a few words that say what happened instead. */
   readonly result: string
-  /** What explains it: lines of `check` or of the log. */
+  /** Lines of `check` or of the log that explain the result. */
   readonly details: readonly string[]
 }
 
 export type Scenario = (provider: RunningProvider, mode: Mode) => Promise<Outcome>
 
-// Longer than any access token of these providers lives, and short of the age of a session.
+// Longer than the lifetime of these providers' access tokens and shorter than the maximum age of a session.
 const LIFETIME_SECONDS = 4000
 const PARALLEL_REQUESTS = 100
-// The repeated refusal that ends a session must last half a minute.
+// A session ends when the provider has refused its refresh token for half a minute.
 const REFUSAL_SECONDS = 5
 const MOST_REFUSALS = 12
 
@@ -40,7 +41,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   }),
   refresh: scenario(async ({ signIn, expire, nameOf, statusOf }) => {
     await signIn()
-    // Two, since a provider may give less with each.
+    // Refreshes twice, because a provider may return fewer scopes with each refresh.
     for (let time = 0; time < 2; time++) {
       expire()
       const status = await statusOf()
@@ -111,7 +112,7 @@ interface Stage {
   readonly logs: Awaited<ReturnType<typeof collectLogs>>
   signIn(): Promise<void>
   signOut(url: string): Promise<string>
-  /** Lets the tokens of the session expire. */
+  /** Moves the clock so that the tokens of the session expire. */
   expire(): void
   advance(seconds: number): void
   statusOf(browser?: Browser): Promise<number>
@@ -119,7 +120,7 @@ interface Stage {
   settled(condition: () => boolean): Promise<void>
 }
 
-/** Thrown by a step that every scenario needs, with what the table says then. */
+/** Thrown if a step fails that every scenario needs. Its message is the result in the table. */
 class Ended extends Error {}
 
 function scenario(play: (stage: Stage) => Promise<string>, more: Readonly<Record<string, string>> = {}): Scenario {
