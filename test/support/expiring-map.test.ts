@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { createExpiringMap } from '#src/support/expiring-map.js'
 import { createClock } from '../helpers/clock.js'
 
-test('an entry is there until its time is over, and not at that moment', t => {
+test('an entry is present before its expiry time and absent from that time', t => {
   const clock = createClock()
   const map = createExpiringMap<string>(10, clock.now)
   map.set('key', 'value', 1000)
@@ -13,7 +13,7 @@ test('an entry is there until its time is over, and not at that moment', t => {
   t.is(map.get('key'), undefined)
 })
 
-test('setting a key again gives it the new value and the new time', t => {
+test('setting a key again replaces its value and its expiry time', t => {
   const clock = createClock()
   const map = createExpiringMap<string>(10, clock.now)
   map.set('key', 'old', 1000)
@@ -24,7 +24,7 @@ test('setting a key again gives it the new value and the new time', t => {
   t.is(map.size, 1)
 })
 
-test('a deleted entry is gone at once', t => {
+test('a deleted entry is removed at once', t => {
   const map = createExpiringMap<string>(10, () => 0)
   map.set('key', 'value', 1000)
   map.delete('key')
@@ -32,7 +32,7 @@ test('a deleted entry is gone at once', t => {
   t.is(map.size, 0)
 })
 
-test('an entry with no lifetime is not stored and evicts no other entry', t => {
+test('setting an entry with no lifetime removes the key and evicts no other entry', t => {
   const map = createExpiringMap<string>(2, () => 0)
   map.set('a', 'value', 1000)
   map.set('b', 'value', 1000)
@@ -48,7 +48,7 @@ test('a full map evicts its oldest entry', t => {
   t.deepEqual([map.get('2'), map.get('3'), map.get('4')], [2, 3, 4])
 })
 
-test('writing to a key makes it the newest', t => {
+test('setting a key again makes it the newest entry', t => {
   const map = createExpiringMap<number>(2, () => 0)
   map.set('a', 1, 1000)
   map.set('b', 2, 1000)
@@ -71,7 +71,7 @@ test('a full group evicts only its own entries', t => {
   )
 })
 
-test('expired entries of a group are removed although nothing is added to it', t => {
+test('expired entries of a group are removed when entries of other groups are added', t => {
   const clock = createClock()
   const map = createExpiringMap<number>(100, clock.now, key => key.slice(0, 1))
   for (let n = 0; n < 100; n++) map.set(`a${n}`, n, 1000)
@@ -80,7 +80,7 @@ test('expired entries of a group are removed although nothing is added to it', t
   t.is(map.size, 25)
 })
 
-test('expired entries are removed as others are added', t => {
+test('expired entries are removed when other entries are added', t => {
   const clock = createClock()
   const map = createExpiringMap<number>(1000, clock.now)
   for (let n = 0; n < 100; n++) map.set(`old ${n}`, n, 1000)
@@ -89,7 +89,7 @@ test('expired entries are removed as others are added', t => {
   t.is(map.size, 50)
 })
 
-test('entries can be read while the map changes', t => {
+test('entries can be iterated while the map changes', t => {
   const map = createExpiringMap<number>(10, () => 0)
   for (const key of [1, 2, 3]) map.set(String(key), key, 1000)
   const seen: string[] = []
@@ -108,7 +108,7 @@ interface Step {
   readonly action: 'set' | 'delete'
 }
 
-/** Steps that are mostly writes, under few keys in two groups, all with the same lifetime. */
+/** Steps that are mostly writes, with few keys in two groups and one lifetime. */
 function steps(pauseMs: fc.Arbitrary<number>): fc.Arbitrary<Step[]> {
   return fc.array(
     fc.record({
@@ -123,7 +123,7 @@ function steps(pauseMs: fc.Arbitrary<number>): fc.Arbitrary<Step[]> {
 
 const parity = (key: string) => (Number(key) % 2 === 0 ? 'even' : 'odd')
 
-/** The same map, which searches through all entries each time. */
+/** A map with the same behaviour that searches all its entries on each call. */
 function createNaiveMap(most: number, now: () => number) {
   let entries: { key: string; value: number; until: number }[] = []
   const alive = () => entries.filter(({ until }) => until > now())
@@ -142,7 +142,7 @@ function createNaiveMap(most: number, now: () => number) {
   }
 }
 
-test('the map holds the same entries as a naive map', t => {
+test('the map always holds the same entries as the naive map', t => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), steps(fc.nat(50)), (most, written) => {
       const clock = createClock(0)
@@ -164,7 +164,7 @@ test('the map holds the same entries as a naive map', t => {
   )
 })
 
-test('for any movement of the clock, the map stays within its size and returns no expired entry', t => {
+test('if the clock moves in either direction, the map keeps its size limit and returns no expired entry', t => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 8 }), steps(fc.integer({ min: -200, max: 200 })), (most, written) => {
       const clock = createClock(0)
