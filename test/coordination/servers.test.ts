@@ -5,7 +5,7 @@ import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
-import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
+import { type RedisServer, serialTestWithRedis, startRedis, testWithRedis } from '../helpers/redis.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { startReplica } from './replicas.js'
 
@@ -192,7 +192,7 @@ testWithRedis('with redisAway: alone, a server refreshes sessions while Redis is
   t.is(idp.tokenRequests.length, 4)
 })
 
-testWithRedis('while Redis is down, valid tokens within the refresh margin are served at once', async t => {
+serialTestWithRedis('while Redis is down, valid tokens within the refresh margin are served at once', async t => {
   const redis = await startRedis(t)
   const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0, keepSeconds: 60 } }
   const { browser, clock, idp } = await startTestServer(t, { mode: 'dual', overrides })
