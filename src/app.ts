@@ -28,7 +28,7 @@ import { type AppParts, createServices, type Services } from './services.js'
 
 /**
  * Creates the server as a Koa application. Add routes of your own with `app.use()`, and start it with `app.listen()`.
- * The module that the setting `extend` names is not loaded, because only `startServer` can wait for an import.
+ * The module in the setting `extend` is not loaded, because only `startServer` can wait for an import.
  * @param parts a clock or a logger that replaces the default one
  */
 export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {

@@ -3,10 +3,10 @@ import { type EmailAddress, parseEmailAddress } from '../config/access-entry.js'
 import type { UserInfo } from '../idp/client.js'
 
 /**
- * - `allowed`: an entry names the account's e-mail address or the domain of that address
+ * - `allowed`: an entry is the account's e-mail address or the domain of that address
  * - `no_email`: the user info has no usable e-mail address
  * - `not_verified`: the provider does not confirm that the e-mail address belongs to the account
- * - `not_listed`: no entry names the account's e-mail address or its domain
+ * - `not_listed`: no entry is the account's e-mail address or its domain
  */
 export type AccessDecision = 'allowed' | 'no_email' | 'not_verified' | 'not_listed'
 

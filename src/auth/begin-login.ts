@@ -1,6 +1,7 @@
 /**
  * Begins a login (service contract, section 5.1, step 1) and detects login loops. Some pages start a login whenever
- * nobody is signed in. If the browser does not keep the session cookie, such a page would start logins for ever.
+ * nobody is signed in. If the browser does not keep the session cookie, such a page would start logins for ever, which
+ * is a login loop.
  */
 import type { IdentityProvider } from '../idp/client.js'
 import type { LoginTransactions } from '../login/transaction.js'

@@ -8,15 +8,16 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Environment } from '../config/environment.js'
 
-/** Functions of `node:module`. They are declared here because the types of Node 20, which we use, do not contain them. */
+/** Functions of `node:module`. They are declared here because we compile with the types of Node 20, which do not contain them. */
 export interface CompileCache {
   enableCompileCache?(folder?: string): unknown
   flushCompileCache?(): void
 }
 
 /**
- * Enables the cache. NODE_COMPILE_CACHE chooses its folder and NODE_DISABLE_COMPILE_CACHE switches it off, both as
- * documented by Node. The default folder is `.cache/platform-auth-server` in the home folder.
+ * Enables the cache in the folder `.cache/platform-auth-server` of the home folder. Does nothing if NODE_COMPILE_CACHE is
+ * set, because Node itself has then enabled the cache in the folder that this variable contains. Also does nothing if
+ * NODE_DISABLE_COMPILE_CACHE is set, because this variable switches the cache off. Node documents both variables.
  */
 export function enableCompileCache(
   env: Environment = process.env,

@@ -12,7 +12,7 @@ export const listeners = {
 
 export type Listener = keyof typeof listeners
 
-/** Explains why the server could not listen on a port. An error of `startServer` names the listener in `error.listener`. */
+/** Explains why the server could not listen on a port. An error of `startServer` has the listener in `error.listener`. */
 export function listenError(error: unknown, listener: Listener = listenerOf(error)): RunError {
   const { address, port } = error as { address?: string; port?: number }
   const explain = explanations[errorCode(error) ?? '']

@@ -14,7 +14,7 @@ export interface Captured {
   readonly rest: string
 }
 
-/** Splits a path pattern into its segments. The caller must have checked its spelling. */
+/** Splits a path pattern into its segments. The caller must have checked the syntax of the pattern. */
 export function parsePattern(path: string): PathPattern {
   const segments = path.slice(1).split('/')
   const hasRest = segments.at(-1) === '**'
@@ -47,14 +47,14 @@ export function fillPattern({ segments }: PathPattern, captured: Captured): stri
   return path + captured.rest || '/'
 }
 
-/** True if every path that `hidden` matches is also matched by `pattern`. */
-export function coversPattern(pattern: PathPattern, hidden: PathPattern): boolean {
+/** True if every path that `other` matches is also matched by `pattern`. */
+export function coversPattern(pattern: PathPattern, other: PathPattern): boolean {
   const { length } = pattern.segments
-  if (pattern.hasRest ? hidden.segments.length < length : hidden.hasRest || hidden.segments.length !== length) {
+  if (pattern.hasRest ? other.segments.length < length : other.hasRest || other.segments.length !== length) {
     return false
   }
   return pattern.segments.every((segment, index) => {
-    const other = hidden.segments[index]
-    return segment === other || (segment === '*' && other !== '')
+    const otherSegment = other.segments[index]
+    return segment === otherSegment || (segment === '*' && otherSegment !== '')
   })
 }

@@ -32,8 +32,8 @@ function schemaOfGroup(group: string): JsonSchema {
 function schemaOf(key: SettingKey): JsonSchema {
   const { type, default: value, env, secret, summary } = settingOf(key)
   const advice = secret
-    ? ` Use ${env} or ${env}_FILE to keep it out of files that others can read.`
-    : ` Variable ${env}.`
+    ? ` To keep this secret out of files that others can read, set ${env} or ${env}_FILE instead.`
+    : ` The environment variable ${env} also sets this.`
   const known = value === undefined || value === required || secret ? {} : { default: value }
   return { description: `${summary}${advice}`, ...type.json, ...known }
 }

@@ -52,14 +52,15 @@ export const clientSecret: ValueType<string> = {
 
 const tooShort = `is shorter than ${shortestSecret} characters`
 const unreplaced = 'is an example or a placeholder'
-const repetitive = 'repeats itself'
+const repetitive = 'does not look random, because it repeats characters or words, or consists of consecutive characters'
 
 function isLongEnough(secret: string): boolean {
   return [...secret].length >= shortestSecret
 }
 
-// An example contains a typical word such as `changeme` between separators. Random text practically never contains such a
-// word. A client secret comes from the provider, so only the typical words of a placeholder are refused in it.
+// A secret counts as an example if it contains a typical word such as `changeme` as a separate word. Random text
+// practically never does. Fewer words are refused in a client secret, because the provider chooses its text. Only words
+// that show that it is still a placeholder are refused.
 
 function isNoPlaceholder(secret: string): boolean {
   return !hasWord(secret, 'change|changeme|replace|placeholder|your')

@@ -24,13 +24,13 @@ export interface Setting<Value = unknown> {
   /** The text for the default in the reference, if the value itself is not clear. */
   readonly defaultText?: string
   /**
-   * True if the value is a secret. It is hidden in all output, or shown without its password if its type has a `mask`. It can
-   * also be read from the file whose path is in `<env>_FILE`.
+   * True if the value is a secret. All output hides the value. If its type has a function `mask`, output hides only the
+   * password in the value. The value can also be read from the file whose path is in `<env>_FILE`.
    */
   readonly secret?: true
   /**
-   * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies. For
-   * an access list, this would admit everyone.
+   * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies. If
+   * an empty access list counted as not set, everyone could sign in.
    */
   readonly refusesEmpty?: true
   /** Explains the setting in the reference, in `--help` and in settings files. */
@@ -48,11 +48,14 @@ const endpoint = {
 } as const
 
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
-// Other prefixes of this form, such as `__Secure-`, are refused in upper and lower case. Browsers would reject the cookie
-// without https (RFC 6265bis section 5.7).
+// Other names that begin with `__` and a word and `-`, such as `__Secure-`, are refused. Browsers give such prefixes a
+// meaning, also in other letter case, and reject the cookie without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const cookieName: ValueType<string> = {
-  ...text('up to 64 letters, digits and . _ -, without a prefix such as __Secure-', cookieNamePattern),
+  ...text(
+    'up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
+    cookieNamePattern
+  ),
   schema: v =>
     v.pipe(
       v.string(),
@@ -141,8 +144,9 @@ export const settings = {
   },
   'session.absoluteMaxAgeSeconds': {
     env: 'PLATFORM_AUTH_SESSION_ABSOLUTE_MAX_AGE',
-    // A second login within 60 seconds without a session cookie counts as a login loop. If a session could end sooner, an
-    // ordinary second login would count as a loop.
+    // If a browser logs in again within 60 seconds and sends no session cookie, the server assumes that the browser does
+    // not keep the cookie and that the page starts logins again and again (a login loop). If a session could end sooner,
+    // an ordinary second login would also be treated as a loop.
     type: seconds(60, 315_360_000),
     default: undefined,
     summary: 'Maximum lifetime of a session, counted from its login. A refresh does not extend it.'
@@ -209,7 +213,7 @@ export const settings = {
     type: issuerAddress,
     default: undefined,
     summary:
-      'Issuer of the identity provider. The endpoints come from its discovery document instead of Autodesk Platform Services (APS).'
+      'Issuer of the identity provider. If it is set, the endpoints come from its discovery document. Otherwise they are those of Autodesk Platform Services (APS).'
   },
   'platform.authorizationEndpoint': {
     env: 'PLATFORM_AUTHORIZATION_ENDPOINT',
@@ -241,7 +245,7 @@ export const settings = {
     type: optionalProviderAddress,
     ...endpoint,
     summary:
-      "Address of the provider's logout page. If the setting logout is idp, a logout sends the browser there. Set it to none if the provider has no logout page."
+      "Address of the provider's logout page. If the setting logout has the value idp, a logout sends the browser to this address. Set this setting to none if the provider has no logout page."
   },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',

@@ -46,7 +46,7 @@ export async function findingsInside({
     found.push({
       key: 'hashedAssets',
       isWarning: true,
-      message: `names ${quote(folder)}, but wwwroot has no such folder`
+      message: `lists ${quote(folder)}, but wwwroot has no such folder`
     })
   }
   return found

@@ -12,8 +12,9 @@
  */
 export interface Coordination {
   /**
-   * Returns the kept result for `key` if there is one, or waits for the current run for `key`. Otherwise runs `work`
-   * and keeps its result. A run continues even if all of its callers stop waiting.
+   * Returns the kept result for `key` if there is one and `accept` allows it. Otherwise, if there is a current run for
+   * `key`, waits for its result. Otherwise runs `work` and keeps its result. A run continues even if all of its callers
+   * stop waiting.
    * @throws CoordinationError if the result is not available in time; also every error that `work` throws
    */
   once<T>(key: string, work: Work<T>, options?: OnceOptions<T>): Promise<Once<T>>

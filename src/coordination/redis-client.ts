@@ -24,8 +24,8 @@ export interface RedisEvents {
 }
 
 const CONNECT_MS = 2000
-// The client closes a connection without replies for this long, because a firewall or a failover can break it without
-// notice.
+// If a connection gets no reply for this long, the client closes it, because a firewall or a failover can break a
+// connection without notice.
 const SOCKET_TIMEOUT_MS = 3000
 const MAX_RETRY_DELAY_MS = 500
 const PING_INTERVAL_MS = 10_000

@@ -16,7 +16,7 @@ export interface RedisCondition {
   readonly persistence: 'append-only file' | 'snapshots' | 'none' | undefined
   /** True if the last write to disk failed. */
   readonly hasFailedToSave: boolean
-  /** True if this server has replicas. A replica has a copy of the data and can take over. */
+  /** True if this Redis server has replicas. A replica has a copy of the data and can take over. */
   readonly hasReplicas: boolean
 }
 

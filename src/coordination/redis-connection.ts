@@ -38,19 +38,20 @@ export interface RedisConnectionParts {
   /** Called after each change of the state. */
   readonly onChange: () => void
   /**
-   * Called just before the state changes to `up`. Also called when Redis is found to have lost data while it was up.
+   * Called just before the state changes to `up`. Also called when an inspection finds in the state `up` that Redis has
+   * lost data.
    */
   readonly onUsable: (event: UsableEvent) => void
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly timing: ConnectionTiming
 }
 
-/** The event that Redis has come up, or that it has lost data while it was up. */
+/** Describes either that Redis has come up, or that it was found to have lost data in the state `up`. */
 export interface UsableEvent {
   /** The time of `performance.now()` at which Redis last became unusable. At first, this is the time of the start. */
   readonly lostAt: number
   readonly hasLostData: boolean
-  /** True if this is the first event since the connection was opened. */
+  /** True if this is the first event since the current connection was opened. */
   readonly isNewConnection: boolean
 }
 
@@ -103,7 +104,7 @@ export function openRedisConnection(parts: RedisConnectionParts): RedisConnectio
     clearTimeout(connectTimer)
     changeState('down')
     downSince ??= performance.now()
-    log.warn({ event: 'redis_away', reason }, 'Redis cannot be used now. The server reconnects by itself.')
+    log.warn({ event: 'redis_away', reason }, 'Redis cannot be used now. This server keeps trying to use it again.')
     scheduleProbe()
   }
 

@@ -14,8 +14,8 @@ import { newRunId, runOf } from './result-seal.js'
 import type { Wakeups } from './wakeups.js'
 
 /**
- * Returns a stored result that `accept` allows, or the result of another process that is running the work, or runs
- * `work`.
+ * Returns a stored result if `accept` allows it. Otherwise, if another process is running the work, waits for its
+ * result. Otherwise runs `work` and returns its result.
  */
 export type RunInOneProcess = <T>(key: string, work: Work<T>, options: OnceOptions<T>) => Promise<Once<T>>
 
@@ -27,7 +27,10 @@ export interface RunInOneProcessParts {
   readonly results: RedisResults
   readonly local: LocalStore<HeldResult>
   readonly wakeups: Wakeups
-  /** The setting `redisAway`. While Redis cannot be used, work is refused (`wait`) or runs without a lock (`alone`). */
+  /**
+   * The setting `redisAway`. While Redis cannot be used, `wait` makes calls fail, so that clients repeat their requests
+   * later, and `alone` runs the work without a lock.
+   */
   readonly whenAway: 'wait' | 'alone'
   /** The time in milliseconds that a request waits for a lock that another replica owns. */
   readonly waitMs: number
@@ -71,8 +74,8 @@ export function createRunInOneProcess(parts: RunInOneProcessParts): RunInOneProc
   }
 
   /**
-   * Handles a call while Redis cannot be used. A result in memory can be returned even then, because returning it uses
-   * no token.
+   * Handles a call while Redis cannot be used. A result in memory can be returned even then, because returning it does
+   * not send a single-use refresh token to the identity provider.
    */
   async function runWithoutRedis<T>(key: string, work: Work<T>, accept: (kept: T) => boolean): Promise<Once<T>> {
     const held = local.results.get(key) as (HeldResult & { readonly value: T }) | undefined
@@ -107,8 +110,9 @@ export function createRunInOneProcess(parts: RunInOneProcessParts): RunInOneProc
       }
       waiter.cancel()
       if (!acquired) {
-        // Redis has become unusable but may have granted the lock to this run id. `acquire` then asks Redis to release
-        // the lock. The next attempt needs a new run id, because this release must not affect the new attempt.
+        // Redis has become unusable but may have granted the lock to this run id. In that case, `acquire` has already
+        // arranged that the lock is released. The next attempt needs a new run id, because this release must not affect
+        // the new attempt.
         run = newRunId()
         continue
       }

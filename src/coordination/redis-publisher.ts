@@ -39,8 +39,9 @@ export interface RedisPublisher {
    */
   releaseLater(key: string, run: string): void
   /**
-   * Writes the results and marks again that Redis may not have. These are the ones that could not be written, and the
-   * ones that were written at most 5 seconds before `lostAt`. Also releases the locks that could not be released.
+   * Writes again the results and marks that Redis may not have. These are the results and marks that could not be
+   * written, and those that were written later than 5 seconds before `lostAt`. Also releases the locks that could not be
+   * released.
    * @param lostAt the time at which Redis became unusable, from `performance.now()`
    * @param hasLostData if true, all results and marks are written again
    */

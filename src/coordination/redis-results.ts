@@ -33,7 +33,9 @@ export function createRedisResults(
 ): RedisResults {
   function unreadable(key: string): CoordinationError {
     const kind = key.slice(0, key.indexOf(':'))
-    log.error({ event: 'stored_data_unreadable', kind }, 'Redis contains data that this server cannot read')
+    const message =
+      'Data in Redis cannot be read. It has the wrong type, or this process does not have the secret that encrypted it.'
+    log.error({ event: 'stored_data_unreadable', kind }, message)
     return new CoordinationError('unreadable', 5)
   }
 

@@ -65,7 +65,7 @@ export interface LockTimes {
 
 /**
  * The length of the id of a run. The text of a stored result begins with the id of its run and one of the three
- * characters below. After the character for a replacement follows the version, which is the number of replacements.
+ * characters below. The character for a replacement is followed by the version, which is the number of replacements.
  */
 export const RUN_LENGTH = 22
 export const VERSION_LENGTH = 6

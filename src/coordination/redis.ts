@@ -1,7 +1,8 @@
 /**
  * The coordination store for several processes that share a Redis. In each process, callers with the same key first
- * share one run in memory (`single-flight.ts`). This run then asks Redis for the lock, so only one process uses the
- * token. While Redis cannot be used, no process uses a token, unless the operator has set `redisAway: alone`.
+ * share one run in memory (`single-flight.ts`). This run then asks Redis for the lock, so only one process sends
+ * a single-use token to the identity provider. While Redis cannot be used, no process sends one, unless the operator has
+ * set `redisAway: alone`.
  */
 import type { Logger } from 'pino'
 import type { Sealer } from '../sealing/keyring.js'
@@ -28,7 +29,10 @@ export interface RedisCoordinationParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
-  /** The setting `redisAway`. While Redis cannot be used, work is refused (`wait`) or runs without a lock (`alone`). */
+  /**
+   * The setting `redisAway`. While Redis cannot be used, `wait` makes calls fail, so that clients repeat their requests
+   * later, and `alone` runs the work without a lock.
+   */
   readonly whenAway: 'wait' | 'alone'
   readonly timing: RedisTiming
 }
@@ -41,7 +45,7 @@ export interface RedisTiming extends LinkTiming, LockTimes, RunTiming {
   readonly waitMs: number
 }
 
-// This program writes every mark with an expiry. If another program removed the expiry, the mark is used for one day.
+// This program writes every mark with an expiry. If another program has removed the expiry, the mark is cached for a day.
 const ENDLESS_MARK_MS = 86_400_000
 
 export function createRedisCoordination(parts: RedisCoordinationParts): Coordination {

@@ -5,7 +5,8 @@ import { CoordinationError } from './coordination.js'
  */
 export interface SingleFlight {
   /**
-   * Starts `work`, or waits for the current run for `key`. The run continues even if all of its callers stop waiting.
+   * Waits for the current run for `key` and returns its result. If there is none, starts `work` as a new run. A run
+   * continues even if all of its callers stop waiting.
    * @throws CoordinationError `pending` if the run takes longer than `answerMs`
    */
   run<T>(key: string, work: () => Promise<T>): Promise<{ readonly value: T; readonly how: 'ran' | 'joined' }>

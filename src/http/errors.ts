@@ -39,7 +39,8 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
 
   function logFault(error: unknown, answer: HttpError, ctx: Context) {
     const log = requestLog(ctx)
-    // If a BusyError has a cause, that is the error of the provider, which names the endpoint and the status.
+    // The cause of a BusyError, if there is one, is the error of the provider. It is logged instead, because it contains
+    // the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
     // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
@@ -101,7 +102,7 @@ function answerTo(error: unknown, ctx: Context): HttpError {
     return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
   }
   if (error instanceof SessionTooLargeError) {
-    const description = 'The tokens of this login do not fit the cookies a browser keeps.'
+    const description = 'The tokens of this login are too large for the cookies that a browser can store.'
     return new HttpError({ status: 500, error: 'session_too_large', description })
   }
   // Koa and `ctx.throw()` throw errors with `status` and `expose`. If `expose` is true, the client may see the message.

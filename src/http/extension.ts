@@ -1,4 +1,4 @@
-/** Loads the operator's own routes from the module that the setting `extend` names. */
+/** Loads the operator's own routes from the module in the setting `extend`. */
 import { pathToFileURL } from 'node:url'
 import Router from '@koa/router'
 import type Koa from 'koa'
@@ -46,7 +46,7 @@ export async function loadExtension(path: string): Promise<Extension> {
   }
 }
 
-/** The module that the setting `extend` names cannot be used. The message tells the operator the reason. */
+/** The module in the setting `extend` cannot be used. The message tells the operator the reason. */
 export class ExtensionError extends Error {
   override readonly name = 'ExtensionError'
 

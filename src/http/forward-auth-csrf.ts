@@ -37,7 +37,7 @@ export function forgeryReason(request: ForwardedRequest, ownOrigin: string): For
 }
 
 /**
- * Returns the methods that the gateway names in headers, or else the method of its own request. The check must pass for
+ * Returns the methods that the gateway sends in headers, or else the method of its own request. The check must pass for
  * each of these methods.
  */
 function methodsOf({ method, headers }: ForwardedRequest): readonly string[] {

@@ -1,5 +1,5 @@
 /**
- * Implements the setting `hashedAssets`. It names folders whose files never change, because a build tool puts a hash of
+ * Implements the setting `hashedAssets`. It lists folders whose files never change, because a build tool puts a hash of
  * the content into each file name.
  */
 import type { Middleware } from 'koa'

@@ -13,8 +13,10 @@ export function providerFailure(error: OAuthError | UpstreamError): HttpError {
 }
 
 /**
- * Returns the error for a busy provider (`cause.isBusy`).
- * @param retryPath the address that the error page opens next; undefined if it should repeat the failed request
+ * Returns the error with the status 503 for a provider that is busy.
+ * @param cause an error whose `isBusy` is true
+ * @param retryPath the address that the error page opens after the waiting time; undefined if the page should repeat the
+ *   failed request
  */
 export function providerBusy(cause: UpstreamError, retryPath?: string): BusyError {
   const description =

@@ -10,10 +10,11 @@ export function rememberReturnTo(ctx: Context, returnTo: string): void {
 }
 
 /**
- * Returns the path and query to which the next login should return. If a login has failed, this is the return path of
- * that login. Otherwise it is the address of this request if that is a page of the site, and `/` if not.
- * @param homePath the public path of the start page. A reverse proxy may have removed this path, except for its last
- *   slash, from the request.
+ * Returns the path and query to which the next login should return. If this request belongs to a failed login, this is
+ * the return path of that login. Otherwise, if this request is for a page, it is the address of that page. For all other
+ * requests it is `/`.
+ * @param homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
+ *   `/app` from the request, so this function adds it again.
  */
 export function returnToOf(ctx: Context, homePath: string): string {
   const remembered = returnPaths.get(ctx)

@@ -2,8 +2,8 @@ import type { Middleware } from 'koa'
 import { tokensOf } from './require-tokens.js'
 
 /**
- * `GET /api/auth/token` returns the public token. No route sends the internal token to a browser (service contract,
- * section 4, rule 4).
+ * `GET /api/auth/token` returns the public token, which is the access token with fewer scopes that pages may use. No route
+ * sends the internal token (the access token that stays on the server) to a browser (service contract, section 4, rule 4).
  */
 export const token: Middleware = function token(ctx) {
   ctx.set('Pragma', 'no-cache')

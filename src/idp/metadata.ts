@@ -134,9 +134,9 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
 }
 
 function otherIssuer(named: unknown, configured: string): string {
-  if (typeof named !== 'string') return 'it names no issuer'
+  if (typeof named !== 'string') return 'it has no issuer'
   const slash = named.replace(/\/$/, '') === configured.replace(/\/$/, '') ? ' (only the slash at the end differs)' : ''
-  return `it names the issuer ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
+  return `its issuer is ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
 }
 
 function optional(configured: string | undefined, defaultAddress: string | undefined): string | undefined {

@@ -19,8 +19,8 @@ const MAX_LIFETIME_SECONDS = 315_360_000
 
 /**
  * Checks the JSON of a token response.
- * @throws UnusableTokenSetError if a member violates RFC 6749. The message names the first such member. The error keeps
- *   the refresh token of the response, if there is one.
+ * @throws UnusableTokenSetError if a member violates RFC 6749. The message describes the first such member. The error
+ *   keeps the refresh token of the response, if there is one.
  */
 export function parseTokenSet(json: unknown): TokenSet {
   if (!isJsonObject(json)) throw new UnusableTokenSetError('the response is not a JSON object', undefined)

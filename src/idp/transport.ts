@@ -1,6 +1,6 @@
 /**
  * Sends HTTP requests to the identity provider with the package got. An error of got contains the whole request with
- * its credentials. This file therefore replaces it by an UpstreamError, which names the endpoint and contains no
+ * its credentials. This file therefore replaces it by an UpstreamError, which contains the endpoint but no
  * secret.
  */
 import type { Got, Method } from 'got'

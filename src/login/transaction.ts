@@ -43,7 +43,7 @@ export interface LoginTransactions {
   /**
    * Starts a login.
    * @param browserId the value of the login cookie, created by `newBrowserId`
-   * @param startedAt the host on which the login started; the callback names it on an error page if the login cookie is
+   * @param startedAt the host on which the login started; the callback shows it on an error page if the login cookie is
    *   missing
    */
   begin(browserId: string, returnTo: string, startedAt?: string): StartedLogin

@@ -33,7 +33,7 @@ export function createRequestHeaders(additional: readonly string[]): SelectReque
   }
 }
 
-// A header that the Connection header names is meant only for this server and must not be forwarded (RFC 9110 section
+// A header that the Connection header lists is meant only for this server and must not be forwarded (RFC 9110 section
 // 7.6.1).
 function namesIn(connection: string, others: ReadonlySet<string> = new Set()): ReadonlySet<string> {
   return new Set([...others, ...connection.split(',').map(name => name.trim().toLowerCase())])

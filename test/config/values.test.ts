@@ -284,6 +284,6 @@ test('each missing folder in hashedAssets gets a warning', async t => {
   t.deepEqual(config.hashedAssets, ['assets', 'static/js'])
   t.deepEqual(
     warnings.map(({ key, message }) => `${key} ${message}`),
-    ['hashedAssets names "static/js", but wwwroot has no such folder']
+    ['hashedAssets lists "static/js", but wwwroot has no such folder']
   )
 })

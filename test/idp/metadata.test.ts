@@ -138,19 +138,19 @@ test('if discovery fails, all waiting callers get the error, and the next caller
   for (const failure of failures) t.is(await failure, outage)
   t.is(transport.requests.length, 1)
   await t.throwsAsync(metadata(), { instanceOf: UpstreamError, message: /503/ })
-  await t.throwsAsync(metadata(), { instanceOf: UpstreamError, message: /the issuer "https:\/\/wrong.example"/ })
+  await t.throwsAsync(metadata(), { instanceOf: UpstreamError, message: /its issuer is "https:\/\/wrong.example"/ })
   t.is((await metadata()).tokenEndpoint, document.token_endpoint)
   t.is((await metadata()).tokenEndpoint, document.token_endpoint)
   t.is(transport.requests.length, 4)
 })
 
 for (const [other, detail] of [
-  ['https://evil.example', `it names the issuer "https://evil.example", but "${issuer}" is configured`],
-  [`${issuer}/`, `it names the issuer "${issuer}/", but "${issuer}" is configured (only the slash at the end differs)`],
-  ['https://u:hunter2@a.example\nx', `it names the issuer "https://***@a.example…", but "${issuer}" is configured`],
-  [undefined, 'it names no issuer'],
-  [null, 'it names no issuer'],
-  [[issuer], 'it names no issuer']
+  ['https://evil.example', `its issuer is "https://evil.example", but "${issuer}" is configured`],
+  [`${issuer}/`, `its issuer is "${issuer}/", but "${issuer}" is configured (only the slash at the end differs)`],
+  ['https://u:hunter2@a.example\nx', `its issuer is "https://***@a.example…", but "${issuer}" is configured`],
+  [undefined, 'it has no issuer'],
+  [null, 'it has no issuer'],
+  [[issuer], 'it has no issuer']
 ] as const) {
   test(`a discovery document with the issuer ${JSON.stringify(other)} is rejected`, async t => {
     const failing = createMetadata(discovering, answering({ ...document, issuer: other }))()

@@ -33,8 +33,9 @@ export function withDefaults(given: Values): Values {
     port,
     'platform.clientId': clientIdPlaceholder,
     'platform.callbackUrl': `http://localhost:${port}${callbackPath}`,
-    // Without a margin, a viewer may get a token that expires within a second. It would then request a token again and
-    // again. With a spread, sessions that began together are refreshed at different times, because the provider has a quota.
+    // The Autodesk viewer in the browser requests a new token when its token expires. Without a refresh margin, it could
+    // get a token that expires within a second, and would have to request the next token at once.
+    // The provider has a quota. The spread therefore makes sessions that began together refresh at different times.
     'refresh.marginSeconds': 120,
     'refresh.spreadSeconds': 1500,
     ...given
@@ -53,7 +54,11 @@ export async function askFor(
     if (answer !== undefined) values[key] = answer
   }
   if (topics.settings) {
-    await ask('mode', 'Mode, single or dual', 'single')
+    await ask(
+      'mode',
+      'Mode (single: one token that stays on the server; dual: also a public token for pages)',
+      'single'
+    )
     await ask('port', 'Port', '8080')
     await ask('platform.clientId', 'Client id (empty: fill it in later)')
     await ask('platform.callbackUrl', 'Callback URL', withDefaults(values as Values)['platform.callbackUrl'])

@@ -40,7 +40,7 @@ for (const mode of modes) {
       'ok headers Requests carry N kB of headers and the callback answers with N kB, which nginx, Apache and HAProxy accept by default.',
       'ok redis No Redis is configured. One process needs none, but several replicas need redisUrl.',
       'ok proxy http://127.0.0.1:PORT accepts connections.',
-      'ok endpoints The discovery document of http://127.0.0.1:PORT names the endpoints.',
+      'ok endpoints The discovery document of http://127.0.0.1:PORT contains the endpoints.',
       'ok login The authorization endpoint accepts this login (303).',
       'ok client The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).',
       'ok userinfo The user info endpoint rejects a made-up token, as it should (401).',
@@ -132,7 +132,7 @@ test('if the demo cannot listen, check explains it in one sentence', async t => 
   t.regex(errors, /^Port \d+ is in use by another program\. .* --demo-port\.\n$/)
 })
 
-test('warnings about settings are findings: public scopes equal to the internal ones, and plain http on another machine', async t => {
+test('check reports warnings about settings as findings, for public scopes equal to the internal ones and for plain http on another machine', async t => {
   const { lines } = await checkAt(t, {
     args: ['--mode', 'dual', '--public-scopes', 'data:read viewables:read'],
     env: () => ({ PLATFORM_CALLBACK_URL: 'http://app.example/api/auth/callback' })
@@ -183,7 +183,7 @@ test('check reports that the starter page is served if no folder is set', async 
   ])
 })
 
-test('NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the check of certificates, is a failed finding', async t => {
+test('check fails for NODE_TLS_REJECT_UNAUTHORIZED=0, which disables the verification of certificates', async t => {
   const { line, code } = await checkAt(t, { env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) })
   t.is(
     line('tls'),
@@ -211,7 +211,7 @@ testWhere(
   }
 )
 
-test('check names the settings file that was read', async t => {
+test('check shows the path of the settings file that was read', async t => {
   const idp = await createHostileIdp(t)
   const { lines } = await check(t, [], {
     env: settingsFor(idp),

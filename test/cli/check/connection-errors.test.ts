@@ -111,14 +111,14 @@ const codes: readonly (readonly [code: string | undefined, message: string, next
 ]
 
 for (const [code, message, next] of codes) {
-  test(`the error code ${code} is explained`, t => {
+  test(`check explains the error code ${code}`, t => {
     const trouble = explainConnectionError(code, place)
     t.is(trouble.message, message)
     t.regex(trouble.next, next)
   })
 }
 
-test('for a built-in address the advice names no setting', t => {
+test('the advice about a built-in address mentions no setting', t => {
   const { next } = explainConnectionError('ENOTFOUND', { ...place, setting: undefined })
   t.is(next, 'Check the name, and whether this machine can resolve other names.')
 })

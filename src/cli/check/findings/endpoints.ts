@@ -25,7 +25,7 @@ export async function endpoints({ config, idp, transport }: Provider): Promise<F
     return [findingOfError(error, request)]
   }
   return [
-    ok(`The discovery document of ${issuer} names the endpoints.`),
+    ok(`The discovery document of ${issuer} contains the endpoints.`),
     ...(await disagreements(config, metadata, transport))
   ]
 }
@@ -64,7 +64,7 @@ async function disagreements(config: Config, metadata: ProviderMetadata, transpo
     const address = new URL(discovered).href.slice(0, 200)
     return [
       warning(
-        `platform.${key} is ${metadata[key]}, but the discovery document names ${address}.`,
+        `platform.${key} is ${metadata[key]}, but the discovery document has ${address}.`,
         `Remove platform.${key} from the settings, unless the difference is intended.`
       )
     ]

@@ -55,7 +55,7 @@ function findingOfRevocationError(error: unknown, request: CheckedRequest): Find
 function noRevocation(configured: string | undefined): Finding {
   if (configured === 'none') return ok('Revocation is switched off, so refresh tokens stay valid after a logout.')
   return warning(
-    'The discovery document names no revocation endpoint, so refresh tokens stay valid after a logout.',
+    'The discovery document has no revocation endpoint, so refresh tokens stay valid after a logout.',
     'Set platform.revocationEndpoint, or set logout to local.'
   )
 }
@@ -69,7 +69,7 @@ async function idpLogout(provider: Provider): Promise<Finding[]> {
   if (url === undefined) {
     return [
       failed(
-        'The discovery document names no end-session endpoint, so a logout does not sign out at the provider.',
+        'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.',
         'Set platform.endSessionEndpoint, or set logout to revoke.'
       )
     ]

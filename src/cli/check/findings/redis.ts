@@ -39,7 +39,7 @@ const refusals: Readonly<Record<string, readonly [message: string, next: string]
   WRONGPASS: ['Redis rejects the user or the password (WRONGPASS).', credentialsAdvice],
   NOPERM: ['Redis does not allow this user the commands that replicas need (NOPERM).', commandAdvice],
   READONLY: ['This Redis is a read-only replica (READONLY).', 'Set redisUrl to the master, or to the sentinels.'],
-  OOM: ['Redis is full (OOM).', 'Raise maxmemory. The data of this server is small and expires by itself.'],
+  OOM: ['Redis is full (OOM).', 'Raise maxmemory. The data of platform-auth-server is small and expires by itself.'],
   MISCONF: ['Redis accepts no writes because it cannot save its data (MISCONF).', 'Look for the reason in its log.'],
   MOVED: ['This Redis is a node of a cluster (MOVED).', 'Add ?cluster to redisUrl.'],
   ERR: [
@@ -56,12 +56,15 @@ function unreachable(reason: string, redisUrl: string): readonly [message: strin
     return [`Redis at ${host} rejects a command (${reason}).`, 'Look for this code in the documentation of Redis.']
   }
   if (reason === 'connection lost' && masterName !== undefined) {
-    const message = `The sentinels at ${host} cannot be reached, or do not know a master ${masterName}.`
+    const message = `The sentinels at ${host} cannot be reached, or do not know a master named "${masterName}".`
     return [message, 'Check their addresses and the name after sentinel= in redisUrl.']
   }
   if (reason === 'connection lost' || reason === 'ECONNRESET') {
     const message = `Redis cannot be reached, because connections to ${host} are closed at once.`
-    return [message, 'Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).']
+    return [
+      message,
+      'Check hosts and ports in redisUrl. If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
+    ]
   }
   const code = reason === 'timeout' ? 'ETIMEDOUT' : reason
   const { message, next } = explainConnectionError(code, { host, setting: 'redisUrl', timeoutSeconds: TIMEOUT_SECONDS })
@@ -71,5 +74,5 @@ function unreachable(reason: string, redisUrl: string): readonly [message: strin
 // Redis does not answer a TLS handshake on a port without TLS, so the check times out.
 function timeoutAdvice(tls: boolean): string {
   const firewall = 'Check whether a firewall blocks the connection'
-  return tls ? `${firewall}, and whether this port speaks TLS, which rediss:// requires.` : `${firewall}.`
+  return tls ? `${firewall}, and whether this port uses TLS, which rediss:// requires.` : `${firewall}.`
 }

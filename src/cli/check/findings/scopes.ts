@@ -7,8 +7,8 @@ const { ok, warning } = findingsFor('scopes')
 const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
 
 /**
- * Reports the access that pages get with the public token. If the public scopes are no narrower than the internal scopes,
- * the validation of the settings already warns.
+ * Reports the access that pages get with the public token (in dual mode, the access token for pages). If the public
+ * scopes are no narrower than the internal scopes, the validation of the settings already warns.
  */
 export function scopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
   if (!mode.offersPublicToken) return [ok(`The token (${mode.loginScope}) stays on the server.`)]

@@ -86,7 +86,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
 ]
 
 for (const [what, situation, expected] of table) {
-  test(`the client finding for ${what}`, async t => {
+  test(`check reports the right client finding for ${what}`, async t => {
     const { line, idp, code } = await checkAt(t, situation)
     t.is(line('client'), expected.replace('ISSUER', idp.issuer))
     if (expected.startsWith('failed')) t.is(code, 1)
@@ -94,7 +94,7 @@ for (const [what, situation, expected] of table) {
   })
 }
 
-test('check sends the made-up code once, with the parameters of a real one', async t => {
+test('check sends one made-up code, with the parameters of a real code exchange', async t => {
   const { idp } = await checkAt(t)
   t.is(idp.tokenRequests.length, 1)
   t.like(idp.tokenRequests[0]?.form, {

@@ -37,11 +37,11 @@ test('the time of the token endpoint is used first, because other answers may co
   t.is(finding?.status, 'ok')
 })
 
-test('without a Date header of the provider there is no finding', t => {
+test('check reports no clock finding if the provider sends no Date header', t => {
   t.deepEqual(clock([]), [])
 })
 
-test('the time is also read from the Date header of an error', async t => {
+test('check also reads the time from the Date header of an error response', async t => {
   const { line, code } = await checkAt(t, {
     prepare: idp => {
       const date = new Date(Date.now() + 600_000).toUTCString()

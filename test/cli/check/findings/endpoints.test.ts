@@ -24,7 +24,7 @@ test('check reports that the built-in endpoints are used', async t => {
   ])
 })
 
-test('endpoints of two different providers are a failed finding', async t => {
+test('check fails for endpoints of two different providers', async t => {
   t.deepEqual(await configured(t, { tokenEndpoint: undefined, userinfoEndpoint: undefined }), [
     {
       check: 'endpoints',
@@ -47,9 +47,9 @@ async function discovered(t: ExecutionContext, { prepare = () => {}, env = () =>
   return { idp, ...(await check(t, [], { env: { ...discovering(idp), ...env(idp) } })) }
 }
 
-test('check uses a discovery document that names all endpoints', async t => {
+test('check accepts a discovery document that contains all endpoints', async t => {
   const { line, idp, code } = await discovered(t, {})
-  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`)
+  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} contains the endpoints.`)
   t.regex(line('client') ?? '', /^ok /)
   t.is(code, 0)
 })
@@ -64,20 +64,20 @@ test('check warns about an endpoint in the settings that differs from the discov
   t.deepEqual(
     lines.filter(line => line.includes(' endpoints ')),
     [
-      `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`,
-      `warning endpoints platform.tokenEndpoint is ${idp.issuer}/token?v=2, but the discovery document names ${idp.tokenEndpoint}. Next: Remove platform.tokenEndpoint from the settings, unless the difference is intended.`
+      `ok endpoints The discovery document of ${idp.issuer} contains the endpoints.`,
+      `warning endpoints platform.tokenEndpoint is ${idp.issuer}/token?v=2, but the discovery document has ${idp.tokenEndpoint}. Next: Remove platform.tokenEndpoint from the settings, unless the difference is intended.`
     ]
   )
 })
 
-test('check accepts an endpoint in the settings that the discovery document does not name', async t => {
+test('check accepts an endpoint in the settings that is missing from the discovery document', async t => {
   const { line, idp } = await discovered(t, {
     prepare: idp => {
       idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
     },
     env: idp => ({ PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint })
   })
-  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} names the endpoints.`)
+  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} contains the endpoints.`)
 })
 
 const compare = "Next: Compare platform.issuer with the provider's documentation."
@@ -90,7 +90,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
         idp.discovery = document => ({ ...document, issuer: 'https://other.example' })
       }
     },
-    `failed endpoints The discovery document is unusable: it names the issuer "https://other.example", but "ISSUER" is configured. ${compare}`
+    `failed endpoints The discovery document is unusable: its issuer is "https://other.example", but "ISSUER" is configured. ${compare}`
   ],
   [
     'a document without a token endpoint',
@@ -123,7 +123,7 @@ const unusable: readonly (readonly [what: string, situation: Discovery, line: st
 ]
 
 for (const [what, situation, expected] of unusable) {
-  test(`without endpoints check sends no further request to the provider: ${what}`, async t => {
+  test(`if check cannot find the endpoints, it sends no further request to the provider (${what})`, async t => {
     const { line, idp, code } = await discovered(t, situation)
     t.is(line('endpoints'), expected.replace('ISSUER', idp.issuer))
     for (const other of ['login', 'client', 'userinfo', 'logout']) t.is(line(other), undefined)

@@ -129,13 +129,13 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
 ]
 
 for (const [what, situation, expected] of table) {
-  test(`the login finding for ${what}`, async t => {
+  test(`check reports the right login finding for ${what}`, async t => {
     const { line, idp } = await checkAt(t, situation)
     t.is(line('login'), expected.replace('ISSUER', idp.issuer))
   })
 }
 
-test('check tries the same login to which browsers are redirected', async t => {
+test('check requests the same authorization URL to which the login route redirects browsers', async t => {
   const { idp } = await checkAt(t, { args: ['--mode', 'dual', '--internal-scopes', 'openid viewables:read'] })
   const { query } = idp.requestsTo('authorize')[0] ?? {}
   t.like(query, {

@@ -67,7 +67,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
 ]
 
 for (const [what, situation, expected] of table) {
-  test(`the logout finding for ${what}`, async t => {
+  test(`check reports the right logout finding for ${what}`, async t => {
     const { line, idp } = await checkAt(t, situation)
     t.is(line('logout'), expected.replace('ISSUER', idp.issuer))
   })
@@ -77,12 +77,12 @@ const missing: readonly (readonly [args: readonly string[], member: string, line
   [
     [],
     'revocation_endpoint',
-    'warning logout The discovery document names no revocation endpoint, so refresh tokens stay valid after a logout. Next: Set platform.revocationEndpoint, or set logout to local.'
+    'warning logout The discovery document has no revocation endpoint, so refresh tokens stay valid after a logout. Next: Set platform.revocationEndpoint, or set logout to local.'
   ],
   [
     ['--logout', 'idp'],
     'end_session_endpoint',
-    'failed logout The discovery document names no end-session endpoint, so a logout does not sign out at the provider. Next: Set platform.endSessionEndpoint, or set logout to revoke.'
+    'failed logout The discovery document has no end-session endpoint, so a logout does not sign out at the provider. Next: Set platform.endSessionEndpoint, or set logout to revoke.'
   ]
 ]
 

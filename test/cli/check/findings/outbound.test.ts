@@ -5,7 +5,7 @@ import { testConfig } from '../../../helpers/config.js'
 import { someProvider } from '../checked.js'
 
 test.serial(
-  'check names the HTTP proxy for each provider address, and the addresses that are called directly',
+  'check shows the HTTP proxy for each provider address, and the addresses that are called directly',
   async t => {
     const before = { ...process.env }
     t.teardown(() => {

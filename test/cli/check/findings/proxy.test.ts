@@ -10,7 +10,7 @@ import { startUpstream } from '../../../helpers/upstream.js'
 const config = (routes: readonly string[], more: DeepPartial<Config> = {}) =>
   testConfig(unreachableIdp, { proxy: { routes }, ...more })
 
-test('without proxy rules there is no finding', async t => {
+test('check reports no proxy finding if there are no proxy rules', async t => {
   t.deepEqual(await proxy(config([])), [])
 })
 
@@ -25,7 +25,7 @@ test('check connects once to each target host', async t => {
   t.is(connections, 1)
 })
 
-test('a target host that cannot be reached is a failed finding with the reason', async t => {
+test('check fails for a target host that cannot be reached, and shows the reason', async t => {
   const gone = await startUpstream(t)
   gone.server.close()
   const [refused, unknown] = await proxy(config([`GET /a ${gone.origin}/a`, 'GET /b https://nowhere.invalid/b']))
@@ -35,7 +35,7 @@ test('a target host that cannot be reached is a failed finding with the reason',
   t.regex(`${refused?.next} ${unknown?.next}`, /proxy\.routes/)
 })
 
-test('a target host with an untrusted certificate is a failed finding', async t => {
+test('check fails for a target host with an untrusted certificate', async t => {
   const certificate = selfSignedCertificate()
   const port = await listen(
     t,

@@ -65,7 +65,7 @@ for (const [what, change, says] of warnings) {
   })
 }
 
-test('every warning about Redis says what to do', t => {
+test('every warning about Redis tells the operator what to do', t => {
   for (const [, change] of warnings) {
     for (const { next } of redisFindings([{ ...good, ...change }])) t.regex(next ?? '', /^[A-Z].*\.$/)
   }
@@ -111,7 +111,7 @@ const forbidden: readonly (readonly [what: string, more: readonly string[], unkn
 
 for (const [what, more, unknown] of forbidden) {
   testWithRedis(
-    `a Redis user who may not use ${what} gets a warning about the conditions that could not be checked`,
+    `check warns about the conditions that it cannot read because the Redis user may not use ${what}`,
     async t => {
       const { port, admin } = await startRedis(t, ['--maxmemory', '64mb'])
       const rights = ['~platform-auth:*', '&platform-auth:*', '-@all', ...commands, ...more]

@@ -21,7 +21,7 @@ test('check reports that no Redis is configured', async t => {
   t.is(await line(undefined), 'ok No Redis is configured. One process needs none, but several replicas need redisUrl.')
 })
 
-testWithRedis('a working Redis is ok, and the keys that check writes expire', async t => {
+testWithRedis('check accepts a working Redis, and the keys that it writes expire', async t => {
   const server = await startRedis(t)
   t.is(await line(server.url), 'ok Redis answers and accepts the commands that replicas need.')
   for (const key of await server.admin.keys('*check:*')) t.not(await server.admin.pttl(key), -1)
@@ -41,7 +41,7 @@ test('check explains a Redis host name that does not exist', async t => {
   )
 })
 
-test('a Redis that never answers fails the check after the time limit', async t => {
+test('check fails after the time limit for a Redis that never answers', async t => {
   const port = await listen(t, createServer())
   t.is(
     await line(`redis://127.0.0.1:${port}`),
@@ -77,7 +77,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
   },
   'check fails for a Redis that is full': {
     options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
-    line: 'failed Redis is full (OOM). Next: Raise maxmemory. The data of this server is small and expires by itself.'
+    line: 'failed Redis is full (OOM). Next: Raise maxmemory. The data of platform-auth-server is small and expires by itself.'
   }
 }
 
@@ -92,23 +92,23 @@ for (const [what, { options, url, prepare, line: expected }] of Object.entries(t
 test('check fails for a cluster in which no node answers', async t => {
   t.is(
     await line('redis://127.0.0.1:1,127.0.0.1:2'),
-    'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl, and whether they speak TLS (rediss://) or not (redis://).'
+    'failed Redis cannot be reached, because connections to 127.0.0.1:1, 127.0.0.1:2 are closed at once. Next: Check hosts and ports in redisUrl. If these ports use TLS, redisUrl must begin with rediss://, otherwise with redis://.'
   )
 })
 
 test('check fails for sentinels that do not answer', async t => {
   t.is(
     await line('redis://127.0.0.1:1?sentinel=main'),
-    'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master main. Next: Check their addresses and the name after sentinel= in redisUrl.'
+    'failed The sentinels at 127.0.0.1:1 cannot be reached, or do not know a master named "main". Next: Check their addresses and the name after sentinel= in redisUrl.'
   )
 })
 
-testWithRedis('a cluster address for a single Redis fails the check', async t => {
+testWithRedis('check fails for a single Redis if redisUrl says that it is a cluster', async t => {
   const { url } = await startRedis(t)
   t.regex(await line(`${url}?cluster`), /^failed Redis rejects a command as invalid \(ERR\)\. Next: Check the database/)
 })
 
-testWithRedis('a cluster that works is ok, and one of its nodes without ?cluster fails the check', async t => {
+testWithRedis('check accepts a working cluster, and fails for one of its nodes without ?cluster', async t => {
   const { url, nodes } = await startRedisCluster(t)
   t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
   const single = await Promise.all(nodes.map(node => line(node.url)))
@@ -128,19 +128,19 @@ testWithRedis('check fails for a Redis with an untrusted certificate', async t =
   )
 })
 
-testWithRedis('check fails for redis:// at a port that speaks TLS', async t => {
+testWithRedis('check fails for redis:// at a port that requires TLS', async t => {
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url.replace('rediss:', 'redis:')),
-    /^failed Redis cannot be reached, because connections to localhost:\d+ are closed at once\. Next: Check hosts and ports in redisUrl, and whether they speak TLS/
+    /^failed Redis cannot be reached, because connections to localhost:\d+ are closed at once\. Next: Check hosts and ports in redisUrl\. If these ports use TLS/
   )
 })
 
-testWithRedis('rediss:// for a Redis without TLS fails the check', async t => {
+testWithRedis('check fails for rediss:// at a port without TLS', async t => {
   const { port } = await startRedis(t)
   t.is(
     await line(`rediss://127.0.0.1:${port}`),
-    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection, and whether this port speaks TLS, which rediss:// requires.`
+    `failed Redis cannot be reached: 127.0.0.1:${port} did not answer within 2 s. Next: Check whether a firewall blocks the connection, and whether this port uses TLS, which rediss:// requires.`
   )
 })
 
@@ -150,7 +150,7 @@ test('check does not print the password of redisUrl', async t => {
   t.false(output.includes('hunter2'))
 })
 
-test('an invalid redisUrl is reported with the settings', async t => {
+test('an invalid redisUrl is reported as an invalid setting, and Redis is not checked', async t => {
   const { code, line } = await check(t, [], { env: { REDIS_URL: 'localhost' } })
   t.is(code, 2)
   t.is(line('redis'), undefined)

@@ -16,7 +16,7 @@ const offers: readonly (readonly [what: string, supported: unknown, scopes: stri
 ]
 
 for (const [what, scopes_supported, scopes, expected] of offers) {
-  test(`the finding for offline_access that is ${what}`, async t => {
+  test(`check reports the right finding for offline_access that is ${what}`, async t => {
     const idp = await createHostileIdp(t)
     idp.discovery = document => ({ ...document, scopes_supported })
     const { line, code } = await check(t, ['--scopes', scopes], { env: discovering(idp) })
@@ -50,7 +50,7 @@ const dualModeFindings: readonly (readonly [what: string, paths: readonly [strin
 ]
 
 for (const [what, [authorization, token], expected] of dualModeFindings) {
-  test(`the dual mode finding for ${what}`, async t => {
+  test(`check reports the right dual mode finding for ${what}`, async t => {
     const idp = await createHostileIdp(t)
     idp.discovery = document => ({
       ...document,
@@ -78,7 +78,7 @@ test('check warns about a provider with an issuer but without openid in the scop
   t.is(about((await checkAt(t)).lines).length, 1)
 })
 
-test('with logout at the provider check counts the ID token as a part of the session, and openid in dual mode passes check', async t => {
+test('with logout at the provider check includes the ID token in the session size, and accepts openid in dual mode', async t => {
   const idp = await createHostileIdp(t)
   const sizeOf = async (...args: readonly string[]) => {
     const { code, lines } = await check(t, args, { env: discovering(idp) })

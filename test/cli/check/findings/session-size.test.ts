@@ -21,7 +21,7 @@ function designs(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `data:read:urn:adsk.wipprod:dm.lineage:${id(index)}`)
 }
 
-test("the sample token is as long as the platform's tokens", t => {
+test('the sample token is as long as the tokens of Autodesk Platform Services', t => {
   for (const scope of [['viewables:read'], ['data:read', 'account:read', 'account:write']]) {
     const { length } = sampleToken(someProvider.clientId, scope, Date.now())
     t.true(length > 900 && length < 1100, String(length))
@@ -58,7 +58,7 @@ test('with scopes for many designs a session takes several cookies, and proxies 
   )
 })
 
-test('with more scopes check names more proxy settings to raise', async t => {
+test('with more scopes check lists more settings of reverse proxies that must be raised', async t => {
   const platform = { internalScopes: designs(240), publicScopes: designs(120) }
   const [cookie, headers] = await sizes(t, { mode: 'dual', platform })
   t.regex(cookie?.message ?? '', /in [34] cookies\.$/)
@@ -68,7 +68,7 @@ test('with more scopes check names more proxy settings to raise', async t => {
   )
 })
 
-test('a session that does not fit into four cookies is a failed finding', async t => {
+test('check fails for a session that does not fit into four cookies', async t => {
   const platform = { internalScopes: designs(600), publicScopes: designs(599) }
   const [cookie, ...others] = await sizes(t, { mode: 'dual', platform })
   t.is(cookie?.status, 'failed')

@@ -33,7 +33,7 @@ const table: readonly (readonly [what: string, situation: Situation, line: strin
 ]
 
 for (const [what, situation, expected] of table) {
-  test(`the user info finding for ${what}`, async t => {
+  test(`check reports the right user info finding for ${what}`, async t => {
     const { line, idp } = await checkAt(t, situation)
     t.is(line('userinfo'), expected.replace('ISSUER', idp.issuer))
   })
