@@ -23,7 +23,7 @@ const routes = [
   },
   {
     path: 'api/auth/callback',
-    text: 'The identity provider sends the browser back to this address. Without a login, this route rejects the request.'
+    text: 'After the sign-in, the identity provider sends the browser back to this address. If no login has been started, this route rejects the request.'
   },
   { path: 'api/auth/profile', text: 'Returns the name of the person who is signed in.' },
   {
@@ -45,7 +45,7 @@ const tellingHeaders = ['content-type', 'cache-control', 'retry-after', 'allow']
 const notUnderstood = 'The server sent a response that this page does not understand.'
 
 const texts = {
-  403: 'The server treats the requests of this page as requests of another site. Open the page at its own address, in a separate tab.',
+  403: 'The server rejected the request, because it seems to come from another site. Open this page directly, in a separate tab.',
   502: 'You are still signed in, but the sign-in service gave no usable answer.',
   503: 'You are still signed in, but the sign-in service is not available just now.',
   504: 'You are still signed in, but the sign-in service is taking too long.'
@@ -67,7 +67,7 @@ part('sign-in').addEventListener('click', () => sessionStorage.setItem('login', 
 part('try-again').addEventListener('click', askAll)
 part('copy').addEventListener('click', copyToken)
 addEventListener('online', askAll)
-// The session may have ended while the page was in the background, or before the back button restored the page from memory.
+// The session may have ended while the page was in the background, or while it was in the browser's back/forward cache.
 addEventListener('pageshow', event => event.persisted && askAll())
 document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && askAll())
 
@@ -260,7 +260,7 @@ function showSignedIn(answer) {
   )
 }
 
-/** Returns the lifetime at which the bar is full. This is the remaining lifetime at the time when this tab first got the token. */
+/** Returns the number of seconds for which the bar is full: the remaining lifetime of the token when this tab first got it. */
 function fullLife(seconds) {
   const [seen, full] = JSON.parse(sessionStorage.getItem('life') ?? '[]')
   if (seen === token.slice(-8)) return Math.max(full, seconds)
@@ -276,7 +276,8 @@ function showFailure(failure) {
     failures = 0
     return
   }
-  // The server calls the provider only for a session that it has decrypted. The person is therefore signed in with these errors.
+  // The server calls the provider only for a session that it has decrypted. If the server answers with one of these errors, the
+  // person is therefore still signed in.
   show([502, 503, 504].includes(failure.status) ? 'failure-signed-in' : 'failure', failure.message)
   countDown(part('next-try').querySelector('span'), failure.retryAfter ?? Math.min(60, 5 * 2 ** failures), askAll)
   failures += 1
