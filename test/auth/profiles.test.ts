@@ -5,7 +5,7 @@ import { UpstreamError } from '#src/idp/errors.js'
 import { createClock } from '../helpers/clock.js'
 import { createFakeIdp, upstreamError } from '../modes/fake-idp.js'
 
-/** The user info of each call names the access token of that call, unless a test sets another answer. */
+/** The user info of each call contains the access token of that call, unless a test sets another answer. */
 function setUp(keepSeconds: number) {
   const clock = createClock()
   const asked: string[] = []

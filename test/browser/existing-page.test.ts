@@ -1,6 +1,6 @@
-// Pages that were written for the platform's tutorial server must run unchanged. They use plain fetches,
-// `location.replace`, a module script, and a viewer from another host that gets its token from a callback. Another
-// origin on loopback stands for the platform's host.
+// Pages that were written for the server of the Autodesk Platform Services (APS) tutorial must run unchanged. They use plain
+// fetches, `location.replace`, a module script, and a viewer that is loaded from a host of APS. The viewer gets its token
+// from a JavaScript function of the page. In these tests, another origin on loopback stands for the host of APS.
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import { browserTests } from '../helpers/chromium.js'
@@ -72,8 +72,8 @@ export function initViewer(container) {
 }
 `
 
-// A stand-in for a viewer. It uses the features that real viewers use: a callback for each token, a worker from a blob,
-// inline styles, a font, a data URL, and requests to its own host with the token.
+// A stand-in for the Autodesk viewer. It uses the same features: a function of the page that passes it a token, a worker from
+// a blob, inline styles, a font, a data URL, and requests to its own host with the token.
 const viewerScript = `
 const host = new URL(document.currentScript.src).origin
 globalThis.PlatformViewing = {
@@ -104,7 +104,7 @@ globalThis.PlatformViewing = {
 `
 
 for (const mode of modes) {
-  browserTest(`a page written for the platform's tutorial server runs unchanged in ${mode} mode`, async (t, visit) => {
+  browserTest(`a page written for the server of the APS tutorial runs unchanged in ${mode} mode`, async (t, visit) => {
     const platform = await startPlatformHost(t)
     const wwwroot = await tempFolder(t, {
       'index.html': pageOf(platform.url, mode),
@@ -144,7 +144,7 @@ for (const mode of modes) {
   })
 }
 
-browserTest('the examples in your-pages.html work in a wwwroot', async (t, visit) => {
+browserTest('the examples in your-pages.html work if they are copied into a folder of pages', async (t, visit) => {
   const { page, newTab } = await visit()
   const starter = await deployWithDemo(t)
   await page.goto(`${starter.url}your-pages.html`)

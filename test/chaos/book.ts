@@ -1,5 +1,5 @@
-// The book: the provider's record of every grant, with the tokens that it spent for each process and the fate of each
-// answer. It shows whether a lost login could have been kept.
+// The book is the provider's record of all grants, one for each login. It contains each code and refresh token that a process
+// used, and the fate of the provider's answer. If a login is lost, the book shows if the loss was avoidable.
 
 /**
  * - `pending`: the token is spent and the answer is not sent yet
@@ -11,7 +11,9 @@ export type Fate = 'pending' | 'answered' | 'withheld' | 'hung up'
 
 /** One use of a single-use token. */
 export interface Rotation {
+  /** The code or refresh token that the process used. */
   readonly spent: string
+  /** The new refresh token. */
   readonly issued: string
   readonly caller: string
   /** Milliseconds of performance.now(), as all times in this suite. */
@@ -45,7 +47,7 @@ export interface Book {
 
 export function createBook(): Book {
   const grants = new Map<number, Grant>()
-  // Maps each code or refresh token to the grant for which it was spent.
+  // Maps each used code or refresh token to its grant.
   const spenders = new Map<string, Grant>()
   const accessTokens = new Map<string, number>()
   return {

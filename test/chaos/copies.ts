@@ -11,12 +11,13 @@ export interface Copies {
   readonly tries: number
 }
 
-// A 502 means that the server accepted the cookie and the provider then refused the revoked token.
+// A 502 counts as accepted, because the server then sent the revoked token to the provider, and the provider refused it. The
+// status 0 means that there was no answer.
 function isLetIn(status: number): boolean {
   return status !== 401 && status !== 503 && status !== 0
 }
 
-/** Logs these browsers out at the process in place 0. */
+/** Copies the cookies of these browsers, and then logs the browsers out at the process in slot 0. */
 export async function logOut(stage: Stage, logins: Logins, browsers: readonly Browser[]): Promise<Copies> {
   const copies = browsers.map(browser => browser.clone())
   await Promise.all(
@@ -30,9 +31,9 @@ export async function logOut(stage: Stage, logins: Logins, browsers: readonly Br
   let tries = 0
   return {
     async tryAll() {
-      const others = stage.fleet.replicas.filter(({ place }) => place !== 0)
-      for (const { place } of others) {
-        const answers = await Promise.all(copies.map(copy => logins.ask(copy, place)))
+      const others = stage.fleet.replicas.filter(({ slot }) => slot !== 0)
+      for (const { slot } of others) {
+        const answers = await Promise.all(copies.map(copy => logins.ask(copy, slot)))
         tries += answers.length
         letIn += answers.filter(({ status }) => isLetIn(status)).length
       }

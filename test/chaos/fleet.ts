@@ -1,5 +1,5 @@
-// Runs the program as several server processes with settings from the environment, as an operator does. Each process has
-// a place, which is a number from 0. A new process takes the place of one that has ended.
+// Runs the program as several server processes with settings from the environment, as an operator does. Each process
+// occupies a slot. The slots are numbered from 0. When a process has ended, a new process can be started in its slot.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -14,10 +14,10 @@ export interface FleetOptions {
   readonly idp: HostileIdp
   readonly callbackUrl: string
   readonly timeLimitMs: number
-  /** The address at which the process in that place reaches Redis. */
-  readonly redisUrl: (place: number) => string | undefined
-  /** Further settings of the process in that place. They replace the settings of all processes. */
-  readonly environment: (place: number) => Readonly<Record<string, string>>
+  /** The address at which the process in that slot reaches Redis. */
+  readonly redisUrl: (slot: number) => string | undefined
+  /** Further settings of the process in that slot. They replace the settings of all processes. */
+  readonly environment: (slot: number) => Readonly<Record<string, string>>
   /** A folder without settings files. */
   readonly cwd: string
 }
@@ -31,9 +31,9 @@ export interface LogLine {
 }
 
 export interface Replica {
-  /** A unique name for each process that was started: `1.2` is the second process in place 1. */
+  /** A unique name for each process that was started: `1.2` is the second process in slot 1. */
   readonly name: string
-  readonly place: number
+  readonly slot: number
   readonly url: string
   /** Sends SIGKILL. */
   kill(): Promise<void>
@@ -54,7 +54,7 @@ export interface Fleet {
   /** Kills the process with this name. */
   kill(name: string): Promise<void>
   stop(replica: Replica): Promise<number | null>
-  start(place: number): Promise<void>
+  start(slot: number): Promise<void>
 }
 
 export const SESSION_SECRET = 'Jq7vT2mXz9LwRk4NpY6sHd3BfGc8UaEe'
@@ -73,11 +73,11 @@ export async function startFleet(scope: Scope, options: FleetOptions): Promise<F
   const lines: LogLine[] = []
   const complaints: string[] = []
 
-  async function start(place: number): Promise<void> {
-    const count = (starts.get(place) ?? 0) + 1
-    starts.set(place, count)
-    const name = `${place}.${count}`
-    const replica = await launch({ name, place }, options, {
+  async function start(slot: number): Promise<void> {
+    const count = (starts.get(slot) ?? 0) + 1
+    starts.set(slot, count)
+    const name = `${slot}.${count}`
+    const replica = await launch({ name, slot }, options, {
       line: text => lines.push({ at: performance.now(), process: name, ...parse(text) }),
       complaint: text => complaints.push(`${name}: ${text}`),
       killed: () => killed.set(name, performance.now())
@@ -86,7 +86,7 @@ export async function startFleet(scope: Scope, options: FleetOptions): Promise<F
   }
 
   scope.teardown(() => Promise.all([...running].map(replica => replica.kill())))
-  await Promise.all(Array.from({ length: options.size }, (_, place) => start(place)))
+  await Promise.all(Array.from({ length: options.size }, (_, slot) => start(slot)))
   return {
     get replicas() {
       return [...running]
@@ -116,11 +116,11 @@ interface Listeners {
 }
 
 async function launch(
-  { name, place }: Pick<Replica, 'name' | 'place'>,
+  { name, slot }: Pick<Replica, 'name' | 'slot'>,
   options: FleetOptions,
   heard: Listeners
 ): Promise<Replica> {
-  const child = spawn(process.execPath, [program], { cwd: options.cwd, env: environment({ name, place }, options) })
+  const child = spawn(process.execPath, [program], { cwd: options.cwd, env: environment({ name, slot }, options) })
   const ended = once(child, 'close')
   children.add(child)
   child.once('exit', () => children.delete(child))
@@ -140,7 +140,7 @@ async function launch(
   })
   return {
     name,
-    place,
+    slot,
     url,
     async kill() {
       if (isRunning(child)) {
@@ -159,9 +159,9 @@ async function launch(
   }
 }
 
-function environment({ name, place }: Pick<Replica, 'name' | 'place'>, options: FleetOptions) {
+function environment({ name, slot }: Pick<Replica, 'name' | 'slot'>, options: FleetOptions) {
   const { mode, idp, callbackUrl, timeLimitMs } = options
-  const redisUrl = options.redisUrl(place)
+  const redisUrl = options.redisUrl(slot)
   return {
     PORT: '0',
     PLATFORM_AUTH_HOST: '127.0.0.1',
@@ -177,7 +177,7 @@ function environment({ name, place }: Pick<Replica, 'name' | 'place'>, options: 
     PLATFORM_END_SESSION_ENDPOINT: idp.endSessionEndpoint,
     PLATFORM_TIMEOUT: String(timeLimitMs / 1000),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
-    ...options.environment(place)
+    ...options.environment(slot)
   }
 }
 

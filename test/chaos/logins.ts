@@ -17,10 +17,10 @@ export interface Logins {
   readonly all: readonly Login[]
   /** Every answer so far. */
   readonly answers: readonly Answer[]
-  /** Requests the tokens from the process in that place, or through the load balancer. Never rejects. */
-  ask(browser: Browser, place?: number): Promise<Answer>
+  /** Requests the tokens from the process in that slot, or through the load balancer. Never rejects. */
+  ask(browser: Browser, slot?: number): Promise<Answer>
   /** Requests the tokens with the browser of every login. */
-  askEach(place?: number): Promise<Answer[]>
+  askEach(slot?: number): Promise<Answer[]>
 }
 
 const MOST_TRIES = 5
@@ -34,8 +34,8 @@ export async function signInAll(stage: Stage, mode: Mode, count: number): Promis
     all.push({ browser, grant: stage.provider.book.grantOfCode(code) })
   })
 
-  async function askOne(browser: Browser, place?: number): Promise<Answer> {
-    direct(stage, browser, place)
+  async function askOne(browser: Browser, slot?: number): Promise<Answer> {
+    direct(stage, browser, slot)
     const answer = await ask(browser, tokenPath(mode))
     answers.push(answer)
     return answer
@@ -45,7 +45,7 @@ export async function signInAll(stage: Stage, mode: Mode, count: number): Promis
     all,
     answers,
     ask: askOne,
-    askEach: place => Promise.all(all.map(({ browser }) => askOne(browser, place)))
+    askEach: slot => Promise.all(all.map(({ browser }) => askOne(browser, slot)))
   }
 }
 
@@ -62,10 +62,10 @@ async function signIn(browser: Browser): Promise<string> {
   }
 }
 
-/** Sends the next requests of this browser to the process in that place, or through the load balancer. */
-export function direct(stage: Stage, browser: Browser, place?: number): void {
-  const replica = stage.fleet.replicas.find(replica => replica.place === place)
-  if (place !== undefined && !replica) throw new Error(`No process runs in place ${place}.`)
+/** Sends the next requests of this browser to the process in that slot, or through the load balancer. */
+export function direct(stage: Stage, browser: Browser, slot?: number): void {
+  const replica = stage.fleet.replicas.find(replica => replica.slot === slot)
+  if (slot !== undefined && !replica) throw new Error(`No process runs in slot ${slot}.`)
   browser.connectTo(ORIGIN, replica?.url ?? stage.proxy.url)
 }
 

@@ -19,7 +19,7 @@ export function mixedSecrets(report: Report, { mode }: { readonly mode: Mode }):
     failure: 'The session secret is changed on one replica first',
     mode,
     logins: 6,
-    environment: (place: number) => (changed.has(place) ? NEXT : {})
+    environment: (slot: number) => (changed.has(slot) ? NEXT : {})
   }
   return trial(report, options, async ({ stage, logins }) => {
     await change(stage, changed, 0)
@@ -38,9 +38,9 @@ export function mixedSecrets(report: Report, { mode }: { readonly mode: Mode }):
   })
 }
 
-async function change({ fleet }: Stage, changed: Set<number>, place: number): Promise<void> {
-  const replica = fleet.replicas.find(replica => replica.place === place)
+async function change({ fleet }: Stage, changed: Set<number>, slot: number): Promise<void> {
+  const replica = fleet.replicas.find(replica => replica.slot === slot)
   if (replica) await fleet.stop(replica)
-  changed.add(place)
-  await fleet.start(place)
+  changed.add(slot)
+  await fleet.start(slot)
 }

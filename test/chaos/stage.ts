@@ -22,8 +22,8 @@ export interface StageOptions {
   /** Arguments of redis-server. */
   readonly redisArguments?: readonly string[]
   readonly timeLimitMs: number
-  /** Further settings of the process in that place. */
-  readonly environment?: (place: number) => Readonly<Record<string, string>>
+  /** Further settings of the process in that slot. */
+  readonly environment?: (slot: number) => Readonly<Record<string, string>>
 }
 
 export interface Stage {
@@ -31,7 +31,7 @@ export interface Stage {
   readonly fleet: Fleet
   readonly proxy: LoadBalancer
   readonly redis: RedisServer | undefined
-  /** One proxy for each place, or none. */
+  /** One proxy for each slot, or none. */
   readonly redisProxies: readonly TcpProxy[]
   newBrowser(): Browser
 }
@@ -55,7 +55,7 @@ export async function setStage(scope: Scope, options: StageOptions): Promise<Sta
     idp: provider.idp,
     callbackUrl: CALLBACK_URL,
     timeLimitMs,
-    redisUrl: place => (redisProxies[place] ? `redis://127.0.0.1:${redisProxies[place].port}` : redis?.url),
+    redisUrl: slot => (redisProxies[slot] ? `redis://127.0.0.1:${redisProxies[slot].port}` : redis?.url),
     environment,
     cwd: await tempFolder(scope)
   })

@@ -19,7 +19,7 @@ export function stalledOwner(report: Report, { mode, seconds }: StalledOwnerOpti
     stage.provider.follow(gate.behaviour)
     const asked = [logins.askEach(0)]
     await gate.arrived(logins.all.length)
-    const owner = stage.fleet.replicas.find(({ place }) => place === 0)
+    const owner = stage.fleet.replicas.find(({ slot }) => slot === 0)
     owner?.pause()
     stage.provider.follow(fine.answers)
     gate.open()

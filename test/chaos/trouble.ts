@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { RedisServer } from '../helpers/redis-server.js'
 import type { Fleet } from './fleet.js'
 
-/** `kill` is SIGKILL. `restart` is a deployment: SIGTERM, and a new process in the same place. */
+/** `kill` is SIGKILL. `restart` is a deployment: SIGTERM, and a new process in the same slot. */
 export const troubleKinds = ['none', 'redis', 'kill', 'restart'] as const
 export type TroubleKind = (typeof troubleKinds)[number]
 
@@ -45,7 +45,7 @@ export function startTrouble(kind: TroubleKind, parts: TroubleParts): Trouble {
       counts.stopped++
       counts.exitCodes.push(await fleet.stop(replica))
     }
-    await fleet.start(replica.place)
+    await fleet.start(replica.slot)
   }
 
   async function run(): Promise<void> {

@@ -5,7 +5,7 @@ import { flagName } from '#src/config/flags.js'
 import { defaultText, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { run } from './shell.js'
 
-test('--help names every setting with its variable and its default', async t => {
+test('--help lists every setting with its variable and its default', async t => {
   const { code, output, errors } = await run(t, ['--help'])
   const text = output.replace(/\s+/g, ' ')
   t.is(code, 0)
@@ -33,7 +33,7 @@ test('--help groups the flags', async t => {
   }
 })
 
-test('--help names every command, and each command has its own help', async t => {
+test('--help lists every command, and each command has its own help', async t => {
   const { output } = await run(t, ['--help'])
   for (const { name, summary } of commands) {
     t.regex(output, new RegExp(`^  ${name}\\b`, 'm'))

@@ -132,7 +132,7 @@ test('init does not change existing files', async t => {
   for (const [name, text] of Object.entries(files)) t.is(await readFile(join(cwd, name), 'utf8'), text)
 })
 
-test('if .env is a folder, init writes the settings file and names the secrets that must be set elsewhere', async t => {
+test('if .env is a folder, init writes the settings file and lists the secrets that must be set elsewhere', async t => {
   const cwd = await tempFolder(t, { '.env/bin/python': '' })
   const { code, errors } = await run(t, ['init', '--yes'], { cwd })
   t.is(code, 0)

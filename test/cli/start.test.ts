@@ -142,7 +142,7 @@ test('a port in use is reported in one sentence, and the exit code is 1', async 
   t.regex(ofDemo.errors, /^Port \d+ is in use .* --demo-port\.\n$/)
 })
 
-test('if the metrics port is in use, the error names the flag that sets it', async t => {
+test('if the metrics port is in use, the error contains the flag that sets it', async t => {
   const port = await listen(t, createServer())
   const { code, errors } = await run(t, ['--metrics-port', String(port)], { env })
   const next = 'Stop that program, or choose another port with --metrics-port'

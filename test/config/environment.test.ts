@@ -6,7 +6,7 @@ import { loadConfig } from '#src/config/load.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { clientSecret, enough, load, problemsOf, sessionSecret } from './given.js'
 
-test('a secret is read from the file that its variable names, without a final newline', async t => {
+test('a secret is read from the file whose path is in its _FILE variable, without a final newline', async t => {
   for (const newline of ['', '\n', '\r\n']) {
     const env = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secret.txt' }
     const { config, origins } = await load(t, { env, files: { 'secret.txt': `${sessionSecret}${newline}` } })
@@ -256,7 +256,7 @@ test('a flag can name the file of a secret', async t => {
   t.is(origins['session.secret'], 'flag --session-secret-file')
 })
 
-test('a flag that names an empty secret file is refused, even if another source sets the secret', async t => {
+test('a flag with the path of an empty secret file is refused, even if another source sets the secret', async t => {
   for (const content of ['', '\n', ' \n']) {
     const flags = { 'platform.clientSecret': 'secret.txt' }
     const problems = await problemsOf(t, { flags, files: { 'secret.txt': content } })

@@ -48,7 +48,7 @@ testPermissions('a .env file in a folder that other users cannot enter gets no w
   t.deepEqual(await warningsOf(t, dotEnv, { modes }), [])
 })
 
-testPermissions('a warning about a secret file names its setting', async t => {
+testPermissions('a warning about a secret file contains the name of its setting', async t => {
   const files = { 'private/session': sessionSecret }
   const variables = { SERVER_SESSION_SECRET_FILE: 'private/session' }
   const inPrivate = (mode: number) => ({ private: mode, 'private/session': 0o644 })

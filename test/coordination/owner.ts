@@ -1,5 +1,5 @@
-// A separate process that starts a piece of work and never finishes it. A test kills this process. If `reached` is given, the
-// process saves it as a checkpoint first.
+// A separate process that acquires a lock, starts the work and never finishes it. A test kills this process. Its arguments are
+// the address of Redis, the key of the work, and optionally a value (`reached`), which it first saves as a checkpoint.
 import { startReplica } from './replicas.js'
 import { KEEP_MS } from './work.js'
 

@@ -95,7 +95,7 @@ testWithRedis('the user, the password and the database number are taken from red
   t.deepEqual(await redis.admin.keys('*:result'), ['platform-auth:test:{key}:result'])
 })
 
-// The rights that docs/configuration.md names.
+// The rights that docs/configuration.md lists.
 const rights =
   '~platform-auth:* &platform-auth:* -@all +eval +evalsha +get +set +del +pttl +pexpire +sadd +smembers +publish +subscribe +ping +info'
 const clusterRights = '+cluster|slots +cluster|info'
@@ -129,7 +129,7 @@ for (const kind of ['one server', 'a cluster'] as const) {
   })
 }
 
-testWithRedis('over TLS a certificate that is not trusted is rejected, and the log names the reason', async t => {
+testWithRedis('over TLS a certificate that is not trusted is rejected, and the log contains the reason', async t => {
   const { url } = await startRedisWithTls(t)
   const replica = await startReplica(t, url, { timing: IMPATIENT })
   await t.throwsAsync(replica.once('key', never), { message: /shared store/ })

@@ -142,7 +142,7 @@ testWithRedis('if a response with a refreshed session is lost, another server se
   t.is(idp.tokenRequests.length, after)
 })
 
-testWithRedis('/readyz names the store in use, and answers 200 while Redis is down', async t => {
+testWithRedis('/readyz reports which store is in use, and answers 200 while Redis is down', async t => {
   const redis = await startRedis(t)
   const { browser, logs } = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
   await signIn(browser)

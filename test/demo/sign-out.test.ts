@@ -57,7 +57,7 @@ test('a sign-out request without a post_logout_redirect_uri ends on a page with 
   t.true(page.text().includes(`href="${startPage}"`))
 })
 
-test('an unregistered post_logout_redirect_uri is refused with a page, or ignored if the request names no client', async t => {
+test('an unregistered post_logout_redirect_uri is refused with a page, or ignored if the request identifies no client', async t => {
   const demo = await start(t)
   const evil = { post_logout_redirect_uri: 'https://evil.example/' }
   const refused = await createBrowser(t).navigate(endSessionUrl(demo, evil))

@@ -57,7 +57,7 @@ test('compose.yaml runs two replicas with the same settings, and the server acce
   t.true(first.read_only)
 })
 
-test('each replica gets exactly the secrets whose files its variables name, and the introduction names every secret', t => {
+test('each replica gets exactly the secrets whose paths are in its variables, and the introduction lists every secret', t => {
   for (const [, { environment = {}, secrets = [] }] of servers) {
     t.deepEqual(
       secretFiles(environment),

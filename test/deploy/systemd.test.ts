@@ -66,7 +66,7 @@ test('the settings of the unit cause no warning', async t => {
   t.true(Number(values('TimeoutStopSec')) > delaySeconds + graceSeconds)
 })
 
-test('a reload of the unit makes the server read its secrets again, and the introduction names their files', t => {
+test('a reload of the unit makes the server read its secrets again, and the introduction lists their files', t => {
   t.regex(String(values('ExecReload')), /-HUP \$MAINPID$/)
   // LoadCredential would copy the secrets at start, so a reload would not see new ones.
   t.deepEqual(values('LoadCredential'), [])

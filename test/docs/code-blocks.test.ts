@@ -120,7 +120,7 @@ for (const block of blocksOf('variables')) {
 
 for (const block of blocksOf('settings')) {
   test(`the server takes this settings file: ${title(block)} … ${linesOf(block.text).at(-1)}`, async t => {
-    // Files in the folder of pages that the block names.
+    // Files in the folder of pages that the block mentions.
     const pages = { 'dist/index.html': '', 'dist/assets/app.js': '' }
     const { warnings } = await load(t, { files: { ...pages, 'platform-auth-server.config.yaml': block.text } })
     t.deepEqual(warnings, [])

@@ -7,7 +7,7 @@ test('the first screen of the README shows the command for the demo and the comm
   t.deepEqual(fencedLines(firstScreen, 'sh'), ['npm ci && npm run demo', 'npm ci && npm test'])
 })
 
-test('the package file that the README names has the name that npm pack gives it', t => {
+test('the package file that the README mentions has the name that npm pack gives it', t => {
   const { name, version } = JSON.parse(readText('package.json')) as { name: string; version: string }
   const files = new Set(readText('README.md').match(/[\w.-]+\.tgz/g))
   t.deepEqual([...files], [`${name}-${version}.tgz`])

@@ -285,7 +285,7 @@ test('the document lists every route of the server and no other', t => {
   t.deepEqual(Object.keys(document.paths).toSorted(), serverRoutes())
 })
 
-test('the document names the cookies of a deployment over https', t => {
+test('the document lists the cookies of a deployment over https', t => {
   const { session, loginCookie } = document.components.securitySchemes
   const names = cookieNames('platform_session', `${publicOrigin.replace('http:', 'https:')}/api/auth/callback`)
   t.deepEqual([session?.name, loginCookie?.name], [names.session, names.login])

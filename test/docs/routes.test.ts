@@ -13,7 +13,7 @@ test('the table in the README lists every route under /api/auth and no other', t
   )
 })
 
-test('the README names the health routes', t => {
+test('the README lists the health routes', t => {
   for (const path of serverRoutes().filter(path => !path.startsWith('/api/')))
     t.true(readText('README.md').includes(path), path)
 })

@@ -124,7 +124,7 @@ export interface SetCookie {
 
 /** Section 5.6. Returns undefined for a line that a browser ignores. */
 export function parseSetCookie(line: string): SetCookie | undefined {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the standard names these very characters
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the standard lists exactly these characters
   if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(line)) return undefined
   const [pair = '', ...rest] = line.split(';')
   const equals = pair.indexOf('=')

@@ -239,7 +239,7 @@ test('without forwardAuth.port no port for forward-auth is opened', async t => {
   t.is(server.forwardAuthPort, undefined)
 })
 
-test('if the port for forward-auth is in use, the start fails with an error that names the listener', async t => {
+test('if the port for forward-auth is in use, the start fails with an error whose `listener` is `forwardAuth`', async t => {
   const { port } = await startGuarded(t)
   const failed = startTestServer(t, { overrides: { forwardAuth: { port } } })
   t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })

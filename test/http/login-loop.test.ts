@@ -72,7 +72,7 @@ test('if the session cookie was lost, a program gets the error session_cookie_mi
   t.is(response.json().error, 'session_cookie_missing')
 })
 
-test('the page names the likely reasons, links to the login and the application, and loads nothing', async t => {
+test('the page lists the likely reasons, links to the login and the application, and loads nothing', async t => {
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login')
   t.deepEqual(reasonsOn(page), ['size', 'blocked'])
@@ -84,7 +84,7 @@ test('the page names the likely reasons, links to the login and the application,
   t.is(page.headers['cache-control'], 'no-store')
 })
 
-test('if the request has another host name, the page names the address at which to open the application', async t => {
+test('if the request has another host name, the page shows the address at which to open the application', async t => {
   const { browser } = await startForgetful(t)
   const page = await browser.navigate('/api/auth/login', { headers: { host: 'internal.example:8080' } })
   t.is(reasonsOn(page)[0], 'host')
@@ -124,7 +124,7 @@ test('if a login began at another port of the same host, the page does not blame
   t.notRegex(page.text(), /5173|You opened/)
 })
 
-test('on an https deployment, the page names plain http as the first likely reason for a missing login cookie', async t => {
+test('on an https deployment, the page shows plain http as the first likely reason for a missing login cookie', async t => {
   const callbackUrl = httpsCallbackUrl
   const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
   const login = await browser.navigate('/tools/viewer/api/auth/login')

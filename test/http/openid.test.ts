@@ -263,7 +263,7 @@ test('at a provider like Dex a second login of the same person ends the first se
   t.regex(JSON.stringify(failure), /400 invalid_request/)
 })
 
-test('with logout: idp and no end-session endpoint the browser is redirected to the start page, and the log names the reason', async t => {
+test('with logout: idp and no end-session endpoint the browser is redirected to the start page, and the log contains the reason', async t => {
   const { browser, idp, logs } = await start(t, 'single', { logout: 'idp' })
   idp.discovery = document => ({ ...document, end_session_endpoint: undefined })
   await signIn(browser)

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { OAuthError, UpstreamError } from '#src/idp/errors.js'
 
-test('an OAuthError has its OAuth error code and names the endpoint in its message', t => {
+test('an OAuthError has its OAuth error code and its message contains the endpoint', t => {
   const error = new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
   t.like(error, { name: 'OAuthError', error: 'invalid_grant', status: 400, endpoint: 'token' })
   t.is(error.message, "the identity provider's token endpoint answered 400 invalid_grant")

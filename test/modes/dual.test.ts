@@ -177,7 +177,7 @@ test('dual: a public token is accepted although the provider, as Keycloak does, 
   t.is((await mode.refresh(login)).outcome, 'complete')
 })
 
-test('dual: the error about too many scopes names the internal scopes and only counts the unknown scopes', async t => {
+test('dual: the error about too many scopes lists the internal scopes and only counts the unknown scopes', async t => {
   const { mode, idp } = setUpMode(dual)
   idp.next({}, { scope: ['openid', 'viewables:read', 'data:read', 'made-up'] })
   await t.throwsAsync(mode.exchangeCode(grant), { message: /more than the public scopes \(data:read, 1 unknown\)$/ })

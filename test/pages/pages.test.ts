@@ -119,7 +119,7 @@ test('hostile text in an error does not change the markup of its page', t => {
   )
 })
 
-test('the page about a login loop names the likely reasons in order and the address at which to open the application', t => {
+test('the page about a login loop lists the likely reasons in order and the address at which to open the application', t => {
   const page = loginLoopPage({ ...loop, reasons: ['secure_cookie_on_http', 'other_host', 'cookies_blocked'] })
   t.regex(page, /likely reasons[\s\S]*plain http[\s\S]*host name other than[\s\S]*blocks cookies/)
   t.true(page.includes('<a href="https://app.example/base/">https://app.example/base/</a>'))
@@ -137,7 +137,7 @@ test('the page for a refused connection says that the service cannot be reached,
   t.regex(slow ?? '', /<h1>The sign-in service is taking too long<\/h1>/)
 })
 
-test('the page for a login that began at 127.0.0.1 instead of localhost names both addresses', t => {
+test('the page for a login that began at 127.0.0.1 instead of localhost shows both addresses', t => {
   const local = { ...loop, applicationUrl: 'http://localhost:8080/', signInPath: '/api/auth/login' }
   const page = loginLoopPage({ ...local, reasons: ['other_host'], startedAt: '127.0.0.1:8080' })
   t.regex(page, /You opened <code>127\.0\.0\.1:8080<\/code>, but sign-in returns to <code>localhost:8080<\/code>/)

@@ -52,7 +52,7 @@ async function startTls(t: ExecutionContext, react: (socket: Socket, count: numb
   return { ca: certificate.cert, byName: `https://localhost:${port}`, byAddress: `https://127.0.0.1:${port}` }
 }
 
-test('a certificate that is not trusted or names another host is rejected, and the next request connects again', async t => {
+test('a certificate that is not trusted or is for another host is rejected, and the next request connects again', async t => {
   const { ca, byName, byAddress } = await startTls(t, socket => void socket.write(ok))
   t.is(await start(t)(request(byName)), 'unreachable')
   const ask = start(t, { ca })

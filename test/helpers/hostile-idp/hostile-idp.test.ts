@@ -178,7 +178,7 @@ test('queued faults apply to one request each, and then the provider answers cor
   t.deepEqual(idp.reuses, [])
 })
 
-test('a connection that is cut before processing leaves the refresh token valid, and one that is cut afterwards has spent it', async t => {
+test('a refresh token stays valid if the connection is cut before the provider handles the request, but not if it is cut afterwards', async t => {
   const { idp, login, token, exchangeCode } = await setUp(t)
   const { refresh_token = '' } = await exchangeCode(await login())
   idp.fail('token', faults.reset('before'), faults.half(), faults.reset('after'))
@@ -208,7 +208,7 @@ const bodies: readonly (readonly [what: string, fault: Fault, check: (t: Executi
 ]
 
 for (const [what, fault, check] of bodies) {
-  test(`the provider can answer with ${what}`, async t => {
+  test(`a fault makes the provider answer with ${what}`, async t => {
     const { idp, login, token } = await setUp(t)
     idp.fail('token', fault)
     check(t, (await token(codeForm(await login()))).text())
@@ -258,7 +258,7 @@ test('random faults with the same seed hit the same requests', async t => {
   t.deepEqual([...new Set(first)].sort(), [401, 500, 503])
 })
 
-test('secrets() lists everything that was issued except the access tokens of the excluded scope', async t => {
+test('secrets() returns all codes and tokens that were issued, without the access tokens that have exactly the scope `except`', async t => {
   const { idp, login, token, exchangeCode } = await setUp(t)
   const location = await login()
   const wide = await exchangeCode(location)

@@ -39,7 +39,7 @@ const attacks: readonly (readonly [what: string, bytes: string])[] = [
   ['a space before the colon', `${start('POST', `Transfer-Encoding : chunked\r\n`)}0\r\n\r\n${smuggled}`],
   ['a folded header', start('POST', `X-Ads-A: a\r\n Transfer-Encoding: chunked\r\nContent-Length: 0\r\n`)],
   [
-    'a framing header that Connection names',
+    'a framing header that Connection lists',
     start('POST', `Connection: Content-Length\r\nContent-Length: ${smuggled.length}\r\n`) + smuggled
   ],
   ['a chunk extension', `${start('POST', 'Transfer-Encoding: chunked\r\n')}2;a=\n${smuggled}\r\nxx\r\n0\r\n\r\n`],
