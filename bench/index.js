@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,7 @@ import { LOAD_CORE, startProcess, unpinned } from './processes.js'
 import { profile } from './profile.js'
 import { print } from './report.js'
 import { measureScale } from './scale.js'
-import { FILE_BYTES, FILE_NAME, scenarios } from './scenarios.js'
+import { FILE_BYTES, FILE_NAME, PROGRAMS, scenarios } from './scenarios.js'
 import { measureSoak } from './soak.js'
 import { measureStartup } from './startup.js'
 import { measureStreams } from './streams.js'
@@ -33,18 +33,21 @@ try {
 /** @param {import('./options.js').Options} options */
 async function main(options) {
   if (!existsSync(new URL('../dist/server.js', import.meta.url))) throw new Error('Run `npm run build` first.')
-  if (options.peers) installPeers()
+  const skipped = options.peers ? await installPeers() : new Map()
   const wwwroot = await mkdtemp(join(tmpdir(), 'bench-wwwroot-'))
+  // Apache's processes change to another user, who must be able to read the file.
+  await chmod(wwwroot, 0o755)
   await writeFile(join(wwwroot, FILE_NAME), '/'.repeat(FILE_BYTES))
   const load = startProcess('load.js', LOAD_CORE)
   const provider = startProcess('provider.js', LOAD_CORE)
   try {
-    const around = { load, provider, wwwroot, providerUrl: await provider.ask('start') }
+    const around = { load, provider, wwwroot, skipped, providerUrl: await provider.ask('start') }
     if (options.profile !== undefined) {
       await profile(options.profile, options.candidate, around, options)
       return
     }
     describeRun(options)
+    for (const [name, reason] of skipped) print(`${name} is skipped: ${reason}`)
     for (const name of options.only) print(await measure(name, around, options))
   } finally {
     await Promise.all([load.stop(), provider.stop()])
@@ -77,7 +80,19 @@ function describeRun({ rounds, seconds, connections }) {
   print('The candidates take turns in each round. The values are medians over all rounds.')
 }
 
-function installPeers() {
+/** Returns the peers that cannot be installed, with the reason. */
+async function installPeers() {
+  installPackages()
+  const skipped = new Map()
+  for (const name of Object.keys(PROGRAMS)) {
+    const { install } = await import(`./candidates/${name}.js`)
+    const reason = install()
+    if (reason) skipped.set(name, reason)
+  }
+  return skipped
+}
+
+function installPackages() {
   const cwd = fileURLToPath(new URL('.', import.meta.url))
   if (existsSync(join(cwd, 'node_modules'))) return
   // Windows needs a shell, because npm is a script there.

@@ -24,7 +24,18 @@ export function toolOf({ isForWrk }) {
  * @property {ReturnType<typeof startProcess>} provider
  * @property {string} providerUrl
  * @property {string} wwwroot
+ * @property {Map<string, string>} skipped the peers that cannot be measured here, with the reason
  */
+
+/**
+ * Returns the names of the candidates that take part in a scenario.
+ * @param {import('./scenarios.js').Scenario} scenario
+ * @param {Around} around
+ * @param {import('./options.js').Options} options
+ */
+export function candidatesOf({ candidates, peers = [] }, { skipped }, options) {
+  return options.peers ? [...candidates, ...peers.filter(name => !skipped.has(name))] : candidates
+}
 
 /**
  * @param {import('./scenarios.js').Scenario} scenario
@@ -62,7 +73,8 @@ export async function startCandidates(scenario, names, { providerUrl, wwwroot })
 
 /** Checks that the candidate gives a correct response, and returns the candidate with a function that measures it. */
 async function prepare(scenario, { name, process, port, cookie, secret, session }) {
-  const { path, status, fresh, isRight } = scenario
+  const { path, statuses, fresh, isRight } = scenario
+  const status = statuses?.[name] ?? scenario.status
   const tool = toolOf(scenario)
   const isServer = name === SERVER
   // Only this server rejects a repeated login and a repeated expired session, so only this server needs new ones.

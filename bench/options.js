@@ -1,6 +1,6 @@
 /** Parses the command line. */
 import { parseArgs } from 'node:util'
-import { SERVER, scenarios } from './scenarios.js'
+import { PROGRAMS, SERVER, scenarios } from './scenarios.js'
 
 const SCENARIOS = Object.keys(scenarios)
 const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'scale', 'soak', 'streams']
@@ -11,9 +11,9 @@ export const USAGE = `npm run bench -- [options]
   --seconds N       length of each round in seconds (5)
   --connections N   connections of the load generator (32)
   --requests N      requests of the measurements memory and soak (100000)
-  --peers           also measures other servers, which are first installed into bench/
+  --peers           also measures other servers, which are first installed; see bench/README.md
   --profile NAME    writes a CPU profile of one scenario, and measures nothing else
-  --candidate NAME  the server that --profile profiles (${SERVER})`
+  --candidate NAME  the server that --profile profiles (this one)`
 
 /**
  * @typedef {object} Options
@@ -25,7 +25,7 @@ export const USAGE = `npm run bench -- [options]
  * @property {number} requests
  * @property {boolean} peers
  * @property {string} [profile] name of a scenario
- * @property {string} candidate
+ * @property {string} [candidate] the server to profile
  */
 
 /**
@@ -43,7 +43,7 @@ export function parseOptions() {
       requests: { type: 'string', default: '100000' },
       peers: { type: 'boolean', default: false },
       profile: { type: 'string' },
-      candidate: { type: 'string', default: SERVER }
+      candidate: { type: 'string' }
     }
   })
   const only = values.only.split(',')
@@ -51,7 +51,10 @@ export function parseOptions() {
     only.find(name => !MEASUREMENTS.includes(name)) ?? [values.profile].find(name => name && !SCENARIOS.includes(name))
   if (unknown !== undefined) throw new Error(`There is no measurement "${unknown}". Run with --help to list them.`)
   const numbers = ['rounds', 'seconds', 'connections', 'requests'].map(name => [name, positive(name, values[name])])
-  return { ...values, only, ...Object.fromEntries(numbers) }
+  const thisServer = scenarios[values.profile]?.candidates.find(name => name.startsWith(SERVER))
+  const candidate = values.candidate ?? thisServer
+  if (candidate in PROGRAMS) throw new Error(`${candidate} does not run on Node, so it has no CPU profile.`)
+  return { ...values, only, candidate, ...Object.fromEntries(numbers) }
 }
 
 function positive(name, text) {

@@ -84,8 +84,9 @@ export function startProcess(file, core, args = [], { env: settings = {}, cwd } 
 /**
  * The child's side: responds to the parent's questions until the parent disconnects.
  * @param {Record<string, (data: any) => unknown>} answers
+ * @param {() => unknown} [end] called before this process ends
  */
-export function answerParent(answers) {
+export function answerParent(answers, end) {
   process.on('message', async ({ id, question, data }) => {
     try {
       process.send({ id, value: await answers[question](data) })
@@ -93,5 +94,8 @@ export function answerParent(answers) {
       process.send({ id, error: error.stack })
     }
   })
-  process.on('disconnect', () => process.exit())
+  process.on('disconnect', async () => {
+    await end?.()
+    process.exit()
+  })
 }

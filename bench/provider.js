@@ -1,5 +1,6 @@
 /** A stand-in identity provider that responds at once, so that the measurements show only the server. */
 import http from 'node:http'
+import { ALGORITHM, idToken, jwks } from './id-token.js'
 import { answerParent } from './processes.js'
 import { randomToken } from './sessions.js'
 import { USER_INFO } from './settings.js'
@@ -14,33 +15,55 @@ function discovery(issuer) {
     userinfo_endpoint: `${issuer}/userinfo`,
     jwks_uri: `${issuer}/jwks`,
     response_types_supported: ['code'],
-    id_token_signing_alg_values_supported: ['RS256'],
+    id_token_signing_alg_values_supported: ['RS256', ALGORITHM],
     subject_types_supported: ['public']
   }
 }
+
+// The code of a login that began at `/authorize`. The nonce of the login follows it.
+const SIGNED_IN = 'signed-in.'
 
 const accessToken = randomToken(900)
 let issued = 0
 
 // A missing scope means that the requested scope was granted (RFC 6749 section 5.1), so one response fits all requests.
-function tokens() {
+function tokens(issuer, form) {
   issued++
+  const code = form.get('code') ?? ''
   return {
     token_type: 'Bearer',
     access_token: accessToken,
     refresh_token: `rotated-${issued}`.padEnd(42, '-'),
-    expires_in: 3599
+    expires_in: 3599,
+    ...(code.startsWith(SIGNED_IN) && { id_token: idToken(issuer, code.slice(SIGNED_IN.length)) })
   }
+}
+
+/** Signs the browser in without a page, and sends it back. */
+function authorize({ searchParams: query }, response) {
+  const location = new URL(query.get('redirect_uri'))
+  location.searchParams.set('code', SIGNED_IN + (query.get('nonce') ?? ''))
+  location.searchParams.set('state', query.get('state'))
+  response.writeHead(302, { Location: location.href }).end()
 }
 
 const server = http.createServer((request, response) => {
   const answer = body => response.writeHead(200, JSON_TYPE).end(JSON.stringify(body))
+  const issuer = `http://${request.headers.host}`
   if (request.url === '/token') {
-    request.resume().on('end', () => answer(tokens()))
+    let body = ''
+    request.on('data', chunk => {
+      body += chunk
+    })
+    request.on('end', () => answer(tokens(issuer, new URLSearchParams(body))))
   } else if (request.url === '/userinfo') {
     answer(USER_INFO)
   } else if (request.url === '/.well-known/openid-configuration') {
-    answer(discovery(`http://${request.headers.host}`))
+    answer(discovery(issuer))
+  } else if (request.url === '/jwks') {
+    answer(jwks)
+  } else if (request.url.startsWith('/authorize?')) {
+    authorize(new URL(request.url, issuer), response)
   } else if (request.url === '/proxied/count') {
     count(request, response)
   } else if (request.url.startsWith('/proxied/bytes-')) {

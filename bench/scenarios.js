@@ -1,5 +1,5 @@
 /** The scenarios. Each has one request, which is repeated, and the candidates that support it. */
-import { CALLBACK_PATH, LOGIN_PATH, PROFILE_PATH, TOKEN_PATH } from './candidates/common.js'
+import { CALLBACK_PATH, FORWARD_AUTH_PATH, LOGIN_PATH, PROFILE_PATH, TOKEN_PATH } from './candidates/common.js'
 import { DISPLAY_NAME } from './settings.js'
 
 /**
@@ -7,6 +7,7 @@ import { DISPLAY_NAME } from './settings.js'
  * @property {string} title
  * @property {string} path
  * @property {number} status the status of every response
+ * @property {Record<string, number>} [statuses] the candidates that respond with another status
  * @property {string[]} candidates the first candidate is the reference for the others
  * @property {string[]} [peers] further candidates with `--peers`
  * @property {number} [sessionBytes] size of the session as JSON; without it no cookie is sent
@@ -23,6 +24,14 @@ export const FILE_BYTES = 10_240
 export const PROXIED_PATH = '/proxied'
 const SMALL_BYTES = 2048
 const LARGE_BYTES = 10 * 2 ** 20
+
+/** The peers that do not run on Node, with the work that each of them does for a request. */
+export const PROGRAMS = {
+  'oauth2-proxy':
+    'decrypts the session in the cookie for every request, and checks its expiry and its email address. It sends files only to people who are signed in.',
+  'mod-auth-openidc':
+    'looks up the session in shared memory by the id in the cookie, checks its expiry, and sets request headers from its claims. It sends files only to people who are signed in, and answers `forward-auth` with a file of 22 bytes.'
+}
 
 const SESSIONLESS = ['koa', 'node-http', 'koa-sealed', SERVER]
 const SESSION_PEERS = ['fastify-secure-session', 'iron-session', 'express-tutorial', 'express-openid-connect']
@@ -65,6 +74,16 @@ export const scenarios = {
     peers: SESSION_PEERS,
     isRight: ({ body }) => body === '' || body === 'Unauthorized'
   },
+  'forward-auth': {
+    title: 'a gateway asks whether it may forward a request, with one active session',
+    path: FORWARD_AUTH_PATH,
+    status: 200,
+    statuses: { 'oauth2-proxy': 202 },
+    candidates: ['koa', 'platform-auth-server-forward-auth'],
+    peers: Object.keys(PROGRAMS),
+    sessionBytes: 2000,
+    isRight: ({ body }) => body.length < 100
+  },
   profile: {
     title: 'one active session of 2 kB in dual mode, with a provider that responds at once',
     path: PROFILE_PATH,
@@ -79,7 +98,7 @@ export const scenarios = {
     path: `/${FILE_NAME}`,
     status: 200,
     candidates: ['koa-static', SERVER],
-    peers: ['express-tutorial'],
+    peers: ['express-tutorial', ...Object.keys(PROGRAMS)],
     sessionBytes: 2000,
     isForWrk: true,
     isRight: ({ body }) => body.length === FILE_BYTES

@@ -9,14 +9,15 @@ const { start } = await import(`./candidates/${name}.js`)
 const profiler = new inspector.Session()
 let candidate
 
-answerParent({
+const answers = {
   async start(bench) {
     candidate = await start(bench)
     return candidate.port
   },
   /** Returns the `Cookie` header of a browser with this session. */
   cookie: session => candidate.cookie(session),
-  usage,
+  // A program of its own is measured instead of this process.
+  usage: () => (candidate.usage ?? usage)(),
   async startProfile() {
     profiler.connect()
     await profiler.post('Profiler.enable')
@@ -28,4 +29,6 @@ answerParent({
     profiler.disconnect()
     await writeFile(file, JSON.stringify(profile))
   }
-})
+}
+
+answerParent(answers, () => candidate?.end?.())

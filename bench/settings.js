@@ -6,7 +6,13 @@ export const INTERNAL_SCOPES = ['data:read', 'viewables:read']
 export const PUBLIC_SCOPES = ['viewables:read']
 /** With the scheme http, cookie names have no prefix. With this path, the server has no base path. The rest has no effect. */
 export const CALLBACK_URL = 'http://localhost:8080/api/auth/callback'
-export const USER_INFO = { sub: '1', name: 'Ada Lovelace', given_name: 'Ada', family_name: 'Lovelace' }
+export const USER_INFO = {
+  sub: '1',
+  name: 'Ada Lovelace',
+  given_name: 'Ada',
+  family_name: 'Lovelace',
+  email: 'ada@mail.example'
+}
 export const DISPLAY_NAME = 'Ada Lovelace'
 
 /**

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { toolOf } from './lineup.js'
 import { table } from './report.js'
-import { scenarios } from './scenarios.js'
+import { PROGRAMS, scenarios } from './scenarios.js'
 
 // Smaller differences between two readings are normal variations of the heap.
 const NOTEWORTHY_GROWTH = 0.05
@@ -26,7 +26,13 @@ export function throughputTable(name, scenario, { rows, cookieBytes }) {
     p99,
     `${Math.round(busy * 100)}%`
   ])
-  return `\n## ${name}: \`GET ${path}\`, status ${status}, ${title}${cookie}${load}\n\n${table(head, cells)}`
+  return `\n## ${name}: \`GET ${path}\`, status ${status}, ${title}${cookie}${load}\n\n${table(head, cells)}${notesOn(rows)}`
+}
+
+/** Explains the programs in a table, because they do a different job than this server. */
+function notesOn(rows) {
+  const notes = rows.filter(({ name }) => name in PROGRAMS).map(({ name }) => `${name} ${PROGRAMS[name]}\n`)
+  return notes.length > 0 ? `\nThese programs do a different job than this server:\n\n${notes.join('\n')}` : ''
 }
 
 /** @param {Awaited<ReturnType<typeof import('./startup.js').measureStartup>>} rows */
@@ -55,7 +61,7 @@ export function memoryTable(rows, requests) {
     ratio.toFixed(2)
   ])
   const title = `\n## memory: resident MiB before, in the middle of and after ${requests} requests\n\n`
-  return title + table(['', 'start', 'middle', 'end', 'ratio'], cells)
+  return title + table(['', 'start', 'middle', 'end', 'ratio'], cells) + notesOn(rows)
 }
 
 /** @param {Awaited<ReturnType<typeof import('./scale.js').measureScale>>} result */

@@ -1,5 +1,5 @@
 /** Measures one scenario. Its candidates take turns in several rounds. */
-import { startCandidates } from './lineup.js'
+import { candidatesOf, startCandidates } from './lineup.js'
 import { median } from './report.js'
 
 export const WARM_UP_SECONDS = 1
@@ -20,8 +20,9 @@ export const WARM_UP_SECONDS = 1
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
  */
-export async function measureThroughput(scenario, around, { rounds, seconds, connections, peers }) {
-  const names = [...scenario.candidates, ...(peers ? (scenario.peers ?? []) : [])]
+export async function measureThroughput(scenario, around, options) {
+  const { rounds, seconds, connections } = options
+  const names = candidatesOf(scenario, around, options)
   const { candidates, cookieBytes, stop } = await startCandidates(scenario, names, around)
   try {
     const job = { ...around, connections, seconds }

@@ -8,12 +8,16 @@ import { PUBLIC_SCOPES } from '../settings.js'
  * @typedef {object} Candidate
  * @property {number} port
  * @property {(session: Session) => string | Promise<string>} cookie returns the `Cookie` header of a browser with this session
+ * @property {() => { cpuMicros: number, residentBytes: number }} [usage] measures the candidate if it is not this process
+ * @property {() => Promise<unknown>} [end] ends the candidate if it does not end with this process
  */
 
 export const TOKEN_PATH = '/api/auth/token'
 export const PROFILE_PATH = '/api/auth/profile'
 export const LOGIN_PATH = '/api/auth/login'
 export const CALLBACK_PATH = '/api/auth/callback'
+/** The path of oauth2-proxy. The forward-auth port of this server answers every path. */
+export const FORWARD_AUTH_PATH = '/oauth2/auth'
 
 /** @param {http.RequestListener} handler */
 export function listen(handler) {

@@ -8,6 +8,7 @@ import { DISPLAY_NAME } from '../settings.js'
 import {
   CALLBACK_PATH,
   createProviderCalls,
+  FORWARD_AUTH_PATH,
   LOGIN_PATH,
   listen,
   PROFILE_PATH,
@@ -38,6 +39,9 @@ export async function start({ secret, session, providerUrl }) {
       }
       if (sent.startsWith(STALE)) await refresh(ctx)
       ctx.body = tokenObject(session)
+    },
+    async [FORWARD_AUTH_PATH](ctx) {
+      ctx.body = ''
     },
     async [PROFILE_PATH](ctx) {
       const { name } = await provider.userInfo()

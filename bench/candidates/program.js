@@ -1,0 +1,134 @@
+/** Shared code of the candidates that do not run on Node. It starts such a program, signs in to it, and measures its processes. */
+import { spawn } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
+import net from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { get } from '../get.js'
+import { freePort } from '../ports.js'
+import { usageOfGroup } from '../usage.js'
+import { cookieFrom } from './common.js'
+
+const LONGEST_START_MS = 10_000
+const LONGEST_END_MS = 3000
+const BETWEEN_LOOKS_MS = 20
+const LONGEST_COMPLAINT = 4000
+const MOST_REDIRECTS = 10
+
+/** The reason why a program cannot be measured here, or undefined. */
+export const unmeasurable = process.platform === 'linux' ? undefined : 'its processes can be measured on Linux only'
+
+/**
+ * @typedef {object} Place
+ * @property {string} folder a temporary folder that is removed when this process ends
+ * @property {number} port the port on which the program must listen
+ * @property {string} origin
+ *
+ * @typedef {object} Program
+ * @property {string} command
+ * @property {string[]} args
+ * @property {Record<string, string>} [files] the contents of the files in the folder, by their names
+ * @property {Record<string, string>} [env]
+ */
+
+/**
+ * Starts a program. It runs on the core of this process, and ends with this process.
+ * @param {(place: Place) => Program} describe
+ * @returns {Promise<import('./common.js').Candidate>}
+ */
+export async function startProgram(describe) {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-program-'))
+  // Apache's processes change to another user, who must be able to read the files.
+  await chmod(folder, 0o755)
+  const port = await freePort()
+  const origin = `http://127.0.0.1:${port}`
+  const { command, args, files = {}, env } = describe({ folder, port, origin })
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
+
+  // The process group of the program contains its children, which are measured and ended with it.
+  const child = spawn(command, args, {
+    detached: true,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
+  process.on('exit', () => {
+    endGroup(child.pid)
+    rmSync(folder, { recursive: true, force: true })
+  })
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit())
+  let printed = ''
+  for (const output of [child.stdout, child.stderr]) {
+    output.on('data', data => {
+      printed = (printed + data).slice(-LONGEST_COMPLAINT)
+    })
+  }
+  const ended = new Promise((resolve, reject) => child.once('close', resolve).once('error', reject))
+  const endedEarly = ended.then(code => {
+    throw new Error(`${command} ended with code ${code}: ${printed}`)
+  })
+  await Promise.race([listening(port), endedEarly])
+  return {
+    port,
+    cookie: () => signIn(origin),
+    usage: () => usageOfGroup(child.pid),
+    end() {
+      child.kill()
+      return Promise.race([ended, setTimeout(LONGEST_END_MS)])
+    }
+  }
+}
+
+function endGroup(group) {
+  try {
+    process.kill(-group, 'SIGKILL')
+  } catch {
+    // The group has ended already, or the program could not be started.
+  }
+}
+
+async function listening(port) {
+  const deadline = Date.now() + LONGEST_START_MS
+  while (!(await connects(port))) {
+    if (Date.now() > deadline) throw new Error(`Nothing listens on port ${port} after ${LONGEST_START_MS} ms.`)
+    await setTimeout(BETWEEN_LOOKS_MS)
+  }
+}
+
+function connects(port) {
+  return new Promise(resolve => {
+    const socket = net.connect(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+/**
+ * Opens the address as a browser would, and follows all redirects to the provider and back. The provider signs everyone in.
+ * Returns the `Cookie` header that the browser would send afterwards.
+ * @param {string} origin
+ */
+async function signIn(origin) {
+  const cookies = new Map()
+  let url = origin
+  for (let redirects = 0; redirects < MOST_REDIRECTS; redirects++) {
+    const headers = { accept: 'text/html', cookie: [...cookies.values()].join('; ') }
+    const response = await get({ url, headers })
+    for (const setCookie of response.headers['set-cookie'] ?? []) {
+      const cookie = cookieFrom([setCookie])
+      const [name, value] = cookie.split('=', 2)
+      if (value) cookies.set(name, cookie)
+      else cookies.delete(name)
+    }
+    const { location } = response.headers
+    if (location === undefined) {
+      if (redirects === 0 || cookies.size === 0) throw new Error(`${url} answered ${response.status} without a login`)
+      return [...cookies.values()].join('; ')
+    }
+    url = new URL(location, url).href
+  }
+  throw new Error(`${origin} redirects more than ${MOST_REDIRECTS} times`)
+}
