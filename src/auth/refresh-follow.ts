@@ -137,7 +137,7 @@ export function createRefreshFollower(parts: FollowParts): RefreshFollower {
     return unavailable(SHORTEST_PAUSE_SECONDS)
   }
 
-  /** True if another request has completed a refresh of which `record` is the partial result. */
+  /** Returns true if `record` is a partial result and another request has completed its refresh. */
   async function isContinued(record: SessionRecord): Promise<boolean> {
     const next = await coordination.peek<KeptRefresh>(refreshKeyOf(record))
     return next?.outcome === 'refreshed'
