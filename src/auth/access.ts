@@ -1,16 +1,19 @@
-/** Decides which accounts may sign in. Compares the e-mail address in the user info with the setting `access.allow`. */
+/**
+ * Decides which accounts may sign in. Compares the e-mail address in the user info or in the checked ID token with the
+ * setting `access.allow`.
+ */
 import { type EmailAddress, parseEmailAddress } from '../config/access-entry.js'
 import type { UserInfo } from '../idp/client.js'
 
 /**
  * - `allowed`: an entry is the account's e-mail address or the domain of that address
- * - `no_email`: the user info has no usable e-mail address
+ * - `no_email`: the claims contain no usable e-mail address
  * - `not_verified`: the provider does not confirm that the e-mail address belongs to the account
  * - `not_listed`: no entry is the account's e-mail address or its domain
  */
 export type AccessDecision = 'allowed' | 'no_email' | 'not_verified' | 'not_listed'
 
-export type AccessRule = (userInfo: UserInfo) => AccessDecision
+export type AccessRule = (claims: UserInfo) => AccessDecision
 
 /**
  * @param entries e-mail addresses and domains, written as the setting `access.allow` requires. An entry for a domain

@@ -4,12 +4,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Coordination, Run, Settled } from '../coordination/coordination.js'
-import type { IdentityProvider } from '../idp/client.js'
+import type { IdentityProvider, UserInfo } from '../idp/client.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import type { LoginTransaction } from '../login/transaction.js'
 import { abandon } from '../modes/grants.js'
-import { LoginInterruptedError, type Mode } from '../modes/mode.js'
-import type { SessionFields, SessionRecord } from '../session/record.js'
+import { type ExchangedCode, LoginInterruptedError, type Mode } from '../modes/mode.js'
+import type { SessionRecord } from '../session/record.js'
 import type { AccessDecision, AccessRule } from './access.js'
 import { isLoggedOut } from './logout-marks.js'
 import { pausedError, pauseIfBusy } from './provider-busy.js'
@@ -23,7 +23,7 @@ export interface CodeExchangeParts {
   /** Decides which accounts may sign in. If undefined, all accounts may. */
   readonly access?: {
     readonly rule: AccessRule
-    readonly idp: Pick<IdentityProvider, 'userInfo' | 'revokeRefreshToken'>
+    readonly idp: Pick<IdentityProvider, 'metadata' | 'userInfo' | 'revokeRefreshToken'>
   }
 }
 
@@ -66,13 +66,25 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
 
   /**
    * Checks whether the account may sign in. Revokes the refresh token if the account may not, or if the check fails.
-   * @throws OAuthError, UpstreamError or LoginInterruptedError if the user info cannot be read
+   * @throws OAuthError, UpstreamError or LoginInterruptedError if the claims of the account cannot be read
    */
-  async function decideAccess(fields: SessionFields): Promise<AccessDecision> {
+  async function decideAccess({ fields, claims }: ExchangedCode): Promise<AccessDecision> {
     if (!access) return 'allowed'
     const { rule, idp } = access
+
+    async function readClaims(): Promise<UserInfo> {
+      const { userinfoEndpoint } = await idp.metadata()
+      if (userinfoEndpoint !== undefined) {
+        return idp.userInfo(mode.tokens(fields, now()).internal.access_token, claims?.sub)
+      }
+      if (claims) return claims
+      const detail =
+        'the provider has no user info endpoint, and the login requested no ID token; add openid and email to the scopes'
+      throw new UpstreamError('userinfo', 'unusable', detail)
+    }
+
     try {
-      const decision = rule(await idp.userInfo(mode.tokens(fields, now()).internal.access_token))
+      const decision = rule(await readClaims())
       if (decision !== 'allowed') abandon(idp, fields.refresh_token)
       return decision
     } catch (error) {
@@ -93,14 +105,15 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     const pausedMs = coordination.pausedMs({ isUrgent: true })
     if (pausedMs > 0) throw pausedError(pausedMs)
     try {
-      const login = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
+      const exchanged = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs: run.remainingMs() })
       // The result is removed soon after the browser has sent its session cookie. The mark stays until the state
       // expires, so that no second code can be exchanged with this state.
       await coordination.mark(key, stateRemainingMs)
-      const decision = await decideAccess(login.fields)
+      const decision = await decideAccess(exchanged)
       if (decision !== 'allowed') return { value: { outcome: 'denied', reason: decision }, keepMs: stateRemainingMs }
       const id = randomBytes(16).toString('base64url')
-      const record = { id, loggedInAt: now(), issuedAt: now(), ...login, supersedes: key }
+      const { fields, identity } = exchanged
+      const record = { id, loggedInAt: now(), issuedAt: now(), fields, identity, supersedes: key }
       return { value: { record }, hasTokens: true, keepMs: Math.max(keepSeconds * 1000, stateRemainingMs) }
     } catch (error) {
       pauseIfBusy(coordination, error)

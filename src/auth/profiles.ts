@@ -4,7 +4,6 @@
  */
 
 import type { IdentityProvider } from '../idp/client.js'
-import { UpstreamError } from '../idp/errors.js'
 import type { Mode } from '../modes/mode.js'
 import type { SessionRecord } from '../session/record.js'
 import { createExpiringMap } from '../support/expiring-map.js'
@@ -40,12 +39,7 @@ export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): P
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
     const { userinfoEndpoint } = await idp.metadata()
     if (userinfoEndpoint === undefined) return identity?.name ?? ''
-    const userInfo = await idp.userInfo(accessToken)
-    // OpenID Connect Core section 5.3.2: claims about another subject must not be used.
-    if (identity && userInfo.sub !== identity.sub) {
-      throw new UpstreamError('userinfo', 'unusable', 'its sub is not that of the login')
-    }
-    return mode.displayName(userInfo)
+    return mode.displayName(await idp.userInfo(accessToken, identity?.sub))
   }
 
   return {

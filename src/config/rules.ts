@@ -25,6 +25,7 @@ const rules: readonly Rule[] = [
   scopesOfTheOtherMode,
   callbackOverPlainHttp,
   logoutNeedsItsEndpoint,
+  accessListNeedsEmail,
   listenersHaveTheirOwnPorts,
   forwardAuthWithoutRedis,
   graceCoversARefresh,
@@ -77,6 +78,23 @@ function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | und
     return { key: 'logout', isWarning: true, message: 'revokes nothing, because platform.revocationEndpoint is none' }
   }
   return undefined
+}
+
+// Without a user info endpoint, the e-mail address can only come from the ID token, and the provider sends an ID token only
+// for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
+function accessListNeedsEmail(values: Values): Finding | undefined {
+  const { mode, 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
+  const scopesKey = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
+  const scopes = values[scopesKey]
+  if (!allow || userInfo !== 'none' || !mode || !scopes) return undefined
+  const key = 'access.allow'
+  if (!scopes.includes('openid')) {
+    const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} has no openid, so the server cannot learn anybody's e-mail address`
+    return { key, message: `${found}; add openid and email to ${scopesKey}, or set platform.userinfoEndpoint` }
+  }
+  if (scopes.includes('email')) return undefined
+  const message = `reads the e-mail address from the ID token, but ${scopesKey} has no email; if the ID token contains no e-mail address, nobody can sign in`
+  return { key, isWarning: true, message }
 }
 
 function listenersHaveTheirOwnPorts(values: Values): Finding[] {

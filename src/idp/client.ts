@@ -60,10 +60,12 @@ export interface IdentityProvider {
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
   /**
-   * Requests the user info (OpenID Connect Core section 5.3). Throws TypeError if the provider has no user info
-   * endpoint.
+   * Requests the user info (OpenID Connect Core section 5.3).
+   * @param subject the `sub` of the checked ID token of the login. User info about another subject, or about none, must
+   *   not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
+   * @throws OAuthError or UpstreamError; UpstreamError also if the provider has no user info endpoint
    */
-  userInfo(accessToken: string): Promise<UserInfo>
+  userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo>
   /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
   revokeRefreshToken(refreshToken: string): Promise<void>
   /** Replaces the client secret. The next request uses the new one. */
@@ -130,14 +132,16 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
       const form = { grant_type: 'refresh_token', refresh_token: refreshToken, scope }
       return tokenRequest(form, { queue: 'refresh', isUrgent: isSecondStep, timeoutMs })
     },
-    async userInfo(accessToken) {
+    async userInfo(accessToken, subject) {
       const { userinfoEndpoint: url } = await metadata()
-      if (url === undefined) throw new TypeError('this provider has no user info endpoint')
+      const unusable = (detail: string) => new UpstreamError('userinfo', 'unusable', detail)
+      if (url === undefined) throw unusable('the provider has no user info endpoint')
       const headers = { authorization: `Bearer ${accessToken}` }
       const response = await transport.call({ endpoint: 'userinfo', url, headers })
       if (response.status !== 200) throw failure('userinfo', response)
-      if (isJsonObject(response.json)) return response.json
-      throw new UpstreamError('userinfo', 'unusable', 'the response is not a JSON object')
+      if (!isJsonObject(response.json)) throw unusable('the response is not a JSON object')
+      if (subject !== undefined && response.json.sub !== subject) throw unusable('its sub is not that of the login')
+      return response.json
     },
     async revokeRefreshToken(refreshToken) {
       const started = performance.now()

@@ -83,7 +83,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     offersPublicToken: true,
     async exchangeCode(grant) {
       const internal = await exchangeCode(parts, grant, { scopes: internalScopes, displayName })
-      const { identity } = internal
+      const { identity, claims } = internal
       const expires_at = expiresAt(internal, now())
       let refresh_token = internal.refreshToken
       try {
@@ -92,7 +92,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
         refresh_token = publicTokenSet.refreshToken ?? refresh_token
         const public_token = publicTokenSet.accessToken
         const internal_token = internal.accessToken
-        return { fields: { public_token, internal_token, refresh_token, expires_at }, identity }
+        return { fields: { public_token, internal_token, refresh_token, expires_at }, identity, claims }
       } catch (error) {
         // The refresh token is not revoked, because a busy provider should not get another request.
         if (error instanceof UpstreamError && error.isBusy) throw new LoginInterruptedError(error)

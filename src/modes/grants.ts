@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { IdentityProvider, UserInfo } from '../idp/client.js'
 import { rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
-import { checkIdToken, checkRefreshedIdToken } from '../idp/id-token.js'
+import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims } from '../idp/id-token.js'
 import type { TokenSet } from '../idp/token-set.js'
 import type { Identity } from '../session/record.js'
 import type { CodeGrant, TokenObject } from './mode.js'
@@ -28,6 +28,8 @@ export interface FirstTokenSet extends TokenSet {
   readonly refreshToken: string
   /** Undefined if `openid` was not requested. */
   readonly identity: Identity | undefined
+  /** The checked claims of the ID token. Undefined if `openid` was not requested. */
+  readonly claims: IdTokenClaims | undefined
 }
 
 // The scopes of OpenID Connect. They are not compared, because some providers omit them from the `scope` of a response
@@ -57,10 +59,9 @@ export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: 
   if (refreshToken === undefined) throw new UpstreamError('token', 'unusable', 'it issued no refresh_token')
   try {
     checkScope(tokenSet, request.scopes)
-    const identity = request.scopes.includes('openid')
-      ? await identityOf(parts, tokenSet, nonce, request.displayName)
-      : undefined
-    return { ...tokenSet, refreshToken, identity }
+    const claims = request.scopes.includes('openid') ? await claimsOf(parts, tokenSet, nonce) : undefined
+    const identity = claims && (await identityOf(parts, tokenSet, claims, request.displayName))
+    return { ...tokenSet, refreshToken, identity, claims }
   } catch (error) {
     abandon(idp, refreshToken)
     throw error
@@ -101,17 +102,25 @@ function checkScope({ scope }: TokenSet, requested: readonly string[]): void {
   throw new UpstreamError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
 }
 
-async function identityOf(
-  { idp, clientId, keepsIdToken, now }: ModeParts,
+async function claimsOf(
+  { idp, clientId, now }: ModeParts,
   { idToken }: TokenSet,
-  nonce: string,
-  displayName: LoginRequest['displayName']
-): Promise<Identity> {
+  nonce: string
+): Promise<IdTokenClaims> {
   // OpenID Connect Core section 3.1.3.3 requires an ID token if `openid` was requested.
   if (idToken === undefined)
     throw new UpstreamError('token', 'unusable', 'it issued no id_token, although openid was requested')
-  const { issuer, userinfoEndpoint, endSessionEndpoint, isAps } = await idp.metadata()
-  const claims = checkIdToken(idToken, { nonce, clientId, issuer, now: now() })
+  const { issuer } = await idp.metadata()
+  return checkIdToken(idToken, { nonce, clientId, issuer, now: now() })
+}
+
+async function identityOf(
+  { idp, keepsIdToken }: ModeParts,
+  { idToken }: TokenSet,
+  claims: IdTokenClaims,
+  displayName: LoginRequest['displayName']
+): Promise<Identity> {
+  const { userinfoEndpoint, endSessionEndpoint, isAps } = await idp.metadata()
   return {
     iss: claims.iss,
     sub: claims.sub,

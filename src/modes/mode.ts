@@ -5,6 +5,7 @@
  */
 import type { UserInfo } from '../idp/client.js'
 import type { UpstreamError } from '../idp/errors.js'
+import type { IdTokenClaims } from '../idp/id-token.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 
 /** An access token for handlers and pages (service contract, section 2.3). */
@@ -32,6 +33,11 @@ export interface CodeGrant {
 
 /** The part of a session that comes from the provider. */
 export type Login = Pick<SessionRecord, 'fields' | 'identity'>
+
+export interface ExchangedCode extends Login {
+  /** The checked claims of the ID token. Undefined if `openid` was not requested. They are not part of the session. */
+  readonly claims: IdTokenClaims | undefined
+}
 
 /**
  * A session before or during its refresh. In dual mode, a refresh has two steps. The first step requests a new internal
@@ -91,7 +97,7 @@ export interface Mode {
    * Exchanges the authorization code for the tokens of a session (service contract, section 5.1, step 2).
    * @throws OAuthError, UpstreamError or LoginInterruptedError
    */
-  exchangeCode(grant: CodeGrant): Promise<Login>
+  exchangeCode(grant: CodeGrant): Promise<ExchangedCode>
   /** Requests new tokens for a session (service contract, section 5.1, step 3.2). Never rejects. */
   refresh(state: RefreshState, options?: RefreshOptions): Promise<Refreshed>
   /**

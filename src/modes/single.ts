@@ -25,7 +25,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
         refresh_token: tokenSet.refreshToken,
         expires_at: expiresAt(tokenSet, now())
       }
-      return { fields, identity: tokenSet.identity }
+      return { fields, identity: tokenSet.identity, claims: tokenSet.claims }
     },
     async refresh({ fields, identity }, { timeoutMs } = {}) {
       const refreshToken = fields.refresh_token

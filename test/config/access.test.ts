@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { resolveSettings } from '#src/config/resolve.js'
 import { tempFolder } from '../helpers/temp-folder.js'
+import { load, problemsOf } from './given.js'
 
 const VARIABLE = 'PLATFORM_AUTH_ACCESS_ALLOW'
 const settingsFile = 'platform-auth-server.config.yaml'
@@ -71,5 +72,43 @@ for (const name of ['PLATFORM_AUTH_ACCESS_ALLOWED', 'PLATFORM_AUTH_ACCESS', 'PLA
     const { problems } = await resolveIn(t, {}, { [name]: '@example.com' })
     t.is(problems.length, 1)
     t.regex(problems[0]?.message ?? '', /is not a setting of this server; did you mean PLATFORM_AUTH_ACCESS_ALLOW\?/)
+  })
+}
+
+const noUserInfo = { [VARIABLE]: '@example.com', PLATFORM_USERINFO_ENDPOINT: 'none' }
+const scopeVariables = [
+  ['single', 'PLATFORM_SCOPES', {}],
+  ['dual', 'INTERNAL_TOKEN_SCOPES', { PUBLIC_TOKEN_SCOPES: 'data:read' }]
+] as const
+
+for (const [mode, variable, others] of scopeVariables) {
+  const given = (scopes: string, more: Record<string, string> = noUserInfo) => ({
+    env: { ...more, ...others, PLATFORM_AUTH_MODE: mode, [variable]: scopes }
+  })
+
+  test(`${mode}: access.allow is refused if the provider returns neither user info nor an ID token`, async t => {
+    const problems = await problemsOf(t, given('data:read data:write'))
+    t.is(problems.length, 1)
+    t.is(problems[0]?.key, 'access.allow')
+    t.regex(
+      problems[0]?.message ?? '',
+      /platform\.userinfoEndpoint is none and platform\.\w+ has no openid.*add openid and email/
+    )
+  })
+
+  test(`${mode}: access.allow without a user info endpoint gets a warning if the scope email is not requested`, async t => {
+    const { warnings } = await load(t, given('openid data:read'))
+    t.deepEqual(
+      warnings.map(({ key }) => key),
+      ['access.allow']
+    )
+    t.deepEqual((await load(t, given('openid email data:read'))).warnings, [])
+  })
+
+  test(`${mode}: without access.allow or with a user info endpoint, the scope openid is not needed`, async t => {
+    const either: Record<string, string>[] = [{ PLATFORM_USERINFO_ENDPOINT: 'none' }, { [VARIABLE]: '@example.com' }]
+    for (const more of either) {
+      t.deepEqual((await load(t, given('data:read data:write', more))).warnings, [])
+    }
   })
 }

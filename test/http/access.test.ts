@@ -1,20 +1,34 @@
 // The setting `access.allow`: who can sign in, what the log says about a rejected account, and the revocation of its refresh
 // token.
 import test, { type ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
 import type { Browser } from '../helpers/browser.js'
+import { type DeepPartial, discovered } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
-import { faults } from '../helpers/hostile-idp/index.js'
+import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
 import { sessionCookies, sessionHeader } from './support.js'
 
 const address = 'ada@example.com'
 
-async function startGuarded(t: ExecutionContext, mode: 'single' | 'dual' = 'single') {
-  const server = await startTestServer(t, { mode, overrides: { access: { allow: [address, '@team.example'] } } })
+async function startGuarded(
+  t: ExecutionContext,
+  mode: 'single' | 'dual' = 'single',
+  platform: DeepPartial<Config['platform']> = {}
+) {
+  const overrides = { access: { allow: [address, '@team.example'] }, platform }
+  const server = await startTestServer(t, { mode, overrides })
   server.idp.settings.profile = { ...server.idp.settings.profile, email: address, email_verified: true }
   return server
 }
+
+const withOpenid = {
+  scopes: ['openid', 'email', 'data:read'],
+  internalScopes: ['openid', 'email', 'data:read'],
+  publicScopes: ['data:read']
+}
+const withoutUserInfo = { ...withOpenid, userinfoEndpoint: 'none' }
 
 async function tryToSignIn(browser: Browser) {
   return openCallback(browser, await startLogin(browser))
@@ -55,6 +69,76 @@ for (const mode of modes) {
       t.false(JSON.stringify(logs.entries).includes(address))
     })
   }
+}
+
+for (const mode of modes) {
+  test(`${mode}: user info about the person of the ID token decides who can sign in`, async t => {
+    const { browser, idp } = await startGuarded(t, mode, withOpenid)
+    await signIn(browser)
+    t.is(idp.requestsTo('userinfo').length, 1)
+    t.deepEqual(idp.revoked, [])
+  })
+
+  for (const [what, sub] of [
+    ['is about another person than the ID token', 'user-2'],
+    ['does not say which person it is about', undefined]
+  ] as const) {
+    test(`${mode}: if the user info ${what}, nobody is signed in, and the refresh token is revoked`, async t => {
+      const server = await startGuarded(t, mode, withOpenid)
+      const { browser, idp, logs } = server
+      idp.settings.idTokenClaims = claims => ({ ...claims, sub: 'user-1' })
+      idp.settings.profile = { sub, email: address, email_verified: true }
+      const response = await tryToSignIn(browser)
+      t.is(response.statusCode, 502)
+      t.deepEqual(sessionCookies(browser), [])
+      await assertRevoked(t, server)
+      const failure = JSON.stringify(logs.find(({ event }) => event === 'request_failed'))
+      t.regex(failure, /its sub is not that of the login/)
+      t.notRegex(failure, /user-2|ada@/)
+    })
+  }
+
+  test(`${mode}: without a user info endpoint, the email address in the ID token decides who can sign in`, async t => {
+    const { browser, idp } = await startGuarded(t, mode, withoutUserInfo)
+    idp.settings.idTokenClaims = claims => ({ ...claims, email: address, email_verified: true })
+    await signIn(browser)
+    t.is((await browser.get('/api/auth/profile')).statusCode, 200)
+    t.is(idp.requestsTo('userinfo').length, 0)
+    t.is(idp.requestsTo('revoke').length, 0)
+  })
+
+  for (const [what, email, access] of [
+    ['is not listed', { email: 'mallory@evil.example', email_verified: true }, 'not_listed'],
+    ['is not verified', { email: address }, 'not_verified'],
+    ['is missing', {}, 'no_email']
+  ] as const) {
+    test(`${mode}: without a user info endpoint, nobody is signed in if the email address in the ID token ${what}`, async t => {
+      const server = await startGuarded(t, mode, withoutUserInfo)
+      const { browser, idp, logs } = server
+      idp.settings.idTokenClaims = claims => ({ ...claims, ...email })
+      t.is((await tryToSignIn(browser)).statusCode, 403)
+      t.deepEqual(sessionCookies(browser), [])
+      await assertRevoked(t, server)
+      t.like(
+        logs.find(({ event }) => event === 'login_failed'),
+        { reason: 'account_not_allowed', access }
+      )
+      t.false(JSON.stringify(logs.entries).includes('mallory'))
+    })
+  }
+
+  test(`${mode}: if the provider turns out to have neither user info nor an ID token, a sign-in fails and the log says why`, async t => {
+    const callbackUrl = 'http://localhost:8080/api/auth/callback'
+    const idp = await createHostileIdp(t, { callbackUrl })
+    idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
+    const overrides = { access: { allow: [address] }, platform: discovered(idp) }
+    const server = await startTestServer(t, { mode, idp, overrides })
+    t.is((await tryToSignIn(server.browser)).statusCode, 502)
+    t.deepEqual(sessionCookies(server.browser), [])
+    await assertRevoked(t, server)
+    const failure = JSON.stringify(server.logs.find(({ event }) => event === 'request_failed'))
+    t.regex(failure, /no user info endpoint.*add openid and email to the scopes/)
+  })
 }
 
 test('repeating a callback of a rejected account gives the same page without another call to the provider', async t => {

@@ -252,8 +252,21 @@ test('the error of a failed connection contains no secret', async t => {
 test('the user info request sends the access token in the Authorization header (RFC 6750 section 2.1)', async t => {
   const { idp, expect } = setUp(t)
   const seen = expect('/userinfo', 200, { sub: 'x', name: 'Ada' })
-  t.deepEqual(await idp.userInfo('the-access-token'), { sub: 'x', name: 'Ada' })
+  t.deepEqual(await idp.userInfo('the-access-token', undefined), { sub: 'x', name: 'Ada' })
   t.is(seen[0]?.headers.authorization, 'Bearer the-access-token')
+})
+
+test('user info is rejected if its subject differs from the expected one or is missing, and the error contains no subject', async t => {
+  const { idp, expect } = setUp(t)
+  for (const answer of [{ sub: 'user-2', name: 'Eve' }, { name: 'Eve' }]) {
+    expect('/userinfo', 200, answer)
+    const error = await t.throwsAsync(idp.userInfo('the-access-token', 'user-1'), { instanceOf: UpstreamError })
+    t.like(error, { endpoint: 'userinfo', problem: 'unusable' })
+    t.regex(error?.message ?? '', /its sub is not that of the login/)
+    holdsNone(t, error, [...secrets, 'user-1', 'user-2', 'Eve'])
+  }
+  expect('/userinfo', 200, { sub: 'user-1', name: 'Ada' })
+  t.is((await idp.userInfo('the-access-token', 'user-1')).name, 'Ada')
 })
 
 const badUserInfo: readonly (readonly [status: number, body: unknown])[] = [
@@ -275,7 +288,7 @@ for (const [status, body] of badUserInfo) {
   test(`user info with the status ${status} and the body ${JSON.stringify(body)} is unusable, and the error contains no secret`, async t => {
     const { idp, expect } = setUp(t)
     expect('/userinfo', status, body)
-    const error = await t.throwsAsync(idp.userInfo('the-access-token'), { instanceOf: UpstreamError })
+    const error = await t.throwsAsync(idp.userInfo('the-access-token', undefined), { instanceOf: UpstreamError })
     t.like(error, { endpoint: 'userinfo', problem: 'unusable' })
     holdsNone(t, error, secrets)
   })
@@ -362,7 +375,7 @@ test('with only an issuer configured, all endpoints are discovered at the first 
   scope.post('/t').reply(200, tokens)
   scope.get('/u').reply(200, { name: 'Ada' })
   t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
-  t.is((await idp.userInfo('the-access-token')).name, 'Ada')
+  t.is((await idp.userInfo('the-access-token', undefined)).name, 'Ada')
   await idp.revokeRefreshToken('the-refresh-token')
   t.is((await idp.metadata()).issuer, issuer)
 })
@@ -374,7 +387,7 @@ test('if discovery fails, every request fails with an error about discovery that
   const calls = [
     () => idp.authorizationCodeGrant(codeGrant),
     () => idp.refreshTokenGrant(refreshGrant),
-    () => idp.userInfo('the-access-token'),
+    () => idp.userInfo('the-access-token', undefined),
     () => idp.revokeRefreshToken('the-refresh-token'),
     () => idp.authorizationUrl({ scope: '', state: '', nonce: undefined, codeChallenge: undefined })
   ]

@@ -18,7 +18,7 @@ export async function userInfo({ config, idp, mode }: Provider): Promise<Finding
     timeoutSeconds: config.platform.timeoutSeconds
   }
   try {
-    await idp.userInfo('made-up-by-check')
+    await idp.userInfo('made-up-by-check', undefined)
     return [failed('The address accepted a made-up token, so it is not a user info endpoint.', checkAddress(request))]
   } catch (error) {
     const status = error instanceof OAuthError || error instanceof UpstreamError ? error.status : undefined
