@@ -1,7 +1,7 @@
 /** Turns the response of the identity provider to a refresh into the result that the coordination store keeps. */
 import { type Coordination, CoordinationError, type Settled } from '../coordination/coordination.js'
 import type { IdentityProvider } from '../idp/client.js'
-import { UpstreamError } from '../idp/errors.js'
+import { OtherIdentityError, UpstreamError } from '../idp/errors.js'
 import { abandon } from '../modes/grants.js'
 import type { Refreshed, RefreshState } from '../modes/mode.js'
 import type { SessionRecord } from '../session/record.js'
@@ -70,6 +70,13 @@ export function createRefreshResults(parts: RefreshResultParts): RefreshResults 
   function resultOfFailure({ before, refreshed, finalAt, previous, log }: FailedAnswer): Settled<KeptRefresh> {
     const { error } = refreshed
     pauseIfBusy(coordination, error)
+    if (error instanceof OtherIdentityError) {
+      const message = 'session ended: the response to its refresh is about another person or from another issuer'
+      log.error({ event: 'refresh_failed', err: error }, message)
+      // The result is kept as long as a copy of the cookie can exist. Otherwise such a copy could be refreshed again, and
+      // a response without an ID token would be accepted.
+      return { value: { outcome: 'rejected', finalAt }, keepMs: Math.max(0, finalAt - now()) + maxAgeMs }
+    }
     const suspectedSince = previous?.outcome === 'failed' ? previous.suspectedSince : undefined
     const refusal = judgeRefusal(error, suspectedSince, now())
     if (refusal.kind === 'final') {

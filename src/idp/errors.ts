@@ -117,6 +117,17 @@ export class UnusableTokenSetError extends UpstreamError {
 }
 
 /**
+ * The response to a refresh is about another person, or comes from another issuer, than the login of the session. The
+ * session must end. The error does not keep the refresh token of the response, because the session must not use it.
+ */
+export class OtherIdentityError extends UpstreamError {
+  constructor(detail: string) {
+    super('token', 'unusable', detail)
+    this.name = 'OtherIdentityError'
+  }
+}
+
+/**
  * Returns the refresh token in the unusable response, or undefined if `error` has another reason or the response had
  * none.
  */

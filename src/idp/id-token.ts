@@ -5,7 +5,7 @@
 
 import { isJsonObject } from '../support/json.js'
 import type { UserInfo } from './client.js'
-import { UnusableTokenSetError, UpstreamError } from './errors.js'
+import { OtherIdentityError, UnusableTokenSetError, UpstreamError } from './errors.js'
 
 export interface ExpectedClaims {
   readonly nonce: string
@@ -58,13 +58,16 @@ export interface ExpectedRefreshClaims {
 /**
  * Checks the ID token in the response to a refresh. It must name the same person as the login (OpenID Connect Core
  * section 12.2).
- * @throws UnusableTokenSetError
+ * @throws OtherIdentityError if `iss` or `sub` differs from that of the login or is missing
+ * @throws UnusableTokenSetError if the ID token cannot be used for another reason
  */
 export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims): void {
   const refuse: Refuse = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
   const claims = parseClaims(idToken, refuse)
-  if (claims.iss !== expected.iss) throw refuse('its iss differs from that of the login')
-  if (claims.sub !== expected.sub) throw refuse('its sub differs from that of the login')
+  const otherIdentity = (name: string) =>
+    new OtherIdentityError(messageOf(`its ${name} differs from that of the login`))
+  if (claims.iss !== expected.iss) throw otherIdentity('iss')
+  if (claims.sub !== expected.sub) throw otherIdentity('sub')
   checkAudience(claims, expected.clientId, refuse)
 }
 

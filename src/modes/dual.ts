@@ -37,7 +37,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     const { fields, identity } = state
     const refreshToken = fields.refresh_token
     const internal = await idp.refreshTokenGrant({ refreshToken, scope: internalScope, timeoutMs })
-    checkRefreshedIdentity(parts, internal, identity)
+    checkRefreshedIdentity(parts, internal, identity, refreshToken)
     return {
       ...state,
       fields: {
@@ -52,7 +52,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
   async function refreshPublic({ fields, identity, internalExpiresAt }: RefreshState, timeoutMs?: number) {
     const { internal_token, refresh_token } = fields
     const publicTokenSet = await requestPublicToken(refresh_token, timeoutMs)
-    checkPublicTokenSet(publicTokenSet, identity)
+    checkPublicTokenSet(publicTokenSet, identity, refresh_token)
     return {
       public_token: publicTokenSet.accessToken,
       internal_token,
@@ -61,9 +61,13 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     } as SessionFields
   }
 
-  /** @throws UnusableTokenSetError if the response is about another person, or grants more than the public scopes */
-  function checkPublicTokenSet(publicTokenSet: TokenSet, identity: Identity | undefined): void {
-    checkRefreshedIdentity(parts, publicTokenSet, identity)
+  /**
+   * @param usedToken the refresh token that was sent
+   * @throws OtherIdentityError if the response is about another person
+   * @throws UnusableTokenSetError if the response cannot be used for another reason
+   */
+  function checkPublicTokenSet(publicTokenSet: TokenSet, identity: Identity | undefined, usedToken: string): void {
+    checkRefreshedIdentity(parts, publicTokenSet, identity, usedToken)
     const excess = excessScopes(publicTokenSet, publicScopes)
     if (excess.length === 0) return
     const named = excess.filter(name => internalScopes.includes(name))
@@ -88,7 +92,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       let refresh_token = internal.refreshToken
       try {
         const publicTokenSet = await repeatOnceIfBusy(() => requestPublicToken(internal.refreshToken), wait)
-        checkPublicTokenSet(publicTokenSet, identity)
+        checkPublicTokenSet(publicTokenSet, identity, internal.refreshToken)
         refresh_token = publicTokenSet.refreshToken ?? refresh_token
         const public_token = publicTokenSet.accessToken
         const internal_token = internal.accessToken

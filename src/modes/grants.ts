@@ -1,7 +1,7 @@
 /** The parts of a login and a refresh that single mode and dual mode share. */
 import { setTimeout } from 'node:timers/promises'
 import type { IdentityProvider, UserInfo } from '../idp/client.js'
-import { rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
+import { OtherIdentityError, rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims } from '../idp/id-token.js'
 import type { TokenSet } from '../idp/token-set.js'
 import type { Identity } from '../session/record.js'
@@ -75,17 +75,25 @@ export function abandon(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refre
 
 /**
  * Checks that the ID token in the response to a refresh is about the person who signed in. Does nothing if the response
- * has no ID token or if the session has no identity.
- * @throws UnusableTokenSetError
+ * has no ID token or if the session has no identity. If the ID token is about another person, revokes the refresh token
+ * of the response.
+ * @param usedToken the refresh token that was sent; it is revoked if the response contains no new one
+ * @throws OtherIdentityError or UnusableTokenSetError
  */
 export function checkRefreshedIdentity(
-  { clientId }: ModeParts,
+  { idp, clientId }: ModeParts,
   { idToken, refreshToken }: TokenSet,
-  identity: Identity | undefined
+  identity: Identity | undefined,
+  usedToken: string
 ): void {
   if (!identity || idToken === undefined) return
   const { iss, sub } = identity
-  checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
+  try {
+    checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
+  } catch (error) {
+    if (error instanceof OtherIdentityError) abandon(idp, refreshToken ?? usedToken)
+    throw error
+  }
 }
 
 /**

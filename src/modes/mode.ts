@@ -60,7 +60,7 @@ export type Refreshed =
    * refresh token.
    */
   | { readonly outcome: 'partial'; readonly state: RefreshState; readonly calls: number; readonly error: unknown }
-  /** The tokens of the session have not changed. */
+  /** The session has no new tokens. */
   | { readonly outcome: 'failed'; readonly calls: number; readonly error: unknown }
 
 export interface RefreshOptions {

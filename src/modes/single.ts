@@ -31,7 +31,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
       const refreshToken = fields.refresh_token
       try {
         const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope, timeoutMs: timeoutMs?.() })
-        checkRefreshedIdentity(parts, tokenSet, identity)
+        checkRefreshedIdentity(parts, tokenSet, identity, refreshToken)
         return {
           outcome: 'complete',
           calls: 1,

@@ -4,9 +4,12 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
 import { type DeepPartial, discovered } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, type Fault, faults, type Quirks, quirksOf } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+
+import { sessionCookies } from './support.js'
 
 type Mode = (typeof modes)[number]
 
@@ -102,8 +105,9 @@ const plan: readonly (readonly [name: string, run: (server: TestServer) => Promi
     302
   ],
   ['a refresh with an ID token', refreshWith({}), 200],
-  ['a refresh with an ID token of another issuer', refreshWith({ iss: 'https://another.example' }), 503],
-  ['a refresh with an ID token of another subject', refreshWith({ sub: 'user-2' }), 503]
+  ['a refresh with an ID token of another issuer', refreshWith({ iss: 'https://another.example' }), 401],
+  ['a refresh with an ID token for another client', refreshWith({ aud: 'another-client' }), 503],
+  ['a refresh with an ID token of another subject', refreshWith({ sub: 'user-2' }), 401]
 ]
 
 for (const mode of modes) {
@@ -127,19 +131,57 @@ for (const mode of modes) {
     t.notRegex(JSON.stringify(failure), /Eve|user-2/)
   })
 
-  test(`${mode}: if a refresh returns an ID token of another subject, only the new refresh token is kept, and a later refresh succeeds`, async t => {
-    const server = await start(t, mode)
-    t.is(await refreshWith({ sub: 'user-2' })(server), 503)
-    t.deepEqual(server.idp.revoked, [])
-    server.clock.advanceSeconds(5)
-    t.is(
-      (await server.browser.fetch('/api/auth/profile')).statusCode,
-      503,
-      'the provider still sends the ID token of another subject'
-    )
-    server.idp.settings.idTokenClaims = claims => claims
-    server.clock.advanceSeconds(5)
-    t.is((await server.browser.fetch('/api/auth/profile')).statusCode, 200)
+  for (const [what, foreign] of [
+    ['subject', { sub: 'user-2' }],
+    ['issuer', { iss: 'https://another.example' }]
+  ] as const) {
+    for (const step of mode === 'dual' ? [1, 2] : [1]) {
+      test(`${mode}: if token request ${step} of a refresh returns an ID token of another ${what}, the session ends, and the refresh token of the response is revoked`, async t => {
+        const server = await start(t, mode, { quirks: { idTokenOnRefresh: true } })
+        const { browser, idp, clock, logs } = server
+        await signIn(browser)
+        const copy = browser.clone()
+        let requests = 0
+        idp.settings.idTokenClaims = right => (++requests === step ? { ...right, ...foreign } : right)
+        clock.advanceSeconds(4000)
+        const response = await browser.fetch('/api/auth/profile')
+        t.is(response.statusCode, 401)
+        t.is(response.text(), '')
+        t.deepEqual(sessionCookies(browser), [])
+        await eventually(() => idp.revoked.length > 0)
+        t.deepEqual(idp.revoked, [idp.issued.refreshTokens.at(-1)?.value])
+        t.like(
+          logs.find(({ event }) => event === 'refresh'),
+          { outcome: 'rejected', provider_calls: step }
+        )
+        const failure = logs.find(({ event }) => event === 'refresh_failed')
+        t.is(failure?.level, 50)
+        t.regex(JSON.stringify(failure), /its (sub|iss) differs from that of the login/)
+        t.notRegex(JSON.stringify(failure), /user-2|another\.example/)
+
+        // Other copies of the cookie belong to the same session, so the provider is not asked for them again.
+        idp.settings.quirks = {}
+        const asked = idp.tokenRequests.length
+        for (const seconds of [0, 5, 3600]) {
+          clock.advanceSeconds(seconds)
+          t.is((await copy.clone().fetch('/api/auth/profile')).statusCode, 401)
+        }
+        t.is(idp.tokenRequests.length, asked)
+      })
+    }
+  }
+
+  test(`${mode}: if a refresh returns an ID token of another subject and no refresh token, the used refresh token is revoked`, async t => {
+    const server = await start(t, mode, { quirks: { idTokenOnRefresh: true } })
+    const { browser, idp, clock } = server
+    await signIn(browser)
+    const used = idp.issued.refreshTokens.at(-1)?.value
+    idp.settings.idTokenClaims = right => ({ ...right, sub: 'user-2' })
+    idp.fail('token', faults.change({ refresh_token: undefined }))
+    clock.advanceSeconds(4000)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+    await eventually(() => idp.revoked.length > 0)
+    t.deepEqual(idp.revoked, [used])
   })
 
   test(`${mode}: RP-initiated logout sends the ID token hint to the provider and returns to the start page`, async t => {

@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { rescuedRefreshToken, UpstreamError } from '#src/idp/errors.js'
+import { OtherIdentityError, rescuedRefreshToken, UpstreamError } from '#src/idp/errors.js'
 import { checkIdToken, checkRefreshedIdToken, type ExpectedClaims } from '#src/idp/id-token.js'
 import { holdsNone } from './secrets.js'
 
@@ -124,16 +124,16 @@ test('the ID token of a refresh response needs neither a nonce nor an expiry', t
   t.notThrows(() => checkRefreshedIdToken(jwt(claims), login))
 })
 
-const ofAnother: readonly (readonly [claim: string, claims: object])[] = [
-  ['sub', { sub: 'somebody-else' }],
-  ['sub', { sub: undefined }],
-  ['iss', { iss: 'https://other.example' }],
-  ['iss', { iss: undefined }],
-  ['aud', { aud: 'other' }],
-  ['azp', { azp: 'other' }]
+const rejected: readonly (readonly [claim: string, claims: object, isOfOther: boolean])[] = [
+  ['sub', { sub: 'somebody-else' }, true],
+  ['sub', { sub: undefined }, true],
+  ['iss', { iss: 'https://other.example' }, true],
+  ['iss', { iss: undefined }, true],
+  ['aud', { aud: 'other' }, false],
+  ['azp', { azp: 'other' }, false]
 ]
 
-for (const [claim, claims] of ofAnother) {
+for (const [claim, claims, isOfOther] of rejected) {
   test(`the ID token of a refresh response is rejected if its ${claim} is ${Object.values(claims)[0]}`, t => {
     const token = jwt({ ...good, ...claims })
     const refreshToken = 'the refresh token of the same response'
@@ -141,7 +141,9 @@ for (const [claim, claims] of ofAnother) {
       instanceOf: UpstreamError
     })
     t.regex(error.message, new RegExp(`its ${claim} `))
-    t.is(rescuedRefreshToken(error), refreshToken)
+    t.is(error instanceof OtherIdentityError, isOfOther)
+    // A refresh token of another person must not become the refresh token of this session.
+    t.is(rescuedRefreshToken(error), isOfOther ? undefined : refreshToken)
     holdsNone(t, error, ['somebody-else', 'https://other.example', token, refreshToken])
   })
 }

@@ -1,7 +1,7 @@
 // The behaviour that both modes share (sections 2, 4 and 5 of the service contract). Each mode's test file calls this once.
 import test from 'ava'
 import fc from 'fast-check'
-import { OAuthError, UpstreamError } from '#src/idp/errors.js'
+import { OAuthError, OtherIdentityError, UpstreamError } from '#src/idp/errors.js'
 import type { ModeParts } from '#src/modes/grants.js'
 import type { CodeGrant, Mode } from '#src/modes/mode.js'
 import { createClock } from '../helpers/clock.js'
@@ -181,18 +181,16 @@ export function modeContract(under: ModeUnderTest): void {
 
   for (const wrong of [{ sub: 'user-2' }, { iss: 'https://other.example' }]) {
     const [claim] = Object.keys(wrong)
-    test(`${name}: a refresh whose ID token has another ${claim} is rejected, and the session keeps the new refresh token`, async t => {
+    test(`${name}: a refresh whose ID token has another ${claim} is rejected, and the new refresh token is revoked`, async t => {
       const { mode, idp } = setUp(asking)
       idp.next({ idToken: jwt(claims) })
       const login = await mode.exchangeCode(grant)
       idp.next({ idToken: jwt({ ...claims, ...wrong }) })
       const refreshed = await mode.refresh(login)
-      if (refreshed.outcome !== 'partial') throw new Error(refreshed.outcome)
+      if (refreshed.outcome !== 'failed') throw new Error(refreshed.outcome)
+      t.true(refreshed.error instanceof OtherIdentityError)
       t.regex(String(refreshed.error), new RegExp(`its ${claim} differs from that of the login`))
-      const { internalExpiresAt, fields } = refreshed.state
-      t.deepEqual(fields, { ...login.fields, refresh_token: idp.newestRefreshToken })
-      t.is(internalExpiresAt, undefined)
-      t.deepEqual(idp.revoked, [])
+      t.deepEqual(idp.revoked, [idp.newestRefreshToken])
       t.is(idp.grants.length, grants + 1)
     })
   }
