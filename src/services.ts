@@ -1,9 +1,7 @@
 /** Creates the parts of the server from the configuration. Each part is created after the parts that it uses. */
 import { type Logger, pino } from 'pino'
-import { type Auth, createAuth } from './auth/index.js'
+import { type Auth, createAuth } from './auth.js'
 import type { Config } from './config/settings.js'
-import type { Coordination } from './coordination/coordination.js'
-import { createCoordination } from './coordination/index.js'
 import { createSite, type Site } from './http/site.js'
 import { createIdentityProvider, type IdentityProvider } from './idp/client.js'
 import { measured } from './idp/measured-transport.js'
@@ -14,7 +12,10 @@ import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createMode } from './modes/index.js'
 import { createKeyring } from './sealing/keyring.js'
 import { createSessionCookie, type SessionCookie } from './session/session-cookie.js'
+import { createStore } from './store/index.js'
+import type { SessionStore } from './store/session-store.js'
 import { createBackground } from './support/background.js'
+import { type Clock, systemClock } from './support/clock.js'
 import { createShutdownHooks, type ShutdownHooks } from './support/shutdown-hooks.js'
 
 /** The parts that a program can replace. */
@@ -26,9 +27,7 @@ export interface AppParts {
 
 /** The parts that only this package and its tests replace. */
 export interface ServiceParts extends AppParts {
-  /** Resolves after `ms` milliseconds. */
-  readonly wait: (ms: number) => Promise<unknown>
-  readonly coordination: Coordination
+  readonly store: SessionStore
   readonly metrics: Metrics
 }
 
@@ -40,7 +39,7 @@ export interface Services {
   readonly now: () => number
   readonly log: Logger
   readonly metrics: Metrics
-  readonly storeStatus: Coordination['status']
+  readonly storeStatus: SessionStore['status']
   readonly shutdown: Shutdown
   /**
    * Replaces the secrets by those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
@@ -76,7 +75,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     ...provider,
     revokeRefreshToken: refreshToken => background.add(provider.revokeRefreshToken(refreshToken))
   }
-  const mode = createMode(config, idp, now, given.wait)
+  const mode = createMode(config, idp, now)
 
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
@@ -84,25 +83,27 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
   const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
-  const coordination = given.coordination ?? createCoordination(config, { keyring, now, log })
+  const clock: Clock = { ...systemClock, now }
+  const store = given.store ?? createStore(config, { keyring, clock, log })
+  const auth = createAuth({ config, mode, idp, transactions, sessionCookie, store, background, metrics, clock })
   const hooks = createShutdownHooks()
 
   return {
-    auth: createAuth({ config, mode, idp, transactions, sessionCookie, coordination, background, metrics, now }),
+    auth,
     site,
     sessionCookie,
     now,
     log,
     metrics,
-    storeStatus: () => coordination.status(),
+    storeStatus: store.status,
     shutdown: {
       hooks,
       revocationsEnded: () => background.ended(),
       async workEnded() {
-        await Promise.all([background.ended(), coordination.idle()])
+        await Promise.all([background.ended(), auth.ended()])
       },
       async close() {
-        await coordination.close()
+        await store.close()
         transport.close()
         await hooks.close()
       }

@@ -368,13 +368,6 @@ export const settings = {
     summary:
       'Address of the Redis server with which replicas coordinate refreshes and share logouts. A single process needs no Redis.'
   },
-  redisAway: {
-    env: 'PLATFORM_AUTH_REDIS_AWAY',
-    type: oneOf('wait', 'alone'),
-    default: 'wait',
-    summary:
-      'Behaviour while Redis cannot be used. With wait, requests that need a refresh get 503. With alone, each replica refreshes without a lock. Two replicas may then use the same refresh token, and the provider may end that login.'
-  },
   'log.level': {
     env: 'LOG_LEVEL',
     flag: '--log-level <level>',

@@ -1,5 +1,5 @@
 /** Parses the authorization response (RFC 6749 section 4.1.2) from the query of the callback. */
-import type { AuthorizationResponse } from '../auth/complete-login.js'
+import type { AuthorizationResponse } from '../login/complete-login.js'
 import { invalidRequest } from './http-error.js'
 
 const PARAMETERS = ['code', 'state', 'error', 'error_description', 'error_uri', 'iss']

@@ -1,7 +1,8 @@
 /** The layer that turns all errors of later layers into responses, and logs the errors with a status of 500 or more. */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../config/routes.js'
-import { CoordinationError } from '../coordination/coordination.js'
+import { StoredDataError } from '../store/redis-errors.js'
+import { StoreUnavailableError } from '../store/unavailable.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { errorPage, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
 import { SessionTooLargeError } from '../session/session-cookie.js'
@@ -45,7 +46,7 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
     // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
     // are logged as errors, because the operator must fix something.
-    const isOurs = error instanceof HttpError || error instanceof CoordinationError
+    const isOurs = error instanceof HttpError || error instanceof StoreUnavailableError || error instanceof StoredDataError
     const isTransient = isOurs || (error instanceof UpstreamError && !error.isRefusal)
     log[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
@@ -97,9 +98,9 @@ function notFound(ctx: Context): HttpError {
 function answerTo(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof UpstreamError || error instanceof OAuthError) return providerFailure(error)
-  if (error instanceof CoordinationError) {
+  if (error instanceof StoreUnavailableError || error instanceof StoredDataError) {
     const description = 'This server cannot handle the request at the moment.'
-    return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
+    return new BusyError({ description, retryAfterSeconds: 'retryAfterSeconds' in error ? error.retryAfterSeconds : 5 })
   }
   if (error instanceof SessionTooLargeError) {
     const description = 'The tokens of this login are too large for the cookies that a browser can store.'

@@ -6,7 +6,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
-import type { Auth } from '../auth/index.js'
+import type { Auth } from '../auth.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import { forgeryReason, isRequestedByBrowser } from './forward-auth-csrf.js'
@@ -14,7 +14,7 @@ import { requestIdOf } from './request.js'
 import type { Site } from './site.js'
 
 export interface ForwardAuthParts {
-  readonly auth: Pick<Auth, 'stateOf' | 'refresh' | 'tokensOf'>
+  readonly auth: Pick<Auth, 'current' | 'tokensOf'>
   readonly site: Pick<Site, 'origin'>
   readonly sessionCookie: Pick<SessionCookie, 'open'>
   /** True if every request has a log line. */
@@ -39,9 +39,6 @@ interface Answer {
   /** The reason for a status of 403, for the log. */
   readonly reason?: string
 }
-
-// No response of this listener sets a cookie, so a refreshed session does not reach the browser.
-const TO_GATEWAY = { reachesBrowser: false }
 
 // The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
 const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }
@@ -96,13 +93,10 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
     if (reason !== undefined) return { status: 403, reason }
     const record = sessionCookie.open(headers.cookie ?? '')
     if (!record) return { status: 401 }
-    const state = await auth.stateOf(record, TO_GATEWAY)
-    if (state === 'loggedOut') return { status: 401 }
-    if (state === 'active') return { status: 200, accessToken: auth.tokensOf(record).internal.access_token }
-    const refreshed = await auth.refresh(record, requestLog(), TO_GATEWAY)
-    if (refreshed.kind === 'unavailable') return { status: 503, retryAfterSeconds: refreshed.retryAfterSeconds }
-    if (refreshed.kind !== 'live') return { status: 401 }
-    return { status: 200, accessToken: auth.tokensOf(refreshed.record).internal.access_token }
+    const current = await auth.current(record, requestLog())
+    if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
+    if (current.kind !== 'live') return { status: 401 }
+    return { status: 200, accessToken: auth.tokensOf(current.record).internal.access_token }
   }
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {

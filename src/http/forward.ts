@@ -1,7 +1,7 @@
 /** Forwards one request to an API with the access token of the session, and forwards the response to the client. */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import type { Auth } from '../auth/index.js'
+import type { Auth } from '../auth.js'
 import type { ProxyRule } from '../config/proxy-rules.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { createAnswerHeaders } from '../proxy/answer-headers.js'
@@ -28,7 +28,7 @@ export interface ForwardParts {
   readonly answerHeaders: readonly string[]
   readonly timeoutSeconds: number
   readonly maxBodyBytes: number
-  readonly auth: Pick<Auth, 'isLoggedOutHere'>
+  readonly auth: Pick<Auth, 'isLoggedOut'>
   readonly shutdownHooks: ShutdownHooks
   readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
   readonly requestLog: RequestLog
@@ -205,7 +205,7 @@ export function createForward(parts: ForwardParts): Forward {
 
   function isLoggedOut(ctx: Context): boolean {
     const record = sessionRecord(ctx)
-    return record !== undefined && auth.isLoggedOutHere(record.id)
+    return record !== undefined && auth.isLoggedOut(record.id)
   }
 
   function requestOf(

@@ -1,5 +1,5 @@
 /** Creates the error response of the callback for a login that failed. */
-import type { CompletedLogin } from '../auth/complete-login.js'
+import type { CompletedLogin } from '../login/complete-login.js'
 import { BusyError, HttpError, invalidRequest } from './http-error.js'
 import { loginCookieMissing } from './missing-cookie.js'
 import { providerBusy } from './provider-failure.js'

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import type { Auth } from '../auth/index.js'
+import type { Auth } from '../auth.js'
 import { safeReturnTo } from '../login/return-to.js'
 import { newBrowserId } from '../login/transaction.js'
 import type { Metrics } from '../metrics/metrics.js'

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import type { Auth } from '../auth/index.js'
+import type { Auth } from '../auth.js'
 import { clearLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
 import type { RequestLog } from './request.js'

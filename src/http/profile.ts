@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import type { Auth } from '../auth/index.js'
+import type { Auth } from '../auth.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import type { SessionRecord } from '../session/record.js'
 import { HttpError } from './http-error.js'

@@ -5,7 +5,7 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
-import type { Auth } from '../auth/index.js'
+import type { Auth } from '../auth.js'
 import type { Config } from '../config/settings.js'
 import { type SessionFields, type SessionRecord, withOwnFields } from '../session/record.js'
 import type { RequestLog } from './request.js'
@@ -57,7 +57,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
       const ctx = this.#ctx
       const record = this.#record
       if (!record) throw new TypeError('ctx.session can be saved only behind requireTokens')
-      const { id, loggedInAt } = record
+      const { id } = record
       // No cookie can be set after the headers were sent. If the request took longer than `keepSeconds`, another
       // request may have refreshed the tokens, and the result of that refresh may have expired in the store. The server
       // then cannot know whether this request has the newest refresh token.
@@ -67,8 +67,8 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
         return
       }
       const newest = await auth.newest(record)
-      if (await auth.isLoggedOut(id)) return
-      writeSession(ctx, { ...newest, id, loggedInAt, fields: withOwnFields(newest.fields, stored) })
+      if (auth.isLoggedOut(id)) return
+      writeSession(ctx, { ...newest, fields: withOwnFields(newest.fields, stored) })
     }
 
     async destroy(): Promise<void> {

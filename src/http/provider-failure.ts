@@ -1,5 +1,5 @@
 /** Translates a failure of the identity provider into an error with the status 502, 503 or 504. */
-import { retrySecondsOf } from '../auth/provider-busy.js'
+import { retrySecondsOf } from '../refresh/busy.js'
 import { OAuthError, type UpstreamError } from '../idp/errors.js'
 import { BusyError, HttpError } from './http-error.js'
 

@@ -3,7 +3,7 @@
  * that a proxy rule lists. This module is loaded only if there is a proxy rule.
  */
 import type { Context, Middleware } from 'koa'
-import type { Auth } from '../auth/index.js'
+import type { Auth } from '../auth.js'
 import { parseRules } from '../config/proxy-rules.js'
 import type { Config } from '../config/settings.js'
 import type { Metrics } from '../metrics/metrics.js'
@@ -20,7 +20,7 @@ import { tooLarge } from './upstream-error.js'
 export interface ProxyParts {
   readonly config: Config['proxy']
   readonly site: Pick<Site, 'origin' | 'basePath'>
-  readonly auth: Pick<Auth, 'isLoggedOutHere'>
+  readonly auth: Pick<Auth, 'isLoggedOut'>
   readonly session: Middleware
   readonly requireTokens: Middleware
   readonly shutdownHooks: ShutdownHooks

@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa'
-import type { Auth } from '../auth/index.js'
+import type { Auth } from '../auth.js'
 import type { Tokens } from '../modes/mode.js'
 import { withOwnFields } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
@@ -16,7 +16,7 @@ export interface TokensState {
 }
 
 export interface RequireTokensParts {
-  readonly auth: Pick<Auth, 'stateOf' | 'refresh' | 'tokensOf' | 'isLoggedOutHere'>
+  readonly auth: Pick<Auth, 'current' | 'tokensOf' | 'isLoggedOut'>
   readonly site: Pick<Site, 'cookies'>
   readonly sessionCookie: Pick<SessionCookie, 'names'>
   readonly requestLog: RequestLog
@@ -33,35 +33,23 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
   return async function requireTokens(ctx, next) {
     const record = sessionRecord(ctx)
     if (!record) return unauthorized(ctx)
-    const state = await auth.stateOf(record)
-    if (state === 'loggedOut') return unauthorized(ctx)
-    if (state === 'active') {
-      ctx.state.tokens = auth.tokensOf(record)
-      return next()
-    }
-    const refreshed = await auth.refresh(record, requestLog(ctx))
-    if (refreshed.kind === 'loggedOut') return unauthorized(ctx)
-    if (refreshed.kind === 'ended') {
+    const current = await auth.current(record, requestLog(ctx))
+    if (current.kind === 'ended') {
       removeSession(ctx)
       forgetSuccess(ctx)
-      return unauthorized(ctx)
     }
-    const isNew = refreshed.record !== record
-    // The refreshed session may come from another login that has the same refresh token, or from an older version that
-    // did not store the time of the login. Keep the login time of this session, because it limits the lifetime of the
-    // session.
-    if (isNew) {
-      const fields = withOwnFields(refreshed.record.fields, record.fields)
-      writeSession(ctx, { ...refreshed.record, loggedInAt: record.loggedInAt, fields })
-    }
-    if (refreshed.kind === 'unavailable') throw unavailable(refreshed.retryAfterSeconds)
-    ctx.state.tokens = auth.tokensOf(refreshed.record)
+    // The browser may already have a newer cookie than this request, so an old cookie is not removed.
+    if (!('record' in current)) return unauthorized(ctx)
+    const isNew = current.record !== record
+    if (isNew) writeSession(ctx, { ...current.record, fields: withOwnFields(current.record.fields, record.fields) })
+    if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
+    ctx.state.tokens = auth.tokensOf(current.record)
     if (!isNew) return next()
     try {
       await next()
     } finally {
       // A logout may have removed the cookies while the handler was running. This response must not set them again.
-      if (!ctx.headerSent && auth.isLoggedOutHere(record.id)) {
+      if (!ctx.headerSent && auth.isLoggedOut(record.id)) {
         withholdCookies(ctx, sessionCookie.names)
         unauthorized(ctx)
       }

@@ -10,7 +10,7 @@ import { endSessionUrl } from './end-session-url.js'
 import { type Endpoint, isErrorCode, OAuthError, UpstreamError } from './errors.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
-import type { Transport, TransportRequest, TransportResponse } from './transport.js'
+import type { Transport, TransportResponse } from './transport.js'
 
 /** The user info or the claims of an ID token. The members with a name here can become the display name. */
 export interface UserInfo {
@@ -36,8 +36,15 @@ export interface IdentityProvider {
    */
   endSessionUrl(idTokenHint?: string): Promise<string | undefined>
   /**
-   * Exchanges an authorization code for tokens (RFC 6749 section 4.1.3). Code exchanges have their own queue, so that
-   * callbacks with invalid codes cannot delay refreshes.
+   * Waits for a place in the queue for token requests. Enter it before each token request, and call the returned function
+   * after its response. Code exchanges have their own queue, so that callbacks with invalid codes cannot delay refreshes.
+   * @param isUrgent true for the second token request of dual mode. It has priority over the first requests of other
+   *   refreshes, because the tokens of one request alone do not complete a login or refresh.
+   * @throws UpstreamError if there is no place
+   */
+  enterTokenQueue(name: 'refresh' | 'code exchange', isUrgent?: boolean): Promise<() => void>
+  /**
+   * Exchanges an authorization code for tokens (RFC 6749 section 4.1.3).
    * @param request.timeoutMs the time limit in milliseconds; the default is the time limit for all calls to the
    *   provider
    * @throws OAuthError or UpstreamError, like all requests below
@@ -47,16 +54,10 @@ export interface IdentityProvider {
     codeVerifier: string | undefined
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
-  /**
-   * Uses a refresh token to request new tokens (RFC 6749 section 6).
-   * @param request.isSecondStep true for the second of the two token requests of a login or refresh in dual mode. It
-   *   has priority over the first requests of other refreshes, because the tokens of one request alone do not complete
-   *   the login or refresh.
-   */
+  /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
   refreshTokenGrant(request: {
     refreshToken: string
     scope: string
-    isSecondStep?: boolean
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
   /**
@@ -75,8 +76,6 @@ export interface IdentityProvider {
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
 
-type CallOptions = Pick<TransportRequest, 'queue' | 'isUrgent'> & { readonly timeoutMs?: number | undefined }
-
 export function createIdentityProvider(platform: Config['platform'], transport: Transport): IdentityProvider {
   const { clientId, callbackUrl: redirectUri, prompt } = platform
   let { clientSecret } = platform
@@ -93,11 +92,10 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     return { form, headers: { authorization: `Basic ${credentials}` } }
   }
 
-  async function tokenRequest(form: Record<string, string>, options: CallOptions): Promise<TokenSet> {
-    const { timeoutMs, ...queueOptions } = options
+  async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
     const found = await metadata()
     const limit = timeoutMs !== undefined && { timeoutMs }
-    const request = { endpoint: 'token', url: found.tokenEndpoint, ...queueOptions, ...limit } as const
+    const request = { endpoint: 'token', url: found.tokenEndpoint, ...limit } as const
     const response = await transport.call({ ...request, ...authenticated(form, found) })
     if (response.status !== 200) throw failure('token', response)
     return parseTokenSet(response.json)
@@ -112,6 +110,11 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
 
   return {
     metadata,
+    async enterTokenQueue(name, isUrgent) {
+      // Discovery may take long, so it must not follow the check of the time that is left for the token request.
+      await metadata()
+      return transport.enterQueue(name, 'token', isUrgent)
+    },
     async authorizationUrl(request) {
       return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt })
     },
@@ -126,11 +129,10 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
         redirect_uri: redirectUri,
         ...(codeVerifier !== undefined && { code_verifier: codeVerifier })
       }
-      return tokenRequest(form, { queue: 'code exchange', timeoutMs })
+      return tokenRequest(form, timeoutMs)
     },
-    refreshTokenGrant({ refreshToken, scope, isSecondStep = false, timeoutMs }) {
-      const form = { grant_type: 'refresh_token', refresh_token: refreshToken, scope }
-      return tokenRequest(form, { queue: 'refresh', isUrgent: isSecondStep, timeoutMs })
+    refreshTokenGrant({ refreshToken, scope, timeoutMs }) {
+      return tokenRequest({ grant_type: 'refresh_token', refresh_token: refreshToken, scope }, timeoutMs)
     },
     async userInfo(accessToken, subject) {
       const { userinfoEndpoint: url } = await metadata()

@@ -15,17 +15,12 @@ export interface TransportRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** The fields of a POST request in application/x-www-form-urlencoded. If undefined, the request is a GET. */
   readonly form?: Readonly<Record<string, string>>
-  /**
-   * The time limit in milliseconds, including the time in the queue. The default is `timeoutMs` of `createTransport`.
-   */
+  /** The time limit in milliseconds. The default is `timeoutMs` of `createTransport`. */
   readonly timeoutMs?: number
-  /**
-   * The name of the queue. The default is the name of the endpoint. Calls in different queues do not delay each other.
-   */
-  readonly queue?: string
-  /** True if the call has priority over other calls in its queue. */
-  readonly isUrgent?: boolean
 }
+
+/** Calls in different queues do not delay each other. */
+export type QueueName = Endpoint | 'refresh' | 'code exchange'
 
 export interface TransportResponse {
   readonly status: number
@@ -43,7 +38,15 @@ export interface TransportResponse {
 
 export interface Transport {
   /**
-   * Sends a request. Returns the response with any status. Repeats a GET request once if the connection fails or the
+   * Waits for a place in a queue. Returns a function that gives the place back. A place limits the number of calls that
+   * run at the same time.
+   * @param isUrgent true if the call has priority over other calls in its queue
+   * @throws UpstreamError if the queue is full, or if there is no place within the time limit
+   */
+  enterQueue(name: QueueName, endpoint: Endpoint, isUrgent?: boolean): Promise<() => void>
+  /**
+   * Sends a request. Every request except a token request first waits for a place in the queue of its endpoint. The caller
+   * of a token request has entered a queue before. Returns the response with any status. Repeats a GET request once if the connection fails or the
    * status is 500 or above.
    * @throws UpstreamError if there is no complete response
    */
@@ -132,16 +135,12 @@ export function createTransport(
 
   const queues = new Map<string, Queue>()
 
-  async function enterQueue(request: TransportRequest, overall: AbortSignal): Promise<() => void> {
-    const { endpoint, queue: name = endpoint, isUrgent = false } = request
+  async function enterQueue(name: QueueName, endpoint: Endpoint, isUrgent = false): Promise<() => void> {
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
-    // `request.timeoutMs` can be longer than the default. A request that has not been sent has not used its token, so
-    // the shorter default also applies while the request waits in the queue.
-    const deadline = AbortSignal.any([overall, AbortSignal.timeout(timeoutMs)])
     const started = performance.now()
     try {
-      return await queue.enter(deadline, { isUrgent })
+      return await queue.enter(AbortSignal.timeout(timeoutMs), { isUrgent })
     } catch (error) {
       if (error instanceof QueueFullError) {
         throw new UpstreamError(endpoint, 'busy', 'too many calls were already waiting, so this one was not sent')
@@ -167,19 +166,35 @@ export function createTransport(
   }
 
   return {
+    enterQueue,
     async call(request) {
-      const deadline = AbortSignal.timeout(request.timeoutMs ?? timeoutMs)
-      const release = await enterQueue(request, deadline)
+      const { endpoint } = request
+      const release = endpoint === 'token' ? undefined : await enterQueue(endpoint, endpoint)
+      const deadline = abortAfter(request.timeoutMs ?? timeoutMs)
       try {
-        return await callInTurn(request, deadline)
+        return await callInTurn(request, deadline.signal)
       } finally {
-        release()
+        deadline.cancel()
+        release?.()
       }
     },
     close() {
       agents.destroy()
     }
   }
+}
+
+// If the process was suspended, a response may have arrived that Node has not read yet when an overdue timer fires. The
+// response contains the only copy of a new token, so it must not be discarded.
+const LATE_ANSWER_MS = 100
+
+/** Returns a signal that aborts after `ms` milliseconds. */
+function abortAfter(ms: number): { readonly signal: AbortSignal; readonly cancel: () => void } {
+  const controller = new AbortController()
+  let timer = setTimeout(() => {
+    timer = setTimeout(() => controller.abort(), LATE_ANSWER_MS)
+  }, ms)
+  return { signal: controller.signal, cancel: () => clearTimeout(timer) }
 }
 
 function parse(body: string): unknown {

@@ -31,6 +31,15 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     'Requests that needed a refresh, by outcome. Several requests can share one refresh at the provider.',
     ['outcome']
   )
+  const refreshWaits = histogram(
+    'refresh_wait_seconds',
+    'Time that a request waited for the refresh of another request or replica.',
+    PROVIDER_SECONDS
+  )
+  const staleCookies = counter(
+    'stale_session_cookies_total',
+    'Requests with an old copy of a session cookie, which were answered with 401.'
+  )
   const sessions = counter('sessions_read_total', 'Requests with a session cookie, by outcome.', ['outcome'])
   const cookieBytes = histogram(
     'session_cookie_bytes',
@@ -77,6 +86,8 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     loginStarted: () => logins.inc(),
     callbackEnded: outcome => callbacks.inc({ outcome }),
     refreshEnded: outcome => refreshes.inc({ outcome }),
+    refreshWaited: seconds => refreshWaits.observe(seconds),
+    staleCookie: () => staleCookies.inc(),
     providerCalled: (endpoint, outcome, seconds) => provider.observe({ endpoint, outcome }, seconds),
     sessionRead: outcome => sessions.inc({ outcome }),
     sessionWritten: bytes => cookieBytes.observe(bytes),

@@ -1,20 +1,18 @@
 import type { Config } from '../config/settings.js'
 import type { UserInfo } from '../idp/client.js'
-import { OAuthError, rescuedRefreshToken, UnusableTokenSetError, UpstreamError } from '../idp/errors.js'
+import { UnusableTokenSetError } from '../idp/errors.js'
 import type { TokenSet } from '../idp/token-set.js'
-import type { Identity, SessionFields } from '../session/record.js'
+import type { Identity } from '../session/record.js'
 import { fallbackNames, firstName, fullName } from './display-name.js'
 import {
-  abandon,
   checkRefreshedIdentity,
   excessScopes,
   exchangeCode,
   expiresAt,
   type ModeParts,
-  repeatOnceIfBusy,
   tokenObject
 } from './grants.js'
-import { LoginInterruptedError, type Mode, type RefreshState } from './mode.js'
+import type { Mode, Step, TokenState } from './mode.js'
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
 
@@ -25,40 +23,44 @@ type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
  * section 6 allows fewer scopes).
  */
 export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: ModeParts): Mode {
-  const { idp, now, wait } = parts
+  const { idp, now } = parts
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')
 
-  function requestPublicToken(refreshToken: string, timeoutMs?: number): Promise<TokenSet> {
-    return idp.refreshTokenGrant({ refreshToken, scope: publicScope, isSecondStep: true, timeoutMs })
+  function isSecondRequest({ internalExpiresAt }: TokenState): boolean {
+    return internalExpiresAt !== undefined && internalExpiresAt > now()
   }
 
-  async function refreshInternal(state: RefreshState, timeoutMs?: number): Promise<RefreshState> {
-    const { fields, identity } = state
+  async function requestInternalToken({ fields, identity }: TokenState, timeoutMs: number): Promise<Step> {
     const refreshToken = fields.refresh_token
     const internal = await idp.refreshTokenGrant({ refreshToken, scope: internalScope, timeoutMs })
     checkRefreshedIdentity(parts, internal, identity, refreshToken)
+    const refreshed = {
+      ...fields,
+      internal_token: internal.accessToken,
+      refresh_token: internal.refreshToken ?? refreshToken
+    }
     return {
-      ...state,
-      fields: {
-        ...fields,
-        internal_token: internal.accessToken,
-        refresh_token: internal.refreshToken ?? refreshToken
-      },
-      internalExpiresAt: expiresAt(internal, now())
+      state: { fields: refreshed, identity, internalExpiresAt: expiresAt(internal, now()) },
+      isComplete: false
     }
   }
 
-  async function refreshPublic({ fields, identity, internalExpiresAt }: RefreshState, timeoutMs?: number) {
-    const { internal_token, refresh_token } = fields
-    const publicTokenSet = await requestPublicToken(refresh_token, timeoutMs)
-    checkPublicTokenSet(publicTokenSet, identity, refresh_token)
-    return {
+  async function requestPublicToken(
+    { fields, identity }: TokenState,
+    expires_at: number,
+    timeoutMs: number
+  ): Promise<Step> {
+    const refreshToken = fields.refresh_token
+    const publicTokenSet = await idp.refreshTokenGrant({ refreshToken, scope: publicScope, timeoutMs })
+    checkPublicTokenSet(publicTokenSet, identity, refreshToken)
+    const refreshed = {
+      ...fields,
       public_token: publicTokenSet.accessToken,
-      internal_token,
-      refresh_token: publicTokenSet.refreshToken ?? refresh_token,
-      expires_at: internalExpiresAt
-    } as SessionFields
+      refresh_token: publicTokenSet.refreshToken ?? refreshToken,
+      expires_at
+    }
+    return { state: { fields: refreshed, identity }, isComplete: true }
   }
 
   /**
@@ -86,47 +88,20 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     loginScope: internalScope,
     offersPublicToken: true,
     async exchangeCode(grant) {
-      const internal = await exchangeCode(parts, grant, { scopes: internalScopes, displayName })
-      const { identity, claims } = internal
+      const { identity, claims, ...internal } = await exchangeCode(parts, grant, {
+        scopes: internalScopes,
+        displayName
+      })
       const expires_at = expiresAt(internal, now())
-      let refresh_token = internal.refreshToken
-      try {
-        const publicTokenSet = await repeatOnceIfBusy(() => requestPublicToken(internal.refreshToken), wait)
-        checkPublicTokenSet(publicTokenSet, identity, internal.refreshToken)
-        refresh_token = publicTokenSet.refreshToken ?? refresh_token
-        const public_token = publicTokenSet.accessToken
-        const internal_token = internal.accessToken
-        return { fields: { public_token, internal_token, refresh_token, expires_at }, identity, claims }
-      } catch (error) {
-        // The refresh token is not revoked, because a busy provider should not get another request.
-        if (error instanceof UpstreamError && error.isBusy) throw new LoginInterruptedError(error)
-        abandon(idp, rescuedRefreshToken(error) ?? refresh_token)
-        if (error instanceof OAuthError) {
-          const { error: code, status } = error
-          throw new UpstreamError('token', 'unusable', `it rejected the public scopes (${code})`, { status })
-        }
-        throw error
-      }
+      const fields = { internal_token: internal.accessToken, refresh_token: internal.refreshToken, expires_at }
+      return { state: { fields, identity, internalExpiresAt: expires_at }, claims, isComplete: false }
     },
-    async refresh(state, { timeoutMs, betweenSteps } = {}) {
-      const isResumed = state.internalExpiresAt !== undefined && state.internalExpiresAt > now()
-      let reached = state
-      let calls = 0
-      try {
-        if (!isResumed) {
-          calls++
-          reached = await refreshInternal(state, timeoutMs?.())
-          await betweenSteps?.(reached)
-        }
-        calls++
-        return { outcome: 'complete', calls, fields: await refreshPublic(reached, timeoutMs?.()) }
-      } catch (error) {
-        // An unusable response can still contain a new refresh token, and the old one may be invalid now.
-        const refresh_token = rescuedRefreshToken(error)
-        if (refresh_token !== undefined) reached = { ...reached, fields: { ...reached.fields, refresh_token } }
-        if (reached === state) return { outcome: 'failed', calls, error }
-        return { outcome: 'partial', calls, error, state: reached }
-      }
+    isSecondRequest,
+    nextRequest(state, timeoutMs) {
+      const { internalExpiresAt } = state
+      return internalExpiresAt !== undefined && isSecondRequest(state)
+        ? requestPublicToken(state, internalExpiresAt, timeoutMs)
+        : requestInternalToken(state, timeoutMs)
     },
     tokens(fields, now) {
       return {

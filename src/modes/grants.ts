@@ -1,5 +1,4 @@
 /** The parts of a login and a refresh that single mode and dual mode share. */
-import { setTimeout } from 'node:timers/promises'
 import type { IdentityProvider, UserInfo } from '../idp/client.js'
 import { OtherIdentityError, rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims } from '../idp/id-token.js'
@@ -15,8 +14,6 @@ export interface ModeParts {
   readonly keepsIdToken: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Resolves after `ms` milliseconds. The default uses a timer. */
-  readonly wait?: ((ms: number) => Promise<unknown>) | undefined
 }
 
 export interface LoginRequest {
@@ -134,29 +131,6 @@ async function identityOf(
     sub: claims.sub,
     ...(userinfoEndpoint === undefined && { name: displayName(claims) }),
     ...(keepsIdToken && endSessionEndpoint !== undefined && !isAps && { idToken })
-  }
-}
-
-// The person who signs in would not wait for longer.
-const MAX_WAIT_SECONDS = 10
-
-/**
- * Runs `call`. If the provider is busy and asks to wait for at most 10 seconds (`Retry-After`, RFC 9110 section
- * 10.2.3), waits and runs `call` once more.
- * @param wait resolves after the given milliseconds
- * @throws the error of the last attempt
- */
-export async function repeatOnceIfBusy<T>(
-  call: () => Promise<T>,
-  wait: NonNullable<ModeParts['wait']> = setTimeout
-): Promise<T> {
-  try {
-    return await call()
-  } catch (error) {
-    const seconds = error instanceof UpstreamError && error.isBusy ? error.retryAfterSeconds : undefined
-    if (seconds === undefined || seconds > MAX_WAIT_SECONDS) throw error
-    await wait(seconds * 1000)
-    return call()
   }
 }
 

@@ -6,9 +6,9 @@ import type { ModeParts } from './grants.js'
 import type { Mode } from './mode.js'
 import { createSingleMode } from './single.js'
 
-export function createMode(config: Config, idp: IdentityProvider, now: () => number, wait?: ModeParts['wait']): Mode {
+export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
   const { platform, logout } = config
   const { clientId, pkce } = platform
-  const parts = { idp, now, wait, clientId, pkce, keepsIdToken: logout === 'idp' }
+  const parts: ModeParts = { idp, now, clientId, pkce, keepsIdToken: logout === 'idp' }
   return config.mode === 'dual' ? createDualMode(platform, parts) : createSingleMode(platform, parts)
 }

@@ -28,10 +28,15 @@ export interface Identity {
 /** A session. In addition to the fields of the service contract, it has fields that only this server uses. */
 export interface SessionRecord {
   /**
-   * A random id, created at login. A refresh does not change it. A logout stores it, so that no copy of the cookie
-   * works.
+   * The id of the login. A refresh does not change it. The store has one entry for each id, so a logout ends all copies of
+   * the cookie.
    */
   readonly id: string
+  /**
+   * The revision of the session: 1 after the login, and 1 more after every stored token response. The order of two records
+   * of a session is the order of their revisions.
+   */
+  readonly rev: number
   /** The time of the login, in milliseconds since the epoch. A refresh does not change it. */
   readonly loggedInAt: number
   /** The time at which the tokens were issued, in milliseconds since the epoch. */
@@ -42,11 +47,6 @@ export interface SessionRecord {
    * refresh renewed `internal_token` but not `public_token`.
    */
   readonly internalExpiresAt?: number
-  /**
-   * The key under which the coordination store keeps a copy of this session for other requests of the browser. When the
-   * browser sends this session in its cookie, the copy can expire soon.
-   */
-  readonly supersedes?: string
   /** A refresh does not change it. Undefined if the login did not request the scope `openid`. */
   readonly identity?: Identity | undefined
 }

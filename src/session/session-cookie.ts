@@ -66,12 +66,11 @@ export class SessionTooLargeError extends Error {
 // The JSON that is encrypted. The fields of this server have a leading underscore.
 interface SealedJson extends SessionFields {
   readonly _id: string
-  /** Missing in sessions that were sealed before absoluteMaxAgeSeconds existed. */
-  readonly _login?: number
+  readonly _rev: number
+  readonly _login: number
   readonly _issued: number
   readonly _expire: number
   readonly _internal?: number
-  readonly _from?: string
   readonly _identity?: Identity
 }
 
@@ -122,15 +121,16 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     const plaintext = sealer.open(sealed, name)
     const json = plaintext && parse(plaintext)
     if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
-    // Old sessions do not contain the time of the login. Their absolute lifetime starts at the last refresh.
-    const { _id, _issued, _login = _issued, _expire, _internal, _from, _identity, ...fields } = json
+    // A cookie of an earlier version has no revision, so it is no session.
+    if (typeof json._rev !== 'number' || typeof json._login !== 'number') return undefined
+    const { _id, _rev, _issued, _login, _expire, _internal, _identity, ...fields } = json
     const record: SessionRecord = {
       id: _id,
+      rev: _rev,
       loggedInAt: _login,
       issuedAt: _issued,
       fields,
       ...(_internal !== undefined && { internalExpiresAt: _internal }),
-      ...(_from !== undefined && { supersedes: _from }),
       ...(_identity !== undefined && { identity: _identity })
     }
     // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written.
@@ -164,15 +164,15 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     },
     lifetimeMs,
     seal(record) {
-      const { id, loggedInAt, issuedAt, fields, internalExpiresAt, supersedes, identity } = record
+      const { id, rev, loggedInAt, issuedAt, fields, internalExpiresAt, identity } = record
       const content: SealedJson = {
         ...fields,
         _id: id,
+        _rev: rev,
         _login: loggedInAt,
         _issued: issuedAt,
         _expire: now() + lifetimeMs(record),
         ...(internalExpiresAt !== undefined && { _internal: internalExpiresAt }),
-        ...(supersedes !== undefined && { _from: supersedes }),
         ...(identity !== undefined && { _identity: identity })
       }
       const plaintext = Buffer.from(JSON.stringify(content))

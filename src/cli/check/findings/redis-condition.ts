@@ -1,4 +1,4 @@
-import type { RedisCondition } from '../../../coordination/redis-condition.js'
+import type { RedisCondition } from '../../../store/redis-condition.js'
 import { type Finding, findingsFor } from '../finding.js'
 
 const { ok, warning } = findingsFor('redis')

@@ -54,14 +54,16 @@ async function sealedSample(config: Config, idp: IdentityProvider, now: () => nu
     refreshTokenGrant: ({ scope }) => tokensFor(scope.split(' '))
   }
   const mode = createMode(config, sampleIdp, now)
-  const { fields, identity } = await mode.exchangeCode({ code: '', codeVerifier: '', nonce: SAMPLE_NONCE })
+  const exchanged = await mode.exchangeCode({ code: '', codeVerifier: '', nonce: SAMPLE_NONCE, timeoutMs: 1000 })
+  const { state } = exchanged.isComplete ? exchanged : await mode.nextRequest(exchanged.state, 1000)
+  const { fields, identity } = state
 
   const sealer = createKeyring([session.secret]).sealer('sample')
   const { session: name } = cookieNames(session.cookieName, platform.callbackUrl)
   const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
   const sessionCookie = createSessionCookie({ sealer, name, maxAgeSeconds, absoluteMaxAgeSeconds, now })
   const id = randomBytes(16).toString('base64url')
-  const chunks = sessionCookie.seal({ id, loggedInAt: now(), issuedAt: now(), fields, identity })
+  const chunks = sessionCookie.seal({ id, rev: 1, loggedInAt: now(), issuedAt: now(), fields, identity })
   return chunks.map((chunk, index) => `${sessionCookie.names[index]}=${chunk}`)
 }
 

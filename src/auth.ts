@@ -1,0 +1,77 @@
+/**
+ * Login, refresh and logout, independent of HTTP. The middleware in `http/` translates requests into calls of these
+ * functions, and translates the results into responses.
+ */
+import type { Config } from './config/settings.js'
+import type { IdentityProvider } from './idp/client.js'
+import { createAccessRule } from './login/access.js'
+import { type BeginLogin, createBeginLogin } from './login/begin-login.js'
+import { createCodeExchanges } from './login/code-exchange.js'
+import { type CompleteLogin, createCompleteLogin } from './login/complete-login.js'
+import { createLogOut, type LogOut } from './login/log-out.js'
+import { createProfiles, type Profiles } from './login/profiles.js'
+import type { LoginTransactions } from './login/transaction.js'
+import type { Metrics } from './metrics/metrics.js'
+import type { Mode, Tokens } from './modes/mode.js'
+import { createRefreshes, type Refreshes } from './refresh/index.js'
+import type { SessionRecord } from './session/record.js'
+import type { SessionCookie } from './session/session-cookie.js'
+import type { SessionStore } from './store/session-store.js'
+import type { Background } from './support/background.js'
+import type { Clock } from './support/clock.js'
+
+export interface AuthParts {
+  readonly config: Config
+  readonly mode: Mode
+  readonly idp: IdentityProvider
+  readonly transactions: LoginTransactions
+  readonly sessionCookie: SessionCookie
+  readonly store: SessionStore
+  readonly background: Background
+  readonly metrics: Metrics
+  readonly clock: Clock
+}
+
+export interface Auth extends Pick<Refreshes, 'current' | 'newest'>, Pick<Profiles, 'displayName'> {
+  readonly beginLogin: BeginLogin
+  readonly completeLogin: CompleteLogin
+  readonly logOut: LogOut
+  /**
+   * True if this process knows that the session was logged out. Each logout is sent to all replicas, so a replica that is
+   * connected to Redis knows of it at once.
+   */
+  isLoggedOut(sessionId: string): boolean
+  /** Returns the access tokens of a session with their remaining lifetimes. */
+  tokensOf(session: SessionRecord): Tokens
+  /** True if `GET /api/auth/token` gives pages an access token. This is the case in dual mode. */
+  readonly offersPublicToken: boolean
+  /** Resolves when no refresh and no code exchange is in progress. */
+  ended(): Promise<void>
+}
+
+export function createAuth(parts: AuthParts): Auth {
+  const { config, mode, store, clock } = parts
+  const { access, platform, profile, refresh, session, logout } = config
+  const { timeoutSeconds, pkce } = platform
+  const { maxAgeSeconds } = session
+  const { now } = clock
+  const accessRule = access.allow && createAccessRule(access.allow)
+  const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, accessRule })
+  const refreshes = createRefreshes({ ...parts, ...refresh, timeoutSeconds })
+  const profiles = createProfiles({ ...parts, now, keepSeconds: profile.keepSeconds })
+
+  return {
+    current: refreshes.current,
+    newest: refreshes.newest,
+    displayName: profiles.displayName,
+    beginLogin: createBeginLogin({ ...parts, now, pkce, maxAgeSeconds }),
+    completeLogin: createCompleteLogin({ ...parts, now, codeExchanges }),
+    logOut: createLogOut({ ...parts, logout, profiles }),
+    isLoggedOut: store.isLoggedOut,
+    tokensOf: ({ fields }) => mode.tokens(fields, now()),
+    offersPublicToken: mode.offersPublicToken,
+    async ended() {
+      await Promise.all([refreshes.ended(), codeExchanges.ended()])
+    }
+  }
+}

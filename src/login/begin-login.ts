@@ -1,0 +1,70 @@
+/**
+ * Begins a login (service contract, section 5.1, step 1) and detects login loops. Some pages start a login whenever
+ * nobody is signed in. If the browser does not keep the session cookie, such a page would start logins for ever, which
+ * is a login loop.
+ */
+import type { IdentityProvider } from '../idp/client.js'
+import type { LoginTransactions } from './transaction.js'
+import type { Mode } from '../modes/mode.js'
+
+export interface BeginLoginParts {
+  readonly mode: Pick<Mode, 'loginScope'>
+  readonly idp: Pick<IdentityProvider, 'authorizationUrl'>
+  readonly transactions: Pick<LoginTransactions, 'begin'>
+  readonly pkce: boolean
+  /** The lifetime of a session cookie. */
+  readonly maxAgeSeconds: number
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export interface LoginRequest {
+  /** The random value that identifies this browser, from `newBrowserId()`. */
+  readonly browserId: string
+  /** The path to open after the login. `safeReturnTo` has accepted it. */
+  readonly returnTo: string
+  /** The host on which the login begins, if error pages of the callback may show it. */
+  readonly startedAt: string | undefined
+  /** Time of this browser's last successful login in milliseconds since the epoch, if there was one. */
+  readonly succeededAt: number | undefined
+  readonly hasSessionCookie: boolean
+}
+
+/**
+ * - `started`: the browser must be sent to `location`, the authorization endpoint of the identity provider
+ * - `loop`: a login of this browser has just succeeded, but the browser did not send back its session cookie
+ */
+export type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
+
+/** Rejects with UpstreamError if the endpoints of the identity provider cannot be discovered. */
+export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
+
+// A loop repeats within seconds. A login that starts later has another cause. For example, the person may have deleted
+// the cookies.
+const LOOP_WINDOW_MS = 60_000
+
+export function createBeginLogin(parts: BeginLoginParts): BeginLogin {
+  const { mode, idp, transactions, pkce, maxAgeSeconds, now } = parts
+  const scope = mode.loginScope
+  const wantsIdToken = scope.split(' ').includes('openid')
+  // Browsers delete the session cookie after `maxAgeSeconds`. After that time a missing cookie is no sign of a loop.
+  const loopWindowMs = Math.min(LOOP_WINDOW_MS, maxAgeSeconds * 1000)
+
+  function isLoop({ succeededAt, hasSessionCookie }: LoginRequest): boolean {
+    if (succeededAt === undefined || hasSessionCookie) return false
+    return succeededAt <= now() && now() - succeededAt < loopWindowMs
+  }
+
+  return async function beginLogin(request) {
+    if (isLoop(request)) return { kind: 'loop' }
+    const { browserId, returnTo, startedAt } = request
+    const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, startedAt)
+    const location = await idp.authorizationUrl({
+      scope,
+      state,
+      nonce: wantsIdToken ? nonce : undefined,
+      codeChallenge: pkce ? codeChallenge : undefined
+    })
+    return { kind: 'started', location }
+  }
+}

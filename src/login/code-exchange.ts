@@ -1,0 +1,242 @@
+/**
+ * Exchanges the authorization code of a login for tokens. A code can be used only once, so all requests of the same
+ * callback share one exchange. A login is the step of a session from revision 0 to 1, and the session id is the id of the
+ * login.
+ */
+import type { IdentityProvider, UserInfo } from '../idp/client.js'
+import { OAuthError, rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
+import { abandon } from '../modes/grants.js'
+import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
+import { pausedError, pauseIfBusy } from '../refresh/busy.js'
+import { PATIENCE_MS } from '../refresh/refresh.js'
+import { NotSentError, sendUnderLock } from '../refresh/token-request.js'
+import type { SessionRecord } from '../session/record.js'
+import type { Lock, SessionStore } from '../store/session-store.js'
+import { StoreUnavailableError } from '../store/unavailable.js'
+import { type Clock, startStopwatch, wait, withinOrUndefined } from '../support/clock.js'
+import type { AccessDecision, AccessRule } from './access.js'
+import type { LoginTransaction } from './transaction.js'
+
+export interface CodeExchangeParts {
+  readonly mode: Mode
+  readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'metadata' | 'userInfo' | 'revokeRefreshToken'>
+  readonly store: SessionStore
+  readonly clock: Clock
+  /** The time after which a request stops waiting for the identity provider. */
+  readonly timeoutSeconds: number
+  /** Decides which accounts may sign in. If undefined, all accounts may. */
+  readonly accessRule: AccessRule | undefined
+}
+
+/**
+ * - `fresh`: this call exchanged the code, or joined another call that exchanged it
+ * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
+ * - `used`: an earlier call exchanged the code, and a browser has its session, or the session has ended
+ * - `refused`: the identity provider refused the code
+ * - `denied`: the account may not sign in here; its refresh token is revoked
+ */
+export type CodeExchange =
+  | { readonly kind: 'fresh' | 'repeated'; readonly record: SessionRecord }
+  | { readonly kind: 'used' }
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'denied'; readonly reason: Denial }
+
+export type Denial = Exclude<AccessDecision, 'allowed'>
+
+export interface CodeExchanges {
+  /**
+   * @throws OAuthError, UpstreamError or LoginInterruptedError if the exchange fails
+   * @throws StoreUnavailableError if no result is available now
+   * @throws StoredDataError if the stored data cannot be read
+   */
+  exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange>
+  /** Resolves when no exchange is in progress. */
+  ended(): Promise<void>
+}
+
+/**
+ * The provider exchanged the code, but it was too busy for a later request of the same login. The code cannot be used
+ * again, so the person must start a new login.
+ */
+export class LoginInterruptedError extends Error {
+  override readonly cause: UpstreamError
+
+  constructor(cause: UpstreamError) {
+    super(`the code was exchanged, but the login could not be completed: ${cause.message}`)
+    this.name = 'LoginInterruptedError'
+    this.cause = cause
+  }
+}
+
+// These characters hold 132 random bits. The id is part of the session cookie, so it should be short.
+const ID_LENGTH = 22
+const LOCK_DELAY_MS = 100
+// The delay for a provider that answers 503 without `Retry-After`.
+const DEFAULT_RETRY_SECONDS = 5
+// The person who signs in would not wait for longer.
+const MAX_BUSY_WAIT_SECONDS = 10
+// The reasons that the store keeps for a login that has ended.
+const REFUSED = 'refused'
+const FAILED = 'failed'
+const DENIED = 'denied '
+
+/** @example const exchange = await createCodeExchanges(parts).exchange(transaction, code) */
+export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
+  const { mode, idp, store, clock, timeoutSeconds, accessRule } = parts
+  const running = new Map<string, Promise<CodeExchange>>()
+
+  /** Waits for the lock of the login and then exchanges the code, unless the login has ended before. */
+  async function exchangeOnce(id: string, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
+    let loss: string | undefined
+    const waitedMs = startStopwatch(clock)
+    for (;;) {
+      const answer = await store.take({ id, rev: 0 }, loss)
+      switch (answer.kind) {
+        case 'mine':
+          return exchangeUnderLock(answer.lock, transaction, code)
+        case 'newer':
+          return { kind: 'repeated', record: answer.record }
+        case 'ended':
+          return endedLogin(answer.reason)
+        case 'pausing':
+          throw pausedError(answer.pauseMs)
+        case 'away':
+          throw new StoreUnavailableError('store')
+        case 'wait':
+          if (waitedMs() >= PATIENCE_MS) throw new StoreUnavailableError('pending')
+          loss = answer.loss
+          await wait(clock, LOCK_DELAY_MS)
+          continue
+        default:
+          return { kind: 'used' }
+      }
+    }
+  }
+
+  async function exchangeUnderLock(lock: Lock, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
+    const { id } = lock
+    const { codeVerifier, nonce } = transaction
+    let exchanged: ExchangedCode
+    try {
+      exchanged = await sendUnderLock(parts, lock, 'code exchange', false, timeoutMs =>
+        mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs })
+      )
+    } catch (error) {
+      pauseIfBusy(store, error)
+      // After a refused code, the state cannot be used again. Otherwise an attacker could try many codes with one state.
+      const isRefused = error instanceof OAuthError && error.error === 'invalid_grant'
+      const failure = { kind: 'failure', pauseMs: 0, isDoubtful: false } as const
+      await store.save(lock, isRefused ? { kind: 'ended', reason: REFUSED } : failure)
+      if (isRefused) return { kind: 'refused' }
+      throw busyErrorOf(error) ?? error
+    }
+    let { state } = exchanged
+    try {
+      if (!exchanged.isComplete) state = await requestPublicToken(lock, state)
+      const decision = await decideAccess(state, exchanged.claims)
+      if (decision !== 'allowed') {
+        abandon(idp, state.fields.refresh_token)
+        await store.save(lock, { kind: 'ended', reason: `${DENIED}${decision}` })
+        return { kind: 'denied', reason: decision }
+      }
+    } catch (error) {
+      // A login that finally fails must not leave a valid refresh token behind.
+      abandon(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
+      await store.save(lock, { kind: 'ended', reason: FAILED })
+      throw interruptionOf(error)
+    }
+    const { fields, identity } = state
+    const now = clock.now()
+    const record = { id, rev: 1, loggedInAt: now, issuedAt: now, fields, identity }
+    const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: false, pauseMs: 0 })
+    if (saved.kind === 'newer') return { kind: 'repeated', record: saved.record }
+    if (saved.kind === 'out' || saved.kind === 'ended') {
+      abandon(idp, fields.refresh_token)
+      return { kind: 'used' }
+    }
+    return { kind: 'fresh', record }
+  }
+
+  /**
+   * Sends the second token request of a login in dual mode. If the provider is busy and asks to wait for at most 10 seconds
+   * (`Retry-After`, RFC 9110 section 10.2.3), sends it once more.
+   */
+  async function requestPublicToken(lock: Lock, state: TokenState): Promise<TokenState> {
+    const send = () =>
+      sendUnderLock(parts, lock, 'refresh', true, timeoutMs => mode.nextRequest(state, timeoutMs)).catch(
+        (error: unknown) => {
+          pauseIfBusy(store, error)
+          throw error
+        }
+      )
+    try {
+      return (await send()).state
+    } catch (error) {
+      const seconds = busyErrorOf(error)?.retryAfterSeconds
+      if (seconds === undefined || seconds > MAX_BUSY_WAIT_SECONDS) throw error
+      await wait(clock, seconds * 1000)
+      return (await send()).state
+    }
+  }
+
+  /** @throws OAuthError or UpstreamError if the claims of the account cannot be read */
+  async function decideAccess({ fields }: TokenState, claims: ExchangedCode['claims']): Promise<AccessDecision> {
+    if (!accessRule) return 'allowed'
+    const { userinfoEndpoint } = await idp.metadata()
+    if (userinfoEndpoint !== undefined) {
+      const { access_token } = mode.tokens(fields, clock.now()).internal
+      return accessRule(await idp.userInfo(access_token, claims?.sub))
+    }
+    if (claims) return accessRule(claims)
+    const detail =
+      'the provider has no user info endpoint, and the login requested no ID token; add openid and email to the scopes'
+    throw new UpstreamError('userinfo', 'unusable', detail)
+  }
+
+  return {
+    async exchange(transaction, code) {
+      const id = transaction.id.slice(0, ID_LENGTH)
+      const run = running.get(id) ?? exchangeOnce(id, transaction, code).finally(() => running.delete(id))
+      running.set(id, run)
+      const exchange = await withinOrUndefined(clock, timeoutSeconds * 1000, run)
+      if (!exchange) throw new StoreUnavailableError('pending')
+      return exchange
+    },
+    async ended() {
+      while (running.size > 0) await Promise.allSettled(running.values())
+    }
+  }
+}
+
+/** Returns the result of a login that has ended before. */
+function endedLogin(reason: string): CodeExchange {
+  if (reason === REFUSED) return { kind: 'refused' }
+  if (reason.startsWith(DENIED)) return { kind: 'denied', reason: reason.slice(DENIED.length) as Denial }
+  return { kind: 'used' }
+}
+
+/** Returns the error of a login whose code has been used. */
+function interruptionOf(error: unknown): unknown {
+  const busy = busyErrorOf(error)
+  if (busy) return new LoginInterruptedError(busy)
+  if (!(error instanceof OAuthError) || error.endpoint !== 'token') return error
+  // The provider accepted the code but not the narrower scopes.
+  const { error: code, status } = error
+  return new UpstreamError('token', 'unusable', `it rejected the public scopes (${code})`, { status })
+}
+
+/**
+ * Returns an error with the time after which a new login may succeed, if the provider is busy, answered 503 without
+ * `Retry-After`, or asked for a pause before. Returns undefined for any other error.
+ */
+function busyErrorOf(error: unknown): UpstreamError | undefined {
+  if (error instanceof NotSentError) return pausedError(error.retryAfterSeconds * 1000)
+  if (!(error instanceof UpstreamError)) return undefined
+  if (error.isBusy) return error
+  if (error.status !== 503) return undefined
+  return new UpstreamError(error.endpoint, error.problem, 'it answered 503', {
+    status: 503,
+    durationMs: error.durationMs,
+    retryAfterSeconds: DEFAULT_RETRY_SECONDS
+  })
+}

@@ -1,0 +1,180 @@
+/**
+ * Completes a login after the identity provider has redirected the browser to the callback (service contract, section
+ * 5.1, step 2).
+ */
+import type { IdentityProvider } from '../idp/client.js'
+import { UpstreamError } from '../idp/errors.js'
+import { abandon } from '../modes/grants.js'
+import { retrySecondsOf } from '../refresh/busy.js'
+import type { SessionRecord } from '../session/record.js'
+import type { SessionCookie } from '../session/session-cookie.js'
+import type { SessionStore } from '../store/session-store.js'
+import { StoreUnavailableError } from '../store/unavailable.js'
+import { type CodeExchange, type CodeExchanges, type Denial, LoginInterruptedError } from './code-exchange.js'
+import type { LoginTransaction, LoginTransactions } from './transaction.js'
+
+export interface CompleteLoginParts {
+  readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken'>
+  readonly transactions: Pick<LoginTransactions, 'open'>
+  readonly codeExchanges: CodeExchanges
+  readonly store: Pick<SessionStore, 'look' | 'logOut'>
+  readonly sessionCookie: Pick<SessionCookie, 'seal'>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/**
+ * The parameters with which the identity provider redirects the browser to the callback (RFC 6749 sections 4.1.2 and
+ * 4.1.2.1, RFC 9207).
+ */
+export type AuthorizationResponse = { readonly state: string; readonly iss: string | undefined } & (
+  | { readonly kind: 'code'; readonly code: string }
+  | { readonly kind: 'error'; readonly error: string }
+)
+
+export interface CallbackRequest {
+  readonly response: AuthorizationResponse
+  /** The random value from the login cookie, which identifies this browser. Undefined without that cookie. */
+  readonly browserId: string | undefined
+  /** The session that the browser has, if any. */
+  readonly session: SessionRecord | undefined
+}
+
+/**
+ * - `signedIn`: the browser gets `session` instead of the session that it may have; `sealed` holds the cookie values
+ * - `kept`: an earlier callback has completed this login, and the browser keeps its current session
+ * - `foreign`: this deployment did not create the state, or another browser started the login
+ * - `unbound`: the browser did not send the login cookie
+ * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session anyway
+ * - `otherIssuer`: the response came from another identity provider
+ * - `notAuthorized`: the identity provider returned an error instead of a code
+ * - `codeRefused`: the identity provider refused the code
+ * - `used`: an earlier callback has completed this login, and the browser has no valid session now
+ * - `denied`: the account may not sign in here
+ * - `pending`: the identity provider has not answered yet; the code exchange continues, and a later callback gets its
+ *   result
+ * - `busy`: the identity provider was busy; `retry` tells whether to repeat the callback or to start a new login
+ * - `failed`: the identity provider, the store or this server failed
+ */
+export type CallbackResult =
+  | {
+      readonly kind: 'signedIn'
+      readonly session: SessionRecord
+      readonly sealed: readonly string[]
+      /** Milliseconds since the epoch. */
+      readonly succeededAt: number
+      /** True if the code was exchanged by an earlier request. */
+      readonly isRepeated: boolean
+    }
+  | { readonly kind: 'kept' }
+  | { readonly kind: 'otherIssuer' | 'codeRefused' | 'used' }
+  | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
+  | { readonly kind: 'expired'; readonly isSignedIn: boolean }
+  | { readonly kind: 'notAuthorized'; readonly error: string }
+  | { readonly kind: 'denied'; readonly reason: Denial }
+  | { readonly kind: 'pending'; readonly retryAfterSeconds: number }
+  | { readonly kind: 'busy'; readonly cause: UpstreamError; readonly retry: 'callback' | 'login' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/**
+ * `returnTo` is the path to open after this login, or after the next attempt if this one failed. A `foreign` result has
+ * no path, because its state is not trusted.
+ */
+export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | { readonly kind: 'foreign' }
+
+/** Never rejects. Unexpected errors become the result `failed`. */
+export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
+
+// A repeated callback sends the same code, and some providers accept a code for one minute only.
+const LONGEST_RETRY_SECONDS = 30
+
+export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
+  const { idp, transactions, codeExchanges, store, sessionCookie, now } = parts
+
+  // RFC 9207 section 2.4: a response from another identity provider must be rejected.
+  async function isFromOurIssuer({ iss }: AuthorizationResponse): Promise<boolean> {
+    const { issuer, issParameterSupported } = await idp.metadata()
+    if (iss === undefined) return !issParameterSupported
+    return issuer === undefined || iss === issuer
+  }
+
+  /** Returns the session of the browser if it can still be used. An old copy of a cookie cannot. */
+  async function liveSession(session: SessionRecord | undefined): Promise<SessionRecord | undefined> {
+    const { kind } = session ? await store.look(session) : { kind: 'out' }
+    return kind === 'current' || kind === 'newer' ? session : undefined
+  }
+
+  async function exchangeCode(
+    transaction: LoginTransaction,
+    code: string,
+    session: SessionRecord | undefined
+  ): Promise<CallbackResult> {
+    const exchange = await codeExchanges.exchange(transaction, code)
+    if (exchange.kind === 'refused') return { kind: 'codeRefused' }
+    if (exchange.kind === 'denied') return exchange
+    const live = await liveSession(session)
+    if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
+    // The refresh token of a repeated exchange may have been used since. So the browser gets the repeated session only if
+    // its current session is older.
+    if (live && exchange.kind === 'repeated' && !isOlder(live, exchange.record)) return { kind: 'kept' }
+    return replaceSession(session, exchange)
+  }
+
+  async function replaceSession(
+    replaced: SessionRecord | undefined,
+    { record, kind }: Extract<CodeExchange, { readonly record: SessionRecord }>
+  ): Promise<CallbackResult> {
+    let sealed: readonly string[]
+    try {
+      sealed = sessionCookie.seal(record)
+    } catch (error) {
+      abandon(idp, record.fields.refresh_token)
+      throw error
+    }
+    // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in
+    // progress could set the cookie again. If the browser had an old copy of a cookie, this ends all other copies, too. The
+    // cookie may have been stolen.
+    if (replaced && replaced.id !== record.id) await store.logOut(replaced)
+    return { kind: 'signedIn', session: record, sealed, succeededAt: now(), isRepeated: kind === 'repeated' }
+  }
+
+  function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
+    if (error instanceof StoreUnavailableError && error.problem === 'pending') {
+      return { kind: 'pending', retryAfterSeconds: error.retryAfterSeconds }
+    }
+    const isCodeSpent = error instanceof LoginInterruptedError
+    const cause = isCodeSpent ? error.cause : error
+    if (!(cause instanceof UpstreamError && cause.isBusy)) return { kind: 'failed', error }
+    // The callback can be repeated only while the code and the state are still valid.
+    const retrySeconds = retrySecondsOf(cause)
+    const comesTooLate = retrySeconds > LONGEST_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
+    return { kind: 'busy', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
+  }
+
+  async function complete(transaction: LoginTransaction, { response, session }: CallbackRequest) {
+    if (!(await isFromOurIssuer(response))) return { kind: 'otherIssuer' } as const
+    if (response.kind === 'error') return { kind: 'notAuthorized', error: response.error } as const
+    return exchangeCode(transaction, response.code, session).catch((error: unknown) =>
+      resultOfError(error, transaction)
+    )
+  }
+
+  return async function completeLogin(request) {
+    const { response, browserId, session } = request
+    // RFC 9700 section 4.7: check that this browser started the login before the code is sent to the provider.
+    const opened = transactions.open(response.state, browserId)
+    if (opened.kind === 'foreign') return opened
+    if (opened.kind === 'unbound') return opened
+    const { returnTo } = opened.kind === 'valid' ? opened.transaction : opened
+    try {
+      if (opened.kind === 'expired') return { kind: 'expired', isSignedIn: !!(await liveSession(session)), returnTo }
+      return { ...(await complete(opened.transaction, request)), returnTo }
+    } catch (error) {
+      return { kind: 'failed', error, returnTo }
+    }
+  }
+}
+
+function isOlder(session: SessionRecord, other: SessionRecord): boolean {
+  return session.id !== other.id && session.issuedAt < other.issuedAt
+}

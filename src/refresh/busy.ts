@@ -1,0 +1,46 @@
+/** Handles a busy identity provider, and calculates when to try again. */
+import { UpstreamError } from '../idp/errors.js'
+import type { SessionStore } from '../store/session-store.js'
+
+/**
+ * Pauses the token requests of all replicas if the identity provider answered 429, or 503 with a `Retry-After` (RFC 9110
+ * section 10.2.3). All replicas must pause because they share one quota.
+ */
+export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
+  // An error without a status comes from the full queue of this process. In that case the provider was not called.
+  if (!(error instanceof UpstreamError) || !error.isBusy || error.status === undefined) return
+  store.pause((error.retryAfterSeconds ?? 1) * 1000)
+}
+
+/**
+ * Creates the error for a code exchange that was not sent because of a pause. The server handles it like a 429 of the
+ * provider.
+ */
+export function pausedError(pausedMs: number): UpstreamError {
+  const retryAfterSeconds = Math.ceil(pausedMs / 1000)
+  return new UpstreamError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
+}
+
+// Delays for a provider that sends no `Retry-After`, and for calls that the full queue of this process refused.
+const DEFAULT_RETRY_SECONDS = 5
+const QUEUE_RETRY_SECONDS = 2
+
+/**
+ * Returns the number of seconds after which a call to a busy provider (`error.isBusy`) should be repeated. It is at
+ * least one second, because pages would otherwise repeat the call without a pause.
+ */
+export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: UpstreamError): number {
+  return problem === 'busy' ? QUEUE_RETRY_SECONDS : Math.max(1, retryAfterSeconds)
+}
+
+const MIN_PAUSE_SECONDS = 1
+const MAX_PAUSE_SECONDS = 60
+
+/**
+ * Returns the pause after a failed refresh of a session, in seconds: the provider's `Retry-After`, but at least 1 and at
+ * most 60. Without a pause, every waiting page would cause another call to the provider.
+ */
+export function pauseSecondsAfter(error: unknown): number {
+  const { retryAfterSeconds = MIN_PAUSE_SECONDS } = error as { readonly retryAfterSeconds?: number | undefined }
+  return Math.min(MAX_PAUSE_SECONDS, Math.max(MIN_PAUSE_SECONDS, retryAfterSeconds))
+}

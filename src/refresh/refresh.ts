@@ -1,0 +1,196 @@
+/**
+ * Refreshes the tokens of a session (service contract, section 5.1, step 3.2). Providers may accept a refresh token only
+ * once, so a process must own the lock of the session to send it. ARCHITECTURE.md explains the design.
+ */
+import type { IdentityProvider } from '../idp/client.js'
+import { OtherIdentityError, rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
+import { abandon } from '../modes/grants.js'
+import type { Mode, Step } from '../modes/mode.js'
+import type { SessionRecord } from '../session/record.js'
+import type { Lock, SaveAnswer, SessionStore } from '../store/session-store.js'
+import { type Clock, startStopwatch, wait } from '../support/clock.js'
+import { pauseIfBusy, pauseSecondsAfter } from './busy.js'
+import { judgeRefusal } from './refusal.js'
+import type { Log, RefreshProblem } from './report.js'
+import type { RefreshSchedule } from './schedule.js'
+import { NotSentError, sendUnderLock } from './token-request.js'
+
+export interface RefreshParts {
+  readonly mode: Mode
+  readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
+  readonly store: SessionStore
+  readonly schedule: RefreshSchedule
+  readonly clock: Clock
+}
+
+/**
+ * The session after a refresh.
+ * - `live`: `record` has valid tokens. It may be the unchanged session, if an early refresh was not possible.
+ * - `ended`: the identity provider has ended the login, so the person must sign in again
+ * - `out`: the person has logged out
+ * - `stale`: the cookie is an old copy, and a browser has a newer one
+ * - `unavailable`: the tokens have expired, and the session cannot be refreshed now. The browser should get `record`,
+ *   because the refresh may have made some progress.
+ */
+export type Refreshed =
+  | { readonly kind: 'live'; readonly record: SessionRecord }
+  | { readonly kind: 'ended' | 'out' | 'stale' }
+  | {
+      readonly kind: 'unavailable'
+      readonly record: SessionRecord
+      readonly reason: RefreshProblem
+      readonly retryAfterSeconds: number
+    }
+
+export interface RefreshRun {
+  readonly result: Refreshed
+  /** The number of token requests that were sent. */
+  readonly calls: number
+  /** Why the session was not refreshed, even if its old tokens are still valid. */
+  readonly reason?: RefreshProblem | undefined
+}
+
+/** The longest time in milliseconds that a request waits for a lock. */
+export const PATIENCE_MS = 5000
+const MIN_DELAY_MS = 50
+const MAX_DELAY_MS = 500
+
+/**
+ * Creates the function that refreshes a session. At most one call at a time may run for each session in a process. The
+ * function does not stop when the browser's request has ended.
+ * @example const { result } = await refresh(record, log)
+ */
+export function createRefresh(parts: RefreshParts): (record: SessionRecord, log: Log) => Promise<RefreshRun> {
+  const { mode, idp, store, schedule, clock } = parts
+
+  /** Ends without tokens. An early refresh that is not possible leaves the valid tokens in use. */
+  function notNow(record: SessionRecord, reason: RefreshProblem, calls = 0, retryAfterSeconds = 1): RefreshRun {
+    const result: Refreshed = schedule.hasExpired(record.fields)
+      ? { kind: 'unavailable', record, reason, retryAfterSeconds }
+      : { kind: 'live', record }
+    return { result, calls, reason }
+  }
+
+  /** Waits for the lock of the session and then refreshes it, unless the store has a newer session. */
+  return async function refresh(record, log) {
+    let session = record
+    let loss: string | undefined
+    const waitedMs = startStopwatch(clock)
+    for (let delayMs = MIN_DELAY_MS; ; delayMs = Math.min(2 * delayMs, MAX_DELAY_MS)) {
+      const known = store.newerHere(session)
+      if (known) session = known
+      if (known && !schedule.isDue(session)) return { result: { kind: 'live', record: session }, calls: 0 }
+      const answer = await store.take(session, loss)
+      switch (answer.kind) {
+        case 'mine':
+          return sendRequests(session, answer.lock, log)
+        case 'newer':
+          session = answer.record
+          if (!schedule.isDue(session)) return { result: { kind: 'live', record: session }, calls: 0 }
+          continue
+        case 'wait':
+          // An early refresh does not wait, because the tokens are still valid.
+          if (!schedule.hasExpired(session.fields) || waitedMs() >= PATIENCE_MS) return notNow(session, 'pending')
+          loss = answer.loss
+          await wait(clock, delayMs)
+          continue
+        case 'pausing':
+          return notNow(session, 'provider', 0, Math.ceil(answer.pauseMs / 1000))
+        case 'away':
+          return notNow(session, 'store')
+        default:
+          return { result: { kind: answer.kind }, calls: 0 }
+      }
+    }
+  }
+
+  /** Sends one token request, or two in dual mode, and stores the outcome of each. */
+  async function sendRequests(start: SessionRecord, firstLock: Lock, log: Log): Promise<RefreshRun> {
+    let session = start
+    let lock = firstLock
+    let calls = 0
+    for (;;) {
+      let step: Step
+      try {
+        step = await sendUnderLock(parts, lock, 'refresh', mode.isSecondRequest(session), timeoutMs => {
+          calls++
+          return mode.nextRequest(session, timeoutMs)
+        })
+      } catch (error) {
+        return fail(session, lock, error, calls, log)
+      }
+      const { internalExpiresAt: _before, ...unchanged } = session
+      const next = { ...unchanged, ...step.state, rev: session.rev + 1, issuedAt: clock.now() }
+      const saved = await store.save(lock, { kind: 'tokens', record: next, keepsLock: !step.isComplete, pauseMs: 0 })
+      if (saved.kind === 'saved' && saved.lock) {
+        session = next
+        lock = saved.lock
+        continue
+      }
+      return { result: afterTokens(next, step.isComplete, saved), calls }
+    }
+  }
+
+  /** Decides which session the browser gets after tokens have been stored, or could not be stored. */
+  function afterTokens(next: SessionRecord, isComplete: boolean, saved: SaveAnswer): Refreshed {
+    switch (saved.kind) {
+      case 'out':
+        // A logout always wins over a refresh.
+        abandon(idp, next.fields.refresh_token)
+        return { kind: 'out' }
+      case 'ended':
+        return { kind: 'ended' }
+      case 'newer':
+        return notNow(saved.record, 'pending').result
+      default:
+        return isComplete ? { kind: 'live', record: next } : notNow(next, 'pending').result
+    }
+  }
+
+  /** Stores the failure of a token request. */
+  async function fail(session: SessionRecord, lock: Lock, error: unknown, calls: number, log: Log): Promise<RefreshRun> {
+    if (error instanceof NotSentError) {
+      await store.save(lock, { kind: 'failure', pauseMs: 0, isDoubtful: false })
+      return notNow(session, error.reason, calls, error.retryAfterSeconds)
+    }
+    pauseIfBusy(store, error)
+    const refusal = judgeRefusal(error, lock.suspectMs)
+    const isOther = error instanceof OtherIdentityError
+    if (isOther || refusal !== 'final') logFailure(error, refusal === 'doubtful', log)
+    if (isOther || refusal === 'final') {
+      const saved = await store.save(lock, { kind: 'ended', reason: isOther ? 'other_identity' : 'refused' })
+      if (saved.kind === 'newer') return notNow(saved.record, 'pending', calls)
+      // If the refusal could not be stored, another process may have used the refresh token with success.
+      if (saved.kind === 'unknown') return notNow(session, 'pending', calls)
+      return { result: { kind: saved.kind === 'out' ? 'out' : 'ended' }, calls }
+    }
+    const retryAfterSeconds = pauseSecondsAfter(error)
+    const pauseMs = retryAfterSeconds * 1000
+    // An unusable response can still contain a new refresh token, and the old one may be invalid now.
+    const refresh_token = rescuedRefreshToken(error)
+    if (refresh_token !== undefined) {
+      const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
+      const saved = await store.save(lock, { kind: 'tokens', record: next, keepsLock: false, pauseMs })
+      const result = afterTokens(next, false, saved)
+      return result.kind === 'unavailable'
+        ? { result: { ...result, reason: 'provider', retryAfterSeconds }, calls, reason: 'provider' }
+        : { result, calls, reason: 'provider' }
+    }
+    const saved = await store.save(lock, { kind: 'failure', pauseMs, isDoubtful: refusal === 'doubtful' })
+    if (saved.kind === 'out' || saved.kind === 'ended') return { result: { kind: saved.kind }, calls }
+    if (saved.kind === 'newer') return notNow(saved.record, 'pending', calls)
+    return notNow(session, 'provider', calls, retryAfterSeconds)
+  }
+}
+
+function logFailure(error: unknown, isDoubtful: boolean, log: Log): void {
+  if (error instanceof OtherIdentityError) {
+    const message = 'session ended: the response to its refresh is about another person or from another issuer'
+    log.error({ event: 'refresh_failed', err: error }, message)
+    return
+  }
+  // If the same request cannot succeed later, the operator has to fix something.
+  const isTemporary = error instanceof UpstreamError && !error.isRefusal
+  const level = isDoubtful || isTemporary ? 'warn' : 'error'
+  log[level]({ event: 'refresh_failed', err: error }, 'the identity provider did not refresh a session')
+}

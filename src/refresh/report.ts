@@ -1,0 +1,89 @@
+/** Writes the log lines and the metrics of refreshes. Neither contains a token. */
+import { createHash } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Metrics } from '../metrics/metrics.js'
+import type { SessionRecord } from '../session/record.js'
+
+export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+
+/**
+ * The outcome of a request that needed a refresh:
+ * - `refreshed`: the request has refreshed the session
+ * - `coalesced`: the request waited for the refresh of another request
+ * - `kept`: the store already had a refreshed session
+ * - `partial`: only some tokens are new, and a later request continues
+ * - `rejected`: the session has ended
+ * - `failed`: the tokens of the session have not changed
+ */
+export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'rejected' | 'failed'
+
+/**
+ * The reason of a failure:
+ * - `pending`: another request or replica is refreshing the session, or nobody gets a lock yet
+ * - `store`: Redis cannot be used now
+ * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it
+ * - `paused`: the identity provider asked for a pause
+ * - `provider`: the identity provider did not refresh the session
+ */
+export type RefreshProblem = 'pending' | 'store' | 'unreadable' | 'paused' | 'provider'
+
+export interface RefreshResult {
+  readonly outcome: RefreshOutcome
+  readonly reason?: RefreshProblem | undefined
+  readonly durationMs: number
+  /** The number of token requests that were sent. */
+  readonly calls: number
+  readonly expiresAt?: number | undefined
+}
+
+export interface RefreshReport {
+  ended(log: Log, sessionId: string, result: RefreshResult): void
+  /** Reports a request with an old copy of a cookie. Its tokens are not used. */
+  stale(log: Log, session: SessionRecord): void
+}
+
+export interface RefreshReportParts {
+  readonly mode: string
+  readonly metrics: Pick<Metrics, 'refreshEnded' | 'refreshWaited' | 'staleCookie'>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export function createRefreshReport({ mode, metrics, now }: RefreshReportParts): RefreshReport {
+  return {
+    ended(log, sessionId, { outcome, reason, durationMs, calls, expiresAt }) {
+      metrics.refreshEnded(outcome)
+      if (calls === 0) metrics.refreshWaited(durationMs / 1000)
+      log.info(
+        {
+          event: 'refresh',
+          mode,
+          outcome,
+          ...(reason && { reason }),
+          duration_ms: Math.round(durationMs),
+          provider_calls: calls,
+          ...(expiresAt !== undefined && { lifetime_seconds: Math.round((expiresAt - now()) / 1000) }),
+          session: hashOf(sessionId)
+        },
+        reason ? `session refresh not possible now: ${MESSAGES[reason]}` : 'session refresh'
+      )
+    },
+    stale(log, { id, rev }) {
+      metrics.staleCookie()
+      const fields = { event: 'stale_session_cookie', session: hashOf(id), rev }
+      log.warn(fields, 'a browser sent an old copy of a session cookie; its tokens were not used')
+    }
+  }
+}
+
+const MESSAGES: Readonly<Record<RefreshProblem, string>> = {
+  pending: 'another refresh of this session has not ended, or its result is not stored yet',
+  store: 'Redis cannot be used now',
+  unreadable: 'the stored session cannot be read',
+  paused: 'the identity provider asked for a pause',
+  provider: 'the identity provider did not refresh the session'
+}
+
+function hashOf(sessionId: string): string {
+  return createHash('sha256').update(sessionId).digest('base64url').slice(0, 8)
+}

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import type { SessionFields, SessionRecord } from '../session/record.js'
+
+export interface RefreshScheduleParts {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly marginSeconds: number
+  readonly spreadSeconds: number
+}
+
+/** Decides when the tokens of a session have to be refreshed. */
+export interface RefreshSchedule {
+  /** True if `expires_at` is in the past (service contract, section 5.1, step 3.2). */
+  hasExpired(fields: SessionFields): boolean
+  /** True if the tokens have expired, or will expire so soon that they should be refreshed early. */
+  isDue(record: SessionRecord): boolean
+}
+const CLOCK_LEEWAY_MS = 300_000
+
+export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: RefreshScheduleParts): RefreshSchedule {
+  function earlyRefreshMs(record: SessionRecord): number {
+    const { expires_at = 0 } = record.fields
+    const spreadMs = spreadSeconds > 0 ? spreadFractionOf(record) * spreadSeconds * 1000 : 0
+    // An early refresh never comes before half of the lifetime. Otherwise nearly every request would refresh
+    // short-lived tokens.
+    return Math.min(marginSeconds * 1000 + spreadMs, Math.max(0, (expires_at - record.issuedAt) / 2))
+  }
+
+  return {
+    hasExpired: ({ expires_at = 0 }) => expires_at < now(),
+    isDue(record) {
+      const remainingMs = (record.fields.expires_at ?? 0) - now()
+      // If the issue time is in the future, the clock was set back since. Then `expires_at` is not reliable either.
+      if (remainingMs < 0 || record.issuedAt > now() + CLOCK_LEEWAY_MS) return true
+      return remainingMs < (marginSeconds + spreadSeconds) * 1000 && remainingMs < earlyRefreshMs(record)
+    }
+  }
+}
+
+/** Derives a number in [0, 1) from the id and the expiry of a session, so that all replicas get the same number. */
+function spreadFractionOf({ id, fields }: SessionRecord): number {
+  const hash = createHash('sha256').update(`${id} ${fields.expires_at}`).digest()
+  return hash.readUInt32BE(0) / 2 ** 32
+}

@@ -1,0 +1,102 @@
+/**
+ * The session store: what the server knows of each session beside the cookie. It grants the locks of refreshes, keeps the
+ * newest session for browsers with an old cookie, and remembers logouts. `scripts.ts` explains an entry of the store.
+ */
+import { createHash } from 'node:crypto'
+import type { Logger } from 'pino'
+import { parseRedisAddress } from '../config/redis-address.js'
+import type { Config } from '../config/settings.js'
+import type { Keyring } from '../sealing/keyring.js'
+import type { SessionRecord } from '../session/record.js'
+import type { Clock } from '../support/clock.js'
+import { createMessageSeal } from './broadcast.js'
+import { createMemoryScripts } from './memory-scripts.js'
+import { openRedisClient } from './redis-client.js'
+import { openRedisLink, type RedisLink } from './redis-link.js'
+import { createRedisScripts } from './redis-scripts.js'
+import { LOCK_MS, type ScriptTimes } from './scripts.js'
+import { createSessionStore, type SessionStore, type StoreLink } from './session-store.js'
+
+export interface StoreParts {
+  readonly keyring: Keyring
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
+}
+
+// The time in which all processes store again what they remember after a loss. They reconnect within 550 ms.
+const SETTLE_MS = 2000
+// The `state` of a login is valid for 10 minutes. The lock of its code exchange may last for another minute.
+const LOGIN_MS = 900_000
+
+/** Creates the store and returns at once. The connection to Redis opens in the background, and calls wait for it. */
+export function createStore(config: Config, { keyring, clock, log }: StoreParts): SessionStore {
+  const { redisUrl, session, refresh } = config
+  const times: ScriptTimes = {
+    // An entry outlives every cookie of its session, so a missing entry always means a loss.
+    entryMs: 2 * session.maxAgeSeconds * 1000,
+    loginMs: LOGIN_MS,
+    keepMs: refresh.keepSeconds * 1000,
+    lockMs: LOCK_MS,
+    settleMs: redisUrl === undefined ? 0 : SETTLE_MS
+  }
+  if (redisUrl === undefined) {
+    const scripts = createMemoryScripts<SessionRecord>(clock.now, times)
+    return createSessionStore({ kind: 'memory', scripts, connect: () => NO_LINK, clock, times, log })
+  }
+  const address = parseRedisAddress(redisUrl)
+  if (!address) throw new TypeError('redisUrl is not the address of a Redis server')
+  const prefix = prefixOf(config)
+  const channel = channelOf(prefix)
+  const messages = createMessageSeal(keyring.sealer('store message'), clock.now)
+  let redis: RedisLink
+  return createSessionStore({
+    kind: 'redis',
+    scripts: createRedisScripts(command => redis.send(command), prefix, keyring.sealer('stored session'), times),
+    connect({ restore, receive }) {
+      redis = openRedisLink({
+        open: events =>
+          openRedisClient(address, {
+            ...events,
+            channels: [channel],
+            onMessage(_channel, text) {
+              const message = messages.open(text)
+              if (message) receive(message)
+            }
+          }),
+        probe: commands => commands.set(`${prefix}probe`, '1', 'PX', 1000),
+        restore,
+        log
+      })
+      return {
+        ...redis,
+        publish: message => redis.attempt(commands => commands.publish(channel, messages.seal(message)))
+      }
+    },
+    clock,
+    times,
+    log
+  })
+}
+
+/** The channel for the messages between the processes of a deployment. */
+export function channelOf(prefix: string): string {
+  return `${prefix}messages`
+}
+
+/**
+ * Returns the prefix of all Redis keys. It is derived from the client id, the provider and the mode. All replicas of a
+ * deployment therefore have the same prefix, and other applications can use the same Redis without a conflict.
+ */
+export function prefixOf({ mode, platform }: Config): string {
+  const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
+  return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
+}
+
+/** A single process has no other process to tell anything. */
+const NO_LINK: StoreLink = {
+  isSettled: () => true,
+  generation: () => 0,
+  isAway: () => false,
+  publish: async () => true,
+  async close() {}
+}

@@ -1,0 +1,207 @@
+/**
+ * The scripts of the session store in Lua, for Redis 5 and later. `memory-scripts.ts` has the same behaviour in
+ * TypeScript. Both keys of a session have the same hash tag, so they are on the same node of a Redis Cluster.
+ *
+ * A script that fails on a full Redis must fail before it changes anything. Redis refuses a write that needs memory only
+ * if it is the first write of its script. Therefore `take` begins with HSET, and fails, while `save` and `out` begin with
+ * DEL, and succeed.
+ */
+
+// KEYS: the entry (a hash), its record (a text). Every script returns an array of texts and numbers, or nil.
+const PRELUDE = `
+local entry, recordKey = KEYS[1], KEYS[2]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local e = redis.call('HMGET', entry, 'rev', 'state', 'reason', 'seen', 'owner', 'owned', 'retry', 'suspect', 'loss', 'settled')
+local current, state, reason, seen, owner, loss = tonumber(e[1]), e[2], e[3] or '', e[4] == '1', e[5], e[9]
+local owned, retry, suspect, settled = tonumber(e[6]) or 0, tonumber(e[7]) or 0, tonumber(e[8]), tonumber(e[10])
+
+local function record()
+  return redis.call('GET', recordKey)
+end
+
+local function position(rev)
+  if state == 'out' then return {'out'} end
+  if not current or current < rev then return {'behind'} end
+  if state == 'ended' then return {'ended', reason} end
+  if current == rev then return {'same', seen and 1 or 0} end
+  local text = record()
+  if text then return {'newer', current, text, seen and 1 or 0} end
+  return {seen and 'stale' or 'lost'}
+end
+
+local function renew(rev, entryMs, loginMs)
+  redis.call('PEXPIRE', entry, rev == 0 and loginMs or entryMs)
+end
+
+-- Raises the revision. Everything that belongs to the older revision goes, except the lock.
+local function raise(rev)
+  redis.call('HSET', entry, 'rev', rev)
+  redis.call('HDEL', entry, 'state', 'reason', 'seen', 'retry', 'suspect')
+  redis.call('DEL', recordKey)
+end
+
+local function markLoss(newLoss)
+  redis.call('HSET', entry, 'loss', newLoss)
+  redis.call('HDEL', entry, 'settled')
+end
+
+local function release()
+  redis.call('HDEL', entry, 'owner', 'owned')
+end
+`
+
+// ARGV: rev
+const LOOK = `return position(tonumber(ARGV[1]))`
+
+// ARGV: rev, owner, reported loss, new loss, entryMs, loginMs, lockMs, settleMs, longest pause
+const TAKE = `
+local rev, me, reported, newLoss = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local found = position(rev)
+local kind = found[1]
+if kind ~= 'same' and kind ~= 'behind' and kind ~= 'lost' then return found end
+local isNewLogin = rev == 0 and not current and not state
+if kind == 'behind' then
+  raise(rev)
+  retry, suspect = 0, nil
+end
+if kind ~= 'same' and not isNewLogin and not loss then
+  markLoss(newLoss)
+  loss, settled = newLoss, nil
+end
+if loss then
+  if not settled and reported == loss then
+    settled = now + ARGV[8]
+    redis.call('HSET', entry, 'settled', settled)
+  end
+  if not settled or now < settled then
+    renew(rev, ARGV[5], ARGV[6])
+    return {'unsettled', loss}
+  end
+  redis.call('HDEL', entry, 'loss', 'settled')
+end
+if kind == 'lost' then
+  redis.call('HSET', entry, 'seen', '1')
+  renew(current, ARGV[5], ARGV[6])
+  return {'stale'}
+end
+if owner and owner ~= me and now < owned then return {'held'} end
+if retry > now and retry - now <= tonumber(ARGV[9]) then return {'pausing', retry - now} end
+redis.call('HSET', entry, 'owner', me, 'owned', now + ARGV[7])
+renew(rev, ARGV[5], ARGV[6])
+return {'mine', suspect and now - suspect or -1}
+`
+
+// ARGV: kind, rev, owner, new loss, entryMs, loginMs, lockMs, then
+// for tokens: record, 1 to keep the lock, pause; for a failure: pause, 1 if doubtful; for an end: its reason
+const SAVE = `
+local outcome, rev, me, newLoss = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+if state == 'out' then return {'out'} end
+local isOwner = owner == me
+local function releaseOwn()
+  if isOwner then release() end
+end
+if current and (current > rev or current == rev and state == 'ended') then
+  releaseOwn()
+  return position(rev)
+end
+if outcome == 'tokens' then
+  if current == rev then
+    local text = record()
+    if text or seen then
+      releaseOwn()
+      if text then return {'newer', current, text, seen and 1 or 0} end
+      return {'saved', isOwner and 1 or 0}
+    end
+  end
+  redis.call('DEL', recordKey)
+  local isNext = isOwner and current == rev - 1
+  raise(rev)
+  if not isNext then markLoss(newLoss) end
+  if tonumber(ARGV[10]) > 0 then redis.call('HSET', entry, 'retry', now + ARGV[10]) end
+  if isOwner and ARGV[9] == '1' then redis.call('HSET', entry, 'owned', now + ARGV[7]) else releaseOwn() end
+  redis.call('SET', recordKey, ARGV[8], 'PX', ARGV[5])
+  renew(rev, ARGV[5], ARGV[6])
+  return {'saved', isOwner and 1 or 0}
+end
+if current and not isOwner then return {'saved', 0} end
+redis.call('HDEL', entry, 'owner', 'owned')
+if not current or current < rev then
+  raise(rev)
+  markLoss(newLoss)
+  suspect = nil
+end
+if outcome == 'ended' then
+  redis.call('DEL', recordKey)
+  redis.call('HSET', entry, 'state', 'ended', 'reason', ARGV[8])
+else
+  redis.call('HSET', entry, 'retry', now + ARGV[8])
+  if ARGV[9] == '1' then redis.call('HSET', entry, 'suspect', suspect or now) else redis.call('HDEL', entry, 'suspect') end
+end
+renew(rev, ARGV[5], ARGV[6])
+return {'saved', isOwner and 1 or 0}
+`
+
+// ARGV: rev, new loss, entryMs, loginMs, keepMs
+const SEEN = `
+local rev = tonumber(ARGV[1])
+local found = position(rev)
+if found[1] == 'behind' then
+  redis.call('DEL', recordKey)
+  raise(rev)
+  markLoss(ARGV[2])
+elseif found[1] == 'same' and found[2] == 0 then
+  redis.call('PEXPIRE', recordKey, ARGV[5])
+else
+  return nil
+end
+redis.call('HSET', entry, 'seen', '1')
+renew(rev, ARGV[3], ARGV[4])
+return nil
+`
+
+// ARGV: entryMs, loginMs
+const UNSEEN = `
+if not seen or redis.call('PEXPIRE', recordKey, ARGV[1]) == 0 then return nil end
+redis.call('HDEL', entry, 'seen')
+renew(current, ARGV[1], ARGV[2])
+return nil
+`
+
+// ARGV: rev, owner, left, new loss, entryMs, loginMs, lockMs
+const HOLD = `
+local rev, me = tonumber(ARGV[1]), ARGV[2]
+local found = position(rev)
+if found[1] ~= 'same' and found[1] ~= 'behind' then return 0 end
+if owner and owner ~= me and now < owned then return 0 end
+if found[1] == 'behind' then
+  raise(rev)
+  markLoss(ARGV[4])
+end
+redis.call('HSET', entry, 'owner', me, 'owned', now + math.min(tonumber(ARGV[3]), tonumber(ARGV[7])))
+renew(rev, ARGV[5], ARGV[6])
+return 1
+`
+
+// ARGV: entryMs, loginMs
+const OUT = `
+local text = record()
+redis.call('DEL', recordKey)
+redis.call('HDEL', entry, 'owner', 'owned')
+redis.call('HSET', entry, 'state', 'out')
+renew(current, ARGV[1], ARGV[2])
+if text then return {current, text} end
+return nil
+`
+
+export const LUA = {
+  look: PRELUDE + LOOK,
+  take: PRELUDE + TAKE,
+  save: PRELUDE + SAVE,
+  seen: PRELUDE + SEEN,
+  unseen: PRELUDE + UNSEEN,
+  hold: PRELUDE + HOLD,
+  out: PRELUDE + OUT
+} as const
+
+export type ScriptName = keyof typeof LUA

@@ -1,0 +1,239 @@
+/**
+ * The session store in the memory of one process. It is used without Redis, and the simulation uses it as its Redis. It
+ * behaves exactly as the Lua scripts in `lua.ts`.
+ */
+import { createExpiringMap } from '../support/expiring-map.js'
+import {
+  MAX_PAUSE_MS,
+  type Outcome,
+  type Position,
+  type Saved,
+  type SaveRequest,
+  type ScriptTimes,
+  type SessionScripts,
+  type Taken
+} from './scripts.js'
+
+interface Entry {
+  rev: number
+  state: 'live' | 'ended' | 'out'
+  reason: string
+  isSeen: boolean
+  owner: string | undefined
+  ownedUntil: number
+  retryAt: number
+  suspectSince: number | undefined
+  loss: string | undefined
+  settledAt: number | undefined
+}
+
+export interface MemoryScripts<Stored> extends SessionScripts<Stored> {
+  /** Removes all entries and records, as FLUSHALL does in Redis. */
+  clear(): void
+  /** Removes the entry of a session, its record, or both, as an eviction does in Redis. */
+  evict(id: string, part: 'entry' | 'record'): void
+}
+
+// With sessions of 3 kB, the records use at most 60 MB. An entry without a record uses about 300 bytes.
+const MAX_RECORDS = 20_000
+const MAX_ENTRIES = 200_000
+
+/** @param now milliseconds since the epoch */
+export function createMemoryScripts<Stored>(now: () => number, times: ScriptTimes): MemoryScripts<Stored> {
+  const { entryMs, loginMs, keepMs, lockMs, settleMs } = times
+  const entries = createExpiringMap<Entry>(MAX_ENTRIES, now)
+  const records = createExpiringMap<Stored>(MAX_RECORDS, now)
+
+  /** Returns the entry of a session, or a new one. The caller must `write` it. */
+  function entryOf(id: string): Entry {
+    return entries.get(id) ?? {
+      rev: -1,
+      state: 'live',
+      reason: '',
+      isSeen: false,
+      owner: undefined,
+      ownedUntil: 0,
+      retryAt: 0,
+      suspectSince: undefined,
+      loss: undefined,
+      settledAt: undefined
+    }
+  }
+
+  /** Stores a changed entry and renews its lifetime. */
+  function write(id: string, entry: Entry): void {
+    entries.set(id, entry, entry.rev === 0 ? loginMs : entryMs)
+  }
+
+  function position(id: string, rev: number): Position<Stored> {
+    const entry = entries.get(id)
+    if (entry?.state === 'out') return { kind: 'out' }
+    if (!entry || entry.rev < rev) return { kind: 'behind' }
+    if (entry.state === 'ended') return { kind: 'ended', reason: entry.reason }
+    if (entry.rev === rev) return { kind: 'same', isSeen: entry.isSeen }
+    const record = records.get(id)
+    if (record !== undefined) return { kind: 'newer', rev: entry.rev, record, isSeen: entry.isSeen }
+    return { kind: entry.isSeen ? 'stale' : 'lost' }
+  }
+
+  /** Raises the revision of an entry. Everything that belongs to the older revision goes, except the lock. */
+  function raise(id: string, entry: Entry, rev: number): void {
+    records.delete(id)
+    Object.assign(entry, { rev, state: 'live', reason: '', isSeen: false, retryAt: 0, suspectSince: undefined })
+  }
+
+  function markLoss(entry: Entry, newLoss: string): void {
+    if (settleMs === 0) return
+    entry.loss = newLoss
+    entry.settledAt = undefined
+  }
+
+  function release(entry: Entry): void {
+    entry.owner = undefined
+    entry.ownedUntil = 0
+  }
+
+  /** Releases the lock of `owner` because of an outcome that changes nothing else. */
+  function releaseOwn(id: string, owner: string): void {
+    const entry = entries.get(id)
+    if (entry?.owner !== owner) return
+    release(entry)
+    write(id, entry)
+  }
+
+  function saveTokens(id: string, { rev, owner, newLoss }: Omit<SaveRequest<Stored>, 'outcome'>, tokens: Tokens<Stored>) {
+    const entry = entryOf(id)
+    const isOwner = entry.owner === owner
+    const isNext = isOwner && entry.rev === rev - 1
+    const record = records.get(id)
+    // The first record of a revision wins. A missing record is restored, unless a browser has its revision.
+    if (entry.rev === rev && entry.state === 'live' && (record !== undefined || entry.isSeen)) {
+      releaseOwn(id, owner)
+      if (record === undefined) return { kind: 'saved', isOwner } as const
+      return { kind: 'newer', rev, record, isSeen: entry.isSeen } as const
+    }
+    if (entry.rev > rev || (entry.rev === rev && entry.state === 'ended')) {
+      releaseOwn(id, owner)
+      return position(id, rev) as Saved<Stored>
+    }
+    raise(id, entry, rev)
+    if (!isNext) markLoss(entry, newLoss)
+    if (tokens.pauseMs > 0) entry.retryAt = now() + tokens.pauseMs
+    if (isOwner && tokens.keepsLock) entry.ownedUntil = now() + lockMs
+    else if (isOwner) release(entry)
+    records.set(id, tokens.record, entryMs)
+    write(id, entry)
+    return { kind: 'saved', isOwner } as const
+  }
+
+  return {
+    async look(id, rev) {
+      return position(id, rev)
+    },
+    async take(id, { rev, owner, reported, newLoss }): Promise<Taken<Stored>> {
+      const found = position(id, rev)
+      if (found.kind !== 'same' && found.kind !== 'behind' && found.kind !== 'lost') return found
+      const isNewLogin = rev === 0 && !entries.get(id)
+      const entry = entryOf(id)
+      if (found.kind === 'behind') raise(id, entry, rev)
+      if (found.kind !== 'same' && !isNewLogin && entry.loss === undefined) markLoss(entry, newLoss)
+      write(id, entry)
+      if (entry.loss !== undefined) {
+        if (entry.settledAt === undefined && reported === entry.loss) entry.settledAt = now() + settleMs
+        if (entry.settledAt === undefined || now() < entry.settledAt) return { kind: 'unsettled', loss: entry.loss }
+        entry.loss = undefined
+        entry.settledAt = undefined
+      }
+      if (found.kind === 'lost') {
+        entry.isSeen = true
+        return { kind: 'stale' }
+      }
+      if (entry.owner !== undefined && entry.owner !== owner && now() < entry.ownedUntil) return { kind: 'held' }
+      const pauseMs = entry.retryAt - now()
+      if (pauseMs > 0 && pauseMs <= MAX_PAUSE_MS) return { kind: 'pausing', pauseMs }
+      entry.owner = owner
+      entry.ownedUntil = now() + lockMs
+      return { kind: 'mine', suspectMs: entry.suspectSince === undefined ? undefined : now() - entry.suspectSince }
+    },
+    async save(id, request): Promise<Saved<Stored>> {
+      const { rev, owner, outcome, newLoss } = request
+      const hadEntry = entries.get(id) !== undefined
+      const entry = entryOf(id)
+      if (entry.state === 'out') return { kind: 'out' }
+      if (outcome.kind === 'tokens') return saveTokens(id, request, outcome)
+      const isOwner = entry.owner === owner
+      if (entry.rev > rev || (entry.rev === rev && entry.state === 'ended')) {
+        releaseOwn(id, owner)
+        return position(id, rev) as Saved<Stored>
+      }
+      if (hadEntry && !isOwner) return { kind: 'saved', isOwner }
+      if (entry.rev < rev) {
+        raise(id, entry, rev)
+        markLoss(entry, newLoss)
+      }
+      release(entry)
+      if (outcome.kind === 'ended') {
+        records.delete(id)
+        Object.assign(entry, { state: 'ended', reason: outcome.reason })
+      } else {
+        entry.retryAt = now() + outcome.pauseMs
+        entry.suspectSince = outcome.isDoubtful ? (entry.suspectSince ?? now()) : undefined
+      }
+      write(id, entry)
+      return { kind: 'saved', isOwner }
+    },
+    async seen(id, rev, newLoss) {
+      const found = position(id, rev)
+      if (found.kind !== 'behind' && !(found.kind === 'same' && !found.isSeen)) return
+      const entry = entryOf(id)
+      const record = records.get(id)
+      if (found.kind === 'behind') {
+        raise(id, entry, rev)
+        markLoss(entry, newLoss)
+      } else if (record !== undefined) records.set(id, record, keepMs)
+      entry.isSeen = true
+      write(id, entry)
+    },
+    async unseen(id) {
+      const entry = entries.get(id)
+      const record = records.get(id)
+      if (!entry?.isSeen || record === undefined) return
+      entry.isSeen = false
+      records.set(id, record, entryMs)
+      write(id, entry)
+    },
+    async hold(id, rev, owner, leftMs, newLoss) {
+      const found = position(id, rev)
+      if (found.kind !== 'same' && found.kind !== 'behind') return false
+      const entry = entryOf(id)
+      if (entry.owner !== undefined && entry.owner !== owner && now() < entry.ownedUntil) return false
+      if (found.kind === 'behind') {
+        raise(id, entry, rev)
+        markLoss(entry, newLoss)
+      }
+      entry.owner = owner
+      entry.ownedUntil = now() + Math.min(leftMs, lockMs)
+      write(id, entry)
+      return true
+    },
+    async out(id) {
+      const record = records.get(id)
+      records.delete(id)
+      const entry = entryOf(id)
+      release(entry)
+      entry.state = 'out'
+      write(id, entry)
+      return record === undefined ? undefined : { rev: entry.rev, record }
+    },
+    clear() {
+      for (const [id] of entries.entries()) entries.delete(id)
+      for (const [id] of records.entries()) records.delete(id)
+    },
+    evict(id, part) {
+      if (part === 'entry') entries.delete(id)
+      else records.delete(id)
+    }
+  }
+}
+
+type Tokens<Stored> = Extract<Outcome<Stored>, { readonly kind: 'tokens' }>

@@ -1,0 +1,140 @@
+/**
+ * Runs the scripts of the session store in Redis. Records are encrypted. The encryption authenticates the session id and
+ * the revision, so a record cannot be moved to another session or revision.
+ */
+import { createHash } from 'node:crypto'
+import type { Sealer } from '../sealing/keyring.js'
+import type { SessionRecord } from '../session/record.js'
+import { LUA, type ScriptName } from './lua.js'
+import type { RedisCommands } from './redis-client.js'
+import { StoredDataError } from './redis-errors.js'
+import {
+  MAX_PAUSE_MS,
+  type Outcome,
+  type Position,
+  type Saved,
+  type ScriptTimes,
+  type SessionScripts,
+  type Taken
+} from './scripts.js'
+
+/** Sends one command to Redis and returns its reply. Rejects with RedisUnavailableError or StoredDataError. */
+export type SendCommand = <T>(command: (commands: RedisCommands) => Promise<T>) => Promise<T>
+
+type Argument = string | number
+type Reply = readonly [kind: string, ...rest: (string | number)[]]
+
+// The digest of each script, with which Redis finds a script that it has run before.
+const DIGESTS = Object.fromEntries(
+  Object.entries(LUA).map(([name, lua]) => [name, createHash('sha1').update(lua).digest('hex')])
+) as Record<ScriptName, string>
+
+/** @param prefix the beginning of all keys of this deployment */
+export function createRedisScripts(
+  send: SendCommand,
+  prefix: string,
+  sealer: Sealer,
+  times: ScriptTimes
+): SessionScripts<SessionRecord> {
+  const { entryMs, loginMs, keepMs, lockMs, settleMs } = times
+
+  async function run<T>(name: ScriptName, id: string, args: readonly Argument[]): Promise<T> {
+    // The braces are the hash tag. Redis Cluster selects the node of a key by the text between them.
+    const entry = `${prefix}{${id}}`
+    const keysAndArgs = [2, entry, `${entry}:record`, ...args] as const
+    return (await send(commands =>
+      commands.evalsha(DIGESTS[name], ...keysAndArgs).catch((error: Error) => {
+        if (!error.message.startsWith('NOSCRIPT')) throw error
+        return commands.eval(LUA[name], ...keysAndArgs)
+      })
+    )) as T
+  }
+
+  function seal(id: string, rev: number, record: SessionRecord): string {
+    return sealer.seal(Buffer.from(JSON.stringify(record)), contextOf(id, rev))
+  }
+
+  function open(id: string, rev: number, text: string): SessionRecord {
+    const plaintext = sealer.open(text, contextOf(id, rev))
+    if (!plaintext) throw new StoredDataError()
+    return JSON.parse(plaintext.toString()) as SessionRecord
+  }
+
+  /** Translates the replies that several scripts share. */
+  function positionOf(id: string, [kind, ...rest]: Reply): Position<SessionRecord> {
+    switch (kind) {
+      case 'same':
+        return { kind, isSeen: rest[0] === 1 }
+      case 'newer': {
+        const rev = Number(rest[0])
+        return { kind, rev, record: open(id, rev, String(rest[1])), isSeen: rest[2] === 1 }
+      }
+      case 'ended':
+        return { kind, reason: String(rest[0]) }
+      case 'behind':
+      case 'stale':
+      case 'lost':
+      case 'out':
+        return { kind }
+      default:
+        throw new StoredDataError()
+    }
+  }
+
+  function outcomeArguments(id: string, rev: number, outcome: Outcome<SessionRecord>): Argument[] {
+    switch (outcome.kind) {
+      case 'tokens':
+        return [seal(id, rev, outcome.record), outcome.keepsLock ? 1 : 0, outcome.pauseMs]
+      case 'failure':
+        return [outcome.pauseMs, outcome.isDoubtful ? 1 : 0]
+      case 'ended':
+        return [outcome.reason]
+    }
+  }
+
+  return {
+    async look(id, rev) {
+      return positionOf(id, await run<Reply>('look', id, [rev]))
+    },
+    async take(id, { rev, owner, reported, newLoss }): Promise<Taken<SessionRecord>> {
+      const times = [entryMs, loginMs, lockMs, settleMs, MAX_PAUSE_MS]
+      const reply = await run<Reply>('take', id, [rev, owner, reported ?? '', newLoss, ...times])
+      const [kind, value] = reply
+      switch (kind) {
+        case 'mine':
+          return { kind, suspectMs: value === -1 ? undefined : Number(value) }
+        case 'held':
+          return { kind }
+        case 'pausing':
+          return { kind, pauseMs: Number(value) }
+        case 'unsettled':
+          return { kind, loss: String(value) }
+        default:
+          return positionOf(id, reply) as Taken<SessionRecord>
+      }
+    },
+    async save(id, { rev, owner, outcome, newLoss }): Promise<Saved<SessionRecord>> {
+      const args = [outcome.kind, rev, owner, newLoss, entryMs, loginMs, lockMs, ...outcomeArguments(id, rev, outcome)]
+      const reply = await run<Reply>('save', id, args)
+      if (reply[0] === 'saved') return { kind: 'saved', isOwner: reply[1] === 1 }
+      return positionOf(id, reply) as Saved<SessionRecord>
+    },
+    async seen(id, rev, newLoss) {
+      await run('seen', id, [rev, newLoss, entryMs, loginMs, keepMs])
+    },
+    async unseen(id) {
+      await run('unseen', id, [entryMs, loginMs])
+    },
+    async hold(id, rev, owner, leftMs, newLoss) {
+      return (await run<number>('hold', id, [rev, owner, leftMs, newLoss, entryMs, loginMs, lockMs])) === 1
+    },
+    async out(id) {
+      const reply = await run<readonly [number, string] | null>('out', id, [entryMs, loginMs])
+      return reply ? { rev: Number(reply[0]), record: open(id, Number(reply[0]), reply[1]) } : undefined
+    }
+  }
+}
+
+function contextOf(id: string, rev: number): string {
+  return `${id} ${rev}`
+}

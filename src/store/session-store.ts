@@ -1,0 +1,398 @@
+/**
+ * The session store as one process sees it. It adds the memory of the process to the scripts: the newest sessions that
+ * the process has stored or read, the newest revisions that browsers have sent, the locks of the process, and all
+ * logouts. While Redis is away, the process answers from this memory. When Redis is back or has lost data, the process
+ * stores again what it remembers.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { SessionRecord } from '../session/record.js'
+import { type Clock, startStopwatch } from '../support/clock.js'
+import { createExpiringMap } from '../support/expiring-map.js'
+import type { Message } from './broadcast.js'
+import { RedisUnavailableError, StoredDataError } from './redis-errors.js'
+import { LOCK_MS, MAX_PAUSE_MS, type Position, type ScriptTimes, type SessionScripts } from './scripts.js'
+
+/** The position of the session in a request. */
+export type Looked =
+  /** The session of the cookie is the newest one that is known. */
+  | { readonly kind: 'current' }
+  | { readonly kind: 'newer'; readonly record: SessionRecord }
+  /** The cookie is an old copy, and a browser has a newer one. */
+  | { readonly kind: 'stale' }
+  | { readonly kind: 'ended'; readonly reason: string }
+  | { readonly kind: 'out' }
+
+/** The permission of this process to send token requests for a session. */
+export interface Lock {
+  readonly id: string
+  /** The revision whose refresh token may be used. */
+  readonly rev: number
+  /** Returns the milliseconds since the lock was requested. */
+  readonly elapsedMs: () => number
+  /** The generation of the connection in which the lock was granted. */
+  readonly generation: number
+  /** The time since the provider first refused the refresh token in a doubtful way, in milliseconds. */
+  readonly suspectMs: number | undefined
+}
+
+/** The answer to a request for a lock. */
+export type LockAnswer =
+  | Exclude<Looked, { readonly kind: 'current' }>
+  | { readonly kind: 'mine'; readonly lock: Lock }
+  /** Another process has the lock, or nobody gets it now. Ask again. `loss` is a reported loss to name then. */
+  | { readonly kind: 'wait'; readonly loss: string | undefined }
+  | { readonly kind: 'pausing'; readonly pauseMs: number }
+  /** Redis cannot be used now. */
+  | { readonly kind: 'away' }
+
+/** The answer to a stored outcome. */
+export type SaveAnswer =
+  /** The outcome is stored. `lock` is the lock for the next token request, if it was kept and is still ours. */
+  | { readonly kind: 'saved'; readonly lock: Lock | undefined }
+  /** Another process has stored a newer session. */
+  | { readonly kind: 'newer'; readonly record: SessionRecord }
+  | { readonly kind: 'ended'; readonly reason: string }
+  | { readonly kind: 'out' }
+  /** The store has no answer, or another process is working on the session. Tokens are remembered and stored later. */
+  | { readonly kind: 'unknown' }
+
+export type StoredOutcome =
+  | { readonly kind: 'tokens'; readonly record: SessionRecord; readonly keepsLock: boolean; readonly pauseMs: number }
+  | { readonly kind: 'failure'; readonly pauseMs: number; readonly isDoubtful: boolean }
+  | { readonly kind: 'ended'; readonly reason: string }
+
+export interface SessionStore {
+  /** Remembers that a browser has sent this revision. */
+  browserSent(session: Version): void
+  /**
+   * Returns the position of the session in a request, and tells the store which revision the browser has. Uses one script.
+   * @throws StoredDataError if the stored data cannot be read
+   */
+  look(session: SessionRecord): Promise<Looked>
+  /** Returns the newest session with this id that this process knows, if it is newer than `session`. */
+  newerHere(session: Version): SessionRecord | undefined
+  /**
+   * Requests the lock of a session.
+   * @param reportedLoss the loss that an earlier answer named
+   * @throws StoredDataError if the stored data cannot be read
+   */
+  take(session: Version, reportedLoss?: string): Promise<LockAnswer>
+  /** False if Redis was away since the lock was granted, or if a browser has sent a newer revision. Check before sending. */
+  mayUse(lock: Lock): boolean
+  /** Stores the outcome of a token request. */
+  save(lock: Lock, outcome: StoredOutcome): Promise<SaveAnswer>
+  /** Logs a session out in all processes. Returns the newest session of that id that is known. */
+  logOut(session: SessionRecord): Promise<SessionRecord>
+  /** True if this process knows that the session was logged out. A logout is sent to all connected processes. */
+  isLoggedOut(id: string): boolean
+  /** Asks all processes to send no token request for `ms` milliseconds. */
+  pause(ms: number): void
+  /**
+   * Returns the milliseconds until a token request may be sent.
+   * @param isUrgent true for a code exchange and for the second request of dual mode. They come first after a pause.
+   */
+  pausedMs(isUrgent: boolean): number
+  /** `away` means that a Redis is configured but cannot be used now. */
+  status(): 'memory' | 'redis' | 'away'
+  close(): Promise<void>
+}
+
+/** The id and the revision of a session. */
+export type Version = Pick<SessionRecord, 'id' | 'rev'>
+
+/** The connection to the other processes. Without Redis there are none. */
+export interface StoreLink {
+  /** True if a lock may be taken. */
+  isSettled(): boolean
+  /** Returns a number that increases whenever the store may have lost a lock. */
+  generation(): number
+  isAway(): boolean
+  /** Sends a message to all processes. Resolves with false if it was not sent. */
+  publish(message: Message): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** The functions that the connection calls. */
+export interface StoreEvents {
+  /** Stores again what this process remembers, because the store may have lost its last writes. */
+  restore(): Promise<void>
+  receive(message: Message): void
+}
+
+export interface SessionStoreParts {
+  readonly kind: 'memory' | 'redis'
+  readonly scripts: SessionScripts<SessionRecord>
+  readonly connect: (events: StoreEvents) => StoreLink
+  readonly clock: Clock
+  readonly times: Pick<ScriptTimes, 'entryMs' | 'keepMs'>
+  readonly log: Pick<Logger, 'error'>
+}
+
+interface Remembered {
+  readonly record: SessionRecord
+  /** False until the store has the record. */
+  isStored: boolean
+  /** The time on the monotonic clock at which this process has learned of it. The other interfaces have it, too. */
+  readonly at: number
+}
+
+interface Logout {
+  isStored: boolean
+  readonly at: number
+}
+
+interface BrowserRevision {
+  readonly rev: number
+  readonly at: number
+}
+
+const MAX_RECORDS = 10_000
+const MAX_BROWSERS = 50_000
+const MAX_LOGOUTS = 200_000
+// A failover loses at most the writes of the last seconds.
+const RECENT_MS = 10_000
+// Commands that are sent at once when this process stores again what it remembers.
+const RESTORED_AT_ONCE = 100
+// After a pause, second requests of dual mode go before the first requests of other sessions. Otherwise the first requests
+// would use up the quota, and nobody would get both tokens.
+const SECOND_REQUESTS_FIRST_MS = 1000
+// An owner that no lock has. Records that are stored again with it leave the lock of the entry alone.
+const NO_OWNER = '-'
+
+export function createSessionStore(parts: SessionStoreParts): SessionStore {
+  const { kind, scripts, clock, times, log } = parts
+  const { entryMs, keepMs } = times
+  const { now } = clock
+  const owner = newId()
+  const records = createExpiringMap<Remembered>(MAX_RECORDS, now)
+  const browsers = createExpiringMap<BrowserRevision>(MAX_BROWSERS, now)
+  const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
+  const locks = new Map<string, Lock>()
+  const telling = new Set<string>()
+  let pausedUntil = Number.NEGATIVE_INFINITY
+
+  const link = parts.connect({ restore, receive })
+
+  function remember(record: SessionRecord, isStored: boolean): void {
+    const known = records.get(record.id)
+    if (known && known.record.rev >= record.rev) return
+    records.set(record.id, { record, isStored, at: clock.monotonic() }, entryMs)
+  }
+
+  function rememberLogout(id: string, isStored: boolean): void {
+    records.delete(id)
+    locks.delete(id)
+    if (logouts.get(id) === undefined) logouts.set(id, { isStored, at: clock.monotonic() }, entryMs)
+  }
+
+  /** Remembers that a browser has this revision. Its record is needed only for requests that are under way. */
+  function browserSent({ id, rev }: Version): void {
+    if ((browsers.get(id)?.rev ?? 0) >= rev) return
+    browsers.set(id, { rev, at: clock.monotonic() }, entryMs)
+    const known = records.get(id)
+    if (known?.isStored && known.record.rev <= rev) records.set(id, known, keepMs)
+  }
+
+  function newerHere({ id, rev }: Version): SessionRecord | undefined {
+    const known = records.get(id)?.record
+    return known && known.rev > rev ? known : undefined
+  }
+
+  /** Runs a script that no request waits for. Parallel requests of a session run it once. */
+  function tell(id: string, script: () => Promise<void>): void {
+    if (telling.has(id)) return
+    telling.add(id)
+    script()
+      .catch(() => {})
+      .finally(() => telling.delete(id))
+  }
+
+  /** Remembers what a script has answered. Returns the part of the answer that callers use. */
+  function learn(id: string, found: Exclude<Position<SessionRecord>, { kind: 'same' | 'behind' | 'lost' }>) {
+    if (found.kind === 'out') rememberLogout(id, true)
+    if (found.kind !== 'newer') return found
+    remember(found.record, true)
+    return { kind: 'newer', record: found.record } as const
+  }
+
+  async function restoreSession(id: string): Promise<void> {
+    const known = records.get(id)
+    if (known) {
+      const { record } = known
+      // If the first attempt to store this record has failed, the entry may still have the lock of this process.
+      const savedBy = known.isStored || locks.has(id) ? NO_OWNER : owner
+      const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
+      await scripts.save(id, { rev: record.rev, owner: savedBy, outcome, newLoss: newId() })
+      known.isStored = true
+    }
+    const browser = browsers.get(id)
+    if (browser) await scripts.seen(id, browser.rev, newId())
+    const lock = locks.get(id)
+    if (lock) await scripts.hold(id, lock.rev, owner, Math.max(1, Math.round(LOCK_MS - lock.elapsedMs())), newId())
+    const logout = logouts.get(id)
+    if (logout) {
+      await scripts.out(id)
+      logout.isStored = true
+    }
+  }
+
+  async function restore(): Promise<void> {
+    const isRecent = ({ at }: { readonly at: number }) => clock.monotonic() - at < RECENT_MS
+    const ids = new Set(locks.keys())
+    for (const [id, known] of records.entries()) if (!known.isStored || isRecent(known)) ids.add(id)
+    for (const [id, logout] of logouts.entries()) if (!logout.isStored || isRecent(logout)) ids.add(id)
+    for (const [id, browser] of browsers.entries()) if (isRecent(browser)) ids.add(id)
+    const left = [...ids]
+    while (left.length > 0) {
+      const batch = left.splice(0, RESTORED_AT_ONCE)
+      const results = await Promise.allSettled(batch.map(restoreSession))
+      if (results.some(result => result.status === 'rejected' && result.reason instanceof RedisUnavailableError)) return
+    }
+  }
+
+  function receive(message: Message): void {
+    if (message.kind === 'pause') pauseHere(message.ms)
+    else if (message.kind === 'out') rememberLogout(message.id, true)
+    else restoreSession(message.id).catch(() => {})
+  }
+
+  function pauseHere(ms: number): void {
+    pausedUntil = Math.max(pausedUntil, now() + Math.min(ms, MAX_PAUSE_MS))
+  }
+
+  /** Reports a loss to all processes. Returns true if they can store again what they remember. */
+  async function report(id: string): Promise<boolean> {
+    if (!(await link.publish({ kind: 'lost', id }))) return false
+    await restoreSession(id).catch(() => {})
+    return true
+  }
+
+  return {
+    browserSent,
+    async look(session) {
+      const { id } = session
+      if (logouts.get(id)) return { kind: 'out' }
+      const newer = newerHere(session)
+      const newest = newer ?? session
+      const found = await scripts.look(id, newest.rev).catch(ignoreUnavailable)
+      if (found && found.kind !== 'same' && found.kind !== 'behind' && found.kind !== 'lost') {
+        if (found.kind === 'newer' && found.isSeen) tell(id, () => scripts.unseen(id))
+        return learn(id, found)
+      }
+      if (newer && found?.kind === 'same' && found.isSeen) tell(id, () => scripts.unseen(id))
+      const isNews = found?.kind === 'behind' || (found?.kind === 'same' && !found.isSeen)
+      if (!newer && isNews) tell(id, () => scripts.seen(id, session.rev, newId()))
+      return newer ? { kind: 'newer', record: newer } : { kind: 'current' }
+    },
+    newerHere,
+    async take(session, reportedLoss) {
+      const { id, rev } = session
+      if (logouts.get(id)) return { kind: 'out' }
+      if (link.isAway()) return { kind: 'away' }
+      if (!link.isSettled()) return { kind: 'wait', loss: undefined }
+      const generation = link.generation()
+      const elapsedMs = startStopwatch(clock)
+      try {
+        const browserRev = browsers.get(id)?.rev ?? 0
+        if (browserRev > rev) await scripts.seen(id, browserRev, newId())
+        const taken = await scripts.take(id, { rev, owner, reported: reportedLoss, newLoss: newId() })
+        switch (taken.kind) {
+          case 'mine': {
+            if (link.generation() !== generation) return { kind: 'wait', loss: undefined }
+            const lock = { id, rev, elapsedMs, generation, suspectMs: taken.suspectMs }
+            locks.set(id, lock)
+            return { kind: 'mine', lock }
+          }
+          case 'held':
+            return { kind: 'wait', loss: undefined }
+          case 'unsettled': {
+            const isReported = taken.loss === reportedLoss || (await report(id))
+            return { kind: 'wait', loss: isReported ? taken.loss : undefined }
+          }
+          case 'pausing':
+            return taken
+          default:
+            return learn(id, taken)
+        }
+      } catch (error) {
+        ignoreUnavailable(error)
+        return { kind: 'away' }
+      }
+    },
+    mayUse: ({ id, rev, generation }) =>
+      link.generation() === generation && !link.isAway() && (browsers.get(id)?.rev ?? 0) <= rev,
+    async save(lock, outcome) {
+      const { id } = lock
+      const isTokens = outcome.kind === 'tokens'
+      if (logouts.get(id)) {
+        locks.delete(id)
+        return { kind: 'out' }
+      }
+      // From now on the lock of the revision before is not needed, so it must not be stored again.
+      locks.delete(id)
+      if (isTokens) remember(outcome.record, false)
+      const rev = isTokens ? outcome.record.rev : lock.rev
+      const elapsedMs = startStopwatch(clock)
+      const { generation } = lock
+      try {
+        const saved = await scripts.save(id, { rev, owner, outcome, newLoss: newId() })
+        if (saved.kind === 'saved') {
+          const known = records.get(id)
+          if (isTokens && known?.record.rev === rev) known.isStored = true
+          if (!isTokens && !saved.isOwner) return { kind: 'unknown' }
+          if (!isTokens || !outcome.keepsLock || !saved.isOwner) return { kind: 'saved', lock: undefined }
+          const next = { id, rev, elapsedMs, generation, suspectMs: undefined }
+          locks.set(id, next)
+          return { kind: 'saved', lock: next }
+        }
+        if (saved.kind === 'stale' || saved.kind === 'lost') return { kind: 'unknown' }
+        return learn(id, saved) as SaveAnswer
+      } catch (error) {
+        if (error instanceof StoredDataError) log.error({ event: 'stored_data_unreadable', err: error }, UNREADABLE)
+        else ignoreUnavailable(error)
+        return { kind: 'unknown' }
+      }
+    },
+    async logOut(session) {
+      const { id } = session
+      const newest = newerHere(session) ?? session
+      rememberLogout(id, false)
+      void link.publish({ kind: 'out', id })
+      try {
+        const stored = await scripts.out(id)
+        const logout = logouts.get(id)
+        if (logout) logout.isStored = true
+        return stored && stored.rev > newest.rev ? stored.record : newest
+      } catch {
+        // This process remembers the logout, and stores it when Redis is back.
+        return newest
+      }
+    },
+    isLoggedOut: id => logouts.get(id) !== undefined,
+    pause(ms) {
+      pauseHere(ms)
+      void link.publish({ kind: 'pause', ms: Math.ceil(ms) })
+    },
+    pausedMs(isUrgent) {
+      const leftMs = pausedUntil - now() + (isUrgent ? 0 : SECOND_REQUESTS_FIRST_MS)
+      // A remaining time above the longest pause means that the clock was set back. The pause is then ignored.
+      return leftMs > MAX_PAUSE_MS + SECOND_REQUESTS_FIRST_MS ? 0 : Math.max(0, leftMs)
+    },
+    status: () => (kind === 'redis' && link.isAway() ? 'away' : kind),
+    close: () => link.close()
+  }
+}
+
+const UNREADABLE = 'a session in Redis cannot be read, because it was encrypted with another secret or has another type'
+
+/** Rethrows every error except RedisUnavailableError. */
+function ignoreUnavailable(error: unknown): undefined {
+  if (!(error instanceof RedisUnavailableError)) throw error
+  return undefined
+}
+
+/** Returns 128 random bits. */
+function newId(): string {
+  return randomBytes(16).toString('base64url')
+}
