@@ -27,7 +27,7 @@ export function createCoordination(config: Config, { keyring, now, log }: Coordi
   return createRedisCoordination({
     open: events => openRedisClient(address, events),
     prefix: prefixOf(config),
-    sealer: keyring.sealer('shared results'),
+    keyring,
     now,
     log,
     whenAway: redisAway,

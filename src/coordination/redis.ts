@@ -5,7 +5,7 @@
  * set `redisAway: alone`.
  */
 import type { Logger } from 'pino'
-import type { Sealer } from '../sealing/keyring.js'
+import type { Keyring } from '../sealing/keyring.js'
 import type { Coordination, Once, OnceOptions, Work } from './coordination.js'
 import { createLocalStore } from './local-store.js'
 import { createBroadcast } from './redis-broadcast.js'
@@ -25,7 +25,8 @@ export interface RedisCoordinationParts {
   readonly open: (events: RedisEvents) => Promise<RedisClient>
   /** The prefix of all keys. Applications that share a Redis have different prefixes. */
   readonly prefix: string
-  readonly sealer: Sealer
+  /** Its keys encrypt the results in Redis and authenticate the messages between replicas. */
+  readonly keyring: Pick<Keyring, 'sealer'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
@@ -49,18 +50,20 @@ export interface RedisTiming extends LinkTiming, LockTimes, RunTiming {
 const ENDLESS_MARK_MS = 86_400_000
 
 export function createRedisCoordination(parts: RedisCoordinationParts): Coordination {
-  const { open, prefix, sealer, now, log, whenAway, timing } = parts
+  const { open, prefix, keyring, now, log, whenAway, timing } = parts
   const markKey = (key: string) => `${prefix}mark:${key}`
   const local = createLocalStore<HeldResult>(now)
   const wakeups = createWakeups()
   const flights = createSingleFlight(timing.answerMs)
-  const broadcast = createBroadcast(prefix, {
+  const receivers = {
     wake: wakeups.wake,
-    mark: (key, ttlMs) => local.marks.set(key, { storedAt: performance.now() }, Math.min(ttlMs, ENDLESS_MARK_MS)),
+    mark: (key: string, ttlMs: number) =>
+      local.marks.set(key, { storedAt: performance.now() }, Math.min(ttlMs, ENDLESS_MARK_MS)),
     pause: local.pause
-  })
+  }
+  const broadcast = createBroadcast({ prefix, keyring, now, receivers })
   const scripts = createRedisScripts(prefix, broadcast.wakeChannel, timing)
-  const seal = createResultSeal(sealer)
+  const seal = createResultSeal(keyring.sealer('shared results'))
   const link = createRedisLink({
     open: events => open({ ...events, channels: broadcast.channels, onMessage: broadcast.receive }),
     health: createRedisHealth(prefix),
