@@ -15,11 +15,14 @@ export interface ExpiringMap<T> {
 interface Entry<T> {
   value: T
   readonly until: number
-  readonly group: Map<string, Entry<T>>
+  readonly group: string
 }
 
-// Each insertion removes up to this many expired entries from each group, so no timer is needed to remove them.
-const REMOVED_PER_INSERTION = 4
+// Each insertion visits up to this many groups, in turn, and removes up to this many expired entries from each of them.
+// So no timer is needed to remove expired entries, and the time for an insertion depends neither on the number of entries
+// nor on the number of groups.
+const GROUPS_PER_INSERTION = 4
+const REMOVED_PER_GROUP = 4
 
 /**
  * @param limit the maximum number of entries in each group; a new entry evicts the oldest entry of a full group
@@ -33,24 +36,39 @@ export function createExpiringMap<T>(
   groupOf: (key: string, ttlMs: number) => string = () => ''
 ): ExpiringMap<T> {
   const all = new Map<string, Entry<T>>()
+  // The group that was visited last comes last. There are no empty groups.
   const groups = new Map<string, Map<string, Entry<T>>>()
 
-  function groupNamed(name: string): Map<string, Entry<T>> {
-    const group = groups.get(name) ?? new Map<string, Entry<T>>()
-    groups.set(name, group)
-    return group
+  function add(key: string, entry: Entry<T>) {
+    const group = groups.get(entry.group) ?? new Map<string, Entry<T>>()
+    groups.set(entry.group, group)
+    group.set(key, entry)
+    all.set(key, entry)
   }
 
   function remove(key: string) {
-    all.get(key)?.group.delete(key)
+    const name = all.get(key)?.group
+    if (name === undefined) return
     all.delete(key)
+    const group = groups.get(name)
+    group?.delete(key)
+    if (group?.size === 0) groups.delete(name)
   }
 
   function removeExpired(group: Map<string, Entry<T>>) {
-    let left = REMOVED_PER_INSERTION
+    let left = REMOVED_PER_GROUP
     for (const [key, { until }] of group) {
       if (until > now() || left-- === 0) return
       remove(key)
+    }
+  }
+
+  function removeExpiredInSomeGroups() {
+    let left = Math.min(GROUPS_PER_INSERTION, groups.size)
+    for (const [name, group] of groups) {
+      if (left-- === 0) return
+      removeExpired(group)
+      if (groups.delete(name)) groups.set(name, group)
     }
   }
 
@@ -62,14 +80,13 @@ export function createExpiringMap<T>(
     },
     set(key, value, ttlMs) {
       remove(key)
-      for (const group of groups.values()) removeExpired(group)
+      removeExpiredInSomeGroups()
       if (ttlMs <= 0) return
-      const group = groupNamed(groupOf(key, ttlMs))
-      const [oldest] = group.keys()
-      if (group.size >= limit && oldest !== undefined) remove(oldest)
-      const entry = { value, until: now() + ttlMs, group }
-      group.set(key, entry)
-      all.set(key, entry)
+      const group = groupOf(key, ttlMs)
+      const full = groups.get(group)
+      const [oldest] = full && full.size >= limit ? full.keys() : []
+      if (oldest !== undefined) remove(oldest)
+      add(key, { value, until: now() + ttlMs, group })
     },
     replace(key, value) {
       const entry = all.get(key)

@@ -33,18 +33,23 @@ async function startStore(t: ExecutionContext) {
     },
     pttl: async () => -2
   } as unknown as RedisCommands
-  const sealer = createKeyring(['a secret that replicas share']).sealer('shared results')
+  const keyring = createKeyring(['a secret that replicas share'])
   const coordination = createRedisCoordination({
     async open(given) {
       events = given
       return { commands, info: async () => [], close: async () => {} }
     },
     prefix: '',
-    sealer: {
-      ...sealer,
-      seal(plaintext, context) {
-        sealed++
-        return sealer.seal(plaintext, context)
+    keyring: {
+      sealer(purpose) {
+        const sealer = keyring.sealer(purpose)
+        return {
+          ...sealer,
+          seal(plaintext, context) {
+            if (purpose === 'shared results') sealed++
+            return sealer.seal(plaintext, context)
+          }
+        }
       }
     },
     now: Date.now,

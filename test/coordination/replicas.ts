@@ -46,7 +46,7 @@ export async function startReplica(
   const coordination = createRedisCoordination({
     open: events => openRedisClient(address, events),
     prefix,
-    sealer: createKeyring([secret]).sealer('shared results'),
+    keyring: createKeyring([secret]),
     now,
     log: logs.log,
     whenAway,

@@ -1,8 +1,9 @@
 // Several servers as replicas of one deployment, with one provider and one Redis. The requests of a browser go to different
 // replicas.
 import type { ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
 import { createClock } from '../helpers/clock.js'
-import { defaultCallbackUrl } from '../helpers/config.js'
+import { type DeepPartial, defaultCallbackUrl } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { type RedisServer, serialTestWithRedis, startRedis, testWithRedis } from '../helpers/redis.js'
@@ -18,14 +19,15 @@ async function startReplicated(
   t: ExecutionContext,
   mode: 'single' | 'dual',
   count = 2,
-  timing = {}
+  timing = {},
+  overrides: DeepPartial<Config> = {}
 ): Promise<Replicated> {
   const redis = await startRedis(t)
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
   const start = async () => {
     const coordination = await startReplica(t, redis.url, { now: clock.now, timing })
-    return startTestServer(t, { mode, idp, clock, logLevel: 'info', parts: { coordination } })
+    return startTestServer(t, { mode, idp, clock, logLevel: 'info', overrides, parts: { coordination } })
   }
   const servers: [TestServer, TestServer, ...TestServer[]] = [await start(), await start()]
   while (servers.length < count) servers.push(await start())
@@ -108,6 +110,30 @@ testWithRedis('a logout during a refresh at another replica ends the session and
   await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
   t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
 })
+
+testWithRedis(
+  'if a refresh returns tokens of another person, the session ends at all replicas, for every copy of its cookie',
+  async t => {
+    const overrides = { platform: { scopes: ['openid', 'data:read'] } }
+    const { servers } = await startReplicated(t, 'single', 2, {}, overrides)
+    const [one, two] = servers
+    const { browser, idp, clock } = one
+    idp.settings.quirks = { idTokenOnRefresh: true }
+    await signIn(browser)
+    const copy = browser.clone()
+    two.connect(copy)
+    idp.settings.idTokenClaims = claims => ({ ...claims, sub: 'somebody-else' })
+    clock.advanceSeconds(4000)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+    idp.settings.quirks = {}
+    const calls = idp.tokenRequests.length
+    for (const seconds of [0, 3600]) {
+      clock.advanceSeconds(seconds)
+      t.is((await copy.clone().fetch('/api/auth/profile')).statusCode, 401)
+    }
+    t.is(idp.tokenRequests.length, calls)
+  }
+)
 
 testWithRedis('the same callback at two replicas exchanges its code once, and both succeed', async t => {
   const { servers } = await startReplicated(t, 'single')

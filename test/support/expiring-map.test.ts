@@ -80,6 +80,37 @@ test('expired entries of a group are removed when entries of other groups are ad
   t.is(map.size, 25)
 })
 
+test('the time for an insertion does not grow with the number of groups', t => {
+  const clock = createClock()
+  let readings = 0
+  const now = () => {
+    readings++
+    return clock.now()
+  }
+  const map = createExpiringMap<number>(100, now, key => key)
+  for (let n = 0; n < 1000; n++) map.set(`group ${n}`, n, 1000)
+  const before = readings
+  map.set('one more', 0, 1000)
+  t.true(readings - before <= 20, `${readings - before} readings of the clock`)
+  clock.advance(1000)
+  for (let n = 0; n < 300; n++) map.set('again', n, 1000)
+  t.is(map.size, 1)
+})
+
+test('a group whose entries were all removed is not visited again', t => {
+  const clock = createClock()
+  const map = createExpiringMap<number>(100, clock.now, key => key.slice(0, 1))
+  for (let n = 0; n < 1000; n++) {
+    const key = String.fromCharCode(1000 + n)
+    map.set(key, n, 1000)
+    map.delete(key)
+  }
+  for (let n = 0; n < 100; n++) map.set(`a${n}`, n, 1000)
+  clock.advance(1000)
+  for (let n = 0; n < 25; n++) map.set(`b${n}`, n, 1000)
+  t.is(map.size, 25)
+})
+
 test('expired entries are removed when other entries are added', t => {
   const clock = createClock()
   const map = createExpiringMap<number>(1000, clock.now)

@@ -1,3 +1,4 @@
+import type { Config } from '../../../config/settings.js'
 import { OAuthError, UpstreamError } from '../../../idp/errors.js'
 import type { Mode } from '../../../modes/mode.js'
 import { type Finding, findingsFor } from '../finding.js'
@@ -9,7 +10,7 @@ const { ok, warning, failed } = findingsFor('userinfo')
 /** Sends a made-up token. If the token is rejected, the address is probably that of a user info endpoint. */
 export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
   const { userinfoEndpoint } = await idp.metadata()
-  if (userinfoEndpoint === undefined) return [withoutEndpoint(mode)]
+  if (userinfoEndpoint === undefined) return [withoutEndpoint(config, mode)]
   const request: CheckedRequest = {
     check: 'userinfo',
     endpoint: 'The user info endpoint',
@@ -29,9 +30,15 @@ export async function userInfo({ config, idp, mode }: Provider): Promise<Finding
   }
 }
 
-function withoutEndpoint({ loginScope }: Mode): Finding {
+function withoutEndpoint({ access }: Config, { loginScope }: Mode): Finding {
   if (loginScope.split(' ').includes('openid')) {
     return ok('There is no user info endpoint, so names come from the ID token.')
+  }
+  if (access.allow) {
+    return failed(
+      'There is no user info endpoint and no ID token, so access.allow cannot be checked and nobody can sign in.',
+      'Add openid and email to the scopes.'
+    )
   }
   return warning(
     'There is no user info endpoint and no ID token, so /api/auth/profile returns an empty name.',

@@ -49,4 +49,12 @@ test('without a user info endpoint check says that names come from the ID token,
     silent.line('userinfo'),
     'warning userinfo There is no user info endpoint and no ID token, so /api/auth/profile returns an empty name. Next: Add openid to the scopes.'
   )
+  const guarded = await check(t, ['--scopes', 'data:read'], {
+    env: { ...discovering(idp), PLATFORM_AUTH_ACCESS_ALLOW: '@team.example' }
+  })
+  t.is(
+    guarded.line('userinfo'),
+    'failed userinfo There is no user info endpoint and no ID token, so access.allow cannot be checked and nobody can sign in. Next: Add openid and email to the scopes.'
+  )
+  t.is(guarded.code, 1)
 })

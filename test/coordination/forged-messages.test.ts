@@ -1,0 +1,182 @@
+// Somebody who may publish in the shared Redis, but does not have the session secret, sends messages to the replicas.
+import type { ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
+import { createKeyring } from '#src/sealing/keyring.js'
+import type { Browser } from '../helpers/browser.js'
+import { createClock } from '../helpers/clock.js'
+import { type DeepPartial, defaultCallbackUrl } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
+import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
+
+const FLOOD = 30_000
+
+interface Replicated {
+  readonly one: TestServer
+  readonly two: TestServer
+  readonly redis: RedisServer
+}
+
+type Session = DeepPartial<Config['session']>
+
+/** Starts two replicas of one deployment. */
+async function startReplicated(t: ExecutionContext, sessions: readonly Session[] = []): Promise<Replicated> {
+  const redis = await startRedis(t)
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+  const start = (session: Session = {}) =>
+    startTestServer(t, { idp, clock, logLevel: 'info', overrides: { redisUrl: redis.url, session } })
+  const [one, two] = [await start(sessions[0]), await start(sessions[1])]
+  for (const { browser } of [one, two]) {
+    await eventually(async () => (await browser.get('/readyz')).json().store === 'redis')
+  }
+  await eventually(async () => (await channelsOf(redis)).length === 3)
+  return { one, two, redis }
+}
+
+/** All channels to which the replicas listen. */
+async function channelsOf({ admin }: RedisServer): Promise<string[]> {
+  return (await admin.pubsub('CHANNELS', '*')) as string[]
+}
+
+/** Publishes each message in every channel of the deployment. */
+async function publish(redis: RedisServer, messages: readonly string[]): Promise<void> {
+  const channels = await channelsOf(redis)
+  for (let start = 0; start < messages.length; start += 1000) {
+    const pipeline = redis.admin.pipeline()
+    for (const message of messages.slice(start, start + 1000)) {
+      for (const channel of channels) pipeline.publish(channel, message)
+    }
+    await pipeline.exec()
+  }
+}
+
+/** Records all messages in the channels of the deployment. */
+async function record(t: ExecutionContext, redis: RedisServer): Promise<readonly string[]> {
+  const messages: string[] = []
+  const subscriber = redis.admin.duplicate()
+  t.teardown(() => subscriber.disconnect())
+  subscriber.on('message', (_channel, message) => messages.push(message))
+  await subscriber.subscribe(...(await channelsOf(redis)))
+  return messages
+}
+
+/**
+ * Resolves when the first replica has handled all messages that were published before. A person logs out at the second
+ * replica, and the mark of this logout is removed from Redis, so that the first replica can only know it from the message.
+ */
+async function allReceived({ one, two, redis }: Replicated): Promise<void> {
+  const browser = two.newBrowser()
+  await signIn(browser)
+  const copy = browser.clone()
+  one.connect(copy)
+  await browser.navigate('/api/auth/logout')
+  const marks = await redis.admin.keys('*logout:*')
+  if (marks.length > 0) await redis.admin.del(...marks)
+  await eventually(async () => (await copy.fetch('/api/auth/profile')).statusCode === 401)
+}
+
+/** Returns the status of a login at the replica. */
+async function loginStatus({ newBrowser }: TestServer, browser: Browser = newBrowser()): Promise<number> {
+  return (await openCallback(browser, await startLogin(browser))).statusCode
+}
+
+/** Makes the second replica send a pause of 30 seconds to all replicas. */
+async function pauseAll({ two, one }: Replicated): Promise<void> {
+  two.idp.fail('token', faults.answer({ status: 429, headers: { 'Retry-After': '30' }, body: {} }))
+  const browser = two.newBrowser()
+  await loginStatus(two, browser)
+  await eventually(async () => (await loginStatus(one)) === 503)
+}
+
+testWithRedis('a message of another replica pauses logins and ends sessions', async t => {
+  const replicated = await startReplicated(t)
+  await allReceived(replicated)
+  await pauseAll(replicated)
+  t.is(await loginStatus(replicated.one), 503)
+})
+
+testWithRedis('forged messages pause neither logins nor refreshes', async t => {
+  const replicated = await startReplicated(t)
+  const { one, redis } = replicated
+  const { browser, clock, config } = one
+  await signIn(browser)
+  const recorded = await record(t, redis)
+  await pauseAll(replicated)
+  clock.advanceSeconds(60)
+  await eventually(() => recorded.length > 0)
+  const [genuine = ''] = recorded
+  const known = createKeyring([config.session.secret])
+  const unknown = createKeyring(['a secret that this deployment does not have'])
+  const [channel = ''] = (await channelsOf(redis)).filter(name => name.endsWith('everyone'))
+  const plaintext = Buffer.from(`pause provider ${clock.now()} 60000`)
+  await publish(redis, [
+    '',
+    'pause',
+    'pause 60000',
+    `pause provider ${clock.now()} 60000`,
+    '{"kind":"pause","id":"provider","value":"60000"}',
+    'x'.repeat(1_000_000),
+    unknown.sealer('broadcast').seal(plaintext, channel),
+    known.sealer('shared results').seal(plaintext, channel),
+    known.sealer('broadcast').seal(plaintext, 'another channel'),
+    genuine.slice(0, -1),
+    `${genuine}A`,
+    genuine.replace(/.$/, last => (last === 'A' ? 'B' : 'A'))
+  ])
+  await allReceived(replicated)
+  t.is(await loginStatus(one), 302)
+  clock.advanceSeconds(4000)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+})
+
+testWithRedis('a recorded message that is sent again does not prolong the pause', async t => {
+  const replicated = await startReplicated(t)
+  const { one, redis } = replicated
+  const recorded = await record(t, redis)
+  await pauseAll(replicated)
+  await eventually(() => recorded.length > 0)
+  for (const seconds of [31, 60, 600]) {
+    one.clock.advanceSeconds(seconds)
+    await publish(redis, [...recorded])
+    await allReceived(replicated)
+    t.is(await loginStatus(one), 302)
+  }
+})
+
+testWithRedis(
+  `${FLOOD} forged messages with invented kinds and ids are not stored, and requests are answered meanwhile`,
+  async t => {
+    const replicated = await startReplicated(t)
+    const { one, two, redis } = replicated
+    await signIn(one.browser)
+    const forged = Array.from({ length: FLOOD }, (_, n) => `mark 86400000 forged${n}:forged`)
+    const flood = publish(redis, forged)
+    t.is((await one.browser.get('/healthz')).statusCode, 200)
+    await flood
+    t.is((await one.browser.get('/healthz')).statusCode, 200)
+    await allReceived(replicated)
+
+    // After a loss of data, a replica writes everything to Redis again that it has in memory, in the order of its arrival.
+    await two.server.close()
+    await redis.admin.flushall()
+    await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await eventually(async () => (await redis.admin.keys('*logout:*')).length > 0)
+    t.deepEqual(await redis.admin.keys('*forged*'), [])
+    t.true((await redis.admin.dbsize()) < 10)
+    t.is((await one.browser.fetch('/api/auth/profile')).statusCode, 200)
+  }
+)
+
+testWithRedis(
+  'during a rotation of the session secret, a replica with both secrets accepts messages of a replica with the old one',
+  async t => {
+    const [old, next] = ['the-old-session-secret-vX3qL9pTz7RmYw2K', 'the-new-session-secret-Kw2YmR7zTp9Lq3Xv']
+    const sessions = [{ secret: next, previousSecrets: [old] }, { secret: old }] as const
+    const replicated = await startReplicated(t, sessions)
+    await allReceived(replicated)
+    await pauseAll(replicated)
+    t.is(await loginStatus(replicated.one), 503)
+  }
+)
