@@ -84,7 +84,7 @@ export async function serve(
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...given })
   const { log, shutdown } = services
-  prometheus?.watchStore(() => services.storeStatus().store)
+  prometheus?.watchStore(() => services.storeStatus())
   let draining = false
   const handle = await assembleAll().catch(async (error: unknown) => {
     await shutdown.close()

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
-import type { CompletedLogin } from '../login/complete-login.js'
 import type { Auth } from '../auth.js'
+import type { CompletedLogin } from '../login/complete-login.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { parseAuthorizationResponse } from './authorization-response.js'
 import { HttpError } from './http-error.js'

@@ -1,11 +1,11 @@
 /** The layer that turns all errors of later layers into responses, and logs the errors with a status of 500 or more. */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../config/routes.js'
-import { StoredDataError } from '../store/redis-errors.js'
-import { StoreUnavailableError } from '../store/unavailable.js'
 import { OAuthError, UpstreamError } from '../idp/errors.js'
 import { errorPage, loginLoopPage, pageSecurityPolicy } from '../pages/index.js'
 import { SessionTooLargeError } from '../session/session-cookie.js'
+import { StoredDataError } from '../store/redis-errors.js'
+import { StoreUnavailableError } from '../store/unavailable.js'
 import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
 import { providerFailure } from './provider-failure.js'
 import { isLogged, type RequestLog, requestId } from './request.js'
@@ -46,7 +46,8 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
     const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
     // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
     // are logged as errors, because the operator must fix something.
-    const isOurs = error instanceof HttpError || error instanceof StoreUnavailableError || error instanceof StoredDataError
+    const isOurs =
+      error instanceof HttpError || error instanceof StoreUnavailableError || error instanceof StoredDataError
     const isTransient = isOurs || (error instanceof UpstreamError && !error.isRefusal)
     log[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }

@@ -93,7 +93,7 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
     if (reason !== undefined) return { status: 403, reason }
     const record = sessionCookie.open(headers.cookie ?? '')
     if (!record) return { status: 401 }
-    const current = await auth.current(record, requestLog())
+    const current = await auth.current(record, requestLog)
     if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
     if (current.kind !== 'live') return { status: 401 }
     return { status: 200, accessToken: auth.tokensOf(current.record).internal.access_token }

@@ -1,10 +1,10 @@
 import type { Middleware } from 'koa'
 import { HEALTH_ROUTES } from '../config/routes.js'
-import type { CoordinationStatus } from '../coordination/coordination.js'
+import type { SessionStore } from '../store/session-store.js'
 
 export interface HealthParts {
   readonly isDraining: () => boolean
-  readonly storeStatus: () => CoordinationStatus
+  readonly storeStatus: SessionStore['status']
 }
 
 /**
@@ -20,7 +20,7 @@ export function health({ isDraining, storeStatus }: HealthParts): Middleware {
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
     const draining = !isHealthz && isDraining()
     ctx.status = draining ? 503 : 200
-    ctx.body = isHealthz ? { status: 'ok' } : { status: draining ? 'draining' : 'ready', store: storeStatus().store }
+    ctx.body = isHealthz ? { status: 'ok' } : { status: draining ? 'draining' : 'ready', store: storeStatus() }
     return undefined
   }
 }

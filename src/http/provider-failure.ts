@@ -1,6 +1,7 @@
 /** Translates a failure of the identity provider into an error with the status 502, 503 or 504. */
-import { retrySecondsOf } from '../refresh/busy.js'
+
 import { OAuthError, type UpstreamError } from '../idp/errors.js'
+import { retrySecondsOf } from '../refresh/busy.js'
 import { BusyError, HttpError } from './http-error.js'
 
 export function providerFailure(error: OAuthError | UpstreamError): HttpError {

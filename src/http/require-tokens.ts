@@ -33,7 +33,7 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
   return async function requireTokens(ctx, next) {
     const record = sessionRecord(ctx)
     if (!record) return unauthorized(ctx)
-    const current = await auth.current(record, requestLog(ctx))
+    const current = await auth.current(record, () => requestLog(ctx))
     if (current.kind === 'ended') {
       removeSession(ctx)
       forgetSuccess(ctx)

@@ -55,11 +55,7 @@ export interface IdentityProvider {
     timeoutMs?: number | undefined
   }): Promise<TokenSet>
   /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
-  refreshTokenGrant(request: {
-    refreshToken: string
-    scope: string
-    timeoutMs?: number | undefined
-  }): Promise<TokenSet>
+  refreshTokenGrant(request: { refreshToken: string; scope: string; timeoutMs?: number | undefined }): Promise<TokenSet>
   /**
    * Requests the user info (OpenID Connect Core section 5.3).
    * @param subject the `sub` of the checked ID token of the login. User info about another subject, or about none, must

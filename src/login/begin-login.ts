@@ -4,8 +4,8 @@
  * is a login loop.
  */
 import type { IdentityProvider } from '../idp/client.js'
-import type { LoginTransactions } from './transaction.js'
 import type { Mode } from '../modes/mode.js'
+import type { LoginTransactions } from './transaction.js'
 
 export interface BeginLoginParts {
   readonly mode: Pick<Mode, 'loginScope'>

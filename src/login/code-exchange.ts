@@ -3,7 +3,7 @@
  * callback share one exchange. A login is the step of a session from revision 0 to 1, and the session id is the id of the
  * login.
  */
-import type { IdentityProvider, UserInfo } from '../idp/client.js'
+import type { IdentityProvider } from '../idp/client.js'
 import { OAuthError, rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
 import { abandon } from '../modes/grants.js'
 import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'

@@ -4,14 +4,7 @@ import { UnusableTokenSetError } from '../idp/errors.js'
 import type { TokenSet } from '../idp/token-set.js'
 import type { Identity } from '../session/record.js'
 import { fallbackNames, firstName, fullName } from './display-name.js'
-import {
-  checkRefreshedIdentity,
-  excessScopes,
-  exchangeCode,
-  expiresAt,
-  type ModeParts,
-  tokenObject
-} from './grants.js'
+import { checkRefreshedIdentity, excessScopes, exchangeCode, expiresAt, type ModeParts, tokenObject } from './grants.js'
 import type { Mode, Step, TokenState } from './mode.js'
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>

@@ -18,13 +18,16 @@ export interface RefreshesParts extends Omit<RefreshParts, 'schedule'> {
   readonly metrics?: Pick<Metrics, 'refreshEnded' | 'refreshWaited' | 'staleCookie'>
 }
 
+/** Returns the logger of a request. Most requests log nothing, so their logger is never created. */
+export type RequestLog = () => Log
+
 export interface Refreshes {
   /**
    * Returns the current session of a request with the cookie of `record`, and refreshes it if its tokens have expired. The
    * record of the result is `record` itself if the browser needs no new cookie. Never rejects because of the store or the
    * identity provider.
    */
-  current(record: SessionRecord, log: Log): Promise<Refreshed>
+  current(record: SessionRecord, log: RequestLog): Promise<Refreshed>
   /** Returns the newest session with the id of `record` that is known, or `record` itself. Never refreshes. */
   newest(record: SessionRecord): Promise<SessionRecord>
   /** Resolves when no refresh is in progress. */
@@ -34,7 +37,7 @@ export interface Refreshes {
 // A stored session that cannot be read needs the operator, so the next attempt may come later.
 const UNREADABLE_RETRY_SECONDS = 5
 
-/** @example const session = await refreshes.current(record, log) */
+/** @example const session = await refreshes.current(record, () => log) */
 export function createRefreshes(parts: RefreshesParts): Refreshes {
   const { mode, store, clock, timeoutSeconds, metrics = noMetrics } = parts
   const schedule = createRefreshSchedule({ ...parts, now: clock.now })
@@ -93,20 +96,21 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
   }
 
   return {
-    async current(record, log) {
+    async current(record, requestLog) {
       store.browserSent(record)
       let session = store.newerHere(record) ?? record
       if (!schedule.isDue(session)) {
         try {
           const looked = await store.look(record)
-          if (looked.kind === 'stale') report.stale(log, record)
+          if (looked.kind === 'stale') report.stale(requestLog(), record)
           if (looked.kind === 'newer') session = looked.record
           if (looked.kind !== 'newer' && looked.kind !== 'current') return { kind: looked.kind }
         } catch (error) {
-          return unreadable(record, error, log).result
+          return unreadable(record, error, requestLog()).result
         }
         if (!schedule.isDue(session)) return { kind: 'live', record: session }
       }
+      const log = requestLog()
       const result = await refreshInTime(session, log)
       if (result.kind === 'stale') report.stale(log, record)
       return result

@@ -148,7 +148,13 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
   }
 
   /** Stores the failure of a token request. */
-  async function fail(session: SessionRecord, lock: Lock, error: unknown, calls: number, log: Log): Promise<RefreshRun> {
+  async function fail(
+    session: SessionRecord,
+    lock: Lock,
+    error: unknown,
+    calls: number,
+    log: Log
+  ): Promise<RefreshRun> {
     if (error instanceof NotSentError) {
       await store.save(lock, { kind: 'failure', pauseMs: 0, isDoubtful: false })
       return notNow(session, error.reason, calls, error.retryAfterSeconds)

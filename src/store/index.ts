@@ -9,8 +9,8 @@ import type { Config } from '../config/settings.js'
 import type { Keyring } from '../sealing/keyring.js'
 import type { SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
-import { createMessageSeal } from './broadcast.js'
 import { createMemoryScripts } from './memory-scripts.js'
+import { createMessageSeal } from './messages.js'
 import { openRedisClient } from './redis-client.js'
 import { openRedisLink, type RedisLink } from './redis-link.js'
 import { createRedisScripts } from './redis-scripts.js'
@@ -47,7 +47,7 @@ export function createStore(config: Config, { keyring, clock, log }: StoreParts)
   if (!address) throw new TypeError('redisUrl is not the address of a Redis server')
   const prefix = prefixOf(config)
   const channel = channelOf(prefix)
-  const messages = createMessageSeal(keyring.sealer('store message'), clock.now)
+  const messages = createMessageSeal({ keyring, channel, now: clock.now })
   let redis: RedisLink
   return createSessionStore({
     kind: 'redis',

@@ -46,18 +46,20 @@ export function createMemoryScripts<Stored>(now: () => number, times: ScriptTime
 
   /** Returns the entry of a session, or a new one. The caller must `write` it. */
   function entryOf(id: string): Entry {
-    return entries.get(id) ?? {
-      rev: -1,
-      state: 'live',
-      reason: '',
-      isSeen: false,
-      owner: undefined,
-      ownedUntil: 0,
-      retryAt: 0,
-      suspectSince: undefined,
-      loss: undefined,
-      settledAt: undefined
-    }
+    return (
+      entries.get(id) ?? {
+        rev: -1,
+        state: 'live',
+        reason: '',
+        isSeen: false,
+        owner: undefined,
+        ownedUntil: 0,
+        retryAt: 0,
+        suspectSince: undefined,
+        loss: undefined,
+        settledAt: undefined
+      }
+    )
   }
 
   /** Stores a changed entry and renews its lifetime. */
@@ -101,7 +103,11 @@ export function createMemoryScripts<Stored>(now: () => number, times: ScriptTime
     write(id, entry)
   }
 
-  function saveTokens(id: string, { rev, owner, newLoss }: Omit<SaveRequest<Stored>, 'outcome'>, tokens: Tokens<Stored>) {
+  function saveTokens(
+    id: string,
+    { rev, owner, newLoss }: Omit<SaveRequest<Stored>, 'outcome'>,
+    tokens: Tokens<Stored>
+  ) {
     const entry = entryOf(id)
     const isOwner = entry.owner === owner
     const isNext = isOwner && entry.rev === rev - 1

@@ -6,7 +6,14 @@
 import type { Logger } from 'pino'
 import { TimeLimitError, within } from '../support/within.js'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
-import { isNodeUnusable, isReply, isWrongType, RedisUnavailableError, reasonOf, StoredDataError } from './redis-errors.js'
+import {
+  isNodeUnusable,
+  isReply,
+  isWrongType,
+  RedisUnavailableError,
+  reasonOf,
+  StoredDataError
+} from './redis-errors.js'
 
 /**
  * - `connecting`: the state at the start, and for a short time after a connection is lost. Commands wait.

@@ -9,7 +9,7 @@ import type { Logger } from 'pino'
 import type { SessionRecord } from '../session/record.js'
 import { type Clock, startStopwatch } from '../support/clock.js'
 import { createExpiringMap } from '../support/expiring-map.js'
-import type { Message } from './broadcast.js'
+import type { Message } from './messages.js'
 import { RedisUnavailableError, StoredDataError } from './redis-errors.js'
 import { LOCK_MS, MAX_PAUSE_MS, type Position, type ScriptTimes, type SessionScripts } from './scripts.js'
 
@@ -372,7 +372,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     isLoggedOut: id => logouts.get(id) !== undefined,
     pause(ms) {
       pauseHere(ms)
-      void link.publish({ kind: 'pause', ms: Math.ceil(ms) })
+      void link.publish({ kind: 'pause', ms })
     },
     pausedMs(isUrgent) {
       const leftMs = pausedUntil - now() + (isUrgent ? 0 : SECOND_REQUESTS_FIRST_MS)
