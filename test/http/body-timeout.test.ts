@@ -1,6 +1,7 @@
 // The time limits for request bodies.
 
 import { once } from 'node:events'
+import http, { type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
@@ -106,4 +107,26 @@ test('a proxied upload of 20 kB/s has no total time limit, and gets 408 if the c
   await upstream.requests[1]?.aborted
   t.regex(await trickle(server.port, request(15), 2, 10), /^HTTP\/1\.1 408/)
   await upstream.requests[2]?.aborted
+})
+
+test('the time limit for a body does not include the time in which the request waits in the line of the proxy', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.method === 'GET') held.push(response)
+    else request.resume().on('end', () => response.end('{}'))
+  })
+  const routes = [`GET,POST /api/x ${upstream.origin}/x timeout=60`]
+  const { server, cookie } = await startProxy(t, { routes }, { limits })
+  const headers = { Cookie: cookie, 'Sec-Fetch-Site': 'same-origin' }
+  const options = { port: server.port, host: '127.0.0.1', path: '/api/x', agent: false }
+  for (let count = 0; count < 32; count++) http.get({ ...options, headers }).on('response', answer => answer.resume())
+  await eventually(() => held.length === 32)
+  const length = 2_000_000
+  const upload = http.request({ ...options, method: 'POST', headers: { ...headers, 'Content-Length': length } })
+  upload.end(Buffer.alloc(length))
+  await pause(2 * limits.requestTimeout)
+  for (const response of held) response.end('{}')
+  const [answer] = (await once(upload, 'response')) as [http.IncomingMessage]
+  t.is(answer.statusCode, 200)
+  t.is((await upstream.requests.at(-1)?.body())?.length, length)
 })
