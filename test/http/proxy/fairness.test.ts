@@ -108,3 +108,26 @@ test('the requests in line are sent in turn by person, even if one person has wa
   const sent = upstream.requests.slice(64).map(({ url }) => url)
   t.true(sent.slice(0, 2).includes('/other'), `the requests were sent in this order: ${sent.join(' ')}`)
 })
+
+test('an upload whose client disconnects in line is never sent', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.method === 'GET') held.push(response)
+    else response.end('{}')
+  })
+  const proxied = await startProxy(t, { routes: [`GET,POST /api/* ${upstream.origin}/*`] })
+  const { cookie } = proxied
+  for (let count = 0; count < 32; count++) ask(t, proxied, { cookie })
+  await eventually(() => held.length === 32)
+  const [leaving, staying] = ['/api/leaving', '/api/staying'].map(path =>
+    open(t, proxied, { cookie, path, method: 'POST' })
+  )
+  leaving?.end('x'.repeat(10_000))
+  staying?.end('x')
+  await pause(200)
+  leaving?.destroy()
+  await eventually(() => proxied.logs.entries.some(({ path }) => path === '/api/leaving'))
+  for (const response of held) response.end('{}')
+  t.is(staying && (await statusOf(staying)), 200)
+  t.false(upstream.requests.some(({ url }) => url === '/leaving'))
+})
