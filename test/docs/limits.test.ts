@@ -14,7 +14,7 @@ test('SECURITY.md has the limits of the proxy that the server uses', async t => 
     [`places among these ${waitingForHead} of which each person can have only one`, `${reserved}`],
     ['requests in progress to one upstream, and connections to it', ofOneHost.toLocaleString('en')],
     ['requests in progress in one process', ofProcess.toLocaleString('en')],
-    ['requests in the line of one upstream', `${inLine}`],
+    ['requests in the queue of one upstream', `${inLine}`],
     [
       'time for a request body',
       `${requestTimeout / 1000} seconds, and then at least ${minBodyBytesPerSecond / 1000} kB/s on average`
