@@ -8,6 +8,7 @@ import { parseRules } from '../config/proxy-rules.js'
 import type { Config } from '../config/settings.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { createRoutes } from '../proxy/routes.js'
+import { TURN_LIMITS } from '../proxy/turns.js'
 import { createUpstreams } from '../proxy/upstream.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
 import { createCsrfCheck } from './csrf.js'
@@ -35,7 +36,10 @@ export function proxy(parts: ProxyParts): Middleware {
   const { routes, maxBodyBytes, csrfHeader } = config
   const findRoute = createRoutes(parseRules(routes).rules, site.origin)
   const checkCsrf = createCsrfCheck({ publicOrigin: site.origin, csrfHeader })
-  const upstreams = createUpstreams({ connectTimeoutMs: CONNECT_TIMEOUT_MS })
+  const upstreams = createUpstreams({
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    connectionsPerHost: TURN_LIMITS.ofOneHost
+  })
   shutdownHooks.onClose(() => upstreams.close())
   const forward = createForward({ ...parts, ...config, findRoute, basePath: site.basePath, upstreams })
 
