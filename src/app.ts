@@ -8,7 +8,6 @@ import { brokenAnswers } from './http/broken-answers.js'
 import { callback } from './http/callback.js'
 import { errors } from './http/errors.js'
 import { fallback } from './http/fallback.js'
-import { keepHashedAssets } from './http/hashed-assets.js'
 import { health } from './http/health.js'
 import { lazily, onFirstUse } from './http/lazily.js'
 import { ignoreLongPreferences, refuseInvalidRequests } from './http/limits.js'
@@ -56,7 +55,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
     (await import('./http/program-session.js')).programSession(app, parts)
   )
   const wwwroot = config.wwwroot ?? STARTER_PAGE
-  const files = staticFiles(wwwroot)
+  const files = staticFiles(wwwroot, config.hashedAssets)
   gates.set(app, (ctx, next) => {
     // The handlers behind this layer use the tokens of one person, so no shared cache may store their responses. A
     // handler may change these headers.
@@ -74,7 +73,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   app.use(refuseInvalidRequests)
   app.use(health({ isDraining, storeStatus }))
   if (config.fallback !== undefined) app.use(fallback(files, config.fallback))
-  app.use(keepHashedAssets(skipProxiedFolders(files, config.proxy.routes, wwwroot), config.hashedAssets))
+  app.use(skipProxiedFolders(files, config.proxy.routes, wwwroot))
   if (hasStarterPage(wwwroot)) app.use(starterPage({ mode: config.mode, isDemo }))
   app.use(
     authRoutes({
