@@ -2,7 +2,7 @@
  * Protects the sites behind forward-auth against cross-site request forgery. These are whole web sites, so links from
  * other sites and the redirect from the identity provider must still work.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 
 /**
  * The parts of a request that the check uses. If a header is repeated, Node joins its values, and the joined text
@@ -51,18 +51,4 @@ function isNavigation(headers: IncomingHttpHeaders): boolean {
 
 function originOf(text: string): string | undefined {
   return URL.canParse(text) ? new URL(text).origin : undefined
-}
-
-/**
- * True if a browser requested the address that the gateway itself uses for forward-auth. If browsers can open this
- * address, every page can read the internal token. In nginx, the location for this address then lacks `internal;`. The
- * address `/` is not checked. If a gateway uses it for forward-auth, a request for the start page has the same address.
- */
-export function isRequestedByBrowser({
-  url,
-  headersDistinct
-}: Pick<IncomingMessage, 'url' | 'headersDistinct'>): boolean {
-  if (url === undefined || url === '/') return false
-  const forwarded = [...(headersDistinct['x-forwarded-uri'] ?? []), ...(headersDistinct['x-original-uri'] ?? [])]
-  return forwarded.includes(url)
 }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type ForgeryReason, forgeryReason, isRequestedByBrowser } from '#src/http/forward-auth-csrf.js'
+import { type ForgeryReason, forgeryReason } from '#src/http/forward-auth-csrf.js'
 
 const own = 'https://app.example'
 const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
@@ -69,33 +69,5 @@ const table: readonly (readonly [
 for (const [what, method, headers, reason] of table) {
   test(`forward-auth and CSRF: ${what} is ${reason === undefined ? 'accepted' : `rejected as ${reason}`}`, t => {
     t.is(forgeryReason({ method, headers }, own), reason)
-  })
-}
-
-for (const [what, url, headersDistinct, isAsked] of [
-  ['a request of a gateway about another page', '/_forward_auth', { 'x-forwarded-uri': ['/page'] }, false],
-  ['a request of a gateway to / about /', '/', { 'x-forwarded-uri': ['/'] }, false],
-  [
-    'a request whose X-Forwarded-Uri is its own path',
-    '/_forward_auth',
-    { 'x-forwarded-uri': ['/_forward_auth'] },
-    true
-  ],
-  [
-    'a request whose X-Original-Uri is its own path',
-    '/_forward_auth?a=1',
-    { 'x-original-uri': ['/_forward_auth?a=1'] },
-    true
-  ],
-  [
-    'a request whose own path is one of two X-Original-Uri values',
-    '/auth',
-    { 'x-original-uri': ['/page', '/auth'] },
-    true
-  ],
-  ['a request without X-Forwarded-Uri and X-Original-Uri', '/auth', {}, false]
-] as const) {
-  test(`forward-auth: ${what} ${isAsked ? 'counts' : 'does not count'} as sent by a browser`, t => {
-    t.is(isRequestedByBrowser({ url, headersDistinct: { ...headersDistinct } as Record<string, string[]> }), isAsked)
   })
 }

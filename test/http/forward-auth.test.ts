@@ -210,8 +210,12 @@ test('if another site caused the request, forward-auth answers 403 with an empty
 test('if a gateway lets browsers call the forward-auth port, the requests are rejected and a log line tells the operator', async t => {
   const { browser, port, logs } = await startGuarded(t)
   await signIn(browser)
-  const headers = { cookie: sessionHeader(browser), 'x-original-uri': '/_forward_auth' }
-  t.is((await askForwardAuth(port, { path: '/_forward_auth', headers })).status, 403)
+  const cookie = sessionHeader(browser)
+  for (const spelling of ['/_forward_auth', '//_forward_auth', '/%5fforward_auth', '/x/../_forward_auth']) {
+    const headers = { cookie, 'x-original-uri': spelling }
+    t.is((await askForwardAuth(port, { path: '/_forward_auth', headers })).status, 403, spelling)
+  }
+  t.is((await askForwardAuth(port, { path: '/_forward_auth', headers: { cookie, 'x-original-uri': '/' } })).status, 200)
   t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
 })
 
