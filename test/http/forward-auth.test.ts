@@ -207,6 +207,26 @@ test('if another site caused the request, forward-auth answers 403 with an empty
   t.is(answer.authorization, '')
 })
 
+test('forward-auth checks each method that the gateway names, or else the method of the auth request', async t => {
+  const { browser, port } = await startGuarded(t)
+  await signIn(browser)
+  const linked = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  for (const [method, headers, status] of [
+    ['GET', { 'x-forwarded-method': 'POST' }, 403],
+    ['GET', { 'x-original-method': 'POST' }, 403],
+    ['POST', { 'x-forwarded-method': 'GET' }, 200],
+    ['GET', { 'x-forwarded-method': 'GET', 'x-original-method': 'DELETE' }, 403],
+    ['GET', { 'x-forwarded-method': 'DELETE', 'x-original-method': 'GET' }, 403],
+    ['GET', { 'x-forwarded-method': 'GET, GET' }, 403],
+    ['GET', { 'x-forwarded-method': 'get' }, 403],
+    ['GET', linked, 200],
+    ['GET', { ...linked, 'x-forwarded-method': 'GET', 'x-original-method': 'POST' }, 403]
+  ] as const) {
+    const answer = await askForwardAuth(port, { method, headers: { cookie: sessionHeader(browser), ...headers } })
+    t.is(answer.status, status, `${method} ${JSON.stringify(headers)}`)
+  }
+})
+
 test('if a gateway lets browsers call the forward-auth port, the requests are rejected and a log line tells the operator', async t => {
   const { browser, port, logs } = await startGuarded(t)
   await signIn(browser)
