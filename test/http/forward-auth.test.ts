@@ -207,6 +207,17 @@ test('if another site caused the request, forward-auth answers 403 with an empty
   t.is(answer.authorization, '')
 })
 
+test('forward-auth accepts a WebSocket of our own page if the gateway passes on its handshake, and no other WebSocket', async t => {
+  const { browser, port, origin } = await startGuarded(t)
+  await signIn(browser)
+  const cookie = sessionHeader(browser)
+  const handshake = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', cookie }
+  const ask = (headers: Record<string, string>) => askForwardAuth(port, { headers: { ...handshake, ...headers } })
+  t.is((await ask({ origin })).status, 200)
+  t.is((await ask({ origin: 'http://evil.localhost:8080' })).status, 403)
+  t.is((await ask({})).status, 403)
+})
+
 test('forward-auth checks each method that the gateway names, or else the method of the auth request', async t => {
   const { browser, port } = await startGuarded(t)
   await signIn(browser)
