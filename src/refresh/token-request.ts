@@ -44,8 +44,9 @@ export async function sendUnderLock<T>(
   try {
     // The process may have been suspended, or the queue may have been long. Another process must not get the lock while
     // this request is under way, and an aborted request would lose its new token.
+    const isOurs = await store.mayUse(lock)
     const leftMs = Math.round(REQUEST_MS - lock.elapsedMs())
-    if (leftMs < LEAST_REQUEST_MS || !store.mayUse(lock)) throw new NotSentError('pending', 0)
+    if (!isOurs || leftMs < LEAST_REQUEST_MS) throw new NotSentError('pending', 0)
     return await send(leftMs)
   } finally {
     leaveQueue()

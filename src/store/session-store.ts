@@ -78,8 +78,11 @@ export interface SessionStore {
    * @throws StoredDataError if the stored data cannot be read
    */
   take(session: Version, reportedLoss?: string): Promise<LockAnswer>
-  /** False if Redis was away since the lock was granted, or if a browser has sent a newer revision. Check before sending. */
-  mayUse(lock: Lock): boolean
+  /**
+   * False if the lock may be lost: Redis was away since the lock was granted, or a browser has sent a newer revision. A lock
+   * that is older than a second is confirmed in the store. Check directly before sending a token.
+   */
+  mayUse(lock: Lock): Promise<boolean>
   /** Stores the outcome of a token request. */
   save(lock: Lock, outcome: StoredOutcome): Promise<SaveAnswer>
   /** Logs a session out in all processes. Returns the newest session of that id that is known. */
@@ -154,6 +157,9 @@ const MAX_LOGOUTS = 200_000
 const RECENT_MS = 10_000
 // Commands that are sent at once when this process stores again what it remembers.
 const RESTORED_AT_ONCE = 100
+// If the process was stopped after it got a lock, Redis may have lost the lock meanwhile, and another process may have used
+// the refresh token. No other process gets a lock within 2 seconds after a loss, so a younger lock is certain.
+const FRESH_LOCK_MS = 1000
 // After a pause, second requests of dual mode go before the first requests of other sessions. Otherwise the first requests
 // would use up the quota, and nobody would get both tokens.
 const SECOND_REQUESTS_FIRST_MS = 1000
@@ -229,7 +235,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     const browser = browsers.get(id)
     if (browser) await scripts.seen(id, browser.rev, newId())
     const lock = locks.get(id)
-    if (lock) await scripts.hold(id, lock.rev, owner, Math.max(1, Math.round(LOCK_MS - lock.elapsedMs())), newId())
+    if (lock) await scripts.hold(id, lock.rev, owner, leftMs(lock.elapsedMs), newId())
     const logout = logouts.get(id)
     if (logout) {
       await scripts.out(id)
@@ -320,8 +326,12 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
         return { kind: 'away' }
       }
     },
-    mayUse: ({ id, rev, generation }) =>
-      link.generation() === generation && !link.isAway() && (browsers.get(id)?.rev ?? 0) <= rev,
+    async mayUse({ id, rev, generation, elapsedMs }) {
+      const isOurs = () => link.generation() === generation && !link.isAway() && (browsers.get(id)?.rev ?? 0) <= rev
+      if (!isOurs() || elapsedMs() < FRESH_LOCK_MS) return isOurs()
+      const isHeld = await scripts.hold(id, rev, owner, leftMs(elapsedMs), newId()).catch(() => false)
+      return isHeld && isOurs()
+    },
     async save(lock, outcome) {
       const { id } = lock
       const isTokens = outcome.kind === 'tokens'
@@ -390,6 +400,11 @@ const UNREADABLE = 'a session in Redis cannot be read, because it was encrypted 
 function ignoreUnavailable(error: unknown): undefined {
   if (!(error instanceof RedisUnavailableError)) throw error
   return undefined
+}
+
+/** Returns the rest of the time of a lock in milliseconds. */
+function leftMs(elapsedMs: Lock['elapsedMs']): number {
+  return Math.max(1, Math.round(LOCK_MS - elapsedMs()))
 }
 
 /** Returns 128 random bits. */

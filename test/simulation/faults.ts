@@ -37,6 +37,7 @@ export interface FaultParts {
   readonly provider: SimulatedProvider
 }
 
+const LOST_WHILE_STOPPED = 'Redis lost its data while the owner was stopped'
 const MAX_STOP_MS = 30_000
 // These stops are longer than a lock lasts.
 const LONG_STOP_MS = 70_000
@@ -46,6 +47,7 @@ const MAX_GAP_MS = 12_000
 
 export function startFaults({ world, kinds, servers, startServer, people, redis, provider }: FaultParts): Faults {
   let isOver = false
+  let lastLossAt = 0
   const undo = new Set<() => void>()
 
   /** Ends a fault after some time, or when all faults end. */
@@ -59,13 +61,13 @@ export function startFaults({ world, kinds, servers, startServer, people, redis,
 
   /** A process that is stopped cannot store again what only it has, so a loss of data may lose these logins. */
   function excuseStopped(): void {
-    const excuse = 'Redis lost its data while the owner was stopped'
-    for (const { process } of servers) if (process.isStopped) provider.excuseUnstored(process, excuse)
+    lastLossAt = world.now()
+    for (const { process } of servers) if (process.isStopped) provider.excuseUnstored(process, LOST_WHILE_STOPPED)
     for (const person of people) {
       const grant = person.grant()
       const newest = grant && provider.newest(grant)
       if (!grant || !newest?.process.isStopped) continue
-      if (person.cookie()?.fields.refresh_token !== newest.refreshToken) grant.excuse ??= excuse
+      if (person.cookie()?.fields.refresh_token !== newest.refreshToken) grant.excuse ??= LOST_WHILE_STOPPED
     }
   }
 
@@ -77,6 +79,8 @@ export function startFaults({ world, kinds, servers, startServer, people, redis,
 
   function stop({ process }: SimulatedServer, suspends: boolean, ms = world.between(500, MAX_STOP_MS)): void {
     world.note(`${process.name} is ${suspends ? 'suspended' : 'stopped'} for ${Math.round(ms)} ms`)
+    // Nobody may have noticed the last loss of data before this process stops.
+    provider.excuseUnstored(process, LOST_WHILE_STOPPED, lastLossAt)
     process.stop(suspends)
     endsAfter(ms, () => {
       world.note(`${process.name} continues`)

@@ -26,8 +26,11 @@ export interface SimulatedProvider {
   readonly grants: readonly Grant[]
   /** Call when this refresh token has been stored, so it is not lost if its process is killed. */
   stored(refreshToken: string): void
-  /** Excuses all logins whose newest tokens only this process has, or for which it waits. */
-  excuseUnstored(process: SimulatedProcess, excuse: string): void
+  /**
+   * Excuses all logins whose newest tokens only this process has, or for which it waits.
+   * @param sentBefore only requests that were sent before this time count
+   */
+  excuseUnstored(process: SimulatedProcess, excuse: string, sentBefore?: number): void
   /** Returns the refresh token of a login that is valid now, and the process that has requested it. */
   newest(grant: Grant): { readonly refreshToken: string; readonly process: SimulatedProcess } | undefined
   /** The longest time in milliseconds that a response takes. */
@@ -42,12 +45,24 @@ export interface SimulatedProvider {
 interface Request {
   readonly process: SimulatedProcess
   readonly grant: Grant
+  readonly sentAt: number
   refreshToken: string | undefined
 }
 
 const PAUSE_SECONDS = 2
 
-export function createProvider(world: World, lifetimeSeconds: number): SimulatedProvider {
+/** The queue in which a process waits before it sends a token request. */
+export interface ProviderQueue {
+  /** The share of the requests that wait. */
+  readonly share: number
+  readonly maxMs: number
+}
+
+export function createProvider(
+  world: World,
+  lifetimeSeconds: number,
+  queue: ProviderQueue = { share: 0.2, maxMs: 8000 }
+): SimulatedProvider {
   const grants = new Map<string, Grant>()
   const valid = new Map<string, Grant>()
   const spent = new Map<string, Grant>()
@@ -91,8 +106,10 @@ export function createProvider(world: World, lifetimeSeconds: number): Simulated
     stored(refreshToken) {
       for (const request of requests) if (request.refreshToken === refreshToken) requests.delete(request)
     },
-    excuseUnstored(process, excuse) {
-      for (const request of requests) if (request.process === process) request.grant.excuse ??= excuse
+    excuseUnstored(process, excuse, sentBefore = Number.POSITIVE_INFINITY) {
+      for (const request of requests) {
+        if (request.process === process && request.sentAt < sentBefore) request.grant.excuse ??= excuse
+      }
     },
     newest: grant => newest.get(grant),
     calls: () => calls,
@@ -100,7 +117,7 @@ export function createProvider(world: World, lifetimeSeconds: number): Simulated
       /** Sends a request. The provider works on it even if the process is stopped or gives up. */
       async function request(timeoutMs: number, grant: Grant | undefined, work: () => TokenSet): Promise<TokenSet> {
         calls++
-        const sent: Request | undefined = grant && { process, grant, refreshToken: undefined }
+        const sent: Request | undefined = grant && { process, grant, sentAt: world.now(), refreshToken: undefined }
         if (sent) requests.add(sent)
         const isBusy = world.random() < provider.failures
         const response = new Promise<TokenSet>((resolve, reject) => {
@@ -142,7 +159,7 @@ export function createProvider(world: World, lifetimeSeconds: number): Simulated
         }),
         async enterTokenQueue() {
           // Sometimes many other requests are in the queue.
-          if (world.random() < 0.2) await wait(process.clock, world.between(0, 8000))
+          if (world.random() < queue.share) await wait(process.clock, world.between(0, queue.maxMs))
           return () => {}
         },
         authorizationCodeGrant({ code, timeoutMs = 60_000 }) {

@@ -32,6 +32,8 @@ export interface RedisHooks {
   onSaved(id: string, rev: number, text: string): void
   /** The scripts that this Redis pretends to run. They change nothing. */
   readonly ignored: readonly ScriptName[]
+  /** True if no process gets the messages of the others. */
+  readonly dropsMessages: boolean
 }
 
 type Reply = string | number | null | readonly (string | number)[]
@@ -170,7 +172,8 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
         publish: (channel: string, text: string) =>
           send(connection, async () => {
             for (const { isOpen, events, process } of connections) {
-              if (isOpen) world.after(latency(), () => events.onMessage(channel, text), { process, kind: 'input' })
+              if (isOpen && !hooks.dropsMessages)
+                world.after(latency(), () => events.onMessage(channel, text), { process, kind: 'input' })
             }
             return connections.size
           })

@@ -7,7 +7,7 @@ import type { ScriptName } from '#src/store/lua.js'
 import { LOCK_MS, type ScriptTimes, SETTLE_MS } from '#src/store/scripts.js'
 import { type FaultKind, startFaults } from './faults.js'
 import { createPerson } from './person.js'
-import { createProvider } from './provider.js'
+import { createProvider, type ProviderQueue } from './provider.js'
 import { createRedis } from './redis.js'
 import { createServer, type Sabotage, type SimulatedServer } from './server.js'
 import { createWorld } from './world.js'
@@ -32,8 +32,12 @@ export interface SimulationResult {
 /** A change that switches one safeguard off. A simulation with it must find violations. */
 export interface Safeguard extends Sabotage {
   readonly name: string
+  /** The faults against which it helps. */
+  readonly kinds: readonly FaultKind[]
   readonly times?: Partial<ScriptTimes>
   readonly ignoredScripts?: readonly ScriptName[]
+  readonly dropsMessages?: boolean
+  readonly queue?: ProviderQueue
 }
 
 const PEOPLE = 4
@@ -82,7 +86,8 @@ const keyring = createKeyring(['a secret that only the simulation has'])
 const recordSealer = keyring.sealer('stored session')
 
 export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promise<SimulationResult> {
-  const { seed, mode, kinds } = schedule
+  const { seed, mode } = schedule
+  const kinds = safeguard?.kinds ?? schedule.kinds
   const world = createWorld(seed)
   const times: ScriptTimes = {
     entryMs: 172_800_000,
@@ -92,12 +97,16 @@ export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promi
     settleMs: SETTLE_MS,
     ...safeguard?.times
   }
-  const provider = createProvider(world, world.between(3, 8))
+  const provider = createProvider(world, world.between(3, 8), safeguard?.queue)
   const onSaved = (id: string, rev: number, text: string) => {
     const plaintext = recordSealer.open(text, `${id} ${rev}`)
     if (plaintext) provider.stored((JSON.parse(plaintext.toString()) as SessionRecord).fields.refresh_token)
   }
-  const redis = createRedis(world, times, { onSaved, ignored: safeguard?.ignoredScripts ?? [] })
+  const redis = createRedis(world, times, {
+    onSaved,
+    ignored: safeguard?.ignoredScripts ?? [],
+    dropsMessages: safeguard?.dropsMessages ?? false
+  })
   const servers: SimulatedServer[] = []
   const activeMs = kinds.some(kind => kind.endsWith('for long')) ? 3 * ACTIVE_MS : ACTIVE_MS
   const marginSeconds = world.random() < 0.3 ? 2 : 0
