@@ -3,7 +3,7 @@
 import type { Redis } from 'ioredis'
 import { createKeyring } from '#src/sealing/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
-import { createMemoryScripts } from '#src/store/memory-scripts.js'
+import { createMemoryScripts, createMemoryStorage } from '#src/store/memory-scripts.js'
 import type { RedisCommands } from '#src/store/redis-client.js'
 import { createRedisScripts } from '#src/store/redis-scripts.js'
 import type { Outcome, ScriptTimes, SessionScripts } from '#src/store/scripts.js'
@@ -117,7 +117,8 @@ async function compare(admin: Redis, seed: number): Promise<string | number> {
   const random = createRandom(seed)
   const start = Date.now()
   let now = start
-  const memory = createMemoryScripts<SessionRecord>(() => now, TIMES)
+  const storage = createMemoryStorage<SessionRecord>(() => now, TIMES)
+  const memory = createMemoryScripts(() => now, TIMES, storage)
   const lua = luaWithClock(admin, () => now)
   const losses = new Map<string, string>()
   const history: string[] = []
@@ -146,7 +147,7 @@ async function compare(admin: Redis, seed: number): Promise<string | number> {
     else if (lot < 0.34) {
       const id = IDS[Math.floor(random() * IDS.length)] as string
       const part = random() < 0.5 ? 'entry' : 'record'
-      memory.evict(id, part)
+      storage[part === 'entry' ? 'entries' : 'records'].delete(id)
       await admin.del(`${PREFIX}{${id}}${part === 'record' ? ':record' : ''}`)
       history.push(`${(now - start) / UNIT_MS}: evict the ${part} of ${id}`)
     }
