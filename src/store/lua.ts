@@ -56,6 +56,7 @@ end
 // ARGV: rev
 const LOOK = `return position(tonumber(ARGV[1]))`
 
+// A stored time that is too far ahead shows that the clock of Redis was set back. It is shortened, or a pause is ignored.
 // ARGV: rev, owner, reported loss, new loss, entryMs, loginMs, lockMs, settleMs, longest pause
 const TAKE = `
 local rev, me, reported, newLoss = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
@@ -72,7 +73,7 @@ if kind ~= 'same' and not isNewLogin and not loss then
   loss, settled = newLoss, nil
 end
 if loss then
-  if not settled and reported == loss then
+  if reported == loss and (not settled or settled > now + ARGV[8]) then
     settled = now + ARGV[8]
     redis.call('HSET', entry, 'settled', settled)
   end
@@ -87,7 +88,10 @@ if kind == 'lost' then
   renew(ARGV[5], ARGV[6])
   return {'stale'}
 end
-if owner and owner ~= me and now < owned then return {'held'} end
+if owner and owner ~= me and now < owned then
+  if owned > now + ARGV[7] then redis.call('HSET', entry, 'owned', now + ARGV[7]) end
+  return {'held'}
+end
 if retry > now and retry - now <= tonumber(ARGV[9]) then return {'pausing', retry - now} end
 redis.call('HSET', entry, 'owner', me, 'owned', now + ARGV[7])
 renew(ARGV[5], ARGV[6])

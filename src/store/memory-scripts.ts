@@ -158,7 +158,8 @@ export function createMemoryScripts<Stored>(
       if (found.kind === 'behind') raise(id, entry, rev)
       if (found.kind !== 'same' && !isNewLogin && entry.loss === undefined) markLoss(entry, newLoss)
       if (entry.loss !== undefined) {
-        if (entry.settledAt === undefined && reported === entry.loss) entry.settledAt = now() + settleMs
+        const latest = now() + settleMs
+        if (reported === entry.loss) entry.settledAt = Math.min(entry.settledAt ?? latest, latest)
         if (entry.settledAt === undefined || now() < entry.settledAt) {
           write(id, entry)
           return { kind: 'unsettled', loss: entry.loss }
@@ -171,7 +172,10 @@ export function createMemoryScripts<Stored>(
         write(id, entry)
         return { kind: 'stale' }
       }
-      if (entry.owner !== undefined && entry.owner !== owner && now() < entry.ownedUntil) return { kind: 'held' }
+      if (entry.owner !== undefined && entry.owner !== owner && now() < entry.ownedUntil) {
+        entry.ownedUntil = Math.min(entry.ownedUntil, now() + lockMs)
+        return { kind: 'held' }
+      }
       const pauseMs = entry.retryAt - now()
       if (pauseMs > 0 && pauseMs <= MAX_PAUSE_MS) return { kind: 'pausing', pauseMs }
       entry.owner = owner
