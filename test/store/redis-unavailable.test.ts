@@ -1,30 +1,26 @@
 // While Redis cannot be used, no refresh token or code may be used, because that needs a lock. Requests without a lock
-// continue, and no result is lost.
+// continue, and no session is lost.
 import { setTimeout as pause } from 'node:timers/promises'
-import { CoordinationError } from '#src/coordination/coordination.js'
 import { eventually } from '../helpers/eventually.js'
 import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
-import { IMPATIENT, type Replica, startReplica, startReplicas } from './replicas.js'
-import { controlledWork, KEEP_MS, never, someoneWaits } from './work.js'
+import {
+  connected,
+  isAway,
+  isBack,
+  lockOf,
+  logIn,
+  PREFIX,
+  type Replica,
+  recordOf,
+  refresh,
+  save,
+  startReplica,
+  startReplicas
+} from './replicas.js'
 
-const isAway = (replica: Replica) => replica.status().store === 'away'
-const isBack = (replica: Replica) => replica.status().store === 'redis'
 const events = ({ logs }: Replica) => logs.entries.map(({ event }) => event)
-const work = async () => ({ value: 'value', keepMs: KEEP_MS })
-const isUnavailable = { instanceOf: CoordinationError, message: /shared store cannot be used/ }
-
-/** Repeats the call while Redis recovers, as a client does that got 503 with Retry-After. */
-async function again<T>(ask: () => Promise<T>): Promise<T> {
-  let answer: T | undefined
-  await eventually(async () => {
-    answer = await ask().catch((error: unknown) => {
-      if (error instanceof CoordinationError) return undefined
-      throw error
-    })
-    return answer !== undefined
-  })
-  return answer as T
-}
+const impatient = { isImpatient: true, times: { settleMs: 500 } }
+const away = { kind: 'away' } as const
 
 interface Trouble {
   readonly begin: (redis: RedisServer) => unknown
@@ -68,22 +64,27 @@ const troubles: Readonly<Record<string, Trouble>> = {
 }
 
 for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
-  testWithRedis(`with a Redis that ${what}, no work runs, and marks are still known`, async t => {
+  testWithRedis(`with a Redis that ${what}, no lock is granted, and sessions and logouts are still known`, async t => {
     const redis = await startRedis(t, ['--user', 'server', 'on', '>pw', '~*', '&*', '+@all'])
-    const [one, two] = await startReplicas(t, redis.url.replace('//', '//server:pw@'), { timing: IMPATIENT })
-    await one.once('before', work)
-    await one.mark('logout:before', KEEP_MS, 'everyone')
-    await eventually(() => two.isMarkedHere('logout:before'))
+    const [one, two] = await startReplicas(t, redis.url.replace('//', '//server:pw@'), impatient)
+    const [before, leaving] = [await logIn(one, 'before'), await logIn(one, 'leaving')]
+    const refreshed = await refresh(one, before)
+    await connected(two)
+    await one.logOut(await logIn(one, 'gone'))
+    await eventually(() => two.isLoggedOut('gone'))
 
     await begin(redis)
-    await t.throwsAsync(one.once('during', never), isUnavailable)
-    await eventually(() => isAway(one))
+    await eventually(async () => {
+      t.not((await one.take(refreshed, undefined)).kind, 'mine')
+      return isAway(one)
+    })
+    t.deepEqual(await one.take(refreshed, undefined), away)
     const started = performance.now()
-    for (let n = 0; n < 100; n++) t.false(await one.isMarked(`mark ${n}`))
+    for (let n = 0; n < 100; n++) t.deepEqual(await one.look(recordOf(`id ${n}`, 1)), { kind: 'current' })
     t.true(performance.now() - started < 1000)
-    t.is((await one.once('before', never)).value, 'value')
-    for (const replica of [one, two]) t.true(await replica.isMarked('logout:before'))
-    await one.mark('logout:during', KEEP_MS)
+    t.deepEqual(await one.look(before), { kind: 'newer', record: refreshed })
+    for (const replica of [one, two]) t.deepEqual(await replica.look(recordOf('gone', 1)), { kind: 'out' })
+    await one.logOut(leaving)
     await pause(1000)
     t.deepEqual(events(one), ['redis_away'])
     t.regex(String(one.logs.entries[0]?.reason), reason)
@@ -92,232 +93,213 @@ for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
     await end(redis)
     await eventually(() => isBack(one) && isBack(two))
     t.deepEqual(events(one), ['redis_away', 'redis_back'])
-    await eventually(() => two.isMarked('logout:during'))
-    t.is((await again(() => one.once('during', work))).how, 'ran')
-    t.is((await two.once('during', never)).value, 'value')
+    await eventually(async () => (await redis.admin.hget(`${PREFIX}{leaving}`, 'state')) === 'out')
+    await eventually(async () => (await two.look(leaving)).kind === 'out')
+    await refresh(one, refreshed)
+    await eventually(async () => (await two.look(refreshed)).kind === 'newer')
     t.notRegex(one.logs.lines.join(''), /pw/)
   })
 }
 
-testWithRedis('with redisAway set to alone, a replica runs work on its own while Redis cannot be used', async t => {
+testWithRedis('a full Redis refuses locks, but stores results and logouts', async t => {
   const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { timing: IMPATIENT, whenAway: 'alone' })
-  await two.isMarked('warm')
-  await redis.kill()
-  t.deepEqual((await one.once('key', work)).how, 'ran')
-  t.deepEqual((await one.once('key', never)).value, 'value')
-  await redis.restart()
-  await eventually(() => isBack(one) && isBack(two))
-  await eventually(async () => (await two.peek('key')) === 'value')
-  t.pass()
+  const [one, two] = await startReplicas(t, redis.url, { isImpatient: true })
+  const sessions = await Promise.all(['tokens', 'two steps', 'failure', 'ended', 'out'].map(id => logIn(one, id)))
+  const [tokens, steps, failure, ended, out] = await Promise.all(sessions.map(session => lockOf(one, session)))
+  const browser = await logIn(one, 'browser')
+  await connected(one, two)
+  await redis.admin.config('SET', 'maxmemory', '1')
+
+  const refused = { kind: 'failure', pauseMs: 50_000, isDoubtful: true } as const
+  t.deepEqual(await one.look(browser), { kind: 'current' })
+  t.deepEqual(await save(one, tokens as never, recordOf('tokens', 2)), { kind: 'saved', lock: undefined })
+  const half = await save(one, steps as never, recordOf('two steps', 2), true)
+  t.true(half.kind === 'saved' && half.lock !== undefined)
+  t.deepEqual(await one.save(failure as never, refused), { kind: 'saved', lock: undefined })
+  const end = { kind: 'ended', reason: 'refused' } as const
+  t.deepEqual(await one.save(ended as never, end), { kind: 'saved', lock: undefined })
+  t.deepEqual(await one.logOut(recordOf('out', 1)), sessions[4])
+  t.deepEqual(await save(one, out as never, recordOf('out', 2)), { kind: 'out' })
+  await eventually(async () => (await redis.admin.hget(`${PREFIX}{browser}`, 'seen')) === '1')
+  t.deepEqual(events(one), [])
+
+  t.deepEqual(await two.take(browser, undefined), away)
+  t.is((await two.look(recordOf('tokens', 1))).kind, 'newer')
+  t.is((await two.look(recordOf('two steps', 1))).kind, 'newer')
+  t.is((await two.look(recordOf('ended', 1))).kind, 'ended')
+  t.is((await two.look(recordOf('out', 1))).kind, 'out')
+  t.deepEqual(events(two), ['redis_away'])
+  await redis.admin.config('SET', 'maxmemory', '0')
+  await eventually(() => isBack(two))
+  await eventually(async () => (await two.take(recordOf('failure', 1), undefined)).kind !== 'wait')
+  t.is((await two.take(recordOf('failure', 1), undefined)).kind, 'pausing')
 })
 
-testWithRedis('while Redis cannot be used, update() works only in a replica with redisAway set to alone', async t => {
+testWithRedis('sessions and logouts that Redis lost in a restart are stored again', async t => {
   const redis = await startRedis(t)
-  const timing = IMPATIENT
-  const alone = await startReplica(t, redis.url, { timing, whenAway: 'alone' })
-  const waiting = await startReplica(t, redis.url, { timing, whenAway: 'wait' })
-  const tokens = async () => ({ value: 'first', keepMs: KEEP_MS, hasTokens: true })
-  await alone.once('key', tokens)
-  await waiting.once('key', tokens)
-  await redis.kill()
-  t.is(await alone.update('key', () => 'newer'), 'newer')
-  t.is(await alone.update<string>('other', () => 'newer'), undefined)
-  await t.throwsAsync(
-    waiting.update('key', () => undefined),
-    isUnavailable
-  )
-  t.is(await alone.peek('key'), 'newer')
+  const [one, two] = await startReplicas(t, redis.url, { times: { settleMs: 900 } })
+  const session = await logIn(one, 'id')
+  const refreshed = await refresh(one, session)
+  await one.logOut(await logIn(one, 'gone'))
+  await connected(two)
   await redis.restart()
-  await eventually(async () => (await waiting.peek('key')) === 'newer')
-  t.is(await alone.peek('key'), 'newer')
-})
-
-testWithRedis('results and logout marks that Redis lost in a restart are published again', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { timing: { settleMs: 1000 } })
-  await one.once('key', work)
-  await one.mark('logout:id', KEEP_MS, 'everyone')
-  await eventually(() => two.isMarkedHere('logout:id'))
-  await redis.restart()
-  t.is((await two.once('key', never)).value, 'value')
+  await eventually(async () => (await two.take(session, undefined)).kind === 'newer')
+  t.deepEqual(two.newerHere(session), refreshed)
   const third = await startReplica(t, redis.url)
-  t.true(await third.isMarked('logout:id'))
+  await eventually(async () => (await third.look(recordOf('gone', 1))).kind === 'out')
 })
 
-testWithRedis('results that Redis lost while its connections stayed open are published again', async t => {
-  const redis = await startRedis(t)
-  const one = await startReplica(t, redis.url, { timing: { checkMs: 50 } })
-  await one.once('key', work)
-  await redis.admin.flushall()
-  await eventually(async () => (await redis.admin.keys('*:result')).length === 1)
-  t.is((await one.once('key', never)).value, 'value')
-})
-
-testWithRedis('if Redis restarts empty, running work is not started by another replica', async t => {
-  const redis = await startRedis(t)
-  const [owner, other] = await startReplicas(t, redis.url, { timing: { settleMs: 1000 } })
-  const slow = controlledWork()
-  const first = owner.once('key', slow.run)
-  await slow.started
-  await other.isMarked('warm')
-  await redis.restart()
-  const second = other.once('key', never)
-  await eventually(async () => (await redis.admin.keys('*:lock')).length === 1)
-  slow.finish('value')
-  await first
-  t.is((await second).value, 'value')
-})
-
-testWithRedis('a result that could not be stored while Redis was down is stored when Redis is back', async t => {
-  const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url, { timing: { ...IMPATIENT, waitMs: 20_000, patienceMs: 20_000 } })
-  const slow = controlledWork(true)
-  const first = one.once('key', slow.run)
-  await slow.started
-  await redis.kill()
-  await eventually(() => isAway(one) && isAway(two))
-  slow.finish('tokens')
-  t.deepEqual((await first).how, 'ran')
-  t.is((await one.once('key', never, { canWait: false })).value, 'tokens')
-  const second = two.once('key', never)
-  await redis.restart()
-  t.is((await second).value, 'tokens')
-})
-
-testWithRedis('after a start no lock is granted until other replicas could publish their results', async t => {
-  const redis = await startRedis(t)
-  const one = await startReplica(t, redis.url, { timing: { settleMs: 60_000, waitMs: 100 } })
-  t.false(await one.isMarked('warm'))
-  await t.throwsAsync(one.once('key', never), isUnavailable)
-  t.is(one.status().store, 'redis')
-})
-
-testWithRedis('while Redis cannot be used, a call that must not wait is rejected at once', async t => {
-  const redis = await startRedis(t)
-  const one = await startReplica(t, redis.url, { timing: { settleMs: 60_000 } })
-  const started = performance.now()
-  await t.throwsAsync(one.once('key', never, { canWait: false }), isUnavailable)
-  t.true(performance.now() - started < 10_000)
-})
-
-testWithRedis('a lock that was granted after its caller had given up is released', async t => {
-  const redis = await startRedis(t)
-  const timing = { ...IMPATIENT, commandMs: 300, settleMs: 100 }
-  const [one, two] = await startReplicas(t, redis.url, { timing })
-  await Promise.all([one.once('warm', work), two.isMarked('warm')])
-  redis.pause()
-  await t.throwsAsync(one.once('key', never), isUnavailable)
-  redis.resume()
-  await eventually(() => isBack(one) && isBack(two))
-  t.is((await again(() => two.once('key', work))).how, 'ran')
-})
-
-for (const policy of ['volatile-ttl', 'allkeys-lru']) {
-  testWithRedis(`a full Redis that deletes keys by the policy ${policy} is not used for locks`, async t => {
+for (const part of ['entry', 'record'] as const) {
+  testWithRedis(`if Redis has deleted the ${part} of a session, no replica uses its old refresh token`, async t => {
     const redis = await startRedis(t)
-    const [one, two] = await startReplicas(t, redis.url, { timing: { ...IMPATIENT, checkMs: 100, settleMs: 100 } })
-    await one.once('before', work)
-    await two.isMarked('warm')
-    const [, used = '0'] = /used_memory:(\d+)/.exec(await redis.admin.info('memory')) ?? []
-    await redis.admin.config('SET', 'maxmemory-policy', policy)
-    await redis.admin.config('SET', 'maxmemory', String(Number(used) + 200_000))
-    await pause(300)
-    await redis.admin.eval(
-      `for n = 1, 400 do redis.call('SET', 'foreign:' .. n, string.rep('x', 2000), 'PX', 600000) end`,
-      0
-    )
-    await t.throwsAsync(one.once('during', never), isUnavailable)
-    await eventually(() => isAway(one))
-    t.is(one.logs.entries[0]?.reason, 'evicting')
-    await redis.admin.config('SET', 'maxmemory', '0')
-    await eventually(() => isBack(one) && isBack(two))
-    // Redis may have deleted the result. In that case the replica that stored it publishes it again.
-    t.is((await again(() => two.once('before', never))).value, 'value')
-    t.is((await again(() => one.once('during', work))).how, 'ran')
+    const [one, two] = await startReplicas(t, redis.url, { times: { settleMs: 500 } })
+    const session = await logIn(one, 'id')
+    await refresh(one, session)
+    await connected(two)
+    await redis.admin.del(part === 'entry' ? `${PREFIX}{id}` : `${PREFIX}{id}:record`)
+    let loss: string | undefined
+    await eventually(async () => {
+      const answer = await two.take(session, loss)
+      t.true(answer.kind === 'wait' || answer.kind === 'newer', answer.kind)
+      loss = answer.kind === 'wait' ? answer.loss : undefined
+      return answer.kind === 'newer'
+    })
+    t.deepEqual(events(two), [])
   })
 }
+
+testWithRedis('if Redis restarts empty, a session in a refresh is not refreshed by another replica', async t => {
+  const redis = await startRedis(t)
+  const [owner, other] = await startReplicas(t, redis.url, { times: { settleMs: 900 } })
+  const session = await logIn(owner, 'id')
+  const lock = await lockOf(owner, session)
+  await connected(other)
+  await redis.restart()
+  await eventually(async () => {
+    t.not((await other.take(session, undefined)).kind, 'mine')
+    return (await redis.admin.hget(`${PREFIX}{id}`, 'owner')) !== null
+  })
+  await eventually(async () => (await redis.admin.hget(`${PREFIX}{id}`, 'settled')) !== null || isBack(other))
+  t.is((await other.take(session, undefined)).kind, 'wait')
+  await save(owner, lock, recordOf('id', 2))
+  await eventually(async () => (await other.take(session, undefined)).kind === 'newer')
+  t.false(owner.mayUse(lock), 'a lock from before the restart is not used to send another token')
+})
+
+testWithRedis('a session that could not be stored while Redis was down is stored when Redis is back', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, impatient)
+  const session = await logIn(one, 'id')
+  const lock = await lockOf(one, session)
+  await connected(two)
+  await redis.kill()
+  await eventually(async () => {
+    await Promise.all([one, two].map(replica => replica.look(recordOf('nobody', 1))))
+    return isAway(one) && isAway(two)
+  })
+  t.deepEqual(await save(one, lock, recordOf('id', 2)), { kind: 'unknown' })
+  t.deepEqual(await one.look(session), { kind: 'newer', record: recordOf('id', 2) })
+  t.deepEqual(await two.take(session, undefined), away)
+  await redis.restart()
+  await eventually(async () => (await two.look(session)).kind === 'newer')
+  t.deepEqual(two.newerHere(session), recordOf('id', 2))
+})
+
+testWithRedis('after a start no lock is granted until other replicas could store their sessions', async t => {
+  const redis = await startRedis(t)
+  const one = await startReplica(t, redis.url, { times: { settleMs: 60_000 } })
+  await connected(one)
+  const started = performance.now()
+  t.deepEqual(await one.take({ id: 'id', rev: 0 }, undefined), { kind: 'wait', loss: undefined })
+  t.true(performance.now() - started < 10_000)
+  t.is(one.status(), 'redis')
+})
+
+testWithRedis('a lock whose reply was lost goes to the same replica again, and ends for all others', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, { isImpatient: true, times: { settleMs: 100, lockMs: 5000 } })
+  const [first, second] = [await logIn(one, 'first'), await logIn(one, 'second')]
+  await connected(two)
+  redis.pause()
+  const taken = await Promise.all([first, second].map(session => one.take(session, undefined)))
+  t.deepEqual(taken, [away, away])
+  redis.resume()
+  await eventually(() => isBack(one) && isBack(two))
+  await lockOf(one, first)
+  await lockOf(two, second)
+  t.pass()
+})
 
 testWithRedis('a replica starts while its Redis is down, and uses it when it is up', async t => {
   const redis = await startRedis(t)
   await redis.kill()
-  const replica = await startReplica(t, redis.url, { timing: IMPATIENT })
-  await t.throwsAsync(replica.once('key', never), isUnavailable)
+  const replica = await startReplica(t, redis.url, impatient)
   await eventually(() => isAway(replica))
+  t.deepEqual(await replica.take({ id: 'id', rev: 0 }, undefined), away)
   t.is(replica.logs.entries[0]?.reason, 'ECONNREFUSED')
   await redis.restart()
   await eventually(() => isBack(replica))
-  t.is((await again(() => replica.once('key', work))).how, 'ran')
+  await logIn(replica, 'id')
   t.deepEqual(events(replica), ['redis_away', 'redis_back'])
-})
-
-testWithRedis('a replica notices that Redis has become read-only, even if nothing is written', async t => {
-  const redis = await startRedis(t)
-  const replica = await startReplica(t, redis.url, { timing: { ...IMPATIENT, checkMs: 50 } })
-  await replica.isMarked('warm')
-  await redis.admin.replicaof('127.0.0.1', 1)
-  await eventually(() => isAway(replica))
-  t.is(replica.logs.entries[0]?.reason, 'READONLY')
 })
 
 testWithRedis(
   'if Redis refuses the password, the log contains this reason and does not contain the password',
   async t => {
     const redis = await startRedis(t, ['--requirepass', 'right-password'])
-    const replica = await startReplica(t, redis.url.replace('//', '//:wrong-password@'), { timing: IMPATIENT })
-    await t.throwsAsync(replica.once('key', never), isUnavailable)
+    const replica = await startReplica(t, redis.url.replace('//', '//:wrong-password@'), impatient)
     await eventually(() => isAway(replica))
+    t.deepEqual(await replica.take({ id: 'id', rev: 0 }, undefined), away)
     t.is(replica.logs.entries[0]?.reason, 'WRONGPASS')
     t.notRegex(replica.logs.lines.join(''), /wrong-password/)
   }
 )
 
-testWithRedis('a connection that breaks and is restored at once causes no error and no log line', async t => {
+testWithRedis('a connection that breaks and is restored at once loses nothing and causes no log line', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
-  await one.once('key', work)
-  await two.isMarked('key')
+  let session = await logIn(one, 'id')
+  await connected(two)
   for (let n = 0; n < 5; n++) {
+    const old = session
+    session = await refresh(one, session)
     await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-    t.is((await two.once('key', never)).value, 'value')
-    await one.mark(`mark ${n}`, KEEP_MS)
-    t.true(await two.isMarked(`mark ${n}`))
+    await eventually(async () => (await two.take(old, undefined)).kind === 'newer')
+    t.deepEqual(two.newerHere(old), session)
   }
   t.deepEqual([...events(one), ...events(two)], [])
 })
 
-testWithRedis('a waiting replica gets the result although the connection for wake-up messages is broken', async t => {
+testWithRedis('logouts reach the memory of a replica again after its connection for messages was broken', async t => {
   const redis = await startRedis(t)
-  const [owner, waiter] = await startReplicas(t, redis.url)
-  const slow = controlledWork()
-  const first = owner.once('key', slow.run)
-  await slow.started
-  const second = waiter.once('key', never)
-  await someoneWaits(redis.admin)
+  const [one, two] = await startReplicas(t, redis.url)
+  await connected(one, two)
   await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-  slow.finish('value')
-  await first
-  t.is((await second).value, 'value')
+  let n = 0
+  await eventually(async () => {
+    await one.logOut(recordOf(`id-${++n}`, 1))
+    return two.isLoggedOut(`id-${n - 1}`)
+  })
+  t.is(two.status(), 'redis')
 })
 
-testWithRedis('when a replica is closed, its waiting callers are rejected, and their work does not start', async t => {
+testWithRedis('when a replica is closed, waiting calls end, and no lock is granted', async t => {
   const redis = await startRedis(t)
-  const replica = await startReplica(t, redis.url, { timing: { ...IMPATIENT, waitMs: 20_000, patienceMs: 20_000 } })
-  await replica.isMarked('warm')
+  const replica = await startReplica(t, redis.url)
+  await connected(replica)
   await redis.kill()
-  await eventually(() => isAway(replica))
-  const waiting = t.throwsAsync(replica.once('key', never), { message: /stopping/ })
+  const waiting = replica.take({ id: 'id', rev: 0 }, undefined)
   await replica.close()
-  await waiting
+  t.not((await waiting).kind, 'mine')
+  t.not((await replica.take({ id: 'id', rev: 0 }, undefined)).kind, 'mine')
 })
 
 testWithRedis('a replica closes quickly while Redis is stalled', async t => {
   const redis = await startRedis(t)
-  const replica = await startReplica(t, redis.url, { timing: IMPATIENT })
-  await replica.isMarked('warm')
+  const replica = await startReplica(t, redis.url, impatient)
+  await connected(replica)
   redis.pause()
   const started = performance.now()
   await replica.close()
   t.true(performance.now() - started < 5000)
-  await t.throwsAsync(replica.once('key', never), { message: /stopping/ })
 })
