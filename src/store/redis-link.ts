@@ -142,7 +142,10 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
   function handleRefusal(error: unknown): void {
     if (state === 'closed') return
     // The client reconnects after each refusal of a read-only Redis, so every command would wait for a connection.
-    if (isNodeUnusable(error)) return goDown(reasonOf(error))
+    if (isNodeUnusable(error)) {
+      goDown(reasonOf(error))
+      return
+    }
     // Reading works on a full Redis, and some writes do, so the state stays `up`.
     refusal = reasonOf(error)
     reportAway(refusal)
