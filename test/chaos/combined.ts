@@ -29,6 +29,10 @@ const SLOW_ANSWERS = 0.2
 const SLOW_MS = 1500
 /** The longest fault lasts for this share of the whole run: 20 s of two minutes. */
 const LONGEST_FAULT = 1 / 6
+/** The longest time between two faults of a process, as a multiple of the longest fault. */
+const CALM = 2.5
+/** The share of faults in which a process is killed. Each kill blocks the sessions that it was refreshing for 65 s. */
+const KILLED = 0.3
 /** A process stores its sessions this soon after Redis is back. */
 const STORED_AGAIN_MS = 3000
 
@@ -144,7 +148,7 @@ function startFaults({ fleet, redis, outages, seed, longestMs }: FaultParts): Fa
   async function repeat(sequence: number, fault: (random: () => number) => Promise<void>): Promise<void> {
     const random = createRandom(seed + sequence * 1_000_003)
     while (!hasEnded) {
-      await Promise.race([pause(random() * longestMs), ended])
+      await Promise.race([pause(random() * CALM * longestMs), ended])
       if (!hasEnded) await fault(random)
     }
   }
@@ -152,7 +156,7 @@ function startFaults({ fleet, redis, outages, seed, longestMs }: FaultParts): Fa
   async function disturbProcess(slot: number, random: () => number): Promise<void> {
     const replica = fleet.replicas.find(replica => replica.slot === slot)
     if (!replica) throw new Error(`No process runs in slot ${slot}.`)
-    if (random() < 0.5) {
+    if (random() < KILLED) {
       counts['processes killed']++
       await fleet.kill(replica.name)
       await pause((random() * longestMs) / 4)

@@ -1,99 +1,90 @@
-// After Redis has lost its data, a replica publishes its results and marks again. The Redis here is a fake that answers at once.
+// After a new connection, a replica stores its recent sessions and logouts again. The Redis here is a fake that answers at
+// once.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { createRedisCoordination } from '#src/coordination/redis.js'
-import type { RedisCommands, RedisEvents } from '#src/coordination/redis-client.js'
-import { timingOf } from '#src/coordination/timing.js'
 import { createKeyring } from '#src/sealing/keyring.js'
+import { createRedisStore } from '#src/store/index.js'
+import type { RedisCommands, RedisEvents } from '#src/store/redis-client.js'
+import { LOCK_MS } from '#src/store/scripts.js'
+import { systemClock } from '#src/support/clock.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
-import { KEEP_MS } from './work.js'
+import { lockOf, recordOf, save } from './replicas.js'
+
+const KEEP_MS = 60_000
+// The number of arguments of EVALSHA shows which script it is.
+const SAVED_ARGUMENTS = 14
+const OUT_ARGUMENTS = 6
 
 /** A store that is connected to an empty Redis. `written` counts what the store writes. */
 async function startStore(t: ExecutionContext) {
   let events: RedisEvents | undefined
-  let sealed = 0
-  const written = { results: new Set<string>(), marks: new Set<string>(), mostSealedAhead: 0 }
+  const written = { sessions: new Set<string>(), logouts: new Set<string>(), atOnce: 0, mostAtOnce: 0 }
   let goneAfter = Number.POSITIVE_INFINITY
   const commands = {
-    // 0 means that the heartbeat key does not exist, so Redis has lost its data.
-    eval: async () => 0,
-    async evalsha(_hash: string, _keyCount: number, firstKey: string, ...rest: unknown[]) {
-      if (String(rest.at(-1)).startsWith('wake:')) return ['mine', 0]
-      // Only the script `restore` has the key of a result as its first key.
-      if (!firstKey.endsWith(':result')) return null
-      written.mostSealedAhead = Math.max(written.mostSealedAhead, sealed - written.results.size)
+    async evalsha(...args: unknown[]) {
+      const key = String(args[2])
+      if (args.length !== SAVED_ARGUMENTS && args.length !== OUT_ARGUMENTS) return ['mine', -1]
+      written.mostAtOnce = Math.max(written.mostAtOnce, ++written.atOnce)
       await nextTurn()
-      if (written.results.size >= goneAfter) throw Object.assign(new Error('READONLY'), { name: 'ReplyError' })
-      return written.results.add(firstKey)
+      written.atOnce--
+      if (written.sessions.size >= goneAfter) throw Object.assign(new Error('READONLY'), { name: 'ReplyError' })
+      if (args.length === OUT_ARGUMENTS) written.logouts.add(key)
+      else written.sessions.add(key)
+      return args.length === OUT_ARGUMENTS ? null : ['saved', 1]
     },
-    async set(key: string) {
-      await nextTurn()
-      written.marks.add(key)
-    },
-    pttl: async () => -2
+    set: async () => 'OK',
+    publish: async () => 1
   } as unknown as RedisCommands
-  const keyring = createKeyring(['a secret that replicas share'])
-  const coordination = createRedisCoordination({
+  const store = createRedisStore({
     async open(given) {
       events = given
       return { commands, info: async () => [], close: async () => {} }
     },
     prefix: '',
-    keyring: {
-      sealer(purpose) {
-        const sealer = keyring.sealer(purpose)
-        return {
-          ...sealer,
-          seal(plaintext, context) {
-            if (purpose === 'shared results') sealed++
-            return sealer.seal(plaintext, context)
-          }
-        }
-      }
-    },
-    now: Date.now,
+    keyring: createKeyring(['a secret that replicas share']),
+    clock: systemClock,
     log: (await collectLogs()).log,
-    whenAway: 'wait',
-    timing: { ...timingOf(10), commandMs: 20_000, settleMs: 0 }
+    times: { entryMs: KEEP_MS, loginMs: KEEP_MS, keepMs: KEEP_MS, lockMs: LOCK_MS, settleMs: 0 }
   })
-  t.teardown(() => coordination.close())
-  await eventually(() => coordination.status().store === 'redis')
+  t.teardown(() => store.close())
   return {
-    coordination,
+    store,
     written,
-    /** @param after the number of published results after which Redis fails again */
+    /** @param after the number of stored sessions after which Redis fails again */
     comeBack(after = goneAfter) {
       goneAfter = after
-      sealed = 0
-      written.results.clear()
-      written.marks.clear()
+      written.sessions.clear()
+      written.logouts.clear()
+      written.mostAtOnce = 0
       events?.onLost()
       events?.onReady()
     }
   }
 }
 
-async function fill({ coordination }: Awaited<ReturnType<typeof startStore>>, results: number, marks: number) {
-  for (let n = 0; n < results; n++) await coordination.once(`key ${n}`, async () => ({ value: n, keepMs: KEEP_MS }))
-  await Promise.all(Array.from({ length: marks }, (_, n) => coordination.mark(`mark ${n}`, KEEP_MS)))
+async function fill({ store }: Awaited<ReturnType<typeof startStore>>, sessions: number, logouts: number) {
+  const replica = { ...store, logs: await collectLogs() }
+  for (let n = 0; n < sessions; n++)
+    await save(replica, await lockOf(replica, { id: `id ${n}`, rev: 0 }), recordOf(`id ${n}`, 1))
+  await Promise.all(Array.from({ length: logouts }, (_, n) => store.logOut(recordOf(`leaving ${n}`, 1))))
 }
 
-test('results and marks are published again in batches, and each batch is encrypted only after the previous batch was written', async t => {
+test('after a new connection, sessions and logouts are stored again in batches', async t => {
   const store = await startStore(t)
   await fill(store, 1050, 450)
   store.comeBack()
-  await eventually(() => store.written.marks.size === 450)
-  t.is(store.written.results.size, 1050)
-  t.true(store.written.mostSealedAhead <= 200, `${store.written.mostSealedAhead} results were encrypted ahead`)
+  await eventually(() => store.written.logouts.size === 450)
+  t.is(store.written.sessions.size, 1050)
+  t.true(store.written.mostAtOnce <= 100, `${store.written.mostAtOnce} were stored at once`)
 })
 
-test('publishing stops if Redis fails again', async t => {
+test('storing again stops if Redis fails again', async t => {
   const store = await startStore(t)
   await fill(store, 450, 1)
   store.comeBack(200)
-  await eventually(() => store.coordination.status().store === 'away')
+  await eventually(() => store.store.status() === 'away')
   for (let turn = 0; turn < 10; turn++) await nextTurn()
-  t.is(store.written.results.size, 200)
-  t.is(store.written.marks.size, 0)
+  t.is(store.written.sessions.size, 200)
+  t.is(store.written.logouts.size, 0)
 })

@@ -80,7 +80,7 @@ for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
     })
     t.deepEqual(await one.take(refreshed, undefined), away)
     const started = performance.now()
-    for (let n = 0; n < 100; n++) t.deepEqual(await one.look(recordOf(`id ${n}`, 1)), { kind: 'current' })
+    for (let n = 0; n < 100; n++) t.deepEqual(await one.look(recordOf(`id-${n}`, 1)), { kind: 'current' })
     t.true(performance.now() - started < 1000)
     t.deepEqual(await one.look(before), { kind: 'newer', record: refreshed })
     for (const replica of [one, two]) t.deepEqual(await replica.look(recordOf('gone', 1)), { kind: 'out' })
@@ -104,7 +104,7 @@ for (const [what, { begin, end, reason }] of Object.entries(troubles)) {
 testWithRedis('a full Redis refuses locks, but stores results and logouts', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url, { isImpatient: true })
-  const sessions = await Promise.all(['tokens', 'two steps', 'failure', 'ended', 'out'].map(id => logIn(one, id)))
+  const sessions = await Promise.all(['tokens', 'two-steps', 'failure', 'ended', 'out'].map(id => logIn(one, id)))
   const [tokens, steps, failure, ended, out] = await Promise.all(sessions.map(session => lockOf(one, session)))
   const browser = await logIn(one, 'browser')
   await connected(one, two)
@@ -113,7 +113,7 @@ testWithRedis('a full Redis refuses locks, but stores results and logouts', asyn
   const refused = { kind: 'failure', pauseMs: 50_000, isDoubtful: true } as const
   t.deepEqual(await one.look(browser), { kind: 'current' })
   t.deepEqual(await save(one, tokens as never, recordOf('tokens', 2)), { kind: 'saved', lock: undefined })
-  const half = await save(one, steps as never, recordOf('two steps', 2), true)
+  const half = await save(one, steps as never, recordOf('two-steps', 2), true)
   t.true(half.kind === 'saved' && half.lock !== undefined)
   t.deepEqual(await one.save(failure as never, refused), { kind: 'saved', lock: undefined })
   const end = { kind: 'ended', reason: 'refused' } as const
@@ -125,7 +125,7 @@ testWithRedis('a full Redis refuses locks, but stores results and logouts', asyn
 
   t.deepEqual(await two.take(browser, undefined), away)
   t.is((await two.look(recordOf('tokens', 1))).kind, 'newer')
-  t.is((await two.look(recordOf('two steps', 1))).kind, 'newer')
+  t.is((await two.look(recordOf('two-steps', 1))).kind, 'newer')
   t.is((await two.look(recordOf('ended', 1))).kind, 'ended')
   t.is((await two.look(recordOf('out', 1))).kind, 'out')
   t.deepEqual(events(two), ['redis_away'])
