@@ -30,12 +30,14 @@ local function position(rev)
   return {seen and 'stale' or 'lost'}
 end
 
-local function renew(rev, entryMs, loginMs)
-  redis.call('PEXPIRE', entry, rev == 0 and loginMs or entryMs)
+-- The entry of a login that has not succeeded has revision 0, and a shorter lifetime.
+local function renew(entryMs, loginMs)
+  redis.call('PEXPIRE', entry, current == 0 and loginMs or entryMs)
 end
 
 -- Raises the revision. Everything that belongs to the older revision goes, except the lock.
 local function raise(rev)
+  current = rev
   redis.call('HSET', entry, 'rev', rev)
   redis.call('HDEL', entry, 'state', 'reason', 'seen', 'retry', 'suspect')
   redis.call('DEL', recordKey)
@@ -54,6 +56,7 @@ end
 // ARGV: rev
 const LOOK = `return position(tonumber(ARGV[1]))`
 
+// A stored time that is too far ahead shows that the clock of Redis was set back. It is shortened, or a pause is ignored.
 // ARGV: rev, owner, reported loss, new loss, entryMs, loginMs, lockMs, settleMs, longest pause
 const TAKE = `
 local rev, me, reported, newLoss = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
@@ -70,25 +73,28 @@ if kind ~= 'same' and not isNewLogin and not loss then
   loss, settled = newLoss, nil
 end
 if loss then
-  if not settled and reported == loss then
+  if reported == loss and (not settled or settled > now + ARGV[8]) then
     settled = now + ARGV[8]
     redis.call('HSET', entry, 'settled', settled)
   end
   if not settled or now < settled then
-    renew(rev, ARGV[5], ARGV[6])
+    renew(ARGV[5], ARGV[6])
     return {'unsettled', loss}
   end
   redis.call('HDEL', entry, 'loss', 'settled')
 end
 if kind == 'lost' then
   redis.call('HSET', entry, 'seen', '1')
-  renew(current, ARGV[5], ARGV[6])
+  renew(ARGV[5], ARGV[6])
   return {'stale'}
 end
-if owner and owner ~= me and now < owned then return {'held'} end
+if owner and owner ~= me and now < owned then
+  if owned > now + ARGV[7] then redis.call('HSET', entry, 'owned', now + ARGV[7]) end
+  return {'held'}
+end
 if retry > now and retry - now <= tonumber(ARGV[9]) then return {'pausing', retry - now} end
 redis.call('HSET', entry, 'owner', me, 'owned', now + ARGV[7])
-renew(rev, ARGV[5], ARGV[6])
+renew(ARGV[5], ARGV[6])
 return {'mine', suspect and now - suspect or -1}
 `
 
@@ -121,7 +127,7 @@ if outcome == 'tokens' then
   if tonumber(ARGV[10]) > 0 then redis.call('HSET', entry, 'retry', now + ARGV[10]) end
   if isOwner and ARGV[9] == '1' then redis.call('HSET', entry, 'owned', now + ARGV[7]) else releaseOwn() end
   redis.call('SET', recordKey, ARGV[8], 'PX', ARGV[5])
-  renew(rev, ARGV[5], ARGV[6])
+  renew(ARGV[5], ARGV[6])
   return {'saved', isOwner and 1 or 0}
 end
 if current and not isOwner then return {'saved', 0} end
@@ -138,7 +144,7 @@ else
   redis.call('HSET', entry, 'retry', now + ARGV[8])
   if ARGV[9] == '1' then redis.call('HSET', entry, 'suspect', suspect or now) else redis.call('HDEL', entry, 'suspect') end
 end
-renew(rev, ARGV[5], ARGV[6])
+renew(ARGV[5], ARGV[6])
 return {'saved', isOwner and 1 or 0}
 `
 
@@ -156,7 +162,7 @@ else
   return nil
 end
 redis.call('HSET', entry, 'seen', '1')
-renew(rev, ARGV[3], ARGV[4])
+renew(ARGV[3], ARGV[4])
 return nil
 `
 
@@ -164,7 +170,7 @@ return nil
 const UNSEEN = `
 if not seen or redis.call('PEXPIRE', recordKey, ARGV[1]) == 0 then return nil end
 redis.call('HDEL', entry, 'seen')
-renew(current, ARGV[1], ARGV[2])
+renew(ARGV[1], ARGV[2])
 return nil
 `
 
@@ -179,7 +185,7 @@ if found[1] == 'behind' then
   markLoss(ARGV[4])
 end
 redis.call('HSET', entry, 'owner', me, 'owned', now + math.min(tonumber(ARGV[3]), tonumber(ARGV[7])))
-renew(rev, ARGV[5], ARGV[6])
+renew(ARGV[5], ARGV[6])
 return 1
 `
 
@@ -189,8 +195,9 @@ local text = record()
 redis.call('DEL', recordKey)
 redis.call('HDEL', entry, 'owner', 'owned')
 redis.call('HSET', entry, 'state', 'out')
-renew(current, ARGV[1], ARGV[2])
-if text then return {current, text} end
+renew(ARGV[1], ARGV[2])
+-- A record without its entry cannot be read, because its revision is unknown.
+if text and current then return {current, text} end
 return nil
 `
 

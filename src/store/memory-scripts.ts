@@ -113,11 +113,8 @@ export function createMemoryScripts<Stored>(
   }
 
   /** Releases the lock of `owner` because of an outcome that changes nothing else. */
-  function releaseOwn(id: string, owner: string): void {
-    const entry = entries.get(id)
-    if (entry?.owner !== owner) return
-    release(entry)
-    write(id, entry)
+  function releaseOwn(entry: Entry, owner: string): void {
+    if (entry.owner === owner) release(entry)
   }
 
   function saveTokens(
@@ -131,12 +128,12 @@ export function createMemoryScripts<Stored>(
     const record = records.get(id)
     // The first record of a revision wins. A missing record is restored, unless a browser has its revision.
     if (entry.rev === rev && entry.state === 'live' && (record !== undefined || entry.isSeen)) {
-      releaseOwn(id, owner)
+      releaseOwn(entry, owner)
       if (record === undefined) return { kind: 'saved', isOwner } as const
       return { kind: 'newer', rev, record, isSeen: entry.isSeen } as const
     }
     if (entry.rev > rev || (entry.rev === rev && entry.state === 'ended')) {
-      releaseOwn(id, owner)
+      releaseOwn(entry, owner)
       return position(id, rev) as Saved<Stored>
     }
     raise(id, entry, rev)
@@ -160,22 +157,30 @@ export function createMemoryScripts<Stored>(
       const entry = entryOf(id)
       if (found.kind === 'behind') raise(id, entry, rev)
       if (found.kind !== 'same' && !isNewLogin && entry.loss === undefined) markLoss(entry, newLoss)
-      write(id, entry)
       if (entry.loss !== undefined) {
-        if (entry.settledAt === undefined && reported === entry.loss) entry.settledAt = now() + settleMs
-        if (entry.settledAt === undefined || now() < entry.settledAt) return { kind: 'unsettled', loss: entry.loss }
+        const latest = now() + settleMs
+        if (reported === entry.loss) entry.settledAt = Math.min(entry.settledAt ?? latest, latest)
+        if (entry.settledAt === undefined || now() < entry.settledAt) {
+          write(id, entry)
+          return { kind: 'unsettled', loss: entry.loss }
+        }
         entry.loss = undefined
         entry.settledAt = undefined
       }
       if (found.kind === 'lost') {
         entry.isSeen = true
+        write(id, entry)
         return { kind: 'stale' }
       }
-      if (entry.owner !== undefined && entry.owner !== owner && now() < entry.ownedUntil) return { kind: 'held' }
+      if (entry.owner !== undefined && entry.owner !== owner && now() < entry.ownedUntil) {
+        entry.ownedUntil = Math.min(entry.ownedUntil, now() + lockMs)
+        return { kind: 'held' }
+      }
       const pauseMs = entry.retryAt - now()
       if (pauseMs > 0 && pauseMs <= MAX_PAUSE_MS) return { kind: 'pausing', pauseMs }
       entry.owner = owner
       entry.ownedUntil = now() + lockMs
+      write(id, entry)
       return { kind: 'mine', suspectMs: entry.suspectSince === undefined ? undefined : now() - entry.suspectSince }
     },
     async save(id, request): Promise<Saved<Stored>> {
@@ -186,7 +191,7 @@ export function createMemoryScripts<Stored>(
       if (outcome.kind === 'tokens') return saveTokens(id, request, outcome)
       const isOwner = entry.owner === owner
       if (entry.rev > rev || (entry.rev === rev && entry.state === 'ended')) {
-        releaseOwn(id, owner)
+        releaseOwn(entry, owner)
         return position(id, rev) as Saved<Stored>
       }
       if (hadEntry && !isOwner) return { kind: 'saved', isOwner }
@@ -246,7 +251,7 @@ export function createMemoryScripts<Stored>(
       release(entry)
       entry.state = 'out'
       write(id, entry)
-      return record === undefined ? undefined : { rev: entry.rev, record }
+      return record === undefined || entry.rev === -1 ? undefined : { rev: entry.rev, record }
     }
   }
 }

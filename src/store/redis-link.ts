@@ -79,9 +79,8 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
   let state: State = 'connecting'
   let client: RedisClient | undefined
   let lastError: Error | undefined
-  // The reason for which Redis refuses writes although the connection works, for example OOM or READONLY.
+  // The reason for which Redis refuses writes although the connection works, for example OOM or NOPERM.
   let refusal: string | undefined
-  let mayHaveLostWrites = false
   let awaySince: number | undefined
   let generation = 0
   let isSettled = false
@@ -137,23 +136,20 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
     refusal = undefined
     reportBack()
     if (state !== 'up') changeState('up')
-    else if (!mayHaveLostWrites) return
-    mayHaveLostWrites = false
     settle()
   }
 
-  // Reading works on a full or read-only Redis, so the state stays `up`.
   function handleRefusal(error: unknown): void {
     if (state === 'closed') return
+    // The client reconnects after each refusal of a read-only Redis, so every command would wait for a connection.
+    if (isNodeUnusable(error)) {
+      goDown(reasonOf(error))
+      return
+    }
+    // Reading works on a full Redis, and some writes do, so the state stays `up`.
     refusal = reasonOf(error)
     reportAway(refusal)
-    if (state !== 'up') {
-      changeState('up')
-      mayHaveLostWrites = true
-    } else if (isNodeUnusable(error)) {
-      generation++
-      mayHaveLostWrites = true
-    }
+    if (state !== 'up') changeState('up')
     scheduleProbe()
   }
 

@@ -153,8 +153,9 @@ interface BrowserRevision {
 const MAX_RECORDS = 10_000
 const MAX_BROWSERS = 50_000
 const MAX_LOGOUTS = 200_000
-// A failover loses at most the writes of the last seconds.
-const RECENT_MS = 10_000
+// A failover loses the last writes. Sentinels ask an old master every 10 seconds for its role, so it may accept writes for
+// longer than that after another master was promoted. These writes are lost.
+const RECENT_MS = 60_000
 // Commands that are sent at once when this process stores again what it remembers.
 const RESTORED_AT_ONCE = 100
 // If the process was stopped after it got a lock, Redis may have lost the lock meanwhile, and another process may have used

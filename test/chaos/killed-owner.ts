@@ -20,7 +20,6 @@ export interface KilledOwnerOptions {
 
 export function killedOwner(report: Report, { mode, step }: KilledOwnerOptions): Promise<void> {
   const failure = `kill -9 of the owner in the ${step} call`
-  // The lock of a dead process lasts longer with a longer time limit.
   const options = { failure, mode, logins: 1, processes: PROCESSES, timeLimitMs: 2000 }
   return trial(report, options, async ({ stage, logins }) => {
     const hold = createHold()

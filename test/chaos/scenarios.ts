@@ -1,6 +1,8 @@
 // The scenarios and the variants of each one.
 import { brokenAnswer } from './broken-answer.js'
+import { combined } from './combined.js'
 import { cutOwner } from './cut-owner.js'
+import { flushed } from './flushed.js'
 import { evictionPolicies } from './foreign-keys.js'
 import { killedOwner } from './killed-owner.js'
 import { lateAnswer } from './late-answer.js'
@@ -8,11 +10,11 @@ import { logouts } from './logouts.js'
 import { lostAnswer } from './lost-answer.js'
 import { margin } from './margin.js'
 import { mixedSecrets } from './mixed-secrets.js'
+import { oldCookie } from './old-cookie.js'
 import type { Options } from './options.js'
 import { promotion } from './promotion.js'
 import { providerOutage } from './provider-outage.js'
 import { quota } from './quota.js'
-import { redisAwayAlone } from './redis-away-alone.js'
 import { redisFull } from './redis-full.js'
 import { redisOutage } from './redis-outage.js'
 import { redisUnusable } from './redis-unusable.js'
@@ -36,6 +38,10 @@ export const busyScenarios: Readonly<Record<string, Variants>> = {
           )
         )
       )
+    ),
+  combined: ({ seeds, modes, full }) =>
+    seeds.flatMap(seed =>
+      modes.map(mode => report => combined(report, { seed, mode, seconds: full ? 120 : 20, people: full ? 200 : 60 }))
     ),
   thousand: ({ modes }) => modes.map(mode => report => thousandRequests(report, { seed: 1, mode })),
   'provider-outage': ({ full }) => [
@@ -63,7 +69,23 @@ export const quietScenarios: Readonly<Record<string, Variants>> = {
     ),
     report => killedOwner(report, { mode: 'dual', step: 'second' })
   ],
-  'stalled-owner': ({ modes }) => modes.map(mode => report => stalledOwner(report, { mode, seconds: 6 })),
+  'stalled-owner': ({ modes, full }) =>
+    modes.flatMap(mode =>
+      (full ? [6, 30, 60] : [6, 30]).map(
+        (seconds): Play =>
+          report =>
+            stalledOwner(report, { mode, seconds, logins: full || seconds < 10 ? 10 : 4 })
+      )
+    ),
+  flushed: ({ modes }) => modes.map(mode => report => flushed(report, { mode })),
+  'old-cookie': ({ modes }) =>
+    modes.flatMap(mode =>
+      [1, 2].map(
+        (processes): Play =>
+          report =>
+            oldCookie(report, { mode, processes })
+      )
+    ),
   'cut-owner': ({ modes }) =>
     modes.flatMap(mode =>
       (['cut', 'hold'] as const).map(
@@ -80,7 +102,6 @@ export const quietScenarios: Readonly<Record<string, Variants>> = {
             redisUnusable(report, { mode, kind })
       )
     ),
-  'redis-away-alone': ({ modes }) => modes.map(mode => report => redisAwayAlone(report, { mode })),
   'redis-full': ({ modes, full }) =>
     modes.flatMap(mode =>
       (full ? evictionPolicies : (['noeviction', 'volatile-ttl', 'allkeys-lru'] as const)).map(

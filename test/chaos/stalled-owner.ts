@@ -10,11 +10,12 @@ import { trial } from './trial.js'
 export interface StalledOwnerOptions {
   readonly mode: Mode
   readonly seconds: number
+  readonly logins: number
 }
 
-export function stalledOwner(report: Report, { mode, seconds }: StalledOwnerOptions): Promise<void> {
+export function stalledOwner(report: Report, { mode, seconds, logins: count }: StalledOwnerOptions): Promise<void> {
   const failure = `The owner of a refresh is paused for ${seconds} s`
-  return trial(report, { failure, mode, logins: 10, processes: 3 }, async ({ stage, logins }) => {
+  return trial(report, { failure, mode, logins: count, processes: 3 }, async ({ stage, logins }) => {
     const gate = createGate()
     stage.provider.follow(gate.behaviour)
     const asked = [logins.askEach(0)]

@@ -32,9 +32,8 @@ const TOKEN_LIFETIME_SECONDS = 2
 const TABS = 3
 const LOST_ANSWERS = 0.02
 const MOST_STORIES = 10
-// While the owner of a refresh lock may still deliver a result, the other processes do not accept a refusal of the
-// provider. After the owner was killed, this lasts 60 s and one retry.
-const ALL_BACK_WITHIN_MS = 75_000
+/** Longer than the lock of a killed process lasts (65 s), plus one retry. */
+export const ALL_BACK_WITHIN_MS = 75_000
 
 export async function storm(report: Report, options: StormOptions): Promise<void> {
   const { seed, mode, processes, seconds, trouble: kind } = options
@@ -104,7 +103,8 @@ async function play(scope: Scope, report: Report, options: StormOptions): Promis
   )
 }
 
-function printOutcome(
+/** Prints the figures of a storm, and checks that no session was lost. */
+export function printOutcome(
   report: Report,
   tally: Tally,
   fleet: Fleet,

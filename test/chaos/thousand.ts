@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { signIn } from '../helpers/server.js'
 import type { Report } from './report.js'
 import { createScope } from './scope.js'
-import { type Mode, setStage, tokenPath } from './stage.js'
+import { type Mode, type Stage, setStage, tokenPath } from './stage.js'
 import { countEach, spread } from './tally.js'
 
 const PROCESSES = 4
@@ -23,6 +23,7 @@ export async function thousandRequests(report: Report, { seed, mode }: { seed: n
     await pause(1100)
 
     const callsBefore = provider.refreshCalls
+    const scriptsBefore = await scriptsOf(stage)
     const path = tokenPath(mode)
     const durations: number[] = []
     const asked = Array.from({ length: REQUESTS }, async () => {
@@ -33,12 +34,14 @@ export async function thousandRequests(report: Report, { seed, mode }: { seed: n
     })
     const responses = await Promise.all(asked)
     const calls = provider.refreshCalls - callsBefore
+    const scripts = (await scriptsOf(stage)) - scriptsBefore
     const bodies = new Set(responses.map(response => bodyWithoutAge(response.text())))
     const askers = new Set(fleet.lines.filter(({ event }) => event === 'refresh').map(({ process }) => process))
     const { median, longest } = spread(durations)
     report.figures({
       answers: countEach(responses.map(({ statusCode }) => String(statusCode))),
       'provider calls': calls,
+      'Redis scripts': scripts,
       'processes that took part': askers.size,
       'ms median': median,
       longest
@@ -53,10 +56,22 @@ export async function thousandRequests(report: Report, { seed, mode }: { seed: n
     report.check('every process took part', askers.size === PROCESSES, String(askers.size))
     const refused = responses.filter(({ statusCode }) => statusCode === 401).length
     const failure = `${REQUESTS} parallel requests on one expired session (${mode})`
-    report.row({ failure, logins: 1, lost: refused > 0 ? 1 : 0, remark: `${calls} provider calls` })
+    report.row({
+      failure,
+      logins: 1,
+      lost: refused > 0 ? 1 : 0,
+      remark: `${calls} provider calls, ${scripts} Redis scripts`
+    })
   } finally {
     await scope.close()
   }
+}
+
+/** Returns the number of scripts that Redis has run. A call with an unknown digest fails and is repeated with the text. */
+async function scriptsOf({ redis }: Stage): Promise<number> {
+  const stats = (await redis?.admin.info('commandstats')) ?? ''
+  const calls = [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)(?:,.*failed_calls=(\d+))?/g)]
+  return calls.reduce((sum, [, all, failed = 0]) => sum + Number(all) - Number(failed), 0)
 }
 
 function bodyWithoutAge(text: string): string {

@@ -19,6 +19,8 @@ export interface Verdict {
 export interface Circumstances {
   /** Returns when the process with this client secret was killed with SIGKILL, or undefined if it was not. */
   killedAt(caller: string): number | undefined
+  /** Returns true if no process could store anything in Redis from one time to the other. */
+  couldNotStore?(from: number, until: number): boolean
 }
 
 // A process that is killed within this time after the provider's answer may not have read the answer yet, if the
@@ -33,15 +35,22 @@ export function judgeLoss(grant: Grant | undefined, circumstances: Circumstances
 }
 
 /** Returns why a refresh token that had been spent was used again. */
-export function judgeReuse(grant: Grant, reuse: Reuse, { killedAt }: Circumstances): Verdict {
+export function judgeReuse(grant: Grant, reuse: Reuse, circumstances: Circumstances): Verdict {
   const rotation = grant.rotations.find(({ spent }) => spent === reuse.token)
   if (!rotation) return lost('the provider never spent it')
   if (rotation.fate === 'withheld') return { kind: 'ended', why: 'the provider kept its answer' }
-  const killed = killedAt(rotation.caller)
+  const killed = circumstances.killedAt(rotation.caller)
   if (killed !== undefined && killed < answerReadAt(rotation)) {
     if (rotation.fate !== 'answered') return inFlight('the process was killed before the answer came')
     const heldMs = Math.max(0, killed - rotation.settledAt)
     return { ...inFlight('the process was killed with the answer just received'), heldMs }
+  }
+  if (
+    killed !== undefined &&
+    killed > rotation.settledAt &&
+    circumstances.couldNotStore?.(rotation.settledAt, killed)
+  ) {
+    return inFlight('the process was killed before it could store the answer in Redis')
   }
   const why = rotation.fate === 'answered' ? 'used again after the answer' : `used twice (${rotation.fate})`
   return lost(why, tell(rotation, reuse, killed))

@@ -2,36 +2,41 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import test from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { createCoordination } from '#src/coordination/index.js'
 import { createKeyring } from '#src/sealing/keyring.js'
+import { createStore } from '#src/store/index.js'
+import { systemClock } from '#src/support/clock.js'
 import { type DeepPartial, testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { recordOf } from './replicas.js'
 
 async function setUp(t: { teardown(end: () => unknown): void }, overrides: DeepPartial<Config> = {}) {
   const config = testConfig(unreachableIdp, overrides)
   const keyring = createKeyring([config.session.secret])
-  const coordination = createCoordination(config, { keyring, now: Date.now, log: (await collectLogs()).log })
-  t.teardown(() => coordination.close())
-  return coordination
+  const store = createStore(config, { keyring, clock: systemClock, log: (await collectLogs()).log })
+  t.teardown(() => store.close())
+  return store
 }
 
 test('if redisUrl is not set, the store is in the memory of this process', async t => {
-  const coordination = await setUp(t)
-  t.deepEqual(coordination.status(), { store: 'memory' })
-  await coordination.mark('key', 1000)
-  t.true(await coordination.isMarked('key'))
+  const store = await setUp(t)
+  t.is(store.status(), 'memory')
+  const answer = await store.take({ id: 'id', rev: 0 }, undefined)
+  t.is(answer.kind, 'mine')
+  await store.logOut(recordOf('id', 1))
+  t.is((await store.look(recordOf('id', 1))).kind, 'out')
 })
 
 test('the Redis client is loaded only if redisUrl is set', async t => {
   const script = (redisUrl: string) => `
     import { createRequire } from 'node:module'
-    import { createCoordination } from '#src/coordination/index.js'
-    const config = { mode: 'single', platform: {}, redisUrl: ${redisUrl} }
-    const log = { info() {}, warn() {} }
-    const coordination = createCoordination(config, { keyring: { sealer() {} }, now: Date.now, log })
-    await coordination.isMarked('key')
+    import { createStore } from '#src/store/index.js'
+    import { systemClock } from '#src/support/clock.js'
+    const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redisUrl: ${redisUrl} }
+    const log = { info() {}, warn() {}, error() {} }
+    const store = createStore(config, { keyring: { sealer() {} }, clock: systemClock, log })
+    await store.look({ id: 'id', rev: 1 })
     const loaded = Object.keys(createRequire(import.meta.url).cache)
     console.log(loaded.some(path => path.includes('ioredis')))
     process.exit()`
@@ -44,7 +49,7 @@ test('the Redis client is loaded only if redisUrl is set', async t => {
   t.is(await run("'redis://127.0.0.1:1'"), 'true')
 })
 
-testWithRedis('only replicas with the same mode, client and issuer share their marks in Redis', async t => {
+testWithRedis('only replicas with the same mode, client and issuer share their sessions in Redis', async t => {
   const { url: redisUrl } = await startRedis(t)
   const one = await setUp(t, { redisUrl })
   const replica = await setUp(t, { redisUrl })
@@ -53,8 +58,8 @@ testWithRedis('only replicas with the same mode, client and issuer share their m
     await setUp(t, { redisUrl, platform: { clientId: 'another' } }),
     await setUp(t, { redisUrl, platform: { issuer: 'https://idp.example' } })
   ]
-  t.deepEqual(one.status(), { store: 'redis' })
-  await one.mark('key', 60_000)
-  await eventually(() => replica.isMarked('key'))
-  for (const other of others) t.false(await other.isMarked('key'))
+  t.is(one.status(), 'redis')
+  await one.logOut(recordOf('id', 1))
+  await eventually(async () => (await replica.look(recordOf('id', 1))).kind === 'out')
+  for (const other of others) t.is((await other.look(recordOf('id', 1))).kind, 'current')
 })
