@@ -85,10 +85,10 @@ test('any session either opens to the same session after sealing or is rejected 
     { iss: text, sub: text, name: text, idToken: token },
     { requiredKeys: ['iss', 'sub'], noNullPrototype: true }
   )
-  const always = { id: text, loggedInAt: fc.nat(), issuedAt: fc.nat(), fields }
+  const always = { id: text, rev: fc.nat(), loggedInAt: fc.nat(), issuedAt: fc.nat(), fields }
   const records = fc.record(
-    { ...always, internalExpiresAt: fc.nat(), supersedes: text, identity: identity },
-    { requiredKeys: ['id', 'loggedInAt', 'issuedAt', 'fields'], noNullPrototype: true }
+    { ...always, internalExpiresAt: fc.nat(), identity },
+    { requiredKeys: ['id', 'rev', 'loggedInAt', 'issuedAt', 'fields'], noNullPrototype: true }
   )
   fc.assert(
     fc.property(records, record => {
