@@ -233,7 +233,7 @@ test('a sealed session contains the fields of the contract and our own five fiel
   const server = await startTestServer(t)
   await signIn(server.browser)
   const keys = Object.keys(openedSession(server.browser, server)).sort()
-  t.deepEqual(keys, ['_expire', '_from', '_id', '_issued', '_login', 'expires_at', 'refresh_token', 'token'])
+  t.deepEqual(keys, ['_expire', '_id', '_issued', '_login', '_rev', 'expires_at', 'refresh_token', 'token'])
 })
 
 test('the id of a session is created at login and does not change at a refresh', async t => {

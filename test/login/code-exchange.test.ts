@@ -5,6 +5,7 @@ import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js
 import { createDualMode } from '#src/modes/dual.js'
 import { createSingleMode } from '#src/modes/single.js'
 import { createKeyring } from '#src/sealing/keyring.js'
+import { StoreUnavailableError } from '#src/store/unavailable.js'
 import { createClock } from '../helpers/clock.js'
 import { busyError, createFakeIdp, oauthError, upstreamError } from '../modes/fake-idp.js'
 import { createSharedStore } from '../refresh/setup.js'
@@ -213,6 +214,31 @@ test('while the store cannot be used, no code is sent, and the callback may be r
   t.is(idp.grants.length, 0)
   await reconnect()
   t.is((await exchange(transaction(), 'c')).kind, 'fresh')
+})
+
+test('if the process has lost its lock before it sends the code, the code is not sent, and the callback may be repeated', async t => {
+  const { exchange, login, idp, disconnect, reconnect } = setUp()
+  const transaction = login()
+  const { enterTokenQueue } = idp
+  idp.enterTokenQueue = async (...parameters) => {
+    idp.enterTokenQueue = enterTokenQueue
+    disconnect()
+    await reconnect()
+    return enterTokenQueue(...parameters)
+  }
+  const error = await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: StoreUnavailableError })
+  t.is(error?.problem, 'pending')
+  t.is(idp.grants.length, 0)
+  t.is((await exchange(transaction(), 'c')).kind, 'fresh')
+})
+
+test('dual: a request for the public token that gets 503 without Retry-After is not repeated, because the provider may have used the refresh token', async t => {
+  const { exchange, login, idp } = setUp({ isDual: true })
+  const error = busyError(503)
+  idp.next({}, error)
+  t.is(await t.throwsAsync(exchange(login()(), 'c')), error)
+  t.is(idp.grants.length, 2)
+  t.deepEqual(idp.revoked, ['refresh-token-1'])
 })
 
 test('after platform.timeoutSeconds a callback is told to come back, and the exchange continues for the next callback', async t => {
