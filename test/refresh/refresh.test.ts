@@ -68,12 +68,15 @@ for (const mode of modeNames) {
     t.is((await first).id, record.id)
   })
 
-  test(`${mode}: two sessions of one provider that never rotates are refreshed separately and keep their own ids and ID tokens`, async t => {
+  test(`${mode}: two sessions of one provider that never rotates are refreshed separately and keep their own ids, login times and ID tokens`, async t => {
     const { record, clock, current, live, login, logout, refreshes, refreshing } = await setUpRefresh(mode, {
       rotates: false
     })
     const identity = { iss: 'https://idp.example', sub: 'user-1', idToken: 'the ID token of one login' }
-    const others = { identity: { ...identity, idToken: 'the ID token of the other' } }
+    const others = {
+      identity: { ...identity, idToken: 'the ID token of the other' },
+      loggedInAt: record.loggedInAt - 6 * 86_400_000
+    }
     const { refresh_token } = record.fields
     const second = await login('another-session')
     const other = { ...second, ...others, fields: { ...second.fields, refresh_token } }
@@ -83,6 +86,7 @@ for (const mode of modeNames) {
     t.deepEqual(refreshed.identity, identity)
     t.is(otherRefreshed.id, 'another-session')
     t.deepEqual(otherRefreshed.identity, others.identity)
+    t.is(otherRefreshed.loggedInAt, others.loggedInAt)
     t.deepEqual((await refreshing.newest(other)).identity, others.identity)
     await logout(refreshed)
     t.is((await current(otherRefreshed)).kind, 'live')
