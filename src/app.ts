@@ -8,7 +8,6 @@ import { brokenAnswers } from './http/broken-answers.js'
 import { callback } from './http/callback.js'
 import { errors } from './http/errors.js'
 import { fallback } from './http/fallback.js'
-import { keepHashedAssets } from './http/hashed-assets.js'
 import { health } from './http/health.js'
 import { lazily, onFirstUse } from './http/lazily.js'
 import { ignoreLongPreferences, refuseInvalidRequests } from './http/limits.js'
@@ -18,6 +17,7 @@ import { measure } from './http/measure.js'
 import { profile } from './http/profile.js'
 import { skipProxiedFolders } from './http/proxied-folders.js'
 import { createRequestLog } from './http/request.js'
+import { requestOrigin } from './http/request-origin.js'
 import { originForm } from './http/request-target.js'
 import { requireTokens as requireTokensOf, type TokensState } from './http/require-tokens.js'
 import { session } from './http/session.js'
@@ -45,7 +45,7 @@ export interface AssembleOptions {
 /** Creates the application and adds the layers in their order. */
 export function assemble(config: Config, services: Services, options: AssembleOptions = {}): Koa {
   const { isDraining = () => false, isDemo = false } = options
-  const { log, metrics, auth, storeStatus, shutdown } = services
+  const { log, metrics, auth, site, storeStatus, shutdown } = services
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   const requestLog = createRequestLog(log)
   const logsRequests = config.log.requests
@@ -55,14 +55,15 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   const programSessionLayer = onFirstUse(async () =>
     (await import('./http/program-session.js')).programSession(app, parts)
   )
+  const originLayer = requestOrigin('program', { publicOrigin: site.origin })
   const wwwroot = config.wwwroot ?? STARTER_PAGE
-  const files = staticFiles(wwwroot)
+  const files = staticFiles(wwwroot, config.hashedAssets)
   gates.set(app, (ctx, next) => {
     // The handlers behind this layer use the tokens of one person, so no shared cache may store their responses. A
     // handler may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
-    return sessionLayer(ctx, () => tokensLayer(ctx, () => programSessionLayer(ctx, next)))
+    return originLayer(ctx, () => sessionLayer(ctx, () => tokensLayer(ctx, () => programSessionLayer(ctx, next))))
   })
 
   app.use(originForm)
@@ -74,10 +75,11 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   app.use(refuseInvalidRequests)
   app.use(health({ isDraining, storeStatus }))
   if (config.fallback !== undefined) app.use(fallback(files, config.fallback))
-  app.use(keepHashedAssets(skipProxiedFolders(files, config.proxy.routes, wwwroot), config.hashedAssets))
+  app.use(skipProxiedFolders(files, config.proxy.routes, wwwroot))
   if (hasStarterPage(wwwroot)) app.use(starterPage({ mode: config.mode, isDemo }))
   app.use(
     authRoutes({
+      site,
       session: sessionLayer,
       requireTokens: tokensLayer,
       login: login(parts),
@@ -106,7 +108,8 @@ const gates = new WeakMap<Koa, Middleware>()
  * Middleware for routes of your own that need tokens. It refreshes the session if necessary and sets `ctx.state.tokens`
  * to `{ internal, public }`. Each of the two is `{ access_token, expires_in }`, where `expires_in` is the remaining
  * lifetime in seconds. If nobody is logged in, it answers 401 with an empty body, and the handler does not run. If the
- * session cannot be refreshed now, it answers 503.
+ * session cannot be refreshed now, it answers 503. If a page of another origin caused the request, it answers 403. Links
+ * from other sites are accepted.
  *
  * TypeScript knows the type of `ctx.state.tokens` in the handlers after it in the same `router.get()`, or in the same
  * chain of `app.use()`.

@@ -45,6 +45,7 @@ export interface ClientLimits {
   readonly maxHeaderSize: number
   readonly headersTimeout: number
   readonly requestTimeout: number
+  readonly minBodyBytesPerSecond: number
   readonly keepAliveTimeout: number
   readonly unreadTimeout: number
   readonly connectionsCheckingInterval: number
@@ -54,6 +55,7 @@ export const CLIENT_LIMITS: ClientLimits = {
   maxHeaderSize: 32 * 1024,
   headersTimeout: 15_000,
   requestTimeout: 30_000,
+  minBodyBytesPerSecond: 1000,
   // Load balancers usually close idle connections after 60 seconds. The server keeps them open longer, so that a load
   // balancer never sends a request on a connection that the server is closing.
   keepAliveTimeout: 75_000,

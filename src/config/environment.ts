@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Problem } from './errors.js'
-import { exposedFile } from './exposed-files.js'
+import { exposedFile, type SecretFile } from './exposed-files.js'
 import type { Given, Layer } from './layer.js'
 import { nearest } from './nearest.js'
 import { errorCode, readSecretFile, readTextFile, whyUnreadable } from './read-file.js'
@@ -14,6 +14,11 @@ interface Variable {
   readonly text: string
   readonly origin: string
   readonly isInDotEnv: boolean
+}
+
+/** Returns the `.env` file of the working directory, which may be missing. */
+export function dotEnvFile(cwd: string): SecretFile {
+  return { key: '.env', origin: 'working directory', path: join(cwd, '.env') }
 }
 
 /**
@@ -32,10 +37,12 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
   add(fromDotEnv, true)
   add(env, false)
 
-  const dotEnvFile = { key: '.env', origin: 'working directory', path: join(cwd, '.env') }
   const given = new Map<SettingKey, Given>()
   const unknown = unknownVariables([...variables.values()])
-  const warnings: Problem[] = [...(await exposedFile(dotEnvFile)), ...unknown.filter(({ key }) => !mustBeKnown(key))]
+  const warnings: Problem[] = [
+    ...(await exposedFile(dotEnvFile(cwd))),
+    ...unknown.filter(({ key }) => !mustBeKnown(key))
+  ]
   for (const key of settingKeys) {
     const { env: name, tutorialEnv } = settingOf(key)
     const found = await givenByVariable(key, name, variables, cwd)
@@ -95,7 +102,7 @@ function isBlank(given: Given): boolean {
 
 async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; problems: Problem[] }> {
   try {
-    const text = await readTextFile(join(cwd, '.env'))
+    const text = await readTextFile(dotEnvFile(cwd).path)
     // For parseEnv, only a line feed ends a line. If all lines ended in carriage returns, the first variable would contain
     // all other variables.
     return { fromDotEnv: parseEnv(text.replace(/\r\n?/g, '\n')), problems: [] }

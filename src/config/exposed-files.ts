@@ -1,5 +1,5 @@
 import { realpath, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, isAbsolute, relative, sep } from 'node:path'
 import type { Problem } from './errors.js'
 
 // The permission bits of all users except the owner and the group. The group is excluded, because a service often
@@ -41,4 +41,33 @@ async function isReachableByOthers(path: string): Promise<boolean> {
   const folder = dirname(path)
   if (folder === path) return true
   return ((await stat(folder)).mode & OTHERS_ENTER) !== 0 && isReachableByOthers(folder)
+}
+
+/**
+ * Returns a problem for each file inside wwwroot. Names that begin with a dot are not served, but their files are refused
+ * too. A copy of the folder or another web server might publish them.
+ * @param wwwroot the absolute path of the folder of static files
+ */
+export async function publishedFiles(files: readonly SecretFile[], wwwroot: string): Promise<Problem[]> {
+  const root = await realpath(wwwroot)
+  const problems = await Promise.all(
+    files.map(async ({ key, origin, path }) => {
+      if (!(await isFileInside(root, path))) return []
+      const message = `the file ${path} is inside wwwroot (${wwwroot}), whose files everyone can download; move this file, or set wwwroot to another folder`
+      return [{ key, origin, message }]
+    })
+  )
+  return problems.flat()
+}
+
+/** @param root the real path of a folder */
+async function isFileInside(root: string, path: string): Promise<boolean> {
+  try {
+    const file = await realpath(path)
+    const fromRoot = relative(root, file)
+    return (await stat(file)).isFile() && !isAbsolute(fromRoot) && fromRoot.split(sep, 1)[0] !== '..'
+  } catch {
+    // The file does not exist or cannot be examined. Reading the file reports its own errors.
+    return false
+  }
 }

@@ -23,6 +23,8 @@ export const searchPlaces: readonly string[] = [
 export interface FileLayer extends Layer {
   /** The absolute path of the settings file, if there is one. */
   readonly file: string | undefined
+  /** The absolute paths of all files that were read, which are the settings file and the files that it imports. */
+  readonly files: readonly string[]
   /** False if a file exists but could not be read or parsed. */
   readonly isRead: boolean
 }
@@ -42,7 +44,7 @@ export async function layerOfFile(cwd: string, named?: string): Promise<FileLaye
   const mayFind = first !== undefined || (await mayHaveMetaConfig())
   const layer = mayFind
     ? await readSettings(cwd, expected, explorer => search(explorer, cwd, first))
-    : { ...emptyLayer, file: undefined, isRead: true }
+    : { ...emptyLayer, file: undefined, files: [], isRead: true }
   const { file } = layer
   const others = file === undefined ? [] : present.filter(place => join(cwd, place) !== file)
   const unused = others.map(other => shadowed(other, relative(cwd, file ?? '')))
@@ -73,11 +75,11 @@ async function mayHaveMetaConfig(): Promise<boolean> {
   }
 }
 
-async function createExplorer(): Promise<PublicExplorer> {
+async function createExplorer(onLoad: (path: string) => void): Promise<PublicExplorer> {
   const { cosmiconfig, defaultLoaders } = await import('cosmiconfig')
   return cosmiconfig(fileName, {
     searchPlaces: [...searchPlaces],
-    loaders: createLoaders(defaultLoaders['.yaml']),
+    loaders: createLoaders(defaultLoaders['.yaml'], onLoad),
     searchStrategy: 'none',
     ignoreEmptySearchPlaces: false,
     cache: false
@@ -154,19 +156,28 @@ async function readSettings(
   read: (explorer: PublicExplorer) => Promise<CosmiconfigResult>
 ): Promise<FileLayer> {
   const shownOf = (file: string) => (file === expected?.path ? expected.shown : relative(cwd, file))
+  const loaded: string[] = []
+  // cosmiconfig also looks into a package.json that does not contain our key.
+  const filesRead = (file: string) => [...new Set([file, ...loaded.filter(path => !isPackage(path))])]
   try {
-    const found = await read(await createExplorer())
+    const found = await read(await createExplorer(path => loaded.push(path)))
     const file = found?.filepath ?? expected?.path
-    if (file === undefined) return { ...emptyLayer, file, isRead: true }
-    const inPackage = parse(file).name === 'package' ? `, key ${fileName}` : ''
-    return { ...layerOfObject(found?.config ?? {}, `file ${shownOf(file)}${inPackage}`), file, isRead: true }
+    if (file === undefined) return { ...emptyLayer, file, files: [], isRead: true }
+    const inPackage = isPackage(file) ? `, key ${fileName}` : ''
+    const layer = layerOfObject(found?.config ?? {}, `file ${shownOf(file)}${inPackage}`)
+    return { ...layer, file, files: filesRead(file), isRead: true }
   } catch (error) {
     // The errors of cosmiconfig contain the file, except the error about an invalid meta configuration.
     const file = fileOf(error) ?? expected?.path
     const key = file === undefined ? 'cosmiconfig' : shownOf(file)
     const origin = file !== undefined && file === expected?.path ? expected.origin : `file ${key}`
-    return { ...emptyLayer, problems: [{ key, origin, message: whyUnusable(error, file ?? '') }], file, isRead: false }
+    const problems = [{ key, origin, message: whyUnusable(error, file ?? '') }]
+    return { ...emptyLayer, problems, file, files: file === undefined ? [] : filesRead(file), isRead: false }
   }
+}
+
+function isPackage(path: string): boolean {
+  return parse(path).name === 'package'
 }
 
 function fileOf(error: unknown): string | undefined {

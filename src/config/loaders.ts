@@ -7,8 +7,11 @@ import { errorCode, whyUnreadable } from './read-file.js'
 // The loaders for cosmiconfig, and the messages for files that cannot be loaded. A message may contain the number of a line
 // but never its text, because the line may contain a secret. The messages of parsers often quote the line.
 
-/** @param loadYaml cosmiconfig's own loader for YAML */
-export function createLoaders(loadYaml: Loader): Loaders {
+/**
+ * @param loadYaml cosmiconfig's own loader for YAML
+ * @param onLoad called with the path of each file that is loaded, including the files that `$import` names
+ */
+export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void): Loaders {
   const kinds: Readonly<Record<string, Loader>> = {
     noExt: loadYaml,
     '.yaml': loadYaml,
@@ -21,7 +24,13 @@ export function createLoaders(loadYaml: Loader): Loaders {
     '.ts': refuseExtension,
     default: refuseExtension
   }
-  return Object.fromEntries(Object.entries(kinds).map(([kind, load]) => [kind, withClearErrors(load)]))
+  const reported =
+    (load: Loader): Loader =>
+    (path, text) => {
+      onLoad(path)
+      return load(path, text)
+    }
+  return Object.fromEntries(Object.entries(kinds).map(([kind, load]) => [kind, withClearErrors(reported(load))]))
 }
 
 /**

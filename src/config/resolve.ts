@@ -1,15 +1,16 @@
+import { relative } from 'node:path'
 import { type Checked, checkValue } from './check-value.js'
 import { demoCallbackUrl, demoOrigin, demoOverrides } from './demo.js'
-import { type Environment, layerOfEnvironment } from './environment.js'
+import { dotEnvFile, type Environment, layerOfEnvironment } from './environment.js'
 import { notGiven, type Problem } from './errors.js'
-import { exposedFile, type SecretFile } from './exposed-files.js'
+import { exposedFile, publishedFiles, type SecretFile } from './exposed-files.js'
 import { type FileLayer, layerOfFile } from './file.js'
 import { type Flags, flagName, layerOfFlags } from './flags.js'
 import { emptyLayer, type Given, type Layer, layerOfObject } from './layer.js'
 import { checkModuleFile } from './module-file.js'
 import { findings } from './rules.js'
 import { type Overrides, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
-import { checkFolder, findingsInside, ownFolder } from './wwwroot.js'
+import { checkFolder, findingsInside, ownFolder, STARTER_PAGE } from './wwwroot.js'
 
 /** The sources of settings, in order of precedence. */
 export interface Sources {
@@ -83,6 +84,12 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
     const list = isWarning ? warnings : problems
     list.push({ key, origin: origins[key], message })
   }
+  if ('wwwroot' in values) {
+    const { wwwroot = STARTER_PAGE, extend } = values as Values
+    const files = filesOf(layers, file, cwd)
+    if (extend !== undefined) files.push({ key: 'extend', origin: origins.extend, path: extend })
+    problems.push(...(await publishedFiles(files, wwwroot)))
+  }
   return { values: values as Values, origins, problems, warnings, file: file.file }
 }
 
@@ -113,6 +120,16 @@ function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file 
   // A script is not a file of secrets, because it may read the secret from another place.
   const isInSettingsFile = inFile.get(key) === given && file !== undefined && !/\.[cm]?js$/.test(file)
   return given.secretFile ?? (isInSettingsFile ? file : undefined)
+}
+
+/** Returns the files from which settings were read. A secret file counts even if another source overrides its setting. */
+function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): SecretFile[] {
+  const given = layers.flatMap(layer => [...layer.given])
+  const secrets = given.flatMap(([key, { origin, secretFile }]) =>
+    secretFile === undefined ? [] : [{ key, origin, path: secretFile }]
+  )
+  const settings = files.map(path => ({ key: relative(cwd, path), origin: 'settings file', path }))
+  return [dotEnvFile(cwd), ...settings, ...secrets]
 }
 
 /** The settings that are paths. Each path becomes absolute, and its target must exist and be readable. */

@@ -2,11 +2,13 @@
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../config/routes.js'
-import { navigationOnly, noForeignSubresource, noPrefetch, sameOriginOnly } from './fetch-metadata.js'
 import { HttpError, methodNotAllowed } from './http-error.js'
+import { type Audience, requestOrigin } from './request-origin.js'
+import type { Site } from './site.js'
 import { token } from './token.js'
 
 export interface AuthLayers {
+  readonly site: Pick<Site, 'origin'>
   readonly session: Middleware
   readonly requireTokens: Middleware
   readonly login: Middleware
@@ -19,13 +21,14 @@ export interface AuthLayers {
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
 export function authRouter(layers: AuthLayers): Router {
-  const { session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
+  const { site, session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
+  const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
   const router = new Router({ sensitive: true, strict: true })
-  router.get(AUTH_ROUTES.login, noPrefetch, navigationOnly, login)
-  router.get(AUTH_ROUTES.callback, session, callback)
-  router.get(AUTH_ROUTES.logout, noPrefetch, noForeignSubresource, session, logout)
-  router.get(AUTH_ROUTES.profile, sameOriginOnly, session, requireTokens, profile)
-  if (offersPublicToken) router.get(AUTH_ROUTES.token, sameOriginOnly, session, requireTokens, token)
+  router.get(AUTH_ROUTES.login, from('login'), login)
+  router.get(AUTH_ROUTES.callback, from('callback'), session, callback)
+  router.get(AUTH_ROUTES.logout, from('logout'), session, logout)
+  router.get(AUTH_ROUTES.profile, from('pageData'), session, requireTokens, profile)
+  if (offersPublicToken) router.get(AUTH_ROUTES.token, from('pageData'), session, requireTokens, token)
   else router.get(AUTH_ROUTES.token, noPublicToken)
   return router
 }

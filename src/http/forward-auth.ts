@@ -9,8 +9,9 @@ import type { Logger } from 'pino'
 import type { Auth } from '../auth.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionCookie } from '../session/session-cookie.js'
-import { forgeryReason, isRequestedByBrowser } from './forward-auth-csrf.js'
+import { isRequestedByBrowser } from './open-location.js'
 import { requestIdOf } from './request.js'
+import { type BrowserRequest, refusalOf } from './request-origin.js'
 import type { Site } from './site.js'
 
 export interface ForwardAuthParts {
@@ -88,8 +89,8 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
 
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Answer> {
     if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
-    const { method = '', headers } = request
-    const reason = forgeryReason({ method, headers }, site.origin)
+    const { headers } = request
+    const reason = refusalOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
     if (reason !== undefined) return { status: 403, reason }
     const record = sessionCookie.open(headers.cookie ?? '')
     if (!record) return { status: 401 }
@@ -136,4 +137,13 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
   return function forwardAuth(request, response) {
     void respond(request, response)
   }
+}
+
+/**
+ * Returns the methods of the browser's request that the gateway sends in headers, or else the method of the gateway's own
+ * request.
+ */
+function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['methods'] {
+  const named = [headers['x-forwarded-method'], headers['x-original-method']].filter(name => name !== undefined)
+  return named.length > 0 ? named.map(String) : [method]
 }

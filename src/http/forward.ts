@@ -12,8 +12,9 @@ import type { FindRoute, Route } from '../proxy/routes.js'
 import { BusyError, createTurns, type Turn } from '../proxy/turns.js'
 import type { Exchange, UpstreamFailure, UpstreamRequest, Upstreams } from '../proxy/upstream.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
-import { hasBody } from './body-timeout.js'
+import { hasBody, postponeBody } from './body-timeout.js'
 import type { RequestLog } from './request.js'
+import { requesterOf } from './requester.js'
 import { tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
 import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-error.js'
@@ -67,14 +68,16 @@ export function createForward(parts: ForwardParts): Forward {
 
   function takeTurn(ctx: Context, rule: ProxyRule): Turn {
     try {
-      return turns.take(rule.targetOrigin, sessionRecord(ctx)?.id ?? '')
+      const isUploading = () => hasBody(ctx.req) && !ctx.req.complete
+      return turns.take({ origin: rule.targetOrigin, ...requesterOf(ctx), isUploading })
     } catch (error) {
       throw errorOfTurn(error, rule)
     }
   }
 
   /** Waits until this request may be sent to the API. Resolves with false if the client disconnects before. */
-  async function waitForTurn({ res }: Context, rule: ProxyRule, turn: Turn, limitMs: number): Promise<boolean> {
+  async function waitForTurn({ req, res }: Context, rule: ProxyRule, turn: Turn, limitMs: number): Promise<boolean> {
+    const awaitBody = postponeBody(req)
     res.once('close', turn.end)
     try {
       return await turn.wait(limitMs)
@@ -82,6 +85,7 @@ export function createForward(parts: ForwardParts): Forward {
       throw errorOfTurn(error, rule)
     } finally {
       res.off('close', turn.end)
+      awaitBody()
     }
   }
 
@@ -103,6 +107,7 @@ export function createForward(parts: ForwardParts): Forward {
     let exchange: Exchange | undefined
     let removeStopHook = () => {}
     const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
+    body?.stream.once('end', turn.bodySent)
 
     return new Promise((resolve, reject) => {
       res.on('close', onClientGone)

@@ -8,12 +8,13 @@ import { parseRules } from '../config/proxy-rules.js'
 import type { Config } from '../config/settings.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { createRoutes } from '../proxy/routes.js'
+import { TURN_LIMITS } from '../proxy/turns.js'
 import { createUpstreams } from '../proxy/upstream.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
-import { createCsrfCheck } from './csrf.js'
 import { createForward } from './forward.js'
 import { invalidRequest, methodNotAllowed } from './http-error.js'
 import type { RequestLog } from './request.js'
+import { createOriginCheck } from './request-origin.js'
 import type { Site } from './site.js'
 import { tooLarge } from './upstream-error.js'
 
@@ -34,8 +35,11 @@ export function proxy(parts: ProxyParts): Middleware {
   const { config, site, session, requireTokens, shutdownHooks } = parts
   const { routes, maxBodyBytes, csrfHeader } = config
   const findRoute = createRoutes(parseRules(routes).rules, site.origin)
-  const checkCsrf = createCsrfCheck({ publicOrigin: site.origin, csrfHeader })
-  const upstreams = createUpstreams({ connectTimeoutMs: CONNECT_TIMEOUT_MS })
+  const checkOrigin = createOriginCheck('proxy', { publicOrigin: site.origin, csrfHeader })
+  const upstreams = createUpstreams({
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    connectionsPerHost: TURN_LIMITS.ofOneHost
+  })
   shutdownHooks.onClose(() => upstreams.close())
   const forward = createForward({ ...parts, ...config, findRoute, basePath: site.basePath, upstreams })
 
@@ -49,7 +53,7 @@ export function proxy(parts: ProxyParts): Middleware {
     }
     if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
     ctx.state.proxyRule = route.rule.number
-    checkCsrf(ctx)
+    checkOrigin(ctx)
     if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
     setProtectiveHeaders(ctx)
     return session(ctx, () => requireTokens(ctx, () => forward(ctx, route)))

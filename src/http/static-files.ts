@@ -1,13 +1,16 @@
 /**
- * Serves the files of `wwwroot` with koa-static. This file adds conditional requests and refuses links that lead out of
- * the root.
+ * Serves the files of `wwwroot`. koa-static finds the file for an address: it decodes the path, refuses hidden names,
+ * completes `index.html`, and chooses a compressed variant. This file opens the file that was found and sends it. It adds
+ * conditional requests, and refuses links that lead out of the root.
  */
-import { existsSync, type ReadStream, realpathSync, type Stats } from 'node:fs'
+import fs, { existsSync, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { join, sep } from 'node:path'
+import { extname, join, relative, sep } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
 import { AUTH_PATH, isAuthPath } from '../config/routes.js'
+import { cacheControl } from './hashed-assets.js'
 import { invalidRequest } from './http-error.js'
+import { closeFile, isMissing, type OpenedFile, openInside } from './open-inside.js'
 
 /**
  * Loads koa-static. This takes a third of the startup time, so it is done after the server listens, or on the first
@@ -20,109 +23,144 @@ export function loadKoaStatic() {
 /**
  * Creates the layer that serves static files.
  * @param wwwroot an existing folder, either from the setting `wwwroot` or the folder of the starter page
+ * @param hashedAssets the folders below wwwroot whose files browsers may cache for a year
  */
-export function staticFiles(wwwroot: string): Middleware {
+export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = []): Middleware {
   const root = realpathSync.native(wwwroot)
-  const inside = root.endsWith(sep) ? root : root + sep
+  const open = openInside(root)
+  const cacheControlOf = cacheControl(hashedAssets)
   // Files take precedence over routes (service contract, section 4, rule 5). Requests under `/api/auth` look for a file
   // only if `wwwroot` contains this folder.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
   let serve: Middleware | undefined
 
-  function isServed(path: string): boolean {
-    // Plain `realpathSync` is written in JavaScript and makes a system call for each folder above the file.
-    const target = realpathSync.native(path)
-    return target.startsWith(inside) && !isHidden(target.slice(inside.length))
-  }
-
-  function setHeaders(response: ServerResponse, path: string, stats: Stats) {
-    if (!stats.isFile() || !isServed(path)) throw new NotServedError()
-    response.setHeader('X-Content-Type-Options', 'nosniff')
-    // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5).
-    response.setHeader('Vary', 'Accept-Encoding')
-    response.setHeader('ETag', `W/"${stats.size.toString(36)}-${Math.round(stats.mtimeMs).toString(36)}"`)
-  }
-
   return function staticFiles(ctx, next) {
-    return isAuthPath(ctx.path) && !hasAuthFiles ? next() : serveFile(ctx, next)
+    return (isAuthPath(ctx.path) && !hasAuthFiles) || hidesDotSegment(ctx.path) ? next() : serveFile(ctx, next)
   }
 
   async function serveFile(ctx: Context, next: Next) {
-    let found = true
-    serve ??= (await loadKoaStatic()).default(root, { setHeaders })
-    try {
-      await serve(ctx, async () => {
-        found = false
-      })
-    } catch (error) {
-      const { code = '', status } = error as NodeJS.ErrnoException & { readonly status?: number }
-      if (status === 400) throw invalidRequest('The address of this request is malformed.')
-      // 403 means that the path leads out of the root. The response does not reveal whether something exists there.
-      if (!MISSING.has(code) && status !== 403) throw error
-      found = false
-    }
-    if (!found || ctx.body == null) {
+    const path = await find(ctx)
+    const file = path === undefined ? undefined : await open(path)
+    if (path === undefined || file === undefined) {
       // koa-send sets this header before it knows whether the compressed file can be sent.
       ctx.remove('Content-Encoding')
       return next()
     }
-    const file = ctx.body as ReadStream
-    await opened(file)
-    if (ctx.fresh) ctx.status = 304
-    else if (ctx.method === 'GET' && ctx.length !== undefined && ctx.length <= SMALL_FILE_BYTES) {
-      ctx.body = (await contentOf(file, ctx.length)) ?? file
+    const name = ctx.response.get('Content-Encoding') === '' ? path : path.replace(/\.(br|gz)$/, '')
+    setHeaders(ctx, name, file.stats)
+    await send(ctx, file)
+  }
+
+  /** Returns the path of the file for the address of a request, or undefined if there is no such file. */
+  async function find(ctx: Context): Promise<string | undefined> {
+    serve ??= (await loadKoaStatic()).default(root, { setHeaders: endSearch })
+    try {
+      await serve(ctx, async () => {})
+    } catch (found) {
+      if (found instanceof FoundFile) return found.path
+      const error = found as NodeJS.ErrnoException & { readonly status?: number }
+      if (error.status === 400) throw invalidRequest('The address of this request is malformed.')
+      // 403 means that the path leads out of the root. The response does not reveal whether something exists there.
+      if (!isMissing(error) && error.status !== 403) throw error
     }
+    return undefined
+  }
+
+  function setHeaders(ctx: Context, name: string, { size, mtime, mtimeMs }: Stats): void {
+    ctx.status = 200
+    ctx.set({
+      'X-Content-Type-Options': 'nosniff',
+      // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5).
+      Vary: 'Accept-Encoding',
+      ETag: `W/"${size.toString(36)}-${Math.round(mtimeMs).toString(36)}"`,
+      'Last-Modified': mtime.toUTCString(),
+      'Cache-Control': cacheControlOf(relative(root, name).replaceAll(sep, '/')),
+      'Content-Length': String(size)
+    })
+    ctx.type = extname(name)
+    if (ctx.type === '') ctx.type = 'bin'
   }
 }
 
-// koa-send checks the names in the address, but not in the target of a link. A name that begins with two dots does not
-// count as hidden, because every file of a mounted Kubernetes ConfigMap is a link into the folder `..data`.
-function isHidden(pathInRoot: string): boolean {
-  return pathInRoot.split(sep).some(name => name.startsWith('.') && !name.startsWith('..'))
+/**
+ * True if decoding the path adds a segment `.` or `..`. Browsers and caches resolve the segments of `/assets/%2e%2e/app.js`
+ * before they look up the address (WHATWG URL, double-dot path segment). They would take the response for that of another
+ * address.
+ */
+function hidesDotSegment(path: string): boolean {
+  if (!path.includes('%')) return false
+  try {
+    return dotSegments(decodeURIComponent(path)) > dotSegments(path)
+  } catch {
+    // koa-send refuses a path that cannot be decoded.
+    return false
+  }
 }
 
-// koa-send returns before the file is open. If opening failed later, Koa could only destroy the connection.
-function opened(file: ReadStream): Promise<void> {
-  return new Promise((resolve, reject) => {
-    file.once('open', () => resolve())
-    file.once('error', (error: NodeJS.ErrnoException) => {
-      reject(MISSING.has(error.code ?? '') ? new NotServedError() : error)
-    })
-  })
+function dotSegments(path: string): number {
+  return path.split(/[/\\]/).filter(segment => segment === '.' || segment === '..').length
+}
+
+/** Ends the search of koa-send before it opens the file by itself. It opens the path without checking what it has opened. */
+function endSearch(_response: ServerResponse, path: string, stats: Stats): never {
+  throw stats.isFile() ? new FoundFile(path) : new NotAFileError()
+}
+
+/** This is not an error, because an error would collect a stack trace for each request. */
+class FoundFile {
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
+}
+
+/** The path leads to a folder or to a pipe. koa-static treats an error with this status as a missing file. */
+class NotAFileError extends Error {
+  readonly status = 404
 }
 
 // The number of bytes that a stream reads at once.
 const SMALL_FILE_BYTES = 64 * 1024
 
-/**
- * Returns the content of a small file. The stream is destroyed after its first read, because it would read again to
- * find the end of the file. The content must be read through the stream and not through the file descriptor. When the
- * client disconnects, the stream closes the descriptor, and the system may use the same number for another file.
- * @returns undefined if the file became shorter than `length`, or if the stream was closed
- */
-function contentOf(file: ReadStream, length: number): Promise<Buffer | undefined> {
-  return new Promise(resolve => {
-    file.once('close', () => resolve(undefined))
-    file.once('readable', () => {
-      const content: Buffer | null = file.read()
-      if (content === null || content.length < length) {
-        if (content) file.unshift(content)
-        resolve(undefined)
-        return
-      }
-      resolve(content.subarray(0, length))
-      file.destroy()
+/** Sends the content of a file, or status 304 if the client already has it. Closes the file, also after an error. */
+async function send(ctx: Context, file: OpenedFile): Promise<void> {
+  const { fresh } = ctx
+  const sendsContent = ctx.method === 'GET' && !fresh
+  if (sendsContent && file.stats.size > SMALL_FILE_BYTES) {
+    ctx.body = streamOf(file, ctx.res)
+    return
+  }
+  try {
+    if (fresh) ctx.status = 304
+    if (sendsContent) ctx.body = await contentOf(file)
+  } finally {
+    closeFile(file.fd)
+  }
+}
+
+/** Reads a small file in one piece. A stream would be slower, because it reads again to find the end of the file. */
+function contentOf({ fd, stats: { size } }: OpenedFile): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    fs.read(fd, Buffer.allocUnsafe(size), 0, size, 0, (error, bytesRead, content) => {
+      if (error) reject(error)
+      else if (bytesRead < size) reject(new ShortenedError())
+      else resolve(content)
     })
   })
 }
 
-// ELOOP reports a circle of links. ENOENT reports a file that was removed after koa-send had found it.
-const MISSING = new Set(['ELOOP', 'ENOENT'])
-
 /**
- * The path leads to a folder, to a pipe, or to a link whose target is not served. The response is the same as for a
- * missing file.
+ * Reads a large file piece by piece, but not further than its length in the headers. If the file becomes shorter, the
+ * response can no longer be completed. The connection is then closed, because the client would wait for the rest.
  */
-class NotServedError extends Error {
-  readonly status = 404
+function streamOf({ fd, stats: { size } }: OpenedFile, response: ServerResponse): fs.ReadStream {
+  const stream = fs.createReadStream('', { fd, start: 0, end: size - 1 })
+  return stream.once('end', () => {
+    if (stream.bytesRead < size) response.destroy(new ShortenedError())
+  })
+}
+
+class ShortenedError extends Error {
+  override readonly message = 'The file became shorter while it was being sent.'
 }

@@ -32,7 +32,7 @@ export function upstreamUnauthorized(): HttpError {
   return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
 }
 
-/** Returns the error for too many requests to the same API, or too many requests of the same session. */
+/** Returns the error for a request that found no place in the line of its API, or waited in it for too long. */
 export function upstreamBusy(): HttpError {
   const description = 'Too many requests to the API are under way.'
   const headers = { 'Retry-After': '1' }

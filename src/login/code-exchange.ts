@@ -13,7 +13,8 @@ import { NotSentError, sendUnderLock } from '../refresh/token-request.js'
 import type { SessionRecord } from '../session/record.js'
 import type { Lock, SessionStore } from '../store/session-store.js'
 import { StoreUnavailableError } from '../store/unavailable.js'
-import { type Clock, startStopwatch, wait, withinOrUndefined } from '../support/clock.js'
+import { type Clock, startStopwatch, wait } from '../support/clock.js'
+import { withinOrUndefined } from '../support/within.js'
 import type { AccessDecision, AccessRule } from './access.js'
 import type { LoginTransaction } from './transaction.js'
 
@@ -199,7 +200,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
       const id = transaction.id.slice(0, ID_LENGTH)
       const run = running.get(id) ?? exchangeOnce(id, transaction, code).finally(() => running.delete(id))
       running.set(id, run)
-      const exchange = await withinOrUndefined(clock, timeoutSeconds * 1000, run)
+      const exchange = await withinOrUndefined(timeoutSeconds * 1000, run, clock)
       if (!exchange) throw new StoreUnavailableError('pending')
       return exchange
     },

@@ -2,6 +2,7 @@
 import { whyNotExact } from '../config/exact-path.js'
 import { fillPattern, matchPattern, type PathPattern } from '../config/path-pattern.js'
 import { isReserved, type ProxyRule } from '../config/proxy-rules.js'
+import { decodings, mergePath, readAsText } from '../support/path-readings.js'
 
 export type Route =
   /** The request is forwarded. `target` is the path and query for the upstream. */
@@ -68,13 +69,8 @@ export function createRoutes(rules: readonly ProxyRule[], publicOrigin: string):
   // handle it.
   function mayBelongToRule(path: string): boolean {
     if (isReserved(path.slice(1).split('/'))) return false
-    const readings = [
-      path,
-      decode(path),
-      resolveDots(path),
-      resolveDots(decode(path)),
-      resolveDots(decode(decode(path)))
-    ]
+    const texts = decodings(path).map(readAsText)
+    const readings = [path, ...texts, ...texts.map(mergePath)]
     return readings.some(reading => {
       const segments = reading.split('/').filter(segment => segment !== '')
       return rules.some(({ path }) => hasPrefixOf(segments, path))
@@ -90,24 +86,4 @@ function hasPrefixOf(path: readonly string[], { segments }: PathPattern): boolea
   const wildcard = segments.indexOf('*')
   const expected = wildcard > 0 ? segments.slice(0, wildcard) : segments
   return expected.every((segment, index) => segment === path[index] || (segment === '*' && index < path.length))
-}
-
-/**
- * Decodes all percent-encoded characters, also slashes and dots, and replaces backslashes by slashes. Some servers do
- * the same.
- */
-function decode(path: string): string {
-  return path
-    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-    .replaceAll('\\', '/')
-}
-
-function resolveDots(path: string): string {
-  const resolved: string[] = []
-  for (const segment of path.split('/')) {
-    const name = segment.replace(/;.*/, '')
-    if (name === '..') resolved.pop()
-    else if (name !== '.' && name !== '') resolved.push(segment)
-  }
-  return `/${resolved.join('/')}`
 }

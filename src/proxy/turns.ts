@@ -1,21 +1,52 @@
 /**
- * Limits the number of proxied requests for each upstream host and each session, so that a slow upstream or a single
- * page cannot use all resources of the server. If an upstream has too many requests without a response, a new request
- * waits in a line for its turn.
+ * Limits the number of proxied requests in progress for each upstream host, each session, each person and the process.
+ * A slow upstream, a page or a person then cannot use all resources of the server or block an upstream for others. A
+ * request beyond a limit waits in the line of its host.
  */
+import { createFairLine, type FairLine, type Requester } from './fair-line.js'
 
+/**
+ * The maximum numbers of requests. A request is in progress from the moment at which it is sent until its response is
+ * complete. It uses one connection to its host during this time.
+ */
 export interface TurnLimits {
-  /** The maximum number of requests to one host that were sent and have not received the headers of a response yet. */
+  /**
+   * Requests to one host whose body was sent and whose response has not begun. A request whose body is still being sent
+   * does not count, because a client that sends slowly would otherwise block the host. If several uploads end while all
+   * places are taken, the limit is exceeded, and nothing further is sent until there is a free place.
+   */
   readonly waitingForHead: number
-  /** The maximum number of requests to one host that wait for their turn. */
-  readonly inLine: number
-  /** The maximum number of requests of one session that have no complete response yet. */
+  /**
+   * Places of `waitingForHead` of which each person can have only one. A few persons whose requests take long can
+   * therefore not take all places of a host.
+   */
+  readonly reserved: number
+  /** Requests in progress to one host. */
+  readonly ofOneHost: number
+  /** Requests in progress of one session. */
   readonly ofOneSession: number
+  /**
+   * Requests in progress of all sessions of one person. This limit is lower than `waitingForHead`, so that one person
+   * cannot take all places of a host.
+   */
+  readonly ofOnePerson: number
+  /** Requests in progress in this process. */
+  readonly ofProcess: number
+  /** Requests that wait in the line of one host. */
+  readonly inLine: number
 }
 
-export const TURN_LIMITS: TurnLimits = { waitingForHead: 64, inLine: 512, ofOneSession: 32 }
+export const TURN_LIMITS: TurnLimits = {
+  waitingForHead: 64,
+  reserved: 8,
+  ofOneHost: 1024,
+  ofOneSession: 32,
+  ofOnePerson: 48,
+  ofProcess: 2048,
+  inLine: 512
+}
 
-/** A limit was exceeded, or a request waited too long for its turn. */
+/** The line was full, or the request waited too long for its turn. */
 export class BusyError extends Error {
   override readonly name = 'BusyError'
 }
@@ -27,107 +58,194 @@ export interface Turn {
   /**
    * Waits for the turn. Resolves with true when the request may be sent, or with false when `end` is called.
    * @param patienceMs the time limit in milliseconds
-   * @throws BusyError if the time limit is exceeded
+   * @throws BusyError if the time limit is exceeded, or if the request loses its place in a full line
    */
   wait(patienceMs: number): Promise<boolean>
+  /** Call this when the whole body was sent to the upstream. Requests without a body need no call. */
+  bodySent(): void
   /** Call this when the headers of the response have arrived, or when the request fails without a response. */
   headCame(): void
   /** Call this when the response is complete, or when the client has disconnected. */
   end(): void
 }
 
+export interface TurnRequest extends Requester {
+  /** The scheme, host and port of the upstream. */
+  readonly origin: string
+  /** Called when the turn has come. Returns true if the client has not sent the whole body yet. */
+  isUploading(): boolean
+}
+
 export interface Turns {
   /**
-   * Registers a request. Throws BusyError if its session has too many requests, or if too many requests wait for their
-   * turn.
+   * Registers a request. If the line is full, the person with the most requests in the line loses the place of a newest
+   * request.
+   * @throws BusyError if the line is full, and the loser would be this request
    */
-  take(origin: string, sessionId: string): Turn
+  take(request: TurnRequest): Turn
 }
 
-interface Line {
-  waitingForHead: number
-  /** One function for each waiting request, in the order of arrival. The function starts the request. */
-  readonly waiting: Set<() => void>
+interface Waiting extends Requester {
+  /** Starts the request. */
+  readonly start: () => void
+  /** Removes the request from the line. Its `wait` rejects with BusyError. */
+  readonly refuse: () => void
 }
 
-export function createTurns({ waitingForHead, inLine, ofOneSession }: TurnLimits = TURN_LIMITS): Turns {
-  const lines = new Map<string, Line>()
-  const sessions = new Map<string, number>()
+export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
+  const common = createTally(limits.waitingForHead - limits.reserved)
+  const reserved = createTally(limits.reserved)
+  const hosts = createTally(limits.ofOneHost)
+  const sessions = createTally(limits.ofOneSession)
+  const persons = createTally(limits.ofOnePerson)
+  // The persons who have a reserved place, each with the host of this place.
+  const holders = new Set<string>()
+  // The lines of the hosts with waiting requests. A line that was served moves to the end.
+  const lines = new Map<string, FairLine<Waiting>>()
+  let inProgress = 0
 
-  function lineOf(origin: string): Line {
-    let line = lines.get(origin)
-    if (!line) {
-      line = { waitingForHead: 0, waiting: new Set() }
-      lines.set(origin, line)
-    }
-    return line
+  function isHostFull(origin: string): boolean {
+    return inProgress >= limits.ofProcess || hosts.isFull(origin) || (common.isFull(origin) && reserved.isFull(origin))
   }
 
-  function endInSession(id: string): void {
-    const others = (sessions.get(id) ?? 1) - 1
-    if (others === 0) sessions.delete(id)
-    else sessions.set(id, others)
+  function isPersonFull(origin: string, person: string): boolean {
+    return persons.isFull(person) || (common.isFull(origin) && holders.has(`${origin} ${person}`))
+  }
+
+  /** Takes a place of a host for a request that waits for its response. Returns the function that frees the place. */
+  function takePlace(origin: string, person: string, isReserved: boolean): () => void {
+    const holder = `${origin} ${person}`
+    const tally = isReserved ? reserved : common
+    tally.add(origin)
+    if (isReserved) holders.add(holder)
+    return () => {
+      tally.remove(origin)
+      if (isReserved) holders.delete(holder)
+      serve(origin)
+    }
+  }
+
+  function serve(origin: string) {
+    const line = lines.get(origin)
+    if (!line) return
+    while (!isHostFull(origin)) {
+      const next = line.next(person => isPersonFull(origin, person), sessions.isFull)
+      if (!next) return
+      lines.delete(origin)
+      if (line.size > 0) lines.set(origin, line)
+      next.start()
+    }
+  }
+
+  function serveAll() {
+    if (lines.size > 0) for (const origin of [...lines.keys()]) serve(origin)
+  }
+
+  function enqueue(origin: string, waiting: Waiting) {
+    const line = lines.get(origin) ?? createFairLine<Waiting>()
+    lines.set(origin, line)
+    line.add(waiting)
+    if (line.size <= limits.inLine) return
+    const loser = line.newestOfLargest(waiting) ?? waiting
+    loser.refuse()
+    if (loser === waiting) throw new BusyError('too many requests are waiting')
+  }
+
+  function leaveLine(origin: string, waiting: Waiting) {
+    const line = lines.get(origin)
+    line?.remove(waiting)
+    if (line?.size === 0) lines.delete(origin)
   }
 
   return {
-    take(origin, sessionId) {
-      const ofSession = sessions.get(sessionId) ?? 0
-      if (ofSession >= ofOneSession) throw new BusyError('this session has too many requests at the same time')
-      const line = lineOf(origin)
-      const isFree = line.waitingForHead < waitingForHead
-      if (!isFree && line.waiting.size >= inLine) throw new BusyError('too many requests are waiting')
-      sessions.set(sessionId, ofSession + 1)
-      return createTurn(line, isFree, () => endInSession(sessionId))
+    take({ origin, session, person, isUploading }) {
+      let state: 'inLine' | 'inProgress' | 'over' = 'inLine'
+      let isHeadExpected = true
+      let freePlace: (() => void) | undefined
+      let settle = (_hasCome: boolean | BusyError) => {}
+      const waiting: Waiting = { session, person, start, refuse: () => giveUp(new BusyError('the line is full')) }
+
+      function start() {
+        inProgress += 1
+        hosts.add(origin)
+        sessions.add(session)
+        persons.add(person)
+        state = 'inProgress'
+        if (!isUploading()) freePlace = takePlace(origin, person, common.isFull(origin))
+        settle(true)
+      }
+
+      function bodySent() {
+        if (state === 'inProgress' && isHeadExpected) freePlace ??= takePlace(origin, person, false)
+      }
+
+      function headCame() {
+        if (!isHeadExpected) return
+        isHeadExpected = false
+        freePlace?.()
+      }
+
+      function end() {
+        if (state === 'inLine') giveUp(false)
+        if (state === 'over') return
+        headCame()
+        state = 'over'
+        inProgress -= 1
+        hosts.remove(origin)
+        sessions.remove(session)
+        persons.remove(person)
+        serveAll()
+      }
+
+      function giveUp(outcome: false | BusyError) {
+        state = 'over'
+        leaveLine(origin, waiting)
+        settle(outcome)
+      }
+
+      // The requests in the line cannot be sent at the moment, so this request does not overtake any of them.
+      if (isHostFull(origin) || isPersonFull(origin, person) || sessions.isFull(session)) enqueue(origin, waiting)
+      else start()
+
+      return {
+        hasCome: () => state !== 'inLine',
+        wait(patienceMs) {
+          return new Promise((resolve, reject) => {
+            const timer = setTimeout(
+              () => giveUp(new BusyError('the request waited too long for its turn')),
+              patienceMs
+            )
+            settle = outcome => {
+              clearTimeout(timer)
+              if (outcome instanceof BusyError) reject(outcome)
+              else resolve(outcome)
+            }
+          })
+        },
+        bodySent,
+        headCame,
+        end
+      }
     }
   }
 }
 
-function createTurn(line: Line, isFree: boolean, endInSession: () => void): Turn {
-  let state: 'inLine' | 'waitingForHead' | 'answered' | 'over' = 'inLine'
-  let settle = (_hasCome: boolean) => {}
-  if (isFree) start()
-  else line.waiting.add(start)
+interface Tally {
+  isFull(key: string): boolean
+  add(key: string): void
+  remove(key: string): void
+}
 
-  function start() {
-    line.waiting.delete(start)
-    line.waitingForHead += 1
-    state = 'waitingForHead'
-    settle(true)
-  }
-
-  function headCame() {
-    if (state !== 'waitingForHead') return
-    state = 'answered'
-    line.waitingForHead -= 1
-    const [next] = line.waiting
-    next?.()
-  }
-
-  function end() {
-    if (state === 'over') return
-    headCame()
-    line.waiting.delete(start)
-    state = 'over'
-    endInSession()
-    settle(false)
-  }
-
+function createTally(limit: number): Tally {
+  const counts = new Map<string, number>()
+  const countOf = (key: string) => counts.get(key) ?? 0
   return {
-    hasCome: () => state !== 'inLine',
-    wait(patienceMs) {
-      return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          settle = () => {}
-          end()
-          reject(new BusyError('the request waited too long for its turn'))
-        }, patienceMs)
-        settle = hasCome => {
-          clearTimeout(timer)
-          resolve(hasCome)
-        }
-      })
-    },
-    headCame,
-    end
+    isFull: key => countOf(key) >= limit,
+    add: key => void counts.set(key, countOf(key) + 1),
+    remove(key) {
+      const others = countOf(key) - 1
+      if (others > 0) counts.set(key, others)
+      else counts.delete(key)
+    }
   }
 }

@@ -84,11 +84,13 @@ export interface Upstreams {
 export interface UpstreamOptions {
   /** The time limit for name resolution, TCP and TLS together, in milliseconds. */
   readonly connectTimeoutMs: number
+  /** The maximum number of connections to one host. A further request waits until a connection is free. */
+  readonly connectionsPerHost: number
   /** The trusted certificate authorities. They replace the authorities that Node trusts by default. */
   readonly ca?: string
 }
 
-export function createUpstreams({ connectTimeoutMs, ca }: UpstreamOptions): Upstreams {
+export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: UpstreamOptions): Upstreams {
   const pools = new Map<string, Pool>()
   const connect = trackingResponses(buildConnector({ timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) }))
 
@@ -97,7 +99,7 @@ export function createUpstreams({ connectTimeoutMs, ca }: UpstreamOptions): Upst
     if (!pool) {
       // The time limits of undici are disabled, and `silenceMs` is used instead. undici does not end a stalled upload,
       // but it ends a long upload although data is transferred.
-      pool = new Pool(origin, { connect, headersTimeout: 0, bodyTimeout: 0 })
+      pool = new Pool(origin, { connect, connections: connectionsPerHost, headersTimeout: 0, bodyTimeout: 0 })
       pools.set(origin, pool)
     }
     return pool

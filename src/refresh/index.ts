@@ -5,7 +5,8 @@
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import type { SessionRecord } from '../session/record.js'
 import { RedisUnavailableError, StoredDataError } from '../store/redis-errors.js'
-import { startStopwatch, withinOrUndefined } from '../support/clock.js'
+import { startStopwatch } from '../support/clock.js'
+import { withinOrUndefined } from '../support/within.js'
 import { createRefresh, type Refreshed, type RefreshParts, type RefreshRun } from './refresh.js'
 import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult } from './report.js'
 import { createRefreshSchedule } from './schedule.js'
@@ -81,7 +82,7 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
     const elapsedMs = startStopwatch(clock)
     const joined = running.get(record.id)
     const run = joined ?? start(record, log)
-    const ended = await withinOrUndefined(clock, timeoutSeconds * 1000, run)
+    const ended = await withinOrUndefined(timeoutSeconds * 1000, run, clock)
     if (!ended) {
       report.ended(log, record.id, { outcome: 'failed', reason: 'pending', durationMs: elapsedMs(), calls: 0 })
       if (!schedule.hasExpired(record.fields)) return { kind: 'live', record }

@@ -11,10 +11,10 @@ import type { SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
 import { createMemoryScripts } from './memory-scripts.js'
 import { createMessageSeal } from './messages.js'
-import { openRedisClient } from './redis-client.js'
-import { openRedisLink, type RedisLink } from './redis-link.js'
+import { openRedisClient, type RedisClient, type RedisEvents } from './redis-client.js'
+import { LINK_TIMING, openRedisLink, type RedisLink } from './redis-link.js'
 import { createRedisScripts } from './redis-scripts.js'
-import { LOCK_MS, type ScriptTimes } from './scripts.js'
+import { LOCK_MS, type ScriptTimes, SETTLE_MS } from './scripts.js'
 import { createSessionStore, type SessionStore, type StoreLink } from './session-store.js'
 
 export interface StoreParts {
@@ -23,14 +23,13 @@ export interface StoreParts {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
-// The time in which all processes store again what they remember after a loss. They reconnect within 550 ms.
-const SETTLE_MS = 2000
 // The `state` of a login is valid for 10 minutes. The lock of its code exchange may last for another minute.
 const LOGIN_MS = 900_000
 
 /** Creates the store and returns at once. The connection to Redis opens in the background, and calls wait for it. */
-export function createStore(config: Config, { keyring, clock, log }: StoreParts): SessionStore {
+export function createStore(config: Config, parts: StoreParts): SessionStore {
   const { redisUrl, session, refresh } = config
+  const { clock, log } = parts
   const times: ScriptTimes = {
     // An entry outlives every cookie of its session, so a missing entry always means a loss.
     entryMs: 2 * session.maxAgeSeconds * 1000,
@@ -45,7 +44,19 @@ export function createStore(config: Config, { keyring, clock, log }: StoreParts)
   }
   const address = parseRedisAddress(redisUrl)
   if (!address) throw new TypeError('redisUrl is not the address of a Redis server')
-  const prefix = prefixOf(config)
+  const open = (events: RedisEvents) => openRedisClient(address, events)
+  return createRedisStore({ ...parts, open, prefix: prefixOf(config), times })
+}
+
+export interface RedisStoreParts extends StoreParts {
+  readonly open: (events: RedisEvents) => Promise<RedisClient>
+  /** The beginning of all keys and of the channel. */
+  readonly prefix: string
+  readonly times: ScriptTimes
+}
+
+/** Creates the store of a process that shares a Redis with others. */
+export function createRedisStore({ open, prefix, times, keyring, clock, log }: RedisStoreParts): SessionStore {
   const channel = channelOf(prefix)
   const messages = createMessageSeal({ keyring, channel, now: clock.now })
   let redis: RedisLink
@@ -55,7 +66,7 @@ export function createStore(config: Config, { keyring, clock, log }: StoreParts)
     connect({ restore, receive }) {
       redis = openRedisLink({
         open: events =>
-          openRedisClient(address, {
+          open({
             ...events,
             channels: [channel],
             onMessage(_channel, text) {
@@ -65,7 +76,9 @@ export function createStore(config: Config, { keyring, clock, log }: StoreParts)
           }),
         probe: commands => commands.set(`${prefix}probe`, '1', 'PX', 1000),
         restore,
-        log
+        log,
+        clock,
+        timing: { ...LINK_TIMING, settleMs: times.settleMs }
       })
       return {
         ...redis,

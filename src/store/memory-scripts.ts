@@ -2,7 +2,7 @@
  * The session store in the memory of one process. It is used without Redis, and the simulation uses it as its Redis. It
  * behaves exactly as the Lua scripts in `lua.ts`.
  */
-import { createExpiringMap } from '../support/expiring-map.js'
+import { createExpiringMap, type ExpiringMap } from '../support/expiring-map.js'
 import {
   MAX_PAUSE_MS,
   type Outcome,
@@ -14,7 +14,7 @@ import {
   type Taken
 } from './scripts.js'
 
-interface Entry {
+export interface Entry {
   rev: number
   state: 'live' | 'ended' | 'out'
   reason: string
@@ -27,22 +27,39 @@ interface Entry {
   settledAt: number | undefined
 }
 
-export interface MemoryScripts<Stored> extends SessionScripts<Stored> {
-  /** Removes all entries and records, as FLUSHALL does in Redis. */
-  clear(): void
-  /** Removes the entry of a session, its record, or both, as an eviction does in Redis. */
-  evict(id: string, part: 'entry' | 'record'): void
+/** The data of the store. Whoever has it can remove parts of it, as Redis does when it is emptied or full. */
+export interface MemoryStorage<Stored> {
+  readonly entries: ExpiringMap<Entry>
+  readonly records: ExpiringMap<Stored>
 }
 
-// With sessions of 3 kB, the records use at most 60 MB. An entry without a record uses about 300 bytes.
+// With sessions of 3 kB, the records of each group use at most 60 MB. An entry without a record uses about 300 bytes.
 const MAX_RECORDS = 20_000
 const MAX_ENTRIES = 200_000
 
+/**
+ * Entries of logins that have not succeeded have their own limit, so that invented codes cannot evict sessions. Records
+ * that no browser has sent have their own limit, too.
+ * @param now milliseconds since the epoch
+ */
+export function createMemoryStorage<Stored>(
+  now: () => number,
+  { loginMs, keepMs }: ScriptTimes
+): MemoryStorage<Stored> {
+  return {
+    entries: createExpiringMap(MAX_ENTRIES, now, (_id, ttlMs) => (ttlMs <= loginMs ? 'logins' : 'sessions')),
+    records: createExpiringMap(MAX_RECORDS, now, (_id, ttlMs) => (ttlMs <= keepMs ? 'seen' : 'needed'))
+  }
+}
+
 /** @param now milliseconds since the epoch */
-export function createMemoryScripts<Stored>(now: () => number, times: ScriptTimes): MemoryScripts<Stored> {
+export function createMemoryScripts<Stored>(
+  now: () => number,
+  times: ScriptTimes,
+  storage: MemoryStorage<Stored> = createMemoryStorage(now, times)
+): SessionScripts<Stored> {
   const { entryMs, loginMs, keepMs, lockMs, settleMs } = times
-  const entries = createExpiringMap<Entry>(MAX_ENTRIES, now)
-  const records = createExpiringMap<Stored>(MAX_RECORDS, now)
+  const { entries, records } = storage
 
   /** Returns the entry of a session, or a new one. The caller must `write` it. */
   function entryOf(id: string): Entry {
@@ -230,14 +247,6 @@ export function createMemoryScripts<Stored>(now: () => number, times: ScriptTime
       entry.state = 'out'
       write(id, entry)
       return record === undefined ? undefined : { rev: entry.rev, record }
-    },
-    clear() {
-      for (const [id] of entries.entries()) entries.delete(id)
-      for (const [id] of records.entries()) records.delete(id)
-    },
-    evict(id, part) {
-      if (part === 'entry') entries.delete(id)
-      else records.delete(id)
     }
   }
 }

@@ -4,6 +4,7 @@
  * may have lost its last writes. Locks are granted after that.
  */
 import type { Logger } from 'pino'
+import { type Clock, wait } from '../support/clock.js'
 import { TimeLimitError, within } from '../support/within.js'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
 import {
@@ -53,7 +54,8 @@ export interface RedisLinkParts {
   /** Stores again what this process remembers. Called after every connection. */
   readonly restore: () => Promise<void>
   readonly log: Pick<Logger, 'info' | 'warn'>
-  readonly timing?: LinkTiming
+  readonly clock: Clock
+  readonly timing: LinkTiming
 }
 
 /** All times are in milliseconds. */
@@ -62,17 +64,17 @@ export interface LinkTiming {
   readonly commandMs: number
   /** The time limit for loading the client and opening the first connection. */
   readonly startMs: number
-  /** The time between a connection and the first lock. All processes reconnect within 550 ms of each other. */
+  /** The time between a connection and the first lock. */
   readonly settleMs: number
 }
 
-export const LINK_TIMING: LinkTiming = { commandMs: 1000, startMs: 2000, settleMs: 2000 }
+export const LINK_TIMING = { commandMs: 1000, startMs: 2000 } as const
 
 const PROBE_CONNECTING_MS = 25
 const PROBE_INTERVAL_MS = 500
 
 /** Starts to open the connection and returns at once. */
-export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING }: RedisLinkParts): RedisLink {
+export function openRedisLink({ open, probe, restore, log, clock, timing }: RedisLinkParts): RedisLink {
   const { commandMs, startMs, settleMs } = timing
   let state: State = 'connecting'
   let client: RedisClient | undefined
@@ -85,8 +87,8 @@ export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING 
   let isSettled = false
   let settling: Promise<void> | undefined
   let isProbing = false
-  let connectTimer: NodeJS.Timeout | undefined
-  let probeTimer: NodeJS.Timeout | undefined
+  let stopConnectTimer = () => {}
+  let stopProbeTimer = () => {}
   const waiting = new Set<() => void>()
 
   function changeState(next: State): void {
@@ -102,28 +104,27 @@ export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING 
 
   function reportAway(reason: string): void {
     if (awaySince !== undefined) return
-    awaySince = performance.now()
+    awaySince = clock.monotonic()
     log.warn({ event: 'redis_away', reason }, 'Redis cannot be used now. This server keeps trying to use it again.')
   }
 
   function reportBack(): void {
     if (awaySince === undefined) return
-    const away_ms = Math.round(performance.now() - awaySince)
+    const away_ms = Math.round(clock.monotonic() - awaySince)
     log.info({ event: 'redis_back', away_ms }, 'Redis is back')
     awaySince = undefined
   }
 
   function startConnecting(ms: number): void {
     changeState('connecting')
-    clearTimeout(connectTimer)
-    connectTimer = setTimeout(() => goDown(lastError ? reasonOf(lastError) : 'no connection'), ms)
-    connectTimer.unref()
+    stopConnectTimer()
+    stopConnectTimer = clock.after(ms, () => goDown(lastError ? reasonOf(lastError) : 'no connection'))
     scheduleProbe()
   }
 
   function goDown(reason: string): void {
     if (state === 'down' || state === 'closed') return
-    clearTimeout(connectTimer)
+    stopConnectTimer()
     changeState('down')
     reportAway(reason)
     scheduleProbe()
@@ -131,7 +132,7 @@ export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING 
 
   function goUp(): void {
     if (state === 'closed') return
-    clearTimeout(connectTimer)
+    stopConnectTimer()
     lastError = undefined
     refusal = undefined
     reportBack()
@@ -159,7 +160,7 @@ export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING 
   // A process that reconnects later than this one still has time to store its locks and sessions before the first lock.
   function settle(): void {
     isSettled = false
-    const current = Promise.all([delay(settleMs), restore().catch(() => {})]).then(() => {
+    const current = Promise.all([wait(clock, settleMs), restore().catch(() => {})]).then(() => {
       if (settling === current) isSettled = true
     })
     settling = current
@@ -170,18 +171,17 @@ export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING 
   }
 
   function scheduleProbe(): void {
-    clearTimeout(probeTimer)
+    stopProbeTimer()
     if (!needsProbe()) return
     const delayMs = state === 'connecting' ? PROBE_CONNECTING_MS : PROBE_INTERVAL_MS
-    probeTimer = setTimeout(() => void tryProbe().then(scheduleProbe), delayMs)
-    probeTimer.unref()
+    stopProbeTimer = clock.after(delayMs, () => void tryProbe().then(scheduleProbe))
   }
 
   async function tryProbe(): Promise<void> {
     if (isProbing || !client || !needsProbe()) return
     isProbing = true
     try {
-      await within(commandMs, probe(client.commands))
+      await within(commandMs, probe(client.commands), clock)
       goUp()
     } catch (error) {
       if (isReply(error)) handleRefusal(error)
@@ -234,7 +234,7 @@ export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING 
       await untilConnected()
       if (state !== 'up' || !client) throw new RedisUnavailableError()
       try {
-        return await within(commandMs, command(client.commands))
+        return await within(commandMs, command(client.commands), clock)
       } catch (error) {
         if (isWrongType(error)) throw new StoredDataError()
         handleFailure(error)
@@ -244,7 +244,7 @@ export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING 
     async attempt(command) {
       await untilConnected()
       if (!client || state === 'closed') return false
-      return within(commandMs, command(client.commands)).then(
+      return within(commandMs, command(client.commands), clock).then(
         () => true,
         () => false
       )
@@ -255,14 +255,10 @@ export function openRedisLink({ open, probe, restore, log, timing = LINK_TIMING 
     async close() {
       if (state === 'closed') return
       changeState('closed')
-      clearTimeout(connectTimer)
-      clearTimeout(probeTimer)
+      stopConnectTimer()
+      stopProbeTimer()
       await opening
       await client?.close()
     }
   }
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise(resolve => setTimeout(resolve, ms).unref())
 }

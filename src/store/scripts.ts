@@ -128,3 +128,9 @@ export const REQUEST_MS = 60_000
 
 /** A token request is not sent if less of its time is left, because an aborted request loses its new token. */
 export const LEAST_REQUEST_MS = 20_000
+
+/**
+ * The time in milliseconds in which all processes store again what they remember after a loss. Processes reconnect within
+ * 550 ms of each other.
+ */
+export const SETTLE_MS = 2000

@@ -32,19 +32,3 @@ export function startStopwatch(clock: Clock): () => number {
   const startedMonotonic = clock.monotonic()
   return () => Math.max(clock.now() - startedAt, clock.monotonic() - startedMonotonic)
 }
-
-// If the process was suspended, a response may have arrived that Node has not read yet when an overdue timer fires.
-const LATE_ANSWER_MS = 100
-
-/**
- * Settles like `promise`, or resolves with undefined after `ms` milliseconds. A response that arrived in time is used
- * even if the process was suspended and the timer fires first.
- */
-export function withinOrUndefined<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    let cancel = clock.after(ms, () => {
-      cancel = clock.after(LATE_ANSWER_MS, () => resolve(undefined))
-    })
-    promise.then(resolve, reject).finally(() => cancel())
-  })
-}

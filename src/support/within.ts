@@ -1,21 +1,31 @@
+import { type Clock, systemClock } from './clock.js'
+
 /** A time limit was exceeded. */
 export class TimeLimitError extends Error {}
 
-/** Settles like `promise`, or rejects with TimeLimitError after `ms` milliseconds. */
-export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+// If the process was suspended, a response may have arrived that Node has not read yet when an overdue timer fires.
+const LATE_ANSWER_MS = 100
+
+/**
+ * Settles like `promise`, or rejects with TimeLimitError after `ms` milliseconds. A response that arrived in time is used
+ * even if the process was suspended and the timer fires first.
+ * @example const reply = await within(1000, client.get(key))
+ */
+export function within<T>(ms: number, promise: Promise<T>, clock: Pick<Clock, 'after'> = systemClock): Promise<T> {
   return new Promise((resolve, reject) => {
-    // If this process was suspended, a response may have arrived that Node has not read yet. Node reads it before the
-    // callback of setImmediate runs, so the promise can still resolve.
-    const timer = setTimeout(() => setImmediate(() => reject(new TimeLimitError(`not done within ${ms} ms`))), ms)
-    promise.then(
-      value => {
-        clearTimeout(timer)
-        resolve(value)
-      },
-      error => {
-        clearTimeout(timer)
-        reject(error)
-      }
-    )
+    let cancel = clock.after(ms, () => {
+      cancel = clock.after(LATE_ANSWER_MS, () => reject(new TimeLimitError(`not done within ${ms} ms`)))
+    })
+    promise.then(resolve, reject).finally(() => cancel())
   })
+}
+
+/** Like `within`, but resolves with undefined at the time limit. */
+export async function withinOrUndefined<T>(ms: number, promise: Promise<T>, clock: Clock): Promise<T | undefined> {
+  try {
+    return await within(ms, promise, clock)
+  } catch (error) {
+    if (error instanceof TimeLimitError) return undefined
+    throw error
+  }
 }

@@ -23,15 +23,16 @@ export type BrowserTest = (title: string, body: (t: ExecutionContext, visit: Vis
 /**
  * Returns a `test` function whose body can open browsers. The test also fails if a page reports an error or requests an
  * external host. Without Chromium the test is skipped, but in CI it fails.
+ * @param flags further flags for the command line of Chromium
  */
-export function browserTests(test: TestFn): BrowserTest {
+export function browserTests(test: TestFn, flags: readonly string[] = []): BrowserTest {
   const executablePath = findChromium()
   if (executablePath === undefined) {
     return title => testWhere(false, 'no Chromium found, set CHROMIUM to its path', title, () => {})
   }
   let browser: Browser | undefined
   test.before(async () => {
-    browser = await launch(executablePath)
+    browser = await launch(executablePath, flags)
   })
   test.after.always(() => browser?.close())
 
@@ -82,7 +83,7 @@ function findChromium(): string | undefined {
   return (CHROMIUM ? [CHROMIUM] : usualPaths).find(path => existsSync(path))
 }
 
-function launch(executablePath: string): Promise<Browser> {
+function launch(executablePath: string, flags: readonly string[]): Promise<Browser> {
   return chromium.launch({
     executablePath,
     // Signal handlers cannot be installed in a worker thread, and AVA runs tests in worker threads.
@@ -100,7 +101,8 @@ function launch(executablePath: string): Promise<Browser> {
       '--disable-component-update',
       '--disable-sync',
       // Tests use names other than localhost, because browsers relax their rules for plain http on localhost.
-      '--host-resolver-rules=MAP *.test 127.0.0.1'
+      '--host-resolver-rules=MAP *.test 127.0.0.1',
+      ...flags
     ]
   })
 }

@@ -16,7 +16,8 @@ async function startApplication(t: ExecutionContext, options: Pick<TestServerOpt
     'about.html': 'about',
     'assets/app-1a2b3c4d.js': 'let a',
     'assets/page.html': 'a page',
-    'assets/sub/index.html': 'a folder'
+    'assets/sub/index.html': 'a folder',
+    'app.js': 'let b'
   })
   const overrides = { wwwroot, fallback: 'index.html', hashedAssets: ['assets', 'fonts/all'] }
   return { ...(await startTestServer(t, { ...options, overrides })), wwwroot }
@@ -139,4 +140,20 @@ test('hashed files may be cached for a year, and other files may not', async t =
   const missing = await browser.get('/assets/app-00000000.js')
   t.is(missing.statusCode, 404)
   t.is(missing.headers['cache-control'], 'no-store')
+})
+
+test('the year of a hashed file depends on the file that is sent and not on the spelling of its address', async t => {
+  const { browser } = await startApplication(t)
+  for (const path of ['/assets/../app.js', '/assets//../app.js']) {
+    const { statusCode, headers } = await browser.get(path)
+    t.is(statusCode, 200, path)
+    t.is(headers['cache-control'], 'max-age=0', path)
+  }
+  for (const path of ['/assets/%2e%2e/app.js', '/assets/.%2E/app.js', '/assets/..%2fapp.js', '/assets%2f..%2fapp.js']) {
+    const { statusCode, headers } = await browser.get(path)
+    t.is(statusCode, 404, path)
+    t.is(headers['cache-control'], 'no-store', path)
+  }
+  const { headers } = await browser.get('/%61ssets/app-1a2b3c4d.js')
+  t.is(headers['cache-control'], 'public, max-age=31536000, immutable')
 })

@@ -207,11 +207,46 @@ test('if another site caused the request, forward-auth answers 403 with an empty
   t.is(answer.authorization, '')
 })
 
+test('forward-auth accepts a WebSocket of our own page if the gateway passes on its handshake, and no other WebSocket', async t => {
+  const { browser, port, origin } = await startGuarded(t)
+  await signIn(browser)
+  const cookie = sessionHeader(browser)
+  const handshake = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', cookie }
+  const ask = (headers: Record<string, string>) => askForwardAuth(port, { headers: { ...handshake, ...headers } })
+  t.is((await ask({ origin })).status, 200)
+  t.is((await ask({ origin: 'http://evil.localhost:8080' })).status, 403)
+  t.is((await ask({})).status, 403)
+})
+
+test('forward-auth checks each method that the gateway names, or else the method of the auth request', async t => {
+  const { browser, port } = await startGuarded(t)
+  await signIn(browser)
+  const linked = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  for (const [method, headers, status] of [
+    ['GET', { 'x-forwarded-method': 'POST' }, 403],
+    ['GET', { 'x-original-method': 'POST' }, 403],
+    ['POST', { 'x-forwarded-method': 'GET' }, 200],
+    ['GET', { 'x-forwarded-method': 'GET', 'x-original-method': 'DELETE' }, 403],
+    ['GET', { 'x-forwarded-method': 'DELETE', 'x-original-method': 'GET' }, 403],
+    ['GET', { 'x-forwarded-method': 'GET, GET' }, 403],
+    ['GET', { 'x-forwarded-method': 'get' }, 403],
+    ['GET', linked, 200],
+    ['GET', { ...linked, 'x-forwarded-method': 'GET', 'x-original-method': 'POST' }, 403]
+  ] as const) {
+    const answer = await askForwardAuth(port, { method, headers: { cookie: sessionHeader(browser), ...headers } })
+    t.is(answer.status, status, `${method} ${JSON.stringify(headers)}`)
+  }
+})
+
 test('if a gateway lets browsers call the forward-auth port, the requests are rejected and a log line tells the operator', async t => {
   const { browser, port, logs } = await startGuarded(t)
   await signIn(browser)
-  const headers = { cookie: sessionHeader(browser), 'x-original-uri': '/_forward_auth' }
-  t.is((await askForwardAuth(port, { path: '/_forward_auth', headers })).status, 403)
+  const cookie = sessionHeader(browser)
+  for (const spelling of ['/_forward_auth', '//_forward_auth', '/%5fforward_auth', '/x/../_forward_auth']) {
+    const headers = { cookie, 'x-original-uri': spelling }
+    t.is((await askForwardAuth(port, { path: '/_forward_auth', headers })).status, 403, spelling)
+  }
+  t.is((await askForwardAuth(port, { path: '/_forward_auth', headers: { cookie, 'x-original-uri': '/' } })).status, 200)
   t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
 })
 

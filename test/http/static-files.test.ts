@@ -312,21 +312,54 @@ test('responses without a body and aborted responses close their files', async t
 })
 
 /**
+ * Calls `before` just before a file of this process is opened, and `after` just after that. Both get the path. `before` may
+ * throw the error with which opening the file fails.
+ */
+function whenOpened(t: ExecutionContext, before: (path: string) => void, after: (path: string) => void = () => {}) {
+  const { open } = fs
+  const replacement = (...parameters: readonly unknown[]) => {
+    const path = String(parameters[0])
+    const callback = parameters.at(-1) as (error: unknown, fd?: number) => void
+    try {
+      before(path)
+    } catch (error) {
+      setImmediate(callback, error)
+      return
+    }
+    const opened = (error: unknown, fd?: number) => {
+      after(path)
+      callback(error, fd)
+    }
+    Reflect.apply(open, fs, [...parameters.slice(0, -1), opened])
+  }
+  fs.open = replacement as typeof fs.open
+  t.teardown(() => {
+    fs.open = open
+  })
+}
+
+/**
  * Makes opening the file fail, although reading its status succeeds. File permissions are of no use here, because root may read
  * all files.
  */
 function failToOpen(t: ExecutionContext, path: string, code: string) {
-  const { createReadStream } = fs
-  fs.createReadStream = (file, options) => {
-    if (file !== path) return createReadStream(file, options)
-    const open = (...parameters: readonly unknown[]) => {
-      const callback = parameters.at(-1) as (error: Error) => void
-      setImmediate(callback, Object.assign(new Error(`${code}: open '${path}'`), { code }))
-    }
-    return createReadStream(file, { fs: { ...fs, open: open as typeof fs.open } })
+  whenOpened(t, opened => {
+    if (opened === path) throw Object.assign(new Error(`${code}: open '${path}'`), { code })
+  })
+}
+
+/** Calls `before` just before each read of a file of this process, with the number of reads so far. */
+function whenRead(t: ExecutionContext, before: (reads: number) => void) {
+  const { read } = fs
+  let reads = 0
+  const replacement = (...parameters: readonly unknown[]) => {
+    before(reads)
+    reads += 1
+    Reflect.apply(read, fs, parameters)
   }
+  fs.read = replacement as typeof fs.read
   t.teardown(() => {
-    fs.createReadStream = createReadStream
+    fs.read = read
   })
 }
 
@@ -370,23 +403,113 @@ test('empty, small and large files are sent completely', async t => {
   }
 })
 
-test.serial('if a small file grows after its length was read, only that many bytes are sent', async t => {
-  const { server, folder } = await startWith(t, { 'www/file.txt': 'first' })
-  const path = join(folder, 'www/file.txt')
-  const { createReadStream } = fs
-  fs.createReadStream = (file, options) => {
-    if (file === path) fs.appendFileSync(path, ' and second')
-    return createReadStream(file, options)
-  }
-  t.teardown(() => {
-    fs.createReadStream = createReadStream
+const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+
+for (const size of [5, 70_000, 1_000_000]) {
+  test.serial(`a file of ${size} bytes that grows while it is sent does not break the next response`, async t => {
+    const content = randomBytes(size)
+    const { server, folder } = await startWith(t, { 'www/file.bin': content })
+    whenRead(t, () => fs.appendFileSync(join(folder, 'www/file.bin'), Buffer.alloc(100_000, 'B')))
+    const { answers } = await sendRaw(server.port, [get('/file.bin'), get('/index.html')], { answers: 2 })
+    const [file, next] = answers
+    t.true(file?.body.equals(content))
+    t.is(next?.statusCode, 200)
+    t.is(next?.body.toString(), html)
   })
-  const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`
-  const { answers } = await sendRaw(server.port, [get('/file.txt'), get('/index.html')], { answers: 2 })
-  t.deepEqual(
-    answers.map(({ body }) => body.toString()),
-    ['first', html]
-  )
+}
+
+test.serial('a large file that becomes shorter while it is sent closes the connection', async t => {
+  const { server, folder, logs } = await startWith(t, { 'www/file.bin': randomBytes(1_000_000) })
+  whenRead(t, reads => {
+    if (reads === 1) fs.truncateSync(join(folder, 'www/file.bin'), 100_000)
+  })
+  const { bytes, closedByServer } = await sendRaw(server.port, get('/file.bin'))
+  t.true(closedByServer, 'the client does not wait for the rest')
+  t.regex(bytes.toString('latin1'), /^content-length: 1000000\r$/im)
+  t.true(bytes.length < 200_000)
+  const broken = logs.find(({ event }) => event === 'answer_broken')
+  t.regex(String((broken?.err as Error | undefined)?.message), /became shorter/)
+})
+
+test.serial(
+  'a small file that becomes shorter while it is read is an error, and the connection can be used again',
+  async t => {
+    const { server, folder } = await startWith(t, { 'www/file.txt': 'the first content' })
+    whenRead(t, reads => {
+      if (reads === 0) fs.truncateSync(join(folder, 'www/file.txt'), 3)
+    })
+    const { answers } = await sendRaw(server.port, [get('/file.txt'), get('/index.html')], { answers: 2 })
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [500, 200]
+    )
+    t.notRegex(answers[0]?.head ?? '', /^(etag|last-modified):/im)
+  }
+)
+
+// Each swap replaces a file or folder in wwwroot by a link that leads out, or brings it back.
+const swaps: readonly (readonly [what: string, name: string, target: string])[] = [
+  ['a file', 'sub/file.txt', '../../outside/file.txt'],
+  ['a folder', 'sub', '../outside']
+]
+
+for (const [what, name, target] of swaps) {
+  for (const isSwappedBack of [false, true]) {
+    const end = isSwappedBack ? ' and back after that' : ''
+    test.serial(
+      `${what} that is swapped for a link out of wwwroot just before the file is opened${end} leaks nothing`,
+      async t => {
+        const files = { 'www/sub/file.txt': 'harmless', 'outside/file.txt': marker }
+        const { ask, folder, logs } = await startWith(t, files)
+        const place = join(folder, 'www', name)
+        const kept = join(folder, 'kept')
+        const isFile = (path: string) => path === join(folder, 'www/sub/file.txt')
+        const swap = (path: string) => {
+          if (!isFile(path)) return
+          fs.renameSync(place, kept)
+          fs.symlinkSync(target, place)
+        }
+        const swapBack = (path: string) => {
+          if (!isFile(path)) return
+          fs.unlinkSync(place)
+          fs.renameSync(kept, place)
+        }
+        whenOpened(t, swap, isSwappedBack ? swapBack : undefined)
+        const { statusCode, head, text } = await ask('/sub/file.txt')
+        t.false(text.includes(marker))
+        t.is(statusCode, 404)
+        t.notRegex(head, /^(etag|last-modified):/im)
+        t.is(
+          logs.find(({ level }) => Number(level) >= 40),
+          undefined
+        )
+      }
+    )
+  }
+}
+
+test('encoded dot segments are 404, because caches would take the file for that of another address', async t => {
+  const { ask } = await startWith(t, { 'www/sub/page.html': html, 'www/app.js': 'let a', 'www/100%25.html': html })
+  const hidden = [
+    '/sub/%2e%2e/app.js',
+    '/sub/%2E%2E/app.js',
+    '/sub/.%2e/app.js',
+    '/sub/%2e./app.js',
+    '/sub/..%2fapp.js',
+    '/sub/..%2Fapp.js',
+    '/sub%2f../app.js',
+    '/sub%2f..%2fapp.js',
+    '/sub/..%5capp.js',
+    '/%2e/app.js',
+    '/sub/../%2e/app.js',
+    '/sub/%2e%2e/sub/page.html',
+    '/sub/%2e%2e',
+    '/sub/%2e%2e/'
+  ]
+  for (const target of hidden) t.is((await ask(target)).statusCode, 404, target)
+  for (const target of ['/sub/../app.js', '/./app.js', '/sub%2fpage.html', '/%61pp.js', '/100%2525.html']) {
+    t.is((await ask(target)).statusCode, 200, target)
+  }
 })
 
 test('a compressed variant of a file is sent to clients that accept its encoding, with Vary: Accept-Encoding', async t => {

@@ -84,7 +84,7 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
     }
   })
 
-  test(`${path} sends no CORS headers to other origins`, async t => {
+  test(`${path} rejects requests of other origins, and sends no CORS headers`, async t => {
     const { browser } = await startTestServer(t, { mode: 'dual' })
     await signIn(browser)
     for (const origin of ['https://evil.example', 'null', 'http://localhost:9999']) {
@@ -93,7 +93,7 @@ for (const path of ['/api/auth/token', '/api/auth/profile']) {
         const response = await browser.request(method, path, { headers })
         const grants = Object.keys(response.headers).filter(name => name.startsWith('access-control-'))
         t.deepEqual(grants, [], `${method} from ${origin}`)
-        t.is(response.statusCode, method === 'GET' ? 200 : 405)
+        t.is(response.statusCode, method === 'GET' ? 403 : 405)
       }
     }
   })

@@ -1,19 +1,49 @@
+import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
-import { BusyError, createTurns } from '#src/proxy/turns.js'
+import { BusyError, createTurns, TURN_LIMITS, type TurnLimits, type TurnRequest } from '#src/proxy/turns.js'
 
-const limits = { waitingForHead: 2, inLine: 1, ofOneSession: 3 }
+const limits: TurnLimits = {
+  waitingForHead: 2,
+  reserved: 0,
+  ofOneHost: 100,
+  ofOneSession: 100,
+  ofOnePerson: 100,
+  ofProcess: 100,
+  inLine: 1
+}
 const patient = 60_000
 const host = 'https://a.example'
 
+/** Starts turns in which each name is a session of a person of its own. `ana/2` is the second session of `ana`. */
+function start(more: Partial<TurnLimits> = {}) {
+  const turns = createTurns({ ...limits, ...more })
+  return (session: string, more: Partial<TurnRequest> = {}) => {
+    const [person = ''] = session.split('/')
+    return turns.take({ origin: host, session, person, isUploading: () => false, ...more })
+  }
+}
+
+/** Puts a request in line and appends its session to `served` when its turn comes. */
+function recordInto(served: string[], take: ReturnType<typeof start>) {
+  return (session: string) => {
+    const turn = take(session)
+    const ended = turn.wait(patient).then(hasCome => {
+      if (hasCome) served.push(session)
+      turn.end()
+    })
+    return { turn, ended }
+  }
+}
+
 test('when as many requests of a host wait for a response head as allowed, the next request waits in line, and one after it is rejected', async t => {
-  const turns = createTurns(limits)
-  const first = turns.take(host, '1')
-  turns.take(host, '2')
-  const third = turns.take(host, '3')
+  const take = start()
+  const first = take('1')
+  take('2')
+  const third = take('3')
   t.true(first.hasCome())
   t.false(third.hasCome())
-  t.throws(() => turns.take(host, '4'), { instanceOf: BusyError })
-  t.true(turns.take('https://b.example', '5').hasCome())
+  t.throws(() => take('4'), { instanceOf: BusyError })
+  t.true(take('5', { origin: 'https://b.example' }).hasCome())
   const waiting = third.wait(patient)
   first.headCame()
   t.true(await waiting)
@@ -21,43 +51,174 @@ test('when as many requests of a host wait for a response head as allowed, the n
 })
 
 test('a request that has ended is not counted any more, even if its end is reported twice', async t => {
-  const turns = createTurns(limits)
-  const first = turns.take(host, '1')
-  turns.take(host, '2')
+  const take = start()
+  const first = take('1')
+  take('2')
   first.headCame()
   first.end()
   first.end()
-  t.true(turns.take(host, '3').hasCome())
-  t.false(turns.take(host, '4').hasCome())
+  t.true(take('3').hasCome())
+  t.false(take('4').hasCome())
 })
 
 test('a request is rejected when its time in line is over, and its place in line is free again', async t => {
-  const turns = createTurns(limits)
-  turns.take(host, '1')
-  turns.take(host, '2')
-  await t.throwsAsync(turns.take(host, '3').wait(1), { instanceOf: BusyError })
-  t.notThrows(() => turns.take(host, '3'))
-})
-
-test('the limit of a session counts requests and responses in progress, and other sessions are not affected', t => {
-  const turns = createTurns({ ...limits, waitingForHead: 10 })
-  const taken = [1, 2, 3].map(() => turns.take(host, '1'))
-  for (const turn of taken) turn.headCame()
-  t.throws(() => turns.take(host, '1'), { instanceOf: BusyError })
-  t.notThrows(() => turns.take(host, '2'))
-  taken[0]?.end()
-  t.notThrows(() => turns.take(host, '1'))
+  const take = start()
+  take('1')
+  take('2')
+  await t.throwsAsync(take('3').wait(1), { instanceOf: BusyError })
+  t.notThrows(() => take('3'))
 })
 
 test('a request that is aborted in line gives up its place', async t => {
-  const turns = createTurns(limits)
-  const first = turns.take(host, '1')
-  turns.take(host, '2')
-  const leaving = turns.take(host, '3')
+  const take = start()
+  const first = take('1')
+  take('2')
+  const leaving = take('3')
   const left = leaving.wait(patient)
   leaving.end()
   t.false(await left)
-  const next = turns.take(host, '4')
+  const next = take('4')
   first.end()
   t.true(next.hasCome())
+})
+
+test('a request whose body is being sent takes no place of its host, and takes one when its body was sent', t => {
+  const take = start({ inLine: 10 })
+  const uploads = [1, 2, 3].map(number => take(`uploading ${number}`, { isUploading: () => true }))
+  const reading = take('reading')
+  t.true(reading.hasCome())
+  uploads[0]?.bodySent()
+  uploads[0]?.bodySent()
+  const waiting = take('waiting')
+  t.false(waiting.hasCome())
+  // A body that was being sent when the places were taken makes the number of places exceed the limit.
+  uploads[1]?.bodySent()
+  reading.headCame()
+  t.false(waiting.hasCome())
+  uploads[0]?.headCame()
+  t.true(waiting.hasCome())
+})
+
+test('a response that comes before the whole body was sent takes no place, even if the rest of the body is sent later', t => {
+  const take = start()
+  const upload = take('uploading', { isUploading: () => true })
+  upload.headCame()
+  upload.bodySent()
+  t.true(take('1').hasCome())
+  t.true(take('2').hasCome())
+  t.false(take('3').hasCome())
+})
+
+const tables: readonly (readonly [what: string, limit: keyof TurnLimits, full: string[], free: string | undefined])[] =
+  [
+    ['session', 'ofOneSession', ['ana/1', 'ana/1'], 'ana/2'],
+    ['person', 'ofOnePerson', ['ana/1', 'ana/2'], 'bob'],
+    ['host', 'ofOneHost', ['ana', 'bob'], undefined],
+    ['process', 'ofProcess', ['ana', 'bob'], undefined]
+  ]
+for (const [what, limit, full, free] of tables) {
+  test(`the limit of a ${what} counts uploads, requests and responses in progress, and a request beyond it waits in line`, t => {
+    const take = start({ waitingForHead: 10, [limit]: full.length, inLine: 10 })
+    const [first, second] = full.map(session => take(session, { isUploading: () => true }))
+    second?.headCame()
+    const next = take(full[1] ?? '')
+    t.false(next.hasCome())
+    if (free !== undefined) t.true(take(free).hasCome())
+    t.is(take('carl', { origin: 'https://b.example' }).hasCome(), limit !== 'ofProcess')
+    first?.end()
+    t.true(next.hasCome())
+  })
+}
+
+test('a place in a session that becomes free at one host is given to a request of the session at another host', t => {
+  const take = start({ ofOneSession: 1, inLine: 10 })
+  const first = take('ana')
+  const elsewhere = take('ana', { origin: 'https://b.example' })
+  t.false(elsewhere.hasCome())
+  first.end()
+  t.true(elsewhere.hasCome())
+})
+
+test('the line is served in turn by person, and for each person in turn by session', async t => {
+  const take = start({ waitingForHead: 1, inLine: 100 })
+  const running = take('first')
+  const served: string[] = []
+  const enqueue = recordInto(served, take)
+  const names = ['ana/1', 'ana/1', 'ana/1', 'ana/2', 'bob', 'bob', 'carl']
+  const waiting = names.map(enqueue)
+  running.end()
+  await Promise.all(waiting.map(({ ended }) => ended))
+  t.deepEqual(served, ['ana/1', 'bob', 'carl', 'ana/2', 'bob', 'ana/1', 'ana/1'])
+})
+
+test('requests of a full session do not delay the requests behind them', async t => {
+  const take = start({ ofOneSession: 1, waitingForHead: 2, inLine: 100 })
+  take('ana/1')
+  const other = take('carl')
+  t.false(take('ana/1').hasCome())
+  const second = take('ana/2')
+  const bob = take('bob')
+  t.false(second.hasCome())
+  other.headCame()
+  t.true(second.hasCome())
+  second.headCame()
+  t.true(bob.hasCome())
+})
+
+test('in a full line, the person with the most requests loses the newest one to somebody with fewer requests', async t => {
+  const take = start({ waitingForHead: 1, inLine: 4 })
+  take('first')
+  const lost: string[] = []
+  for (const [index, session] of ['ana/1', 'ana/1', 'ana/2', 'bob'].entries()) {
+    take(session)
+      .wait(patient)
+      .catch(error => void (error instanceof BusyError && lost.push(`${session} ${index}`)))
+  }
+  t.throws(() => take('ana/1'), { instanceOf: BusyError })
+  t.deepEqual(lost, [])
+  t.false(take('carl').hasCome())
+  await setImmediate()
+  t.deepEqual(lost, ['ana/1 1'])
+  // Bob would now have two requests in line, as many as Ana.
+  t.throws(() => take('bob'), { instanceOf: BusyError })
+  t.false(take('dora').hasCome())
+  await setImmediate()
+  t.is(lost.length, 2)
+})
+
+test('a person can have one of the reserved places of a host, so persons with many requests leave places for others', t => {
+  const take = start({ waitingForHead: 4, reserved: 2, inLine: 10 })
+  const greedy = Array.from({ length: 6 }, () => take('greedy'))
+  t.deepEqual(
+    greedy.map(turn => turn.hasCome()),
+    [true, true, true, false, false, false]
+  )
+  const other = take('other')
+  t.true(other.hasCome())
+  const second = take('other')
+  t.false(second.hasCome())
+  const third = take('third')
+  t.false(third.hasCome())
+  other.headCame()
+  t.true(second.hasCome())
+  // The greedy person comes first in the line, but keeps the reserved place until a common place is free.
+  second.headCame()
+  t.true(third.hasCome())
+  t.false(greedy[3]?.hasCome())
+  greedy[0]?.headCame()
+  t.true(greedy[3]?.hasCome())
+})
+
+test('uploads that end at the same time do not take the reserved places', t => {
+  const take = start({ waitingForHead: 3, reserved: 1, inLine: 10 })
+  const uploads = [1, 2, 3, 4].map(() => take('greedy', { isUploading: () => true }))
+  for (const upload of uploads) upload.bodySent()
+  t.true(take('other').hasCome())
+  t.false(take('third').hasCome())
+})
+
+test('the limits of a real server keep places of a host for other people, and a session below its person', t => {
+  t.true(TURN_LIMITS.ofOneSession < TURN_LIMITS.ofOnePerson)
+  t.true(TURN_LIMITS.ofOnePerson < TURN_LIMITS.waitingForHead)
+  t.true(TURN_LIMITS.ofOneHost < TURN_LIMITS.ofProcess)
 })

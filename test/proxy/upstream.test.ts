@@ -3,10 +3,15 @@ import { createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
-import { createUpstreams, type UpstreamFailure, type UpstreamRequest } from '#src/proxy/upstream.js'
+import {
+  createUpstreams,
+  type UpstreamFailure,
+  type UpstreamOptions,
+  type UpstreamRequest
+} from '#src/proxy/upstream.js'
 import { selfSignedCertificate } from '../helpers/certificate.js'
-import { listen } from '../helpers/ports.js'
-import { startFixedUpstream } from '../helpers/upstream.js'
+import { freePort, listen } from '../helpers/ports.js'
+import { startFixedUpstream, startUpstream } from '../helpers/upstream.js'
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
@@ -14,8 +19,10 @@ function request(origin: string, more: Partial<UpstreamRequest> = {}): UpstreamR
   return { origin, target: '/x', method: 'GET', headers: [], body: undefined, silenceMs: 10_000, ...more }
 }
 
-function start(t: ExecutionContext, options: { readonly connectTimeoutMs?: number; readonly ca?: string } = {}) {
-  const upstreams = createUpstreams({ connectTimeoutMs: 5000, ...options })
+const limits = { connectTimeoutMs: 5000, connectionsPerHost: 100 }
+
+function start(t: ExecutionContext, options: Partial<UpstreamOptions> = {}) {
+  const upstreams = createUpstreams({ ...limits, ...options })
   t.teardown(() => upstreams.close())
   /** Returns the status and the text of the response, or the kind of failure. */
   return (sent: UpstreamRequest) =>
@@ -98,7 +105,7 @@ test('a 100 Continue response that was not requested is treated as an invalid re
 
 test('a request that is aborted before it is sent is not sent later', async t => {
   const upstream = await startFixedUpstream(t, ok)
-  const upstreams = createUpstreams({ connectTimeoutMs: 5000 })
+  const upstreams = createUpstreams(limits)
   t.teardown(() => upstreams.close())
   const fail = () => t.fail('an aborted request must report nothing')
   const exchange = upstreams.send(request(upstream.origin), {
@@ -110,4 +117,19 @@ test('a request that is aborted before it is sent is not sent later', async t =>
   exchange.abort()
   t.is(await start(t)(request(upstream.origin)), '200 ok')
   t.deepEqual(upstream.received.map(text => text()).filter(text => text !== '').length, 1)
+})
+
+test('no more connections are opened to a host than allowed, and all requests are answered', async t => {
+  const upstream = await startUpstream(t)
+  const ask = start(t, { connectionsPerHost: 2 })
+  const answers = await Promise.all(Array.from({ length: 6 }, () => ask(request(upstream.origin))))
+  t.deepEqual([...new Set(answers)], ['200 {}'])
+  t.is(upstream.connections.length, 2)
+})
+
+test('requests that wait for a connection fail as well if the host cannot be reached', async t => {
+  const ask = start(t, { connectionsPerHost: 1 })
+  const origin = `http://127.0.0.1:${await freePort()}`
+  const answers = await Promise.all(Array.from({ length: 3 }, () => ask(request(origin))))
+  t.deepEqual(answers, ['unreachable', 'unreachable', 'unreachable'])
 })

@@ -141,11 +141,14 @@ testWhere(
   missing,
   'if `internal` is missing and nginx forwards the path, the server refuses the request and logs forward_auth_open',
   async t => {
-    const change = (text: string) =>
-      text.replace('internal;', '').replace('http://forward_auth/;', 'http://forward_auth;')
-    const { send, logs } = await startSite(t, { change })
-    t.is((await send({ path: '/_forward_auth' })).status, 403)
-    t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
+    for (const target of ['http://forward_auth;', 'http://forward_auth/_forward_auth;']) {
+      const change = (text: string) => text.replace('internal;', '').replace('http://forward_auth/;', target)
+      const { send, logs } = await startSite(t, { change })
+      for (const path of ['/_forward_auth', '//_forward_auth', '/%5fforward_auth', '/x/../_forward_auth']) {
+        t.is((await send({ path })).status, 403, `${target} ${path}`)
+      }
+      t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
+    }
   }
 )
 

@@ -161,7 +161,6 @@ test('forwarding headers and credentials of the client are not forwarded', async
     'X-Ads-Region: EMEA',
     'TE: trailers',
     'Proxy-Authorization: x',
-    'Upgrade: h2c',
     'Sec-Fetch-Site: same-origin',
     'Content-Type: application/json',
     'Region: US',

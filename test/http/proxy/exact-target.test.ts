@@ -19,6 +19,12 @@ const refused = [
   '/api/hubs/x#y',
   '/api/hubs/%zz',
   '/api/hubs/..;/x',
+  '/api/hubs/..%252fadmin',
+  '/api/hubs/..%255cadmin',
+  '/api/hubs/%e0%80%ae%e0%80%ae/admin',
+  '/api/hubs/%EF%BC%8E%EF%BC%8E/admin',
+  '/api/hubs/..%20/admin',
+  '/x/..%25252fapi/hubs',
   '/x/../api/hubs',
   'http://other.example/api/hubs',
   'http://other.example:80/api/hubs/x'
@@ -34,6 +40,17 @@ test('a target that is not in its normal form gets 400 and is not forwarded', as
     t.is(answers[0]?.statusCode, 400, JSON.stringify(target))
   }
   t.is(upstream.requests.length, 0)
+})
+
+test('names with escaped spaces, percent signs and letters of any language are forwarded unchanged', async t => {
+  const upstream = await startUpstream(t)
+  const { browser } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  const names = ['two%20words', '100%25', '100%2520done', 'Z%C3%BCrich', '%E6%9D%B1%E4%BA%AC.rvt', 'v1.%20.2', '...']
+  for (const name of names) t.is((await browser.get(`/api/hubs/${name}`)).statusCode, 200, name)
+  t.deepEqual(
+    upstream.requests.map(({ url }) => url),
+    names.map(name => `/v1/hubs/${name}`)
+  )
 })
 
 test('the query is forwarded byte for byte, even if Koa would rewrite it', async t => {

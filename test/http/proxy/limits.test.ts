@@ -1,35 +1,14 @@
 // Many simultaneous requests, and stopping the server during requests.
 
 import { once } from 'node:events'
-import http, { type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import test from 'ava'
 import { eventually } from '../../helpers/eventually.js'
-import { signIn } from '../../helpers/server.js'
-import { type ProxiedServer, startProxy, startUpstream } from '../../helpers/upstream.js'
+import { startProxy, startUpstream } from '../../helpers/upstream.js'
+import { ask, eight, newSession, statusOf, takeAllPlaces } from './clients.js'
 
-function ask({ server }: ProxiedServer, cookie: string, path = '/api/x'): http.ClientRequest {
-  const request = http.get({ port: server.port, host: '127.0.0.1', path, headers: { Cookie: cookie }, agent: false })
-  request.on('error', () => {})
-  return request
-}
-
-async function statusOf(request: http.ClientRequest): Promise<number | undefined> {
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
-  response.resume()
-  return response.statusCode
-}
-
-async function cookieOfSomebodyElse({ newBrowser }: ProxiedServer): Promise<string> {
-  const browser = newBrowser()
-  await signIn(browser)
-  return browser.cookies
-    .all()
-    .map(({ name, value }) => `${name}=${value}`)
-    .join('; ')
-}
-
-test('one session may have 32 requests in progress, its next request gets 503, and other sessions are not affected', async t => {
+test('one session may have 32 requests in progress, its next request waits in line, and other sessions are not affected', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (request, response) => {
     if (request.url === '/x') {
@@ -37,27 +16,29 @@ test('one session may have 32 requests in progress, its next request gets 503, a
       response.write('begun')
     } else response.end()
   })
-  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
-  const requests = Array.from({ length: 32 }, () => ask(proxied, proxied.cookie))
+  const rules = [`GET /api/impatient ${upstream.origin}/impatient timeout=1`, `GET /api/* ${upstream.origin}/*`]
+  const proxied = await startProxy(t, { routes: rules })
+  const requests = Array.from({ length: 32 }, () => ask(t, proxied, { cookie: proxied.cookie }))
   for (const request of requests) t.is(await statusOf(request), 200)
-  const refused = await proxied.browser.get('/api/more')
+  const waiting = proxied.browser.get('/api/more')
+  const refused = await proxied.browser.get('/api/impatient')
   t.is(refused.statusCode, 503)
   t.is(refused.headers['retry-after'], '1')
-  t.is(await statusOf(ask(proxied, await cookieOfSomebodyElse(proxied), '/api/more')), 200)
+  t.is(await statusOf(ask(t, proxied, { cookie: await newSession(proxied), path: '/api/more' })), 200)
   requests[0]?.destroy()
   await eventually(() => held.some(({ closed }) => closed))
-  t.is((await proxied.browser.get('/api/more')).statusCode, 200)
+  t.is((await waiting).statusCode, 200)
 })
 
 test('64 requests may wait for one host, the next requests wait in a queue, and a client that disconnects leaves the queue', async t => {
   const held: ServerResponse[] = []
   const upstream = await startUpstream(t, (_request, response) => void held.push(response))
   const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
-  const cookies = [proxied.cookie, await cookieOfSomebodyElse(proxied), await cookieOfSomebodyElse(proxied)] as const
-  const first = Array.from({ length: 64 }, (_, index) => ask(proxied, cookies[index % 2] ?? ''))
-  await eventually(() => held.length === 64)
-  const leaving = ask(proxied, cookies[2], '/api/leaving')
-  const waiting = ask(proxied, cookies[2], '/api/waiting')
+  const sessions = await eight(() => newSession(proxied))
+  const first = await takeAllPlaces(t, proxied, upstream, { sessions, path: '/api/x' })
+  const cookie = await newSession(proxied)
+  const leaving = ask(t, proxied, { cookie, path: '/api/leaving' })
+  const waiting = ask(t, proxied, { cookie, path: '/api/waiting' })
   await pause(200)
   t.is(held.length, 64)
   leaving.destroy()
@@ -75,10 +56,9 @@ test('a request that waits in the queue of a host gets 503 after the time limit 
   const proxied = await startProxy(t, {
     routes: [`GET /api/held ${upstream.origin}/held timeout=30`, `GET /api/x ${upstream.origin}/x timeout=1`]
   })
-  const cookies = [proxied.cookie, await cookieOfSomebodyElse(proxied)]
-  for (let count = 0; count < 64; count++) ask(proxied, cookies[count % 2] ?? '', '/api/held')
-  await eventually(() => upstream.requests.length === 64)
-  const request = ask(proxied, await cookieOfSomebodyElse(proxied))
+  const sessions = await eight(() => newSession(proxied))
+  await takeAllPlaces(t, proxied, upstream, { sessions, path: '/api/held' })
+  const request = ask(t, proxied, { cookie: await newSession(proxied) })
   t.is(await statusOf(request), 503)
   t.is(upstream.requests.length, 64)
 })
@@ -97,7 +77,9 @@ test('a stopping server ends event streams at once and lets other responses fini
   const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
   const [events, slow] = await Promise.all(
     ['/api/events', '/api/slow'].map(async path => {
-      const [response] = (await once(ask(proxied, proxied.cookie, path), 'response')) as [http.IncomingMessage]
+      const [response] = (await once(ask(t, proxied, { cookie: proxied.cookie, path }), 'response')) as [
+        IncomingMessage
+      ]
       return response
     })
   )

@@ -67,16 +67,45 @@ test('a proxied request with an unsafe method must come from a page of this orig
   }
 })
 
-test('a GET request is forwarded unless Sec-Fetch-Site says that it comes from another site', async t => {
-  const { ask } = await start(t)
-  for (const headers of [
+test('a GET request is forwarded unless its headers say that it comes from another origin', async t => {
+  const { upstream, ask } = await start(t)
+  const refused: readonly Headers[] = [
+    { Origin: 'https://evil.example' },
+    { Origin: 'null' },
+    { Origin: 'http://localhost:8081', 'Sec-Fetch-Site': 'same-origin' }
+  ]
+  for (const headers of refused) t.is(await ask('GET', headers), 403, JSON.stringify(headers))
+  noneArrived(t, upstream)
+  const accepted: readonly Headers[] = [
     {},
     { 'Sec-Fetch-Site': 'none' },
     { 'Sec-Fetch-Site': 'same-origin' },
-    { Origin: 'https://evil.example' }
-  ]) {
-    t.is(await ask('GET', headers as Headers), 200, JSON.stringify(headers))
+    { Origin: origin }
+  ]
+  for (const headers of accepted) t.is(await ask('GET', headers), 200, JSON.stringify(headers))
+})
+
+test('a WebSocket or another upgrade is refused even from a page of this origin', async t => {
+  const { upstream, ask } = await start(t, 'X-CSRF')
+  const handshakes: readonly Headers[] = [
+    { Connection: 'Upgrade', Upgrade: 'websocket' },
+    { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c' },
+    { 'Sec-WebSocket-Version': '13' }
+  ]
+  for (const headers of handshakes) {
+    t.is(await ask('GET', { ...headers, Origin: origin, 'X-CSRF': '1' }), 403, JSON.stringify(headers))
   }
+  noneArrived(t, upstream)
+})
+
+test('a prefetch is refused unless a page of this origin asks for it', async t => {
+  const { upstream, ask } = await start(t)
+  for (const site of ['none', 'same-site', 'cross-site']) {
+    t.is(await ask('GET', { 'Sec-Purpose': 'prefetch', 'Sec-Fetch-Site': site }), 403, site)
+  }
+  t.is(await ask('GET', { 'Sec-Purpose': 'prefetch;prerender' }), 403)
+  noneArrived(t, upstream)
+  t.is(await ask('GET', { 'Sec-Purpose': 'prefetch;prerender', 'Sec-Fetch-Site': 'same-origin' }), 200)
 })
 
 test('a proxied response cannot be loaded as a script, style, worker or frame', async t => {
@@ -120,6 +149,9 @@ test('if a CSRF header is configured, every method needs this header, and unsafe
   for (const method of methods) {
     t.is(await ask(method, { Origin: origin, 'Sec-Fetch-Site': 'same-origin' }), 403, method)
   }
+  for (const method of methods) {
+    t.is(await ask(method, { 'x-csrf': '1', Origin: 'https://evil.example' }), 403, method)
+  }
   noneArrived(t, upstream)
   for (const method of methods) t.is(await ask(method, { 'x-csrf': '1' }), 200, method)
   t.true(upstream.requests.every(request => request.headers('x-csrf').length === 0))
@@ -146,8 +178,10 @@ test('responses have no CORS headers, and OPTIONS gets 405 with the allowed meth
   const preflight = await server.browser.request('OPTIONS', '/api/x', { headers })
   t.is(preflight.statusCode, 405)
   t.is(preflight.headers.allow, 'GET, HEAD, POST, PUT, PATCH, DELETE')
-  const get = await server.browser.get('/api/x', { headers: { Origin: 'https://evil.example' } })
-  for (const { rawHeaders } of [preflight, get]) t.notRegex(rawHeaders.join('\n'), /access-control/i)
+  const refused = await server.browser.get('/api/x', { headers: { Origin: 'https://evil.example' } })
+  t.is(refused.statusCode, 403)
+  const get = await server.browser.get('/api/x', { headers: { Origin: origin } })
+  for (const { rawHeaders } of [preflight, refused, get]) t.notRegex(rawHeaders.join('\n'), /access-control/i)
   t.is(upstream.requests.length, 1)
 })
 

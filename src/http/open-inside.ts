@@ -1,0 +1,90 @@
+import fs, { constants, existsSync, type Stats } from 'node:fs'
+import { relative, sep } from 'node:path'
+
+/** An opened file. Whoever receives it must close the descriptor. */
+export interface OpenedFile {
+  readonly fd: number
+  /** The status of the opened file, and not of a file that has taken its place since. */
+  readonly stats: Stats
+}
+
+// O_NONBLOCK does not exist on Windows. Without it, opening a pipe would wait until somebody writes to this pipe.
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+
+/**
+ * Creates the function that opens files of `root`. It resolves with undefined if there is no such file, if the path leads
+ * to something other than a file, if the opened file is outside `root`, or if one of its names is hidden. It rejects with
+ * the error of Node if the file cannot be opened for another reason.
+ *
+ * The checks are made after the file was opened. Otherwise, somebody who may change a link or a folder in `root` could
+ * exchange it between the check and the opening.
+ * @param root the real path of a folder
+ * @param hasDescriptorPaths true if `/proc` contains the path of each descriptor; for tests
+ */
+export function openInside(root: string, hasDescriptorPaths = existsSync('/proc/self/fd')) {
+  const inside = root.endsWith(sep) ? root : root + sep
+
+  return async function open(path: string): Promise<OpenedFile | undefined> {
+    const fd = await openForReading(path)
+    if (fd === undefined) return undefined
+    try {
+      const stats = fs.fstatSync(fd)
+      if (stats.isFile() && isServed(realPathOf(fd, path))) return { fd, stats }
+    } catch (error) {
+      closeFile(fd)
+      throw error
+    }
+    closeFile(fd)
+    return undefined
+  }
+
+  function realPathOf(fd: number, path: string): string | undefined {
+    return hasDescriptorPaths ? fs.readlinkSync(`/proc/self/fd/${fd}`) : comparedPathOf(fd, path)
+  }
+
+  function isServed(realPath: string | undefined): boolean {
+    return realPath?.startsWith(inside) === true && !isHidden(relative(root, realPath))
+  }
+}
+
+/** Closes a descriptor in the background. No data can be lost, because the file was only read. */
+export function closeFile(fd: number): void {
+  fs.close(fd, () => {})
+}
+
+function openForReading(path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    fs.open(path, FLAGS, (error, fd) => {
+      if (!error) resolve(fd)
+      else if (isMissing(error)) resolve(undefined)
+      else reject(error)
+    })
+  })
+}
+
+/** True for a file that does not exist. ELOOP reports a circle of links. */
+export function isMissing({ code = '' }: NodeJS.ErrnoException): boolean {
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
+}
+
+/**
+ * Returns the path at which the opened file is now, on systems that do not tell the path of a descriptor. Returns
+ * undefined if `path` leads to another file by now. A single exchange of a link or folder is always noticed. Somebody
+ * would have to exchange a folder before the opening, again before the first call, and again before the second one.
+ */
+function comparedPathOf(fd: number, path: string): string | undefined {
+  try {
+    const realPath = fs.realpathSync.native(path)
+    const [opened, named] = [fs.fstatSync(fd, { bigint: true }), fs.lstatSync(realPath, { bigint: true })]
+    return opened.ino === named.ino && opened.dev === named.dev ? realPath : undefined
+  } catch (error) {
+    if (isMissing(error as NodeJS.ErrnoException)) return undefined
+    throw error
+  }
+}
+
+// koa-send checks the names in the address, but not in the target of a link. A name that begins with two dots does not
+// count as hidden, because every file of a mounted Kubernetes ConfigMap is a link into the folder `..data`.
+function isHidden(pathInRoot: string): boolean {
+  return pathInRoot.split(sep).some(name => name.startsWith('.') && !name.startsWith('..'))
+}

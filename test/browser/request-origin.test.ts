@@ -1,0 +1,197 @@
+// Chromium sends every kind of request from our own page, from a page of a sibling subdomain, and from a page of another site.
+// The results must be those of the table in SECURITY.md.
+import test from 'ava'
+import type { Page } from 'playwright-core'
+import { browserTests, type Visitor } from '../helpers/chromium.js'
+import { eventually } from '../helpers/eventually.js'
+import { tableRows } from '../helpers/markdown.js'
+import { readText } from '../helpers/repository.js'
+import { type Origins, PAGE, type RouteName, routes, startOrigins } from './origins.js'
+
+// A prefetch does not heed the option `ignoreHTTPSErrors` of a browser context.
+const browserTest = browserTests(test, ['--ignore-certificate-errors'])
+
+const hosts = {
+  'this origin': 'app.example.test',
+  'a sibling subdomain': 'evil.example.test',
+  'another site': 'page.another.test'
+} as const
+
+/** The kinds of requests. Each function runs in the page, and returns when the browser has the answer. */
+const inPage = {
+  '`<iframe>`': `element('iframe', { src: url })`,
+  '`<img>`': `element('img', { src: url })`,
+  '`<script>`': `element('script', { src: url })`,
+  '`fetch` GET': `fetch(url, { credentials: 'include' })`,
+  '`fetch` GET, `no-cors`': `fetch(url, { credentials: 'include', mode: 'no-cors' })`,
+  '`fetch` HEAD': `fetch(url, { credentials: 'include', method: 'HEAD' })`,
+  '`fetch` POST': `fetch(url, { credentials: 'include', method: 'POST', body: 'x' })`,
+  '`fetch` POST, `no-cors`': `fetch(url, { credentials: 'include', method: 'POST', body: 'x', mode: 'no-cors' })`,
+  '`fetch` PUT': `fetch(url, { credentials: 'include', method: 'PUT', body: 'x' })`,
+  '`fetch` PATCH': `fetch(url, { credentials: 'include', method: 'PATCH', body: 'x' })`,
+  '`fetch` DELETE': `fetch(url, { credentials: 'include', method: 'DELETE' })`,
+  '`EventSource`': `opened(new EventSource(url, { withCredentials: true }))`,
+  '`WebSocket`': `opened(new WebSocket(url.replace('https:', 'wss:')))`,
+  '`<link rel="prefetch">`': `element('link', { rel: 'prefetch', href: url })`
+} as const
+
+const helpersInPage = `
+  const settled = (target, events) => new Promise(resolve => events.forEach(name => target.addEventListener(name, resolve)))
+  const element = (name, properties) => {
+    const created = Object.assign(document.createElement(name), properties)
+    const loaded = settled(created, ['load', 'error'])
+    document.body.append(created)
+    return loaded
+  }
+  const opened = source => settled(source, ['open', 'error']).finally(() => source.close())`
+
+const form = (method: string) => `
+  const form = Object.assign(document.createElement('form'), { method: '${method}', action: url.split('?')[0] })
+  if ('${method}' === 'post') form.action = url
+  for (const [name, value] of new URL(url).searchParams) {
+    form.append(Object.assign(document.createElement('input'), { name, value }))
+  }
+  document.body.append(form)
+  form.submit()`
+
+const navigations = {
+  'link, opened in a tab': { page: PAGE, script: 'location.href = url' },
+  'form GET': { page: PAGE, script: form('get') },
+  'form POST': { page: PAGE, script: form('post') },
+  'form POST, `Referrer-Policy: no-referrer`': { page: `${PAGE}?no-referrer`, script: form('post') }
+} as const
+
+const BEACON = '`sendBeacon` POST'
+const SPECULATION = 'prefetch by speculation rules'
+
+const documented = tableRows(readText('SECURITY.md')).filter(cells => cells.length === 8)
+
+for (const [name, host] of Object.entries(hosts)) {
+  browserTest(`the requests of a page of ${name} have the results that SECURITY.md lists`, async (t, visit) => {
+    t.timeout(240_000)
+    const origins = await startOrigins(t)
+    const visitor = await visit({ ignoreHTTPSErrors: true, expectedErrors: /./ })
+    const sender = createSender(visitor, origins, host)
+    const rows: string[][] = []
+    for (const [request, { page, script }] of Object.entries(navigations)) {
+      rows.push([name, request, ...(await sender.row(url => sender.navigate(page, url, script)))])
+    }
+    for (const [request, script] of Object.entries(inPage)) {
+      rows.push([name, request, ...(await sender.row(url => sender.run(url, script)))])
+    }
+    rows.push([name, BEACON, ...(await sender.row(sender.beacon))])
+    rows.push([name, SPECULATION, ...(await sender.row(sender.speculate))])
+    t.deepEqual(sender.surprises, [])
+    const [, ...table] = documented
+    t.deepEqual(
+      rows,
+      table.filter(([first]) => first === name)
+    )
+  })
+}
+
+function createSender({ page, newTab }: Visitor, origins: Origins, host: string) {
+  const { originOf, requestWith, reached } = origins
+  const surprises: string[] = []
+  const app = originOf(hosts['this origin'])
+  let count = 0
+  let isSignedIn = false
+
+  /** Sends a request to each route, and returns the cells of the table. Logout comes last, because it may end the session. */
+  async function row(send: (url: string) => Promise<void>): Promise<string[]> {
+    if (!isSignedIn) await signIn()
+    const results = new Map<RouteName, string>()
+    for (const route of Object.keys(routes).toSorted((a, b) => Number(a === 'logout') - Number(b === 'logout'))) {
+      results.set(route as RouteName, await resultOf(route as RouteName, send))
+    }
+    if (results.get('logout') === 'yes') isSignedIn = false
+    const { profile, token } = Object.fromEntries(results)
+    if (profile !== token) surprises.push(`profile: ${profile}, token: ${token}`)
+    return columns.map(route => results.get(route) ?? '')
+  }
+
+  async function resultOf(route: RouteName, send: (url: string) => Promise<void>): Promise<string> {
+    count += 1
+    const id = `${route.replace(' ', '-')}-${count}`
+    await send(`${app}${routes[route]}?id=${id}`)
+    const request = requestWith(id)
+    if (request === undefined) return '–'
+    const { status, hasSessionCookie } = request
+    // SameSite=Lax withholds the cookie only from other sites.
+    if (host !== hosts['another site'] && !hasSessionCookie) surprises.push(`${id}: no session cookie`)
+    const isRefused = status === 403 || status === 405
+    if (handlers.includes(route) && reached(id) === isRefused) surprises.push(`${id}: ${status}`)
+    if (!isRefused && ![200, 302].includes(status)) surprises.push(`${id}: ${status}`)
+    return isRefused ? 'no' : 'yes'
+  }
+
+  async function signIn(): Promise<void> {
+    await page.goto(`${app}/api/auth/login?return_to=${PAGE}`)
+    await page.goto(originOf(host) + PAGE)
+    isSignedIn = true
+  }
+
+  async function run(url: string, script: string): Promise<void> {
+    await evaluate(page, url, `${helpersInPage}\nreturn Promise.resolve(${script}).catch(() => {}).then(() => {})`)
+  }
+
+  async function navigate(path: string, url: string, script: string): Promise<void> {
+    const tab = await newTab()
+    await tab.goto(originOf(host) + path)
+    const loaded = tab.waitForEvent('load')
+    await evaluate(tab, url, script)
+    // Chromium takes many seconds to close a tab in which a navigation has just begun.
+    await loaded
+    await tab.close()
+  }
+
+  async function beacon(url: string): Promise<void> {
+    await evaluate(page, url, `navigator.sendBeacon(url, 'x')`)
+    await arrived(url)
+  }
+
+  /** Waits until Chromium reports that the prefetch has ended, or why it did not begin. */
+  async function speculate(url: string): Promise<void> {
+    const tab = await newTab()
+    await tab.goto(originOf(host) + PAGE)
+    const session = await tab.context().newCDPSession(tab)
+    const ended = new Promise<void>(resolve => {
+      session.on('Preload.prefetchStatusUpdated', ({ prefetchUrl, status }) => {
+        if (prefetchUrl === url && ['Ready', 'Success', 'Failure'].includes(status)) resolve()
+      })
+    })
+    await session.send('Preload.enable')
+    const rules = `JSON.stringify({ prefetch: [{ source: 'list', urls: [url], eagerness: 'immediate' }] })`
+    await evaluate(
+      tab,
+      url,
+      `document.head.append(Object.assign(document.createElement('script'), { type: 'speculationrules', textContent: ${rules} }))`
+    )
+    await ended
+    await tab.close()
+  }
+
+  function arrived(url: string): Promise<void> {
+    return eventually(() => requestWith(new URL(url).searchParams.get('id') ?? '') !== undefined)
+  }
+
+  return { row, run, navigate, beacon, speculate, surprises }
+}
+
+const columns: readonly RouteName[] = ['login', 'logout', 'profile', 'proxy', 'own route', 'forward-auth']
+const handlers: readonly RouteName[] = ['proxy', 'own route', 'forward-auth']
+
+function evaluate(page: Page, url: string, script: string): Promise<unknown> {
+  return page.evaluate(`(url => { ${script} })(${JSON.stringify(url)})`)
+}
+
+test('the table in SECURITY.md has a column for each route and no row that the tests do not send', t => {
+  const [header, ...table] = documented
+  t.deepEqual(header, ['page of', 'request', 'login', 'logout', 'profile, token', 'proxy', 'own route', 'forward-auth'])
+  const kinds = [...Object.keys(navigations), ...Object.keys(inPage), BEACON, SPECULATION]
+  const expected = Object.keys(hosts).flatMap(name => kinds.map(kind => `${name}: ${kind}`))
+  t.deepEqual(
+    table.map(([name, kind]) => `${name}: ${kind}`),
+    expected
+  )
+})

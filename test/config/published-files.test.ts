@@ -1,0 +1,140 @@
+// Files with secrets or settings inside wwwroot, which everyone could download.
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { ConfigError } from '#src/config/errors.js'
+import { loadConfig } from '#src/config/load.js'
+import type { Sources } from '#src/config/resolve.js'
+import { run } from '../cli/shell.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { clientSecret, enough, sessionSecret } from './given.js'
+
+type Files = Readonly<Record<string, string>>
+
+/** Returns the problems of settings in a new working directory, in which the path of this directory is left out. */
+async function problemsIn(
+  t: ExecutionContext,
+  files: Files,
+  { env = {}, ...sources }: Sources,
+  prepare: (cwd: string) => Promise<unknown> = async () => {}
+): Promise<string[]> {
+  const cwd = await tempFolder(t, files)
+  await prepare(cwd)
+  try {
+    await loadConfig({ cwd, env: { ...enough, ...env }, ...sources })
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.problems.map(({ key, origin, message }) => `${key} (${origin}): ${message}`.replaceAll(cwd, '<cwd>'))
+  }
+}
+
+function published(key: string, origin: string, file: string, wwwroot: string): string {
+  return `${key} (${origin}): the file <cwd>/${file} is inside wwwroot (<cwd>${wwwroot}), whose files everyone can download; move this file, or set wwwroot to another folder`
+}
+
+const settings = 'platform-auth-server.config.yaml'
+const secretFile = { SERVER_SESSION_SECRET: undefined, SERVER_SESSION_SECRET_FILE: 'secrets/session' }
+
+const refused: readonly (readonly [what: string, files: Files, sources: Sources, problem: string])[] = [
+  [
+    'the settings file',
+    { [settings]: 'port: 9000\n' },
+    { flags: { wwwroot: '.' } },
+    published(settings, 'settings file', settings, '')
+  ],
+  [
+    'a settings file whose name begins with a dot',
+    { '.platform-auth-serverrc': 'port: 9000\n' },
+    { flags: { wwwroot: '.' } },
+    published('.platform-auth-serverrc', 'settings file', '.platform-auth-serverrc', '')
+  ],
+  [
+    'the package.json with the settings',
+    { 'package.json': '{"platform-auth-server":{"port":9000}}' },
+    { flags: { wwwroot: '.' } },
+    published('package.json', 'settings file', 'package.json', '')
+  ],
+  [
+    'a settings file that --config names',
+    { 'wwwroot/private/own.json': '{}' },
+    { configFile: 'wwwroot/private/own.json' },
+    published('wwwroot/private/own.json', 'settings file', 'wwwroot/private/own.json', '/wwwroot')
+  ],
+  [
+    'a file that the settings file imports',
+    { [settings]: '$import: wwwroot/base.yaml\n', 'wwwroot/base.yaml': 'port: 9000\n' },
+    {},
+    published('wwwroot/base.yaml', 'settings file', 'wwwroot/base.yaml', '/wwwroot')
+  ],
+  ['.env', { '.env': 'PORT=9000\n' }, { flags: { wwwroot: '.' } }, published('.env', 'working directory', '.env', '')],
+  [
+    'a secret file',
+    { 'secrets/session': sessionSecret },
+    { flags: { wwwroot: '.' }, env: secretFile },
+    published('session.secret', 'variable SERVER_SESSION_SECRET_FILE', 'secrets/session', '')
+  ],
+  [
+    'a secret file that is not used, because another source overrides it',
+    { 'wwwroot/client': clientSecret },
+    {
+      env: { PLATFORM_CLIENT_SECRET: undefined, PLATFORM_CLIENT_SECRET_FILE: 'wwwroot/client' },
+      overrides: { platform: { clientSecret } }
+    },
+    published('platform.clientSecret', 'variable PLATFORM_CLIENT_SECRET_FILE', 'wwwroot/client', '/wwwroot')
+  ],
+  [
+    'the module of extend',
+    { 'wwwroot/routes.mjs': 'export default () => {}' },
+    { flags: { extend: 'wwwroot/routes.mjs' } },
+    published('extend', 'flag --extend', 'wwwroot/routes.mjs', '/wwwroot')
+  ]
+]
+
+for (const [what, files, sources, problem] of refused) {
+  test(`the server does not start if wwwroot contains ${what}`, async t => {
+    t.deepEqual(await problemsIn(t, files, sources), [problem])
+  })
+}
+
+test('the real paths decide whether wwwroot contains a file', async t => {
+  const files = { 'pages/index.html': '', 'pages/secret': sessionSecret, 'outside/secret': sessionSecret }
+  const sources = { flags: { wwwroot: 'linked' }, env: secretFile }
+  const linkTo = (target: string) => async (cwd: string) => {
+    await symlink('pages', join(cwd, 'linked'))
+    await mkdir(join(cwd, 'secrets'))
+    await symlink(join('..', target), join(cwd, 'secrets/session'))
+  }
+  t.deepEqual(await problemsIn(t, files, sources, linkTo('pages/secret')), [
+    published('session.secret', 'variable SERVER_SESSION_SECRET_FILE', 'secrets/session', '/linked')
+  ])
+  t.deepEqual(await problemsIn(t, files, sources, linkTo('outside/secret')), [])
+})
+
+test('files beside wwwroot are accepted, even if their names resemble its name', async t => {
+  const files = {
+    'wwwroot/index.html': '',
+    'wwwroot/package.json': '{}',
+    'wwwroot-secrets/session': sessionSecret,
+    '.env': 'PORT=9000\n',
+    [settings]: '$import: base.yaml\n',
+    'base.yaml': 'extend: routes.mjs\n',
+    'routes.mjs': 'export default () => {}'
+  }
+  const env = { ...secretFile, SERVER_SESSION_SECRET_FILE: 'wwwroot-secrets/session' }
+  t.deepEqual(await problemsIn(t, files, { env }), [])
+})
+
+test('a package.json without settings and a folder .env may be in wwwroot', async t => {
+  const files = { 'package.json': '{"name":"pages"}', '.env/bin/python': '', 'index.html': '' }
+  t.deepEqual(await problemsIn(t, files, { flags: { wwwroot: '.' } }), [])
+})
+
+test('the problem is listed together with the others, and the exit code is 2', async t => {
+  const cwd = await tempFolder(t, {})
+  await writeFile(join(cwd, '.env'), 'PORT=many\n')
+  const { code, errors } = await run(t, ['start', '--wwwroot', '.'], { cwd, env: enough })
+  t.is(code, 2)
+  t.regex(errors, /^ {2}port \(variable PORT in \.env\): /m)
+  t.regex(errors, /^ {2}\.env \(working directory\): the file \S+\/\.env is inside wwwroot /m)
+})

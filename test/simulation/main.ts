@@ -1,0 +1,46 @@
+// `npm run simulate -- --seeds N [--from N] [--without SAFEGUARD]` runs N schedules, and prints the schedule of each seed
+// that fails. It exits with 1 if a seed fails.
+import { parseArgs } from 'node:util'
+import { scheduleOf, simulate } from './run.js'
+import { safeguards } from './safeguards.js'
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '0' },
+    without: { type: 'string' },
+    list: { type: 'boolean', default: false }
+  }
+})
+
+const write = (line: string) => process.stdout.write(`${line}\n`)
+
+if (values.list) {
+  for (const [index, { name }] of safeguards.entries()) write(`${index + 1}: ${name}`)
+} else {
+  const safeguard = values.without === undefined ? undefined : safeguards[Number(values.without) - 1]
+  if (values.without !== undefined && !safeguard)
+    throw new Error(`--without takes a number from 1 to ${safeguards.length}`)
+  const from = Number(values.from)
+  const count = Number(values.seeds)
+  let failed = 0
+  let lost = 0
+  const excuses = new Map<string, number>()
+  let calls = 0
+  for (let seed = from; seed < from + count; seed++) {
+    const result = await simulate(scheduleOf(seed), safeguard)
+    for (const excuse of result.excuses) excuses.set(excuse, (excuses.get(excuse) ?? 0) + 1)
+    calls += result.calls
+    lost += result.violations.length
+    if (result.violations.length === 0) continue
+    failed++
+    if (safeguard || failed > 3) continue
+    write(`seed ${seed} (${result.schedule.mode} mode, ${result.schedule.kinds.join(', ') || 'no faults'}):`)
+    for (const line of [...result.notes, ...result.violations.map(violation => `VIOLATION: ${violation}`)])
+      write(`  ${line}`)
+  }
+  const without = safeguard ? ` without this safeguard: ${safeguard.name}` : ''
+  for (const [excuse, number] of excuses) write(`accepted: ${number} logins were lost, because ${excuse}`)
+  write(`${count} schedules with ${calls} token requests${without}: ${failed} failed, with ${lost} violations`)
+  process.exitCode = failed > 0 ? 1 : 0
+}

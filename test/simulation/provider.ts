@@ -1,0 +1,173 @@
+// A simulated identity provider. Each refresh token can be used once. If a token is used again, the whole login ends.
+import type { IdentityProvider } from '#src/idp/client.js'
+import { OAuthError, UpstreamError } from '#src/idp/errors.js'
+import { APS } from '#src/idp/metadata.js'
+import type { TokenSet } from '#src/idp/token-set.js'
+import { wait } from '#src/support/clock.js'
+import { TimeLimitError, within } from '#src/support/within.js'
+import type { SimulatedProcess, World } from './world.js'
+
+/** A login at the provider. */
+export interface Grant {
+  readonly name: string
+  /** Why this login may be lost. Undefined if it must survive. */
+  excuse: string | undefined
+  /** The refresh tokens that were used twice. */
+  readonly reused: string[]
+  isEnded: boolean
+  isRevoked: boolean
+}
+
+export interface SimulatedProvider {
+  /** Returns the client of a process. */
+  clientOf(process: SimulatedProcess): IdentityProvider
+  /** Returns the grant of an authorization code. */
+  grantOf(code: string): Grant | undefined
+  readonly grants: readonly Grant[]
+  /** Call when this refresh token has been stored, so it is not lost if its process is killed. */
+  stored(refreshToken: string): void
+  /** Excuses all logins whose newest tokens only this process has, or for which it waits. */
+  excuseUnstored(process: SimulatedProcess, excuse: string): void
+  /** Returns the refresh token of a login that is valid now, and the process that has requested it. */
+  newest(grant: Grant): { readonly refreshToken: string; readonly process: SimulatedProcess } | undefined
+  /** The longest time in milliseconds that a response takes. */
+  slowness: number
+  /** The probability of an error before the refresh token is used. */
+  failures: number
+  /** The number of token requests. */
+  calls(): number
+}
+
+/** A token request whose new tokens are not stored yet. */
+interface Request {
+  readonly process: SimulatedProcess
+  readonly grant: Grant
+  refreshToken: string | undefined
+}
+
+const PAUSE_SECONDS = 2
+
+export function createProvider(world: World, lifetimeSeconds: number): SimulatedProvider {
+  const grants = new Map<string, Grant>()
+  const valid = new Map<string, Grant>()
+  const spent = new Map<string, Grant>()
+  const requests = new Set<Request>()
+  const newest = new Map<Grant, { readonly refreshToken: string; readonly process: SimulatedProcess }>()
+  let issued = 0
+  let calls = 0
+
+  function issue(grant: Grant): TokenSet {
+    const refreshToken = `refresh-${++issued}`
+    valid.set(refreshToken, grant)
+    return {
+      accessToken: `access-${issued}`,
+      refreshToken,
+      expiresIn: lifetimeSeconds,
+      scope: undefined,
+      idToken: undefined
+    }
+  }
+
+  function use(token: string): TokenSet {
+    const grant = valid.get(token)
+    if (!grant || grant.isEnded) {
+      const owner = spent.get(token)
+      if (owner) {
+        owner.reused.push(token)
+        owner.isEnded = true
+      }
+      throw new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
+    }
+    valid.delete(token)
+    spent.set(token, grant)
+    return issue(grant)
+  }
+
+  const provider: SimulatedProvider = {
+    grants: [],
+    slowness: 400,
+    failures: 0,
+    grantOf: code => grants.get(code),
+    stored(refreshToken) {
+      for (const request of requests) if (request.refreshToken === refreshToken) requests.delete(request)
+    },
+    excuseUnstored(process, excuse) {
+      for (const request of requests) if (request.process === process) request.grant.excuse ??= excuse
+    },
+    newest: grant => newest.get(grant),
+    calls: () => calls,
+    clientOf(process) {
+      /** Sends a request. The provider works on it even if the process is stopped or gives up. */
+      async function request(timeoutMs: number, grant: Grant | undefined, work: () => TokenSet): Promise<TokenSet> {
+        calls++
+        const sent: Request | undefined = grant && { process, grant, refreshToken: undefined }
+        if (sent) requests.add(sent)
+        const isBusy = world.random() < provider.failures
+        const response = new Promise<TokenSet>((resolve, reject) => {
+          world.after(world.between(1, provider.slowness / 2), () => {
+            let answer: () => void
+            try {
+              if (isBusy) throw busy()
+              const tokens = work()
+              const { refreshToken } = tokens
+              if (sent) sent.refreshToken = refreshToken
+              if (grant && refreshToken) newest.set(grant, { refreshToken, process })
+              answer = () => resolve(tokens)
+            } catch (error) {
+              answer = () => reject(error)
+            }
+            world.after(world.between(10, provider.slowness / 2), answer, { process, kind: 'input' })
+          })
+        })
+        try {
+          const tokens = await within(timeoutMs, response, process.clock)
+          return tokens
+        } catch (error) {
+          if (error instanceof TimeLimitError) {
+            if (grant) grant.excuse ??= 'the provider answered after the time limit'
+            throw new UpstreamError('token', 'timeout', 'no complete response in time')
+          }
+          if (sent) requests.delete(sent)
+          throw error
+        }
+      }
+
+      return {
+        metadata: async () => ({
+          ...APS,
+          issuer: undefined,
+          issParameterSupported: false,
+          scopesSupported: undefined,
+          isAps: true
+        }),
+        async enterTokenQueue() {
+          // Sometimes many other requests are in the queue.
+          if (world.random() < 0.2) await wait(process.clock, world.between(0, 8000))
+          return () => {}
+        },
+        authorizationCodeGrant({ code, timeoutMs = 60_000 }) {
+          const grant: Grant = { name: code, excuse: undefined, reused: [], isEnded: false, isRevoked: false }
+          grants.set(code, grant)
+          ;(provider.grants as Grant[]).push(grant)
+          return request(timeoutMs, grant, () => issue(grant))
+        },
+        refreshTokenGrant: ({ refreshToken, timeoutMs = 60_000 }) =>
+          request(timeoutMs, valid.get(refreshToken) ?? spent.get(refreshToken), () => use(refreshToken)),
+        async revokeRefreshToken(token) {
+          const grant = valid.get(token) ?? spent.get(token)
+          if (grant) grant.isRevoked = true
+          if (grant) grant.isEnded = true
+        },
+        userInfo: async () => ({}),
+        authorizationUrl: async () => '',
+        endSessionUrl: async () => undefined,
+        replaceClientSecret() {}
+      }
+    }
+  }
+  return provider
+}
+
+function busy(): UpstreamError {
+  return new UpstreamError('token', 'unusable', 'it answered 429', { status: 429, retryAfterSeconds: PAUSE_SECONDS })
+}

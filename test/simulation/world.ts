@@ -1,0 +1,193 @@
+// The simulated time, and the processes that live in it. One seed determines everything that happens.
+import type { Clock } from '#src/support/clock.js'
+
+export interface World {
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Returns the next pseudo-random number in [0, 1). */
+  random(): number
+  /** Returns a pseudo-random number between the two. */
+  between(from: number, to: number): number
+  /** Calls `action` after `ms` milliseconds. If it belongs to a process, it waits while that process is stopped. */
+  after(ms: number, action: () => void, owner?: Owner): () => void
+  /** Runs all events of the next `ms` milliseconds. */
+  run(ms: number): Promise<void>
+  createProcess(name: string): SimulatedProcess
+  /** Adds a line to the schedule that a failing seed prints. */
+  note(text: string): void
+  readonly notes: readonly string[]
+}
+
+interface Owner {
+  readonly process: SimulatedProcess
+  readonly kind: 'timer' | 'input'
+}
+
+export interface SimulatedProcess {
+  readonly name: string
+  readonly clock: Clock
+  isAlive: boolean
+  isStopped: boolean
+  /** Ends the process. Everything that it waits for is lost. */
+  kill(): void
+  /** Stops the process as SIGSTOP does. With `suspends`, also its monotonic clock stops, as that of a virtual machine. */
+  stop(suspends: boolean): void
+  /** Continues the process. As in Node, overdue timers fire before input is read. */
+  resume(): void
+}
+
+interface Event {
+  time: number
+  order: number
+  readonly action: () => void
+  readonly owner: Owner | undefined
+  isCancelled: boolean
+}
+
+const START = 1_700_000_000_000
+
+export function createWorld(seed: number): World {
+  let time = START
+  let order = 0
+  let state = seed * 2_654_435_761 + 1
+  const notes: string[] = []
+  const heap = createHeap()
+
+  function random(): number {
+    // Mulberry32.
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  function after(ms: number, action: () => void, owner?: Owner): () => void {
+    const event: Event = { time: time + Math.max(0, ms), order: order++, action, owner, isCancelled: false }
+    heap.push(event)
+    return () => {
+      event.isCancelled = true
+    }
+  }
+
+  function createProcess(name: string): SimulatedProcess {
+    let suspendedMs = 0
+    let stoppedAt = 0
+    let isSuspended = false
+    const backlog: Event[] = []
+    const process: SimulatedProcess = {
+      name,
+      isAlive: true,
+      isStopped: false,
+      clock: {
+        now: () => time,
+        monotonic: () => time - suspendedMs - START,
+        after: (ms, action) => after(ms, action, { process, kind: 'timer' })
+      },
+      kill() {
+        process.isAlive = false
+      },
+      stop(suspends) {
+        process.isStopped = true
+        isSuspended = suspends
+        stoppedAt = time
+      },
+      resume() {
+        process.isStopped = false
+        const stoppedMs = time - stoppedAt
+        if (isSuspended) suspendedMs += stoppedMs
+        const isTimer = ({ owner }: Event) => owner?.kind === 'timer'
+        const isOverdue = (event: Event) => isTimer(event) && event.time <= time
+        // The timers of a suspended machine have stood still, too.
+        if (isSuspended) heap.delayTimers(process, stoppedMs)
+        const waiting = backlog.splice(0)
+        if (isSuspended) for (const event of waiting) if (isTimer(event)) event.time += stoppedMs
+        for (const event of [...waiting.filter(isOverdue), ...waiting.filter(event => !isOverdue(event))]) {
+          event.time = Math.max(time, event.time)
+          event.order = order++
+          heap.push(event)
+        }
+      }
+    }
+    backlogs.set(process, backlog)
+    return process
+  }
+
+  const backlogs = new Map<SimulatedProcess, Event[]>()
+
+  return {
+    now: () => time,
+    random,
+    between: (from, to) => from + random() * (to - from),
+    after,
+    async run(ms) {
+      const end = time + ms
+      for (let event = heap.next(end); event; event = heap.next(end)) {
+        time = Math.max(time, event.time)
+        if (event.isCancelled) continue
+        const process = event.owner?.process
+        if (process && !process.isAlive) continue
+        if (process?.isStopped) {
+          backlogs.get(process)?.push(event)
+          continue
+        }
+        event.action()
+        await settle()
+      }
+      time = end
+    },
+    createProcess,
+    note: text => void notes.push(`${((time - START) / 1000).toFixed(3)} s: ${text}`),
+    notes
+  }
+}
+
+/** Resolves when all promise reactions have run. */
+function settle(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+function createHeap() {
+  const items: Event[] = []
+  const isBefore = (a: Event, b: Event) => a.time < b.time || (a.time === b.time && a.order < b.order)
+  function push(event: Event) {
+    let at = items.push(event) - 1
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      const above = items[parent] as Event
+      if (!isBefore(event, above)) break
+      items[at] = above
+      at = parent
+    }
+    items[at] = event
+  }
+
+  return {
+    push,
+    delayTimers(process: SimulatedProcess, ms: number) {
+      const all = items.splice(0)
+      for (const event of all) {
+        if (event.owner?.process === process && event.owner.kind === 'timer') event.time += ms
+        push(event)
+      }
+    },
+    /** Removes and returns the first event that is not later than `end`. */
+    next(end: number): Event | undefined {
+      const first = items[0]
+      if (!first || first.time > end) return undefined
+      const last = items.pop() as Event
+      if (items.length === 0) return first
+      let at = 0
+      for (;;) {
+        const left = 2 * at + 1
+        if (left >= items.length) break
+        const right = left + 1
+        const child = right < items.length && isBefore(items[right] as Event, items[left] as Event) ? right : left
+        if (!isBefore(items[child] as Event, last)) break
+        items[at] = items[child] as Event
+        at = child
+      }
+      items[at] = last
+      return first
+    }
+  }
+}
