@@ -8,7 +8,7 @@ import { createSingleMode } from '#src/modes/single.js'
 import { createRefreshes, type Refreshes } from '#src/refresh/index.js'
 import type { Refreshed } from '#src/refresh/refresh.js'
 import type { SessionRecord } from '#src/session/record.js'
-import { createMemoryScripts, type MemoryScripts } from '#src/store/memory-scripts.js'
+import { createMemoryScripts } from '#src/store/memory-scripts.js'
 import type { Message } from '#src/store/messages.js'
 import { RedisUnavailableError } from '#src/store/redis-errors.js'
 import { LOCK_MS, type ScriptTimes, type SessionScripts } from '#src/store/scripts.js'
@@ -31,7 +31,7 @@ const createMode: Readonly<Record<ModeName, (parts: ModeParts) => Mode>> = {
 
 /** The memory of a test that stands for Redis, and the connections of all processes to it. */
 export interface SharedStore {
-  readonly scripts: MemoryScripts<SessionRecord>
+  readonly scripts: SessionScripts<SessionRecord>
   /** Creates the store of one more process. */
   connect(): ConnectedStore
 }
