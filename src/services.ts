@@ -29,6 +29,8 @@ export interface AppParts {
 export interface ServiceParts extends AppParts {
   readonly store: SessionStore
   readonly metrics: Metrics
+  /** The clocks and timers. Its `now` must be the `now` above. */
+  readonly clock: Clock
 }
 
 export interface Services {
@@ -60,7 +62,7 @@ export interface Shutdown {
 }
 
 export function createServices(config: Config, given: Partial<ServiceParts> = {}): Services {
-  const { now = Date.now, metrics = noMetrics } = given
+  const { now = Date.now, metrics = noMetrics, clock = { ...systemClock, now } } = given
   const { log = pino(logOptions(config.log.level), standardOutput()) } = given
   const { session, platform } = config
   const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
@@ -83,7 +85,6 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
   const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
-  const clock: Clock = { ...systemClock, now }
   const store = given.store ?? createStore(config, { keyring, clock, log })
   const auth = createAuth({ config, mode, idp, transactions, sessionCookie, store, background, metrics, clock })
   const hooks = createShutdownHooks()

@@ -65,7 +65,7 @@ const broken: readonly (readonly [what: string, sources: Sources, breach: RegExp
   ],
   [
     'an import between two parts of the same layer',
-    { 'login/a.ts': "import { b } from '../session/b.js'" },
+    { 'idp/a.ts': "import { b } from '../session/b.js'" },
     /not a layer below/
   ],
   ['a file that belongs to no layer', { 'utils/a.ts': 'export const a = 1' }, /^utils\/a\.ts has no place/],
@@ -85,7 +85,7 @@ const broken: readonly (readonly [what: string, sources: Sources, breach: RegExp
   ['koa imported below http', { 'session/a.ts': "import type { Context } from 'koa'" }, /imports koa/],
   ['koa-session imported below http', { 'session/a.ts': "import s from 'koa-session'" }, /imports koa-session/],
   ['@koa/router imported in server.ts', { 'server.ts': "import R from '@koa/router'" }, /imports @koa\/router/],
-  ['ioredis imported outside of coordination', { 'services.ts': "import { Redis } from 'ioredis'" }, /imports ioredis/],
+  ['ioredis imported outside of store', { 'services.ts': "import { Redis } from 'ioredis'" }, /imports ioredis/],
   [
     'process.env read outside of config and cli',
     { 'app.ts': 'const home = process.env.HOME' },
@@ -102,8 +102,8 @@ const broken: readonly (readonly [what: string, sources: Sources, breach: RegExp
     /reads the environment/
   ],
   [
-    'an HTTP error created in auth',
-    { 'auth/a.ts': "import { HttpError } from '../http/http-error.js'" },
+    'an HTTP error created in login',
+    { 'login/a.ts': "import { HttpError } from '../http/http-error.js'" },
     /not a layer below/
   ],
   [

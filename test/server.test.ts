@@ -8,9 +8,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { requireTokens } from '#src/app.js'
-import type { Coordination } from '#src/coordination/coordination.js'
-import { createMemoryCoordination } from '#src/coordination/memory.js'
 import { serve } from '#src/server.js'
+import type { SessionStore } from '#src/store/session-store.js'
 import { createClock } from './helpers/clock.js'
 import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
@@ -28,6 +27,7 @@ import {
   type TestServerOptions
 } from './helpers/server.js'
 import { tempFolder } from './helpers/temp-folder.js'
+import { createSharedStore } from './refresh/setup.js'
 
 const healthz = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
@@ -113,9 +113,9 @@ test('shutdown does not wait for idle connections', async t => {
 
 test('shutdown finishes a refresh whose browser has disconnected, so that other replicas can use its result', async t => {
   const clock = createClock()
-  const coordination = createMemoryCoordination(clock.now)
-  const first = await startTestServer(t, { clock, parts: { coordination } })
-  const second = await startTestServer(t, { clock, idp: first.idp, parts: { coordination } })
+  const shared = createSharedStore(clock)
+  const first = await startTestServer(t, { clock, parts: { store: shared.connect().store } })
+  const second = await startTestServer(t, { clock, idp: first.idp, parts: { store: shared.connect().store } })
   await signIn(first.browser)
   clock.advanceSeconds(3600)
   const hold = first.idp.hold('token')
@@ -140,20 +140,21 @@ for (const [what, isAborted] of [
 ] as const) {
   test(`before shutdown closes the store, it stores a refreshed session for a browser that ${what}`, async t => {
     const clock = createClock()
-    const memory = createMemoryCoordination(clock.now)
+    const shared = createSharedStore(clock)
+    const { store } = shared.connect()
     // A replica's connection to the shared store. It is slow and is closed with the replica.
     let isClosed = false
-    const once: Coordination['once'] = async (...parameters) => {
+    const save: SessionStore['save'] = async (...parameters) => {
       await pause(20)
       if (isClosed) throw new Error('closed')
-      return memory.once(...parameters)
+      return store.save(...parameters)
     }
     const close = async () => {
       isClosed = true
     }
     const { server, idp, browser, logs } = await startWithExpiredSession(t, {
       clock,
-      parts: { coordination: { ...memory, once, close } },
+      parts: { store: { ...store, save, close } },
       overrides: { shutdown: { graceSeconds: isAborted ? 10 : 1 } }
     })
     const hold = idp.hold('userinfo')
@@ -170,7 +171,7 @@ for (const [what, isAborted] of [
     await closed
 
     clock.advanceSeconds(600)
-    const second = await startTestServer(t, { clock, idp, parts: { coordination: memory } })
+    const second = await startTestServer(t, { clock, idp, parts: { store: shared.connect().store } })
     idp.heal()
     second.connect(browser)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
@@ -323,8 +324,8 @@ test("if a program's extend() fails, serve() rejects and closes the store", asyn
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   let closes = 0
-  const coordination = {
-    ...createMemoryCoordination(Date.now),
+  const store = {
+    ...createSharedStore(createClock()).connect().store,
     close: async () => {
       closes += 1
     }
@@ -337,10 +338,10 @@ test("if a program's extend() fails, serve() rejects and closes the store", asyn
     fail()
   }
   for (const extend of [fail, failLater]) {
-    await t.throwsAsync(serve(testConfig(idp), { log, coordination, extend }), { message: 'no such table' })
+    await t.throwsAsync(serve(testConfig(idp), { log, store, extend }), { message: 'no such table' })
   }
   const config = { ...testConfig(idp), wwwroot: join(tmpdir(), 'taken-away') }
-  await t.throwsAsync(serve(config, { log, coordination }), { code: 'ENOENT' })
+  await t.throwsAsync(serve(config, { log, store }), { code: 'ENOENT' })
   t.is(closes, 3)
 })
 
@@ -389,22 +390,22 @@ test('a second close() waits for the same shutdown', async t => {
   await t.throwsAsync(sendRaw(server.port, healthz), { code: 'ECONNREFUSED' })
 })
 
-test('the coordination store is closed after the last request is finished', async t => {
+test('the session store is closed after the last request is finished', async t => {
   const clock = createClock()
-  const memory = createMemoryCoordination(clock.now)
+  const memory = createSharedStore(clock).connect().store
   const events: string[] = []
-  const coordination: Coordination = {
+  const store: SessionStore = {
     ...memory,
-    once: async (...parameters) => {
-      const once = await memory.once(...parameters)
-      events.push('done once')
-      return once
+    save: async (...parameters) => {
+      const saved = await memory.save(...parameters)
+      events.push('refresh stored')
+      return saved
     },
     close: async () => {
       events.push('store closed')
     }
   }
-  const { server, browser, idp } = await startWithExpiredSession(t, { clock, parts: { coordination } })
+  const { server, browser, idp } = await startWithExpiredSession(t, { clock, parts: { store } })
   events.length = 0
   const hold = idp.hold('token')
   const asked = browser.fetch('/api/auth/profile')
@@ -413,22 +414,21 @@ test('the coordination store is closed after the last request is finished', asyn
   hold.release()
   await closed
   t.is((await asked).statusCode, 200)
-  t.deepEqual(events, ['done once', 'store closed'])
+  t.deepEqual(events, ['refresh stored', 'store closed'])
 })
 
 test("if the port is taken, serve() rejects with Node's error and closes the store", async t => {
   const port = await listen(t, createServer())
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
-  const memory = createMemoryCoordination(Date.now)
   let closes = 0
-  const coordination = {
-    ...memory,
+  const store = {
+    ...createSharedStore(createClock()).connect().store,
     close: async () => {
       closes += 1
     }
   }
-  await t.throwsAsync(serve(testConfig(idp, { port }), { log, coordination }), { code: 'EADDRINUSE' })
+  await t.throwsAsync(serve(testConfig(idp, { port }), { log, store }), { code: 'EADDRINUSE' })
   t.is(closes, 1)
 })
 

@@ -45,9 +45,9 @@ export interface Transport {
    */
   enterQueue(name: QueueName, endpoint: Endpoint, isUrgent?: boolean): Promise<() => void>
   /**
-   * Sends a request. Every request except a token request first waits for a place in the queue of its endpoint. The caller
-   * of a token request has entered a queue before. Returns the response with any status. Repeats a GET request once if the connection fails or the
-   * status is 500 or above.
+   * Sends a request. Every request except a token request first waits for a place in the queue of its endpoint, and this
+   * time counts toward its time limit. The caller of a token request has entered a queue before. Returns the response with
+   * any status. Repeats a GET request once if the connection fails or the status is 500 or above.
    * @throws UpstreamError if there is no complete response
    */
   call(request: TransportRequest): Promise<TransportResponse>
@@ -135,12 +135,17 @@ export function createTransport(
 
   const queues = new Map<string, Queue>()
 
-  async function enterQueue(name: QueueName, endpoint: Endpoint, isUrgent = false): Promise<() => void> {
+  async function enterQueue(
+    name: QueueName,
+    endpoint: Endpoint,
+    isUrgent: boolean,
+    deadline: AbortSignal
+  ): Promise<() => void> {
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
     const started = performance.now()
     try {
-      return await queue.enter(AbortSignal.timeout(timeoutMs), { isUrgent })
+      return await queue.enter(deadline, { isUrgent })
     } catch (error) {
       if (error instanceof QueueFullError) {
         throw new UpstreamError(endpoint, 'busy', 'too many calls were already waiting, so this one was not sent')
@@ -166,12 +171,14 @@ export function createTransport(
   }
 
   return {
-    enterQueue,
+    enterQueue: (name, endpoint, isUrgent = false) =>
+      enterQueue(name, endpoint, isUrgent, AbortSignal.timeout(timeoutMs)),
     async call(request) {
       const { endpoint } = request
-      const release = endpoint === 'token' ? undefined : await enterQueue(endpoint, endpoint)
       const deadline = abortAfter(request.timeoutMs ?? timeoutMs)
+      let release: (() => void) | undefined
       try {
+        if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, false, deadline.signal)
         return await callInTurn(request, deadline.signal)
       } finally {
         deadline.cancel()

@@ -129,6 +129,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
       const failure = { kind: 'failure', pauseMs: 0, isDoubtful: false } as const
       await store.save(lock, isRefused ? { kind: 'ended', reason: REFUSED } : failure)
       if (isRefused) return { kind: 'refused' }
+      if (error instanceof NotSentError && error.reason === 'pending') throw new StoreUnavailableError('pending')
       throw busyErrorOf(error) ?? error
     }
     let { state } = exchanged
@@ -227,14 +228,15 @@ function interruptionOf(error: unknown): unknown {
 }
 
 /**
- * Returns an error with the time after which a new login may succeed, if the provider is busy, answered 503 without
- * `Retry-After`, or asked for a pause before. Returns undefined for any other error.
+ * Returns an error with the time after which the same request may succeed, if the provider is busy or asked for a pause
+ * before, or if its user info endpoint answered 503 without `Retry-After`. Returns undefined for any other error. After a
+ * 503 without `Retry-After`, the token endpoint may have used the code or refresh token.
  */
 function busyErrorOf(error: unknown): UpstreamError | undefined {
   if (error instanceof NotSentError) return pausedError(error.retryAfterSeconds * 1000)
   if (!(error instanceof UpstreamError)) return undefined
   if (error.isBusy) return error
-  if (error.status !== 503) return undefined
+  if (error.endpoint !== 'userinfo' || error.status !== 503) return undefined
   return new UpstreamError(error.endpoint, error.problem, 'it answered 503', {
     status: 503,
     durationMs: error.durationMs,

@@ -98,6 +98,7 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
 
   return {
     async current(record, requestLog) {
+      const elapsedMs = startStopwatch(clock)
       store.browserSent(record)
       let session = store.newerHere(record) ?? record
       if (!schedule.isDue(session)) {
@@ -109,7 +110,12 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
         } catch (error) {
           return unreadable(record, error, requestLog()).result
         }
-        if (!schedule.isDue(session)) return { kind: 'live', record: session }
+        if (!schedule.isDue(session)) {
+          const { expires_at: expiresAt } = session.fields
+          const kept = { outcome: 'kept', durationMs: elapsedMs(), calls: 0, expiresAt } as const
+          if (schedule.isDue(record)) report.ended(requestLog(), record.id, kept)
+          return { kind: 'live', record: session }
+        }
       }
       const log = requestLog()
       const result = await refreshInTime(session, log)

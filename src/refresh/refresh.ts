@@ -117,7 +117,10 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
           return mode.nextRequest(session, timeoutMs)
         })
       } catch (error) {
-        return fail(session, lock, error, calls, log)
+        const failed = await fail(session, lock, error, calls, log)
+        // The logout may not have known the refresh token of the first response.
+        if (failed.result.kind === 'out' && session !== start) abandon(idp, session.fields.refresh_token)
+        return failed
       }
       const { internalExpiresAt: _before, ...unchanged } = session
       const next = { ...unchanged, ...step.state, rev: session.rev + 1, issuedAt: clock.now() }
@@ -147,6 +150,12 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
     }
   }
 
+  /** Decides which session the browser gets after a failure has been stored, or could not be stored. */
+  function afterFailure(saved: SaveAnswer, failed: RefreshRun): RefreshRun {
+    if (saved.kind === 'out' || saved.kind === 'ended') return { result: { kind: saved.kind }, calls: failed.calls }
+    return saved.kind === 'newer' ? notNow(saved.record, 'pending', failed.calls) : failed
+  }
+
   /** Stores the failure of a token request. */
   async function fail(
     session: SessionRecord,
@@ -156,8 +165,8 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
     log: Log
   ): Promise<RefreshRun> {
     if (error instanceof NotSentError) {
-      await store.save(lock, { kind: 'failure', pauseMs: 0, isDoubtful: false })
-      return notNow(session, error.reason, calls, error.retryAfterSeconds)
+      const saved = await store.save(lock, { kind: 'failure', pauseMs: 0, isDoubtful: false })
+      return afterFailure(saved, notNow(session, error.reason, calls, error.retryAfterSeconds))
     }
     pauseIfBusy(store, error)
     const refusal = judgeRefusal(error, lock.suspectMs)
@@ -183,9 +192,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
         : { result, calls, reason: 'provider' }
     }
     const saved = await store.save(lock, { kind: 'failure', pauseMs, isDoubtful: refusal === 'doubtful' })
-    if (saved.kind === 'out' || saved.kind === 'ended') return { result: { kind: saved.kind }, calls }
-    if (saved.kind === 'newer') return notNow(saved.record, 'pending', calls)
-    return notNow(session, 'provider', calls, retryAfterSeconds)
+    return afterFailure(saved, notNow(session, 'provider', calls, retryAfterSeconds))
   }
 }
 

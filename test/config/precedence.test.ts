@@ -110,7 +110,6 @@ test('the defaults are those of the service contract', async t => {
       csrfHeader: undefined
     },
     redisUrl: undefined,
-    redisAway: 'wait',
     log: { level: 'info', pretty: undefined, requests: false },
     trustProxy: false,
     forwardAuth: { port: undefined, host: '127.0.0.1' },

@@ -52,7 +52,6 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['profile.keepSeconds', 0, 30, 3600],
   ['logout', 'local', 'revoke', 'idp'],
   ['redisUrl', 'redis://localhost', 'rediss://user:pass@host:6380/2'],
-  ['redisAway', 'wait', 'alone'],
   ['log.level', 'silent', 'trace'],
   ['metrics.port', 9090]
 ]
@@ -152,7 +151,6 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['profile.keepSeconds', -1, 3601, '30', 0.5],
   ['logout', 'none', false],
   ['redisUrl', 'localhost:6379', 'http://localhost', 'redis://', 'redis://a b', 5],
-  ['redisAway', 'Wait', 'go', true],
   ['log.level', 'verbose', 'INFO'],
   ['shutdown.graceSeconds', -1, 301]
 ]

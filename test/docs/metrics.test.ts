@@ -17,6 +17,8 @@ async function scraped(): Promise<Metric[]> {
     loginStarted: [],
     callbackEnded: ['succeeded'],
     refreshEnded: ['refreshed'],
+    refreshWaited: [0.1],
+    staleCookie: [],
     providerCalled: ['token', '200', 0.1],
     sessionRead: ['opened'],
     sessionWritten: [2000],

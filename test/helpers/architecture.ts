@@ -11,9 +11,11 @@ const rows: readonly (readonly string[])[] = [
   ['app.ts'],
   ['services.ts'],
   ['http'],
-  ['auth', 'log.ts'],
-  ['modes', 'proxy'],
-  ['login', 'idp', 'session', 'coordination'],
+  ['auth.ts', 'log.ts'],
+  ['login'],
+  ['refresh'],
+  ['modes', 'proxy', 'store'],
+  ['idp', 'session'],
   ['sealing', 'config', 'pages', 'metrics'],
   ['support']
 ]
@@ -26,7 +28,7 @@ const demoMayImport = ['config', 'pages']
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(got|https-proxy-agent)$/, ['idp']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'app.ts', 'demo']],
-  [/^ioredis$/, ['coordination']],
+  [/^ioredis$/, ['store']],
   [/^undici$/, ['proxy']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],
@@ -35,13 +37,14 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
 ]
 const environmentReaders = ['config', 'cli']
 const withoutContext = [
-  'auth',
+  'auth.ts',
+  'login',
+  'refresh',
   'modes',
   'proxy',
-  'login',
   'idp',
   'session',
-  'coordination',
+  'store',
   'sealing',
   'config',
   'pages',

@@ -1,6 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import type { Coordination } from '#src/coordination/coordination.js'
-import { createMemoryCoordination } from '#src/coordination/memory.js'
+import type { Extension } from '#src/http/extension.js'
 import type { Browser, BrowserResponse } from '../helpers/browser.js'
 import { findSecrets } from '../helpers/byte-recorder.js'
 import { createClock } from '../helpers/clock.js'
@@ -336,8 +335,8 @@ for (const mode of modes) {
     await signIn(browser)
     const own = openedSession(browser, server)
     for (const field of Object.keys(planted) as (keyof typeof planted)[]) {
-      const isTime = ['expires_at', '_login', '_issued', '_expire'].includes(field)
-      if (!isTime) t.not(own[field], planted[field], field)
+      const mayBeEqual = ['expires_at', '_rev', '_login', '_issued', '_expire'].includes(field)
+      if (!mayBeEqual) t.not(own[field], planted[field], field)
     }
     // A logout with the planted session does not end the new session.
     await attacker.navigate('/api/auth/logout')
@@ -442,19 +441,16 @@ test('two simultaneous logins in two tabs both succeed, in any order of their ca
   t.is(idp.tokenRequests.length, 6)
 })
 
-/** Starts a server that counts the callbacks that are waiting for a code exchange. */
+/** Starts a server that counts the callbacks that have arrived. */
 async function startCounting(t: ExecutionContext, mode: ModeName) {
-  const clock = createClock()
-  const memory = createMemoryCoordination(clock.now)
   let arrived = 0
-  const coordination: Coordination = {
-    ...memory,
-    once(...parts) {
-      arrived += 1
-      return memory.once(...parts)
-    }
+  const extend: Extension = app => {
+    app.middleware.unshift((ctx, next) => {
+      if (ctx.path === callbackPath) arrived += 1
+      return next()
+    })
   }
-  const server = await startTestServer(t, { mode, clock, parts: { coordination } })
+  const server = await startTestServer(t, { mode, parts: { extend } })
   const haveArrived = (count: number) => eventually(() => arrived === count)
   return { ...server, haveArrived }
 }
@@ -794,46 +790,70 @@ test('if the provider asks for a wait of more than 30 seconds or past the end of
   t.is((await browser.get(back, html)).headers.refresh, '6; url=/api/auth/login?return_to=%2Fafter')
 })
 
-/** Starts a server in dual mode. Instead of waiting, the server records its waits and moves the clock forward. */
+/** Starts a server in dual mode whose timers run on the clock of the test. */
 async function startDual(t: ExecutionContext) {
   const clock = createClock()
-  const waits: number[] = []
-  const wait = async (ms: number) => {
-    waits.push(ms)
-    clock.advance(ms)
-  }
-  return { ...(await startReturning(t, { mode: 'dual', clock, parts: { wait } })), waits }
+  return startReturning(t, { mode: 'dual', clock, parts: { clock } })
 }
 
 test('if the request for the public token gets 429 with a short Retry-After, the login waits and repeats the request once', async t => {
-  const { back, browser, calls, idp, waits } = await startDual(t)
-  idp.fail('token', faults.none, faults.tooManyRequests(10))
-  t.is((await openCallback(browser, back)).headers.location, '/after')
-  t.deepEqual(waits, [10_000])
+  const { back, browser, calls, clock, idp } = await startDual(t)
+  idp.fail('token', faults.none, faults.tooManyRequests(4))
+  const answer = openCallback(browser, back)
+  await eventually(() => clock.timers().includes(4000))
+  t.is(idp.tokenRequests.length, calls + 2)
+  clock.advanceSeconds(4)
+  t.is((await answer).headers.location, '/after')
   t.is(idp.tokenRequests.length, calls + 3)
   t.deepEqual(idp.reuses, [])
   t.deepEqual(idp.requestsTo('revoke'), [])
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
 })
 
-test('if the request for the public token gets 429 twice, no token is revoked, and the page leads to a new login that succeeds', async t => {
-  const { back, browser, calls, config, idp, session, waits } = await startDual(t)
+test('if the request for the public token gets 429 twice, its refresh token is revoked, and the page leads to a new login that succeeds', async t => {
+  const { back, browser, calls, clock, config, idp, session } = await startDual(t)
   idp.fail('token', faults.none, faults.tooManyRequests(3), faults.tooManyRequests(7))
-  const page = await browser.get(back, html)
+  const answer = browser.get(back, html)
+  await eventually(() => clock.timers().includes(3000))
+  clock.advanceSeconds(3)
+  const page = await answer
   t.is(page.statusCode, 503)
   t.is(page.headers['retry-after'], '7')
   t.is(page.headers.refresh, '7; url=/api/auth/login?return_to=%2Fafter')
   t.deepEqual(page.setCookies, [])
   t.is(sessionHeader(browser), session)
-  t.deepEqual(waits, [3000])
   t.is(idp.tokenRequests.length, calls + 3)
-  t.deepEqual(idp.requestsTo('revoke'), [])
+  await eventually(() => idp.requestsTo('revoke').length === 1)
+  t.is(idp.requestsTo('revoke')[0]?.form.token, idp.tokenRequests.at(-1)?.form.refresh_token)
 
+  clock.advanceSeconds(7)
   const address = String(page.headers.refresh).split('url=')[1] ?? ''
   const login = await browser.navigate(address, { from: publicOrigin })
   const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
   t.is((await openCallback(browser, authorized.headers.location ?? '')).headers.location, '/after')
   t.true(idp.isAlive(openedSession(browser, { config }).refresh_token ?? ''))
+})
+
+test('a 429 with Retry-After: 30 at the second step of a login pauses the refreshes and logins of everybody for 30 seconds', async t => {
+  const { back, browser, calls, clock, idp, newBrowser } = await startReturning(t, { mode: 'dual' })
+  const [signedIn, arriving] = [newBrowser(), newBrowser()]
+  await signIn(signedIn)
+  const other = await startLogin(arriving)
+  idp.fail('token', faults.none, faults.tooManyRequests(30))
+  const page = await browser.get(back, html)
+  t.is(page.headers['retry-after'], '30')
+  const sent = calls + 4
+  t.is(idp.tokenRequests.length, sent)
+  await eventually(() => idp.requestsTo('revoke').length === 1)
+
+  t.is((await arriving.get(other, html)).headers['retry-after'], '30')
+  t.is((await signedIn.fetch('/api/auth/token')).statusCode, 200, 'its tokens are still valid')
+  clock.advanceSeconds(29)
+  t.is((await arriving.get(other, html)).headers['retry-after'], '1')
+  t.is(idp.tokenRequests.length, sent)
+  clock.advanceSeconds(1)
+  t.is((await openCallback(arriving, other)).statusCode, 302)
+  t.is(idp.tokenRequests.length, sent + 2)
 })
 
 test('if the server runs below a path prefix, the page after a busy provider leads to a new login below this prefix', async t => {

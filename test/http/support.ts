@@ -59,7 +59,7 @@ export interface SealedSession {
   readonly _login: number
   readonly _issued: number
   readonly _expire: number
-  readonly _from?: string
+  readonly _rev: number
 }
 
 type Deployment = Pick<TestServer, 'config'>
@@ -79,7 +79,7 @@ export function openedSession(browser: Browser, { config }: Deployment): SealedS
 
 /** The fields of the session that the service contract defines. */
 export function openedFields(browser: Browser, deployment: Deployment): Partial<SealedSession> {
-  const { _id, _login, _issued, _expire, _from, ...fields } = openedSession(browser, deployment)
+  const { _id, _rev, _login, _issued, _expire, ...fields } = openedSession(browser, deployment)
   return fields
 }
 

@@ -128,6 +128,7 @@ test('for APS, client id and secret are in the Basic header without form encodin
       const rest = { retryAfterSeconds: undefined, date: undefined, location: undefined, setCookies: [], durationMs: 1 }
       return { status: 200, json, ...rest }
     },
+    enterQueue: async () => () => {},
     close() {}
   }
   const none = {

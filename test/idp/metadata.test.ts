@@ -45,6 +45,7 @@ function answering(...answers: [unknown, ...unknown[]]) {
         durationMs: 1
       }
     },
+    enterQueue: async () => () => {},
     close: () => {}
   }
 }

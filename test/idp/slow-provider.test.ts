@@ -3,7 +3,7 @@
 // two token requests.
 import type { ServerResponse } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
-import { createIdentityProvider } from '#src/idp/client.js'
+import { createIdentityProvider, type IdentityProvider } from '#src/idp/client.js'
 import { type Endpoint, UpstreamError } from '#src/idp/errors.js'
 import { createTransport } from '#src/idp/transport.js'
 import { testConfig } from '../helpers/config.js'
@@ -33,9 +33,23 @@ async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
     held,
     /** The forms of the requests so far, in order. */
     forms,
-    idp: createIdentityProvider(platform, transport),
-    call: (endpoint: Endpoint = 'token', ms?: number) =>
+    ...tokenRequests(createIdentityProvider(platform, transport)),
+    call: (endpoint: Endpoint = 'revocation', ms?: number) =>
       transport.call({ endpoint, url, form: { a: 'b' }, ...(ms !== undefined && { timeoutMs: ms }) })
+  }
+}
+
+/** Token requests as the server sends them: each one first enters a queue. */
+function tokenRequests(idp: IdentityProvider) {
+  async function inQueue<T>(leaving: Promise<() => void>, send: () => Promise<T>): Promise<T> {
+    const leave = await leaving
+    return send().finally(leave)
+  }
+  return {
+    exchange: (code: string) =>
+      inQueue(idp.enterTokenQueue('code exchange'), () => idp.authorizationCodeGrant({ code, codeVerifier: 'v' })),
+    refresh: (refreshToken: string, isSecond = false) =>
+      inQueue(idp.enterTokenQueue('refresh', isSecond), () => idp.refreshTokenGrant({ refreshToken, scope: 's' }))
   }
 }
 
@@ -56,7 +70,7 @@ test('a call that finds the queue full is rejected at once and is not sent later
   const calls = Array.from({ length: 5 }, () => call())
   await eventually(() => held.length === limits.atOnce)
   const error = await t.throwsAsync(call(), { instanceOf: UpstreamError })
-  t.like(error, { problem: 'busy', endpoint: 'token', status: undefined })
+  t.like(error, { problem: 'busy', endpoint: 'revocation', status: undefined })
   for (let n = 0; n < 5; n++) {
     await eventually(() => held.length > n)
     held[n]?.end('{}')
@@ -69,8 +83,8 @@ test('a call is rejected and not sent if its time limit ends while it waits in t
   const { held, call } = await startSlowProvider(t)
   const calls = [call(), call()]
   await eventually(() => held.length === limits.atOnce)
-  const error = await t.throwsAsync(call('token', 50), { instanceOf: UpstreamError })
-  t.like(error, { problem: 'timeout', endpoint: 'token' })
+  const error = await t.throwsAsync(call('revocation', 50), { instanceOf: UpstreamError })
+  t.like(error, { problem: 'timeout', endpoint: 'revocation' })
   for (const response of held) response.end('{}')
   await Promise.all(calls)
   held.length = 0
@@ -86,7 +100,7 @@ test('the time that a call waits in the queue counts toward its time limit', asy
   const calls = [call(), call()]
   await eventually(() => held.length === limits.atOnce)
   const started = performance.now()
-  const waited = t.throwsAsync(call('token', 2000), { instanceOf: UpstreamError })
+  const waited = t.throwsAsync(call('revocation', 2000), { instanceOf: UpstreamError })
   setTimeout(() => held[0]?.end('{}'), 1000)
   t.like(await waited, { problem: 'timeout' })
   t.is(held.length, 3, 'the call was sent')
@@ -109,7 +123,7 @@ test('slow calls to one endpoint do not delay calls to another endpoint', async 
   const { held, call } = await startSlowProvider(t)
   const profiles = Array.from({ length: 5 }, () => call('userinfo'))
   await eventually(() => held.length === limits.atOnce)
-  const refresh = call('token')
+  const refresh = call('revocation')
   await eventually(() => held.length === limits.atOnce + 1)
   held[limits.atOnce]?.end('{}')
   t.is((await refresh).status, 200)
@@ -123,13 +137,12 @@ test('slow calls to one endpoint do not delay calls to another endpoint', async 
 const tokens = JSON.stringify({ access_token: 'an-access-token', expires_in: 3599 })
 
 test('waiting code exchanges do not delay refreshes, and waiting refreshes do not delay code exchanges', async t => {
-  const { held, forms, idp } = await startSlowProvider(t)
-  const codes = Array.from({ length: 5 }, (_, n) => idp.authorizationCodeGrant({ code: `${n}`, codeVerifier: 'v' }))
+  const { held, forms, exchange, refresh } = await startSlowProvider(t)
+  const codes = Array.from({ length: 5 }, (_, n) => exchange(`${n}`))
   await eventually(() => held.length === limits.atOnce)
-  await t.throwsAsync(idp.authorizationCodeGrant({ code: 'one too many', codeVerifier: 'v' }), {
-    instanceOf: UpstreamError
-  })
-  const refreshes = Array.from({ length: 5 }, (_, n) => idp.refreshTokenGrant({ refreshToken: `${n}`, scope: 's' }))
+  const error = await t.throwsAsync(exchange('one too many'), { instanceOf: UpstreamError })
+  t.like(error, { problem: 'busy', endpoint: 'token', status: undefined })
+  const refreshes = Array.from({ length: 5 }, (_, n) => refresh(`${n}`))
   await eventually(() => held.length === 2 * limits.atOnce)
   t.deepEqual(
     forms.slice(limits.atOnce).map(form => form.get('grant_type')),
@@ -143,9 +156,7 @@ test('waiting code exchanges do not delay refreshes, and waiting refreshes do no
 })
 
 test('the second token request of a refresh is sent before the first requests of waiting refreshes', async t => {
-  const { held, forms, idp } = await startSlowProvider(t)
-  const refresh = (refreshToken: string, isSecondStep = false) =>
-    idp.refreshTokenGrant({ refreshToken, scope: 's', isSecondStep })
+  const { held, forms, refresh } = await startSlowProvider(t)
   const begun = [refresh('begun'), refresh('begun')]
   await eventually(() => held.length === limits.atOnce)
   const waiting = [refresh('waiting'), refresh('waiting'), refresh('waiting')]

@@ -3,11 +3,27 @@ import test from 'ava'
 import fc from 'fast-check'
 import { OAuthError, OtherIdentityError, UpstreamError } from '#src/idp/errors.js'
 import type { ModeParts } from '#src/modes/grants.js'
-import type { CodeGrant, Mode } from '#src/modes/mode.js'
+import type { CodeGrant, Mode, Step, TokenState } from '#src/modes/mode.js'
 import { createClock } from '../helpers/clock.js'
 import { busyError, createFakeIdp, type FakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
 
-export const grant: CodeGrant = { code: 'the-code', codeVerifier: 'the-verifier', nonce: 'the-nonce' }
+export const timeoutMs = 60_000
+export const grant: CodeGrant = { code: 'the-code', codeVerifier: 'the-verifier', nonce: 'the-nonce', timeoutMs }
+
+/** Sends all token requests of a login. */
+export async function completeLogin(mode: Mode): Promise<TokenState> {
+  return complete(mode, await mode.exchangeCode(grant))
+}
+
+/** Sends all token requests of a refresh. */
+export async function completeRefresh(mode: Mode, login: TokenState): Promise<TokenState> {
+  return complete(mode, await mode.nextRequest(login, timeoutMs))
+}
+
+async function complete(mode: Mode, { state, isComplete }: Step): Promise<TokenState> {
+  if (mode.isSecondRequest(state) === isComplete) throw new Error('the mode contradicts itself')
+  return isComplete ? state : complete(mode, await mode.nextRequest(state, timeoutMs))
+}
 
 export interface ModeUnderTest {
   readonly name: Mode['name']
@@ -25,8 +41,6 @@ export interface ModeSetUp {
   readonly mode: Mode
   readonly idp: FakeIdp
   readonly clock: ReturnType<typeof createClock>
-  /** The milliseconds of each wait of the mode. The clock was moved forward by the same time. */
-  readonly waits: readonly number[]
 }
 
 export function setUpMode(
@@ -40,13 +54,8 @@ export function setUpMode(
 ): ModeSetUp {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(options)
-  const waits: number[] = []
-  const wait = async (ms: number) => {
-    waits.push(ms)
-    clock.advance(ms)
-  }
-  const mode = create({ idp, clientId: 'our-client', pkce, keepsIdToken, now: clock.now, wait }, more)
-  return { mode, idp, clock, waits }
+  const mode = create({ idp, clientId: 'our-client', pkce, keepsIdToken, now: clock.now }, more)
+  return { mode, idp, clock }
 }
 
 export function jwt(claims: object): string {
@@ -65,7 +74,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a login exchanges the code once and sends the code verifier`, async t => {
     const { mode, idp } = setUp()
-    await mode.exchangeCode(grant)
+    await completeLogin(mode)
     t.deepEqual(idp.grants[0], { type: 'code', code: 'the-code', codeVerifier: 'the-verifier' })
     t.is(idp.grants.length, grants)
     t.is(idp.grants.filter(({ type }) => type === 'code').length, 1)
@@ -79,7 +88,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a login returns the session fields of its mode with the newest refresh token`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
-    const { fields } = await mode.exchangeCode(grant)
+    const { fields } = await completeLogin(mode)
     t.deepEqual(Object.keys(fields).sort(), [...tokenFields, 'expires_at', 'refresh_token'].sort())
     t.is(new Set(tokenFields.map(field => fields[field])).size, grants)
     t.is(fields.refresh_token, idp.newestRefreshToken)
@@ -88,7 +97,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a login keeps its refresh token when a later token response contains none`, async t => {
     const { mode, idp } = setUp({ rotates: false })
-    t.is((await mode.exchangeCode(grant)).fields.refresh_token, 'refresh-token-1')
+    t.is((await completeLogin(mode)).fields.refresh_token, 'refresh-token-1')
     t.deepEqual(idp.reused, [])
   })
 
@@ -138,20 +147,22 @@ export function modeContract(under: ModeUnderTest): void {
   test(`${name}: if the scope openid was requested, a valid ID token is accepted and gives the issuer and subject of the session`, async t => {
     const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
-    t.deepEqual((await mode.exchangeCode(grant)).identity, { iss: claims.iss, sub: claims.sub })
+    const exchanged = await mode.exchangeCode(grant)
+    t.deepEqual(exchanged.state.identity, { iss: claims.iss, sub: claims.sub })
+    t.like(exchanged.claims, { iss: claims.iss, sub: claims.sub })
   })
 
   test(`${name}: a login without an ID token is rejected if the scope openid was requested, and accepted otherwise`, async t => {
     const { mode, idp } = setUp(asking)
     await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /no id_token/ })
     t.deepEqual(idp.revoked, ['refresh-token-1'])
-    t.is((await setUp().mode.exchangeCode(grant)).identity, undefined)
+    t.is((await setUp().mode.exchangeCode(grant)).state.identity, undefined)
   })
 
   test(`${name}: without a user info endpoint, the session keeps the name from the ID token`, async t => {
     const { mode, idp } = setUp({ ...asking, metadata: { userinfoEndpoint: undefined } })
     idp.next({ idToken: jwt(claims) })
-    t.is((await mode.exchangeCode(grant)).identity?.name, 'Ada Lovelace')
+    t.is((await mode.exchangeCode(grant)).state.identity?.name, 'Ada Lovelace')
   })
 
   const keeping: readonly (readonly [what: string, options: Parameters<typeof setUpMode>[1], isKept: boolean])[] = [
@@ -166,17 +177,18 @@ export function modeContract(under: ModeUnderTest): void {
       const { mode, idp } = setUp({ ...asking, ...options })
       const idToken = jwt(claims)
       idp.next({ idToken })
-      t.is((await mode.exchangeCode(grant)).identity?.idToken, isKept ? idToken : undefined)
+      t.is((await mode.exchangeCode(grant)).state.identity?.idToken, isKept ? idToken : undefined)
     })
   }
 
   test(`${name}: a refresh succeeds if its response contains an ID token of the same login`, async t => {
     const { mode, idp } = setUp(asking)
     idp.next({ idToken: jwt(claims) })
-    const login = await mode.exchangeCode(grant)
+    const login = await completeLogin(mode)
     idp.next({ idToken: jwt({ ...claims, nonce: undefined }) })
-    t.is((await mode.refresh(login)).outcome, 'complete')
-    t.is((await mode.refresh(login)).outcome, 'failed', 'the refresh token of the login has already been used')
+    t.deepEqual((await completeRefresh(mode, login)).identity, login.identity)
+    const again = completeRefresh(mode, login)
+    await t.throwsAsync(again, { instanceOf: OAuthError }, 'the refresh token of the login has already been used')
   })
 
   for (const wrong of [{ sub: 'user-2' }, { iss: 'https://other.example' }]) {
@@ -184,12 +196,12 @@ export function modeContract(under: ModeUnderTest): void {
     test(`${name}: a refresh whose ID token has another ${claim} is rejected, and the new refresh token is revoked`, async t => {
       const { mode, idp } = setUp(asking)
       idp.next({ idToken: jwt(claims) })
-      const login = await mode.exchangeCode(grant)
+      const login = await completeLogin(mode)
       idp.next({ idToken: jwt({ ...claims, ...wrong }) })
-      const refreshed = await mode.refresh(login)
-      if (refreshed.outcome !== 'failed') throw new Error(refreshed.outcome)
-      t.true(refreshed.error instanceof OtherIdentityError)
-      t.regex(String(refreshed.error), new RegExp(`its ${claim} differs from that of the login`))
+      await t.throwsAsync(mode.nextRequest(login, timeoutMs), {
+        instanceOf: OtherIdentityError,
+        message: new RegExp(`its ${claim} differs from that of the login`)
+      })
       t.deepEqual(idp.revoked, [idp.newestRefreshToken])
       t.is(idp.grants.length, grants + 1)
     })
@@ -228,24 +240,20 @@ export function modeContract(under: ModeUnderTest): void {
   }
 
   test(`${name}: a code exchange that the provider answers with 429 is not repeated`, async t => {
-    const { mode, idp, waits } = setUp()
+    const { mode, idp } = setUp()
     const error = busyError(429, 1)
     idp.next(error)
     t.is(await t.throwsAsync(mode.exchangeCode(grant)), error)
     t.is(idp.grants.length, 1)
-    t.deepEqual(waits, [])
     t.deepEqual(idp.revoked, [])
   })
 
   test(`${name}: a refresh replaces every access token and sends the scopes of the login`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 3599 })
-    const login = Object.freeze(await mode.exchangeCode(grant))
+    const login = Object.freeze(await completeLogin(mode))
     const before = Object.freeze(login.fields)
     clock.advanceSeconds(4000)
-    const refreshed = await mode.refresh(login)
-    if (refreshed.outcome !== 'complete') throw new Error(refreshed.outcome)
-    t.is(refreshed.calls, grants)
-    const { fields } = refreshed
+    const { fields } = await completeRefresh(mode, login)
     t.deepEqual(Object.keys(fields).sort(), Object.keys(before).sort())
     const tokens = [...tokenFields.map(field => before[field]), ...tokenFields.map(field => fields[field])]
     t.is(new Set(tokens).size, 2 * grants)
@@ -259,29 +267,27 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a refresh keeps its refresh token if the token response contains none`, async t => {
     const { mode, idp } = setUp({ rotates: false })
-    const before = await mode.exchangeCode(grant)
-    const refreshed = await mode.refresh(before)
-    t.is(refreshed.outcome, 'complete')
-    t.is(refreshed.outcome === 'complete' && refreshed.fields.refresh_token, before.fields.refresh_token)
+    const before = await completeLogin(mode)
+    const refreshed = await completeRefresh(mode, before)
+    t.is(refreshed.fields.refresh_token, before.fields.refresh_token)
     t.deepEqual(idp.reused, [])
   })
 
   for (const error of [oauthError('invalid_grant'), oauthError('invalid_client'), upstreamError(), new Error('odd')]) {
-    test(`${name}: a refresh whose first request fails with "${error.message}" returns the error and no new session fields`, async t => {
+    test(`${name}: a refresh whose first request fails with "${error.message}" throws the error unchanged`, async t => {
       const { mode, idp } = setUp()
-      const before = Object.freeze(await mode.exchangeCode(grant))
+      const before = Object.freeze(await completeLogin(mode))
       idp.next(error)
-      t.deepEqual(await mode.refresh(before), { outcome: 'failed', calls: 1, error })
+      t.is(await t.throwsAsync<Error>(mode.nextRequest(before, timeoutMs)), error)
       t.is(idp.grants.length, grants + 1)
     })
   }
 
   test(`${name}: expires_at is a whole number of milliseconds after a login and after a refresh`, async t => {
     const { mode, idp, clock } = setUp({ lifetimeSeconds: 1.00049 })
-    const login = await mode.exchangeCode(grant)
+    const login = await completeLogin(mode)
     t.is(login.fields.expires_at, clock.now() + 1000)
-    const refreshed = await mode.refresh(login)
-    t.is(refreshed.outcome === 'complete' && refreshed.fields.expires_at, clock.now() + 1000)
+    t.is((await completeRefresh(mode, login)).fields.expires_at, clock.now() + 1000)
     t.is(idp.grants.length, 2 * grants)
   })
 
@@ -301,7 +307,7 @@ export function modeContract(under: ModeUnderTest): void {
   for (const [leftMs, expiresIn] of remainders) {
     test(`${name}: with ${leftMs} ms left, expires_in of both tokens is ${expiresIn} seconds`, async t => {
       const { mode } = setUp()
-      const { fields } = await mode.exchangeCode(grant)
+      const { fields } = await completeLogin(mode)
       const tokens = mode.tokens(fields, (fields.expires_at ?? 0) - leftMs)
       for (const token of [tokens.internal, tokens.public]) {
         t.deepEqual(Object.keys(token).sort(), ['access_token', 'expires_in'])

@@ -16,6 +16,8 @@ export interface FakeIdp extends IdentityProvider {
   /** Refresh tokens that were sent when they were no longer valid. */
   readonly reused: readonly string[]
   readonly revoked: readonly string[]
+  /** The number of callers that have a place in a queue for token requests. */
+  readonly queued: number
   /** The refresh token that was issued last. */
   readonly newestRefreshToken: string
   /** Sets the answers of the next token requests, one answer for each request. `{}` means the usual token set. */
@@ -51,6 +53,7 @@ export function createFakeIdp({
   const good = new Set<string>()
   const answers: Answer[] = []
   let issued = 0
+  let queued = 0
   let newest = ''
 
   async function answer(refreshToken: string | undefined): Promise<TokenSet> {
@@ -82,6 +85,9 @@ export function createFakeIdp({
     grants,
     reused,
     revoked,
+    get queued() {
+      return queued
+    },
     get newestRefreshToken() {
       return newest
     },
@@ -118,6 +124,12 @@ export function createFakeIdp({
     },
     async endSessionUrl() {
       return 'https://idp.example/logout'
+    },
+    async enterTokenQueue() {
+      queued++
+      return () => {
+        queued--
+      }
     },
     async authorizationCodeGrant(request) {
       grants.push({ type: 'code', code: request.code, codeVerifier: request.codeVerifier })

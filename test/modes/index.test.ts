@@ -28,7 +28,7 @@ test('a code verifier is sent if the PKCE setting is on, and not if it is off', 
   for (const pkce of [true, false]) {
     const idp = createFakeIdp()
     const created = createMode(testConfig(idpSettings, { platform: { pkce } }), idp, Date.now)
-    await created.exchangeCode({ code: 'c', codeVerifier: 'v', nonce: 'n' })
+    await created.exchangeCode({ code: 'c', codeVerifier: 'v', nonce: 'n', timeoutMs: 60_000 })
     t.deepEqual(idp.grants, [{ type: 'code', code: 'c', codeVerifier: pkce ? 'v' : undefined }])
   }
 })

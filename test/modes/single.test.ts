@@ -1,7 +1,7 @@
 import test from 'ava'
 import type { UserInfo } from '#src/idp/client.js'
 import { createSingleMode } from '#src/modes/single.js'
-import { grant, modeContract, setUpMode } from './contract.js'
+import { completeLogin, modeContract, setUpMode } from './contract.js'
 
 const scopes = ['data:read', 'account:read', 'account:write']
 const single = {
@@ -17,7 +17,7 @@ modeContract(single)
 test('single: tokens() returns the only token of the session both as the internal and as the public token', async t => {
   const { mode, clock } = setUpMode(single)
   t.false(mode.offersPublicToken)
-  const tokens = mode.tokens((await mode.exchangeCode(grant)).fields, clock.now())
+  const tokens = mode.tokens((await completeLogin(mode)).fields, clock.now())
   t.deepEqual(tokens.internal, { access_token: 'access-token-1', expires_in: 3600 })
   t.is(tokens.public, tokens.internal)
 })

@@ -103,6 +103,8 @@ test('the log lines and metrics of a proxied request contain neither its query n
     loginStarted() {},
     callbackEnded() {},
     refreshEnded() {},
+    refreshWaited() {},
+    staleCookie() {},
     providerCalled() {},
     sessionRead() {},
     sessionWritten() {},

@@ -1,7 +1,7 @@
 // Refreshes when the clock jumps, because a time service or a person sets it or because the computer was asleep.
 import test from 'ava'
 import { upstreamError } from '../modes/fake-idp.js'
-import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
+import { grantsOf, modeNames, setUpRefresh } from './setup.js'
 
 for (const mode of modeNames) {
   const grants = grantsOf[mode]

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type AccessDecision, createAccessRule } from '#src/auth/access.js'
+import { type AccessDecision, createAccessRule } from '#src/login/access.js'
 
 const decide = createAccessRule(['Ada@Example.com', '@team.example', '@bücher.example', '@bank.example'])
 

@@ -1,7 +1,7 @@
-// Refreshes of expired sessions (service contract, section 5.1, step 3.2). A "kept result" is the refreshed session that the
-// server stores for a while, so that requests with the old cookie get it instead of causing another refresh.
+// Refreshes of expired sessions (service contract, section 5.1, step 3.2). The server stores the refreshed session, so that
+// requests with the old cookie get it instead of causing another refresh.
 import test from 'ava'
-import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
+import { grantsOf, modeNames, setUpRefresh } from './setup.js'
 
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
@@ -22,6 +22,8 @@ for (const mode of modeNames) {
     const refreshed = await live(record)
     t.is(refreshes(), grants)
     t.is(refreshed.id, record.id)
+    t.is(refreshed.rev, record.rev + grants)
+    t.is(refreshed.loggedInAt, record.loggedInAt)
     t.is(refreshed.issuedAt, clock.now())
     t.is(refreshed.fields.expires_at, clock.now() + 3_600_000)
     t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
@@ -55,9 +57,8 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: refreshes of different sessions do not wait for each other`, async t => {
-    const { record, clock, live, mode: modeUnderTest, idp } = await setUpRefresh(mode)
-    const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
-    const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
+    const { record, clock, live, login, idp } = await setUpRefresh(mode)
+    const other = await login('another-session')
     clock.advanceSeconds(3601)
     const held = idp.holdNext()
     const first = live(record)
@@ -67,22 +68,31 @@ for (const mode of modeNames) {
     t.is((await first).id, record.id)
   })
 
-  test(`${mode}: two sessions that share a refresh token share one refresh, but keep their own ids and ID tokens`, async t => {
-    const { record, clock, current, live, logout, refreshes, refreshing } = await setUpRefresh(mode)
+  test(`${mode}: two sessions of one provider that never rotates are refreshed separately and keep their own ids, login times and ID tokens`, async t => {
+    const { record, clock, current, live, login, logout, refreshes, refreshing } = await setUpRefresh(mode, {
+      rotates: false
+    })
     const identity = { iss: 'https://idp.example', sub: 'user-1', idToken: 'the ID token of one login' }
-    const others = { identity: { ...identity, idToken: 'the ID token of the other' }, id: 'another-session' }
+    const others = {
+      identity: { ...identity, idToken: 'the ID token of the other' },
+      loggedInAt: record.loggedInAt - 6 * 86_400_000
+    }
+    const { refresh_token } = record.fields
+    const second = await login('another-session')
+    const other = { ...second, ...others, fields: { ...second.fields, refresh_token } }
     clock.advanceSeconds(3601)
-    const both = [live({ ...record, identity }), live({ ...record, ...others })] as const
-    const [refreshed, otherRefreshed] = await Promise.all(both)
-    t.is(refreshes(), grants)
+    const [refreshed, otherRefreshed] = await Promise.all([live({ ...record, identity }), live(other)])
+    t.is(refreshes(), 2 * grants)
     t.deepEqual(refreshed.identity, identity)
-    t.deepEqual(otherRefreshed, { ...refreshed, ...others })
-    t.deepEqual((await refreshing.newest({ ...record, ...others })).identity, others.identity)
+    t.is(otherRefreshed.id, 'another-session')
+    t.deepEqual(otherRefreshed.identity, others.identity)
+    t.is(otherRefreshed.loggedInAt, others.loggedInAt)
+    t.deepEqual((await refreshing.newest(other)).identity, others.identity)
     await logout(refreshed)
     t.is((await current(otherRefreshed)).kind, 'live')
   })
 
-  test(`${mode}: a request with the old cookie gets the kept result of the refresh`, async t => {
+  test(`${mode}: a request with the old cookie gets the refreshed session without a call to the provider`, async t => {
     const { record, clock, live, refreshes, refreshLines } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
@@ -92,11 +102,12 @@ for (const mode of modeNames) {
       t.deepEqual(await live(record), refreshed)
     }
     t.is(refreshes(), grants)
-    const { outcome, how, provider_calls } = refreshLines().at(-1) ?? {}
-    t.deepEqual({ outcome, how, provider_calls }, { outcome: 'kept', how: 'kept', provider_calls: 0 })
+    const { outcome, reason, provider_calls } = refreshLines().at(-1) ?? {}
+    t.deepEqual({ outcome, reason, provider_calls }, { outcome: 'kept', reason: undefined, provider_calls: 0 })
+    t.is(refreshLines().length, 4)
   })
 
-  test(`${mode}: the kept result is removed keepSeconds after the browser has sent the new cookie`, async t => {
+  test(`${mode}: the refreshed session is stored until keepSeconds after the browser has sent the new cookie`, async t => {
     const { record, clock, live, current, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
@@ -104,22 +115,62 @@ for (const mode of modeNames) {
     await live(refreshed)
     clock.advance(59_999)
     t.deepEqual(await live(record), refreshed)
-    clock.advance(1)
-    t.deepEqual(await current(record), { kind: 'ended' })
-    t.deepEqual(idp.reused, [record.fields.refresh_token])
+    await live(refreshed)
+    clock.advance(60_000)
+    t.deepEqual(await current(record), { kind: 'stale' })
+    t.deepEqual(idp.reused, [])
     t.is(await live(refreshed), refreshed)
   })
 
-  test(`${mode}: with keepSeconds 0 the kept result is removed as soon as the browser has sent the new cookie`, async t => {
+  test(`${mode}: a request with the old cookie within keepSeconds lets the refreshed session be stored for longer, because its browser may not have the new cookie`, async t => {
+    const { record, clock, live } = await setUpRefresh(mode)
+    clock.advanceSeconds(3601)
+    const refreshed = await live(record)
+    await live(refreshed)
+    clock.advanceSeconds(59)
+    t.deepEqual(await live(record), refreshed)
+    clock.advanceSeconds(600)
+    t.deepEqual(await live(record), refreshed)
+  })
+
+  test(`${mode}: with keepSeconds 0 the refreshed session is stored only until the browser has sent the new cookie`, async t => {
     const { record, clock, live, current } = await setUpRefresh(mode, { keepSeconds: 0 })
     clock.advanceSeconds(3601)
     const [refreshed] = await Promise.all([live(record), live(record)])
     t.deepEqual(await live(record), refreshed)
     await live(refreshed)
-    t.deepEqual(await current(record), { kind: 'ended' })
+    t.deepEqual(await current(record), { kind: 'stale' })
   })
 
-  test(`${mode}: a request with an old cookie follows the kept results to the newest session and refreshes that session if it has expired`, async t => {
+  test(`${mode}: an old copy of a cookie after several refreshes is reported, its refresh token is not sent, and the newer browser stays signed in`, async t => {
+    const { record, clock, live, current, counted, idp, logs, refreshes, refreshLines } = await setUpRefresh(mode)
+    let held = record
+    for (let times = 0; times < 3; times++) {
+      clock.advanceSeconds(3601)
+      held = await live(held)
+    }
+    await live(held)
+    clock.advanceSeconds(61)
+    const before = refreshLines().length
+    for (let times = 1; times <= 3; times++) {
+      t.deepEqual(await current(record), { kind: 'stale' })
+      t.is(counted.stale, times)
+    }
+    const warnings = logs.entries.filter(({ event }) => event === 'stale_session_cookie')
+    t.is(warnings.length, 3)
+    t.like(warnings[0], { level: 40, session: refreshLines()[0]?.session, rev: record.rev })
+    t.is(refreshLines().length, before)
+    t.is(refreshes(), 3 * grants)
+    t.deepEqual(idp.reused, [])
+    t.is(await live(held), held)
+    clock.advanceSeconds(3601)
+    t.is((await live(held)).fields.refresh_token, idp.newestRefreshToken)
+    for (const secret of [...Object.values(record.fields), record.id]) {
+      t.false(logs.lines.join('').includes(String(secret)))
+    }
+  })
+
+  test(`${mode}: a request with an old cookie gets the newest session, which is refreshed if it has expired`, async t => {
     const { record, clock, live, refreshes, idp } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     clock.advanceSeconds(11)
     const second = await live(record)
@@ -149,8 +200,8 @@ for (const mode of modeNames) {
     for (const other of refreshed) t.is(other.fields.refresh_token, idp.newestRefreshToken)
   })
 
-  test(`${mode}: if the browser never sends the new cookie, the kept result lives as long as the old cookie is valid`, async t => {
-    const { record, clock, live, current, refreshes, idp } = await setUpRefresh(mode)
+  test(`${mode}: if the browser never sends the new cookie, the refreshed session is stored as long as the old cookie is valid`, async t => {
+    const { record, clock, live, refreshes, idp } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
     clock.advanceSeconds(3000)
@@ -159,9 +210,10 @@ for (const mode of modeNames) {
     clock.advanceSeconds(40_000)
     t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
     t.is(refreshes(), 2 * grants)
-    t.deepEqual(idp.reused, [])
     clock.advanceSeconds(86_400)
-    t.deepEqual(await current(record), { kind: 'ended' })
+    t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
+    t.is(refreshes(), 3 * grants)
+    t.deepEqual(idp.reused, [])
   })
 
   test(`${mode}: at a provider that does not rotate refresh tokens, every expiry causes a refresh, and requests with old cookies get the newest session`, async t => {
@@ -193,9 +245,8 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: the field "session" is the same in all log lines of a session and different for another session`, async t => {
-    const { record, clock, live, refreshLines, mode: modeUnderTest } = await setUpRefresh(mode)
-    const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
-    const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
+    const { record, clock, live, login, refreshLines } = await setUpRefresh(mode)
+    const other = await login('another-session')
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
     clock.advanceSeconds(3601)
@@ -218,7 +269,7 @@ for (const mode of modeNames) {
     t.deepEqual(await refreshing.newest(second), third)
   })
 
-  test(`${mode}: newest() follows all kept results from an old session to the newest one`, async t => {
+  test(`${mode}: newest() returns the newest session even for a cookie that is several refreshes old`, async t => {
     const { record, clock, live, refreshing } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     clock.advanceSeconds(11)
     const second = await live(record)
@@ -232,5 +283,58 @@ for (const mode of modeNames) {
     clock.advanceSeconds(3601)
     await live(record)
     t.is((await refreshing.newest(record)).fields.refresh_token, record.fields.refresh_token)
+  })
+
+  test(`${mode}: after platform.timeoutSeconds a request is told to come back, and the refresh continues for the next request`, async t => {
+    const { record, clock, idp, live, unavailable, refreshes, refreshLines } = await setUpRefresh(mode)
+    clock.advanceSeconds(3601)
+    const held = idp.holdNext()
+    const waiting = unavailable(record)
+    await held.begun
+    const { retryAfterSeconds, reason } = await clock.runUntilSettled(waiting)
+    t.deepEqual({ retryAfterSeconds, reason }, { retryAfterSeconds: 1, reason: 'pending' })
+    t.like(refreshLines()[0], { outcome: 'failed', reason: 'pending', provider_calls: 0 })
+    held.letGo()
+    t.is((await live(record)).fields.refresh_token, idp.newestRefreshToken)
+    t.is(refreshes(), grants)
+    t.is(idp.queued, 0)
+  })
+
+  test(`${mode}: a request at another process waits for the lock at most 5 seconds, and gets the refreshed session as soon as it is stored`, async t => {
+    const { record, clock, idp, live, addProcess, refreshes, counted } = await setUpRefresh(mode)
+    const other = addProcess()
+    clock.advanceSeconds(3601)
+    const held = idp.holdNext()
+    const first = live(record)
+    await held.begun
+    const began = clock.now()
+    const { retryAfterSeconds, reason } = await clock.runUntilSettled(other.unavailable(record))
+    t.deepEqual({ retryAfterSeconds, reason }, { retryAfterSeconds: 1, reason: 'pending' })
+    const waitedMs = clock.now() - began
+    t.true(waitedMs >= 5000 && waitedMs <= 5500, `waited for ${waitedMs} ms`)
+    t.is(counted.waitedSeconds.at(-1), waitedMs / 1000)
+    const second = other.live(record)
+    held.letGo()
+    t.deepEqual(await clock.runUntilSettled(second), await first)
+    t.is(refreshes(), grants)
+    t.deepEqual(idp.reused, [])
+  })
+
+  test(`${mode}: ended() resolves when the refresh in progress has ended, even if its request has not waited for it`, async t => {
+    const { record, clock, idp, unavailable, refreshing } = await setUpRefresh(mode)
+    clock.advanceSeconds(3601)
+    const held = idp.holdNext()
+    const waiting = unavailable(record)
+    await held.begun
+    await clock.runUntilSettled(waiting)
+    let hasEnded = false
+    const ended = refreshing.ended().then(() => {
+      hasEnded = true
+    })
+    await new Promise(resolve => setImmediate(resolve))
+    t.false(hasEnded)
+    held.letGo()
+    await ended
+    t.not((await refreshing.newest(record)).fields.refresh_token, record.fields.refresh_token)
   })
 }

@@ -1,23 +1,7 @@
 // A logout ends the session even if a refresh of the session is in progress or comes later.
 import test from 'ava'
-import { isLoggedOut, markLoggedOut } from '#src/auth/logout-marks.js'
-import { createMemoryCoordination } from '#src/coordination/memory.js'
-import { createClock } from '../helpers/clock.js'
 import { upstreamError } from '../modes/fake-idp.js'
-import { grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
-
-test('a session counts as logged out for the given time, and no other session does', async t => {
-  const clock = createClock()
-  const coordination = createMemoryCoordination(clock.now)
-  t.false(await isLoggedOut(coordination, 'id'))
-  await markLoggedOut(coordination, 'id', 1000)
-  t.true(await isLoggedOut(coordination, 'id'))
-  t.false(await isLoggedOut(coordination, 'other id'))
-  clock.advance(999)
-  t.true(await isLoggedOut(coordination, 'id'))
-  clock.advance(1)
-  t.false(await isLoggedOut(coordination, 'id'))
-})
+import { grantsOf, modeNames, setUpRefresh } from '../refresh/setup.js'
 
 for (const mode of modeNames) {
   const grants = grantsOf[mode]
@@ -27,9 +11,9 @@ for (const mode of modeNames) {
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
     await logout(refreshed)
-    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'loggedOut' })
+    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'out' })
     clock.advanceSeconds(3601)
-    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'loggedOut' })
+    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'out' })
     t.is(refreshes(), grants)
   })
 
@@ -43,9 +27,9 @@ for (const mode of modeNames) {
       await held.begun
       await logout(record)
       held.letGo()
-      for (const session of await Promise.all(waiting)) t.deepEqual(session, { kind: 'loggedOut' })
+      for (const session of await Promise.all(waiting)) t.deepEqual(session, { kind: 'out' })
       t.deepEqual(idp.revoked, [idp.newestRefreshToken])
-      t.deepEqual(await current(record), { kind: 'loggedOut' })
+      t.deepEqual(await current(record), { kind: 'out' })
       t.true(refreshLines().every(({ outcome }) => outcome === 'rejected'))
     })
   }
@@ -58,7 +42,19 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'loggedOut' })
+    t.deepEqual(await waiting, { kind: 'out' })
+  })
+
+  test(`${mode}: a logout while a refresh waits for its turn ends the session, and no refresh token is sent`, async t => {
+    const { record, clock, idp, current, logout, refreshes } = await setUpRefresh(mode)
+    idp.enterTokenQueue = async () => {
+      await logout(record)
+      clock.advanceSeconds(41)
+      return () => {}
+    }
+    clock.advanceSeconds(3601)
+    t.deepEqual(await current(record), { kind: 'out' })
+    t.is(refreshes(), 0)
   })
 
   test(`${mode}: a logout during an early refresh that fails afterwards ends the session, although its tokens are still valid`, async t => {
@@ -69,7 +65,7 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'loggedOut' })
+    t.deepEqual(await waiting, { kind: 'out' })
   })
 
   test(`${mode}: if the refresh token that arrives after a logout cannot be revoked, the session is still logged out`, async t => {
@@ -81,16 +77,53 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'loggedOut' })
+    t.deepEqual(await waiting, { kind: 'out' })
   })
 
   test(`${mode}: a logout ends its own session and no other session`, async t => {
-    const { record, clock, live, logout, mode: modeUnderTest } = await setUpRefresh(mode)
-    const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
-    const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
+    const { record, clock, live, login, logout, store } = await setUpRefresh(mode)
+    const other = await login('another-session')
     await logout(record)
+    t.true(store.isLoggedOut(record.id))
+    t.false(store.isLoggedOut(other.id))
     clock.advanceSeconds(3601)
     t.is((await live(other)).id, 'another-session')
+  })
+}
+
+for (const mode of modeNames) {
+  test(`${mode}: a logout at another process wins over a refresh in progress, even if its message does not arrive`, async t => {
+    const { record, clock, idp, current, addProcess, disconnect, reconnect } = await setUpRefresh(mode)
+    const other = addProcess()
+    clock.advanceSeconds(3601)
+    const held = idp.holdNext()
+    const waiting = current(record)
+    await held.begun
+    disconnect()
+    await other.logout(record)
+    await reconnect()
+    held.letGo()
+    t.deepEqual(await waiting, { kind: 'out' })
+    t.deepEqual(idp.revoked, [idp.newestRefreshToken])
+    for (const process of [{ current }, other]) t.deepEqual(await process.current(record), { kind: 'out' })
+  })
+
+  test(`${mode}: a logout while the store cannot be used ends the session in this process at once, and everywhere when the store is back`, async t => {
+    const { record, current, logout, addProcess, disconnect, reconnect } = await setUpRefresh(mode)
+    const other = addProcess()
+    disconnect()
+    await logout(record)
+    t.deepEqual(await current(record), { kind: 'out' })
+    t.is((await other.current(record)).kind, 'live')
+    await reconnect()
+    for (const process of [{ current }, other]) t.deepEqual(await process.current(record), { kind: 'out' })
+  })
+
+  test(`${mode}: a session stays logged out for longer than a cookie of it can be valid`, async t => {
+    const { record, clock, current, logout } = await setUpRefresh(mode)
+    await logout(record)
+    clock.advanceSeconds(86_400)
+    t.deepEqual(await current(record), { kind: 'out' })
   })
 }
 
@@ -103,6 +136,6 @@ test('dual: if a logout comes during the second token request of a refresh and t
   await held.begun
   await logout(record)
   held.letGo()
-  t.deepEqual(await waiting, { kind: 'loggedOut' })
+  t.deepEqual(await waiting, { kind: 'out' })
   t.deepEqual(idp.revoked, [idp.newestRefreshToken])
 })

@@ -1,19 +1,19 @@
 // Tests of the steps of a login as functions, without HTTP. The tests in test/http cover the same steps through HTTP.
 import test, { type ExecutionContext } from 'ava'
-import type { CallbackRequest } from '#src/auth/complete-login.js'
-import { createAuth } from '#src/auth/index.js'
+import { createAuth } from '#src/auth.js'
 import type { Config } from '#src/config/settings.js'
-import { createMemoryCoordination } from '#src/coordination/memory.js'
+import type { CallbackRequest } from '#src/login/complete-login.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
 import { noMetrics } from '#src/metrics/metrics.js'
 import { createMode } from '#src/modes/index.js'
 import { createKeyring } from '#src/sealing/keyring.js'
 import { createSessionCookie } from '#src/session/session-cookie.js'
 import { createBackground } from '#src/support/background.js'
-import { createClock } from '../helpers/clock.js'
-import { type DeepPartial, testConfig } from '../helpers/config.js'
-import { collectLogs } from '../helpers/logs.js'
-import { createFakeIdp } from '../modes/fake-idp.js'
+import { createClock } from './helpers/clock.js'
+import { type DeepPartial, testConfig } from './helpers/config.js'
+import { collectLogs } from './helpers/logs.js'
+import { createFakeIdp } from './modes/fake-idp.js'
+import { createSharedStore } from './refresh/setup.js'
 
 const known = {
   clientId: 'our-client',
@@ -34,11 +34,11 @@ async function setUp(overrides: DeepPartial<Config> = {}) {
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
   const ages = { maxAgeSeconds: config.session.maxAgeSeconds, absoluteMaxAgeSeconds: undefined }
   const sessionCookie = createSessionCookie({ sealer: keyring.sealer('session cookie'), name: 'session', ...ages, now })
-  const coordination = createMemoryCoordination(now)
+  const { store } = createSharedStore(clock).connect()
   const background = createBackground()
   const mode = createMode(config, idp, now)
-  const parts = { transactions, sessionCookie, coordination, background }
-  const auth = createAuth({ config, mode, idp, ...parts, metrics: noMetrics, now })
+  const parts = { transactions, sessionCookie, store, background }
+  const auth = createAuth({ config, mode, idp, ...parts, metrics: noMetrics, clock })
   const { log } = await collectLogs()
   const browserId = newBrowserId()
   const begin = () => transactions.begin(browserId, '/models').state
@@ -53,7 +53,7 @@ async function setUp(overrides: DeepPartial<Config> = {}) {
     if (completed.kind !== 'signedIn') throw new Error(completed.kind)
     return completed
   }
-  return { auth, clock, idp, log, background, sessionCookie, browserId, begin, request, signIn }
+  return { auth, clock, store, idp, log, background, sessionCookie, browserId, begin, request, signIn }
 }
 
 test('beginLogin() returns the address of the provider, or reports a login loop if a session cookie was lost within the last minute', async t => {
@@ -85,20 +85,54 @@ test('completeLogin() does not send a code to the provider if the state belongs 
   t.deepEqual(idp.grants, [])
 })
 
-test('a session is active, then due for a refresh when it has expired, and logged out after a logout', async t => {
+test('a session is refreshed when it has expired, and no cookie of it is accepted after a logout', async t => {
   const { auth, clock, log, signIn } = await setUp({ logout: 'local' })
   const { session } = await signIn(t)
-  t.is(await auth.stateOf(session), 'active')
+  const current = (record = session) => auth.current(record, () => log)
+  t.deepEqual(await current(), { kind: 'live', record: session })
   clock.advanceSeconds(3601)
-  t.is(await auth.stateOf(session), 'due')
-  const refreshed = await auth.refresh(session, log)
+  const refreshed = await current()
   if (refreshed.kind !== 'live') throw new Error(refreshed.kind)
-  t.is(await auth.stateOf(refreshed.record), 'active')
+  t.not(refreshed.record, session)
+  t.deepEqual(await current(refreshed.record), refreshed)
+  t.deepEqual(await current(), refreshed)
   t.is(await auth.logOut(session, log), undefined)
-  t.is(await auth.stateOf(session), 'loggedOut')
-  t.is(await auth.stateOf(refreshed.record), 'loggedOut')
-  t.true(auth.isLoggedOutHere(session.id))
+  for (const record of [session, refreshed.record]) t.deepEqual(await current(record), { kind: 'out' })
+  t.true(auth.isLoggedOut(session.id))
 })
+
+test('a new login in a browser with an old copy of a cookie logs out the session of that cookie, so that every other copy ends', async t => {
+  const { auth, clock, idp, log, begin, request, signIn } = await setUp()
+  const { session } = await signIn(t)
+  const current = (record = session) => auth.current(record, () => log)
+  clock.advanceSeconds(3601)
+  const refreshed = await current()
+  if (refreshed.kind !== 'live') throw new Error(refreshed.kind)
+  await current(refreshed.record)
+  clock.advanceSeconds(61)
+  t.deepEqual(await current(), { kind: 'stale' })
+  t.deepEqual(await current(refreshed.record), refreshed)
+  const completed = await auth.completeLogin({ ...request(begin()), session })
+  t.is(completed.kind, 'signedIn')
+  for (const copy of [session, refreshed.record]) t.deepEqual(await current(copy), { kind: 'out' })
+  t.deepEqual(idp.reused, [])
+})
+
+for (const mode of ['single', 'dual'] as const) {
+  test(`${mode}: logOut() during a refresh with "logout: revoke" revokes every refresh token that the session has`, async t => {
+    const { auth, clock, idp, log, background, signIn } = await setUp({ mode, logout: 'revoke' })
+    const { session } = await signIn(t)
+    clock.advanceSeconds(3601)
+    const held = idp.holdNext()
+    const waiting = auth.current(session, () => log)
+    await held.begun
+    await auth.logOut(session, log)
+    held.letGo()
+    t.deepEqual(await waiting, { kind: 'out' })
+    await background.ended()
+    t.deepEqual(idp.revoked, [session.fields.refresh_token, idp.newestRefreshToken])
+  })
+}
 
 test('logOut() revokes the newest refresh token, or returns the logout address of the provider, depending on the logout setting', async t => {
   const revoking = await setUp({ logout: 'revoke' })

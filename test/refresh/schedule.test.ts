@@ -1,13 +1,14 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { createRefreshSchedule } from '#src/auth/refresh-schedule.js'
+import { createRefreshSchedule } from '#src/refresh/schedule.js'
 import type { SessionRecord } from '#src/session/record.js'
 
 const issuedAt = 1_700_000_000_000
 const lifetimeMs = 3_600_000
 
 function record(id: string): SessionRecord {
-  return { id, loggedInAt: issuedAt, issuedAt, fields: { refresh_token: 'r', expires_at: issuedAt + lifetimeMs } }
+  const fields = { refresh_token: 'r', expires_at: issuedAt + lifetimeMs }
+  return { id, rev: 1, loggedInAt: issuedAt, issuedAt, fields }
 }
 
 /** The number of milliseconds before the expiry at which the session becomes due for a refresh. */

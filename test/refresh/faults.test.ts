@@ -3,19 +3,11 @@
 // the second one for the public token, which browsers get. If only the second request fails, the result of the refresh is
 // partial.
 import test from 'ava'
-import { createRefreshes } from '#src/auth/refresh.js'
-import {
-  type Coordination,
-  CoordinationError,
-  type OnceOptions,
-  type Run,
-  type Settled,
-  type Work
-} from '#src/coordination/coordination.js'
 import { UnusableTokenSetError, UpstreamError } from '#src/idp/errors.js'
+import { StoredDataError } from '#src/store/redis-errors.js'
 import { createRandom } from '../helpers/random.js'
 import { busyError, oauthError, upstreamError } from '../modes/fake-idp.js'
-import { currentSession, grantsOf, modeNames, setUpRefresh } from './refresh-setup.js'
+import { grantsOf, modeNames, setUpRefresh } from './setup.js'
 
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
   ['a timeout', new UpstreamError('token', 'timeout', 'no complete response in time'), 'warn'],
@@ -174,9 +166,8 @@ for (const mode of modeNames) {
     t.is((await live(record)).fields.expires_at, clock.now() + 3_600_000)
   })
 
-  test(`${mode}: if the provider issues an old refresh token again, the search for the newest result ends and no token is reused`, async t => {
-    const options = { lifetimeSeconds: 10, keepSeconds: 60 }
-    const { record, clock, idp, live, unavailable, refreshing, refreshes } = await setUpRefresh(mode, options)
+  test(`${mode}: if the provider issues an old refresh token again, a request with an old cookie still gets the newest session and no token is reused`, async t => {
+    const { record, clock, idp, live, refreshing, refreshes } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     const { refresh_token } = record.fields
     const steps = (refreshToken: string | undefined) => [
       ...Array.from({ length: grants - 1 }, () => ({})),
@@ -188,12 +179,13 @@ for (const mode of modeNames) {
     clock.advanceSeconds(11)
     const third = await live(second)
     t.is(third.fields.refresh_token, refresh_token)
+    t.deepEqual(await live(record), third)
+    t.deepEqual(await refreshing.newest(record), third)
     clock.advanceSeconds(11)
-    t.is((await unavailable(record)).retryAfterSeconds, 1)
-    t.not(await refreshing.newest(record), undefined)
-    t.is(refreshes(), 2 * grants)
-    clock.advanceSeconds(60)
-    await live(third)
+    const fourth = await live(record)
+    t.is(fourth.fields.refresh_token, idp.newestRefreshToken)
+    for (const old of [second, third]) t.deepEqual(await live(old), fourth)
+    t.is(refreshes(), 3 * grants)
     t.deepEqual(idp.reused, [])
   })
 
@@ -206,23 +198,40 @@ for (const mode of modeNames) {
       t.false(logs.lines.join('').includes(String(secret)))
   })
 
-  test(`${mode}: an error of the shared store is thrown and does not end the session`, async t => {
-    const { record, clock, idp, mode: modeUnderTest, coordination, logs } = await setUpRefresh(mode)
-    const failing: Coordination = { ...coordination, once: () => Promise.reject(new Error('the store is gone')) }
-    const parts = {
-      mode: modeUnderTest,
-      idp,
-      coordination: failing,
-      now: clock.now,
-      marginSeconds: 0,
-      spreadSeconds: 0,
-      keepSeconds: 60,
-      maxAgeSeconds: 86_400
-    }
+  test(`${mode}: an unexpected error of the store is thrown and does not end the session`, async t => {
+    const { record, clock, live, addProcessWith } = await setUpRefresh(mode)
+    const take = () => Promise.reject(new Error('the store is gone'))
+    const failing = addProcessWith(store => ({ ...store, take }))
     clock.advanceSeconds(3601)
-    const current = currentSession(createRefreshes(parts), record, logs.log)
-    await t.throwsAsync(current, { message: 'the store is gone' })
+    await t.throwsAsync(failing.current(record), { message: 'the store is gone' })
+    await live(record)
   })
+
+  test(`${mode}: while the store cannot be used, valid tokens are served, and expired ones answer that the session cannot be refreshed now`, async t => {
+    const { record, clock, current, live, disconnect, reconnect, refreshes, refreshLines } = await setUpRefresh(mode)
+    disconnect()
+    t.is(await live(record), record)
+    clock.advanceSeconds(3601)
+    t.deepEqual(await current(record), { kind: 'unavailable', record, reason: 'store', retryAfterSeconds: 1 })
+    t.like(refreshLines()[0], { outcome: 'failed', reason: 'store', provider_calls: 0 })
+    t.is(refreshes(), 0)
+    await reconnect()
+    await live(record)
+    t.is(refreshes(), grants)
+  })
+
+  for (const where of ['look', 'take'] as const) {
+    test(`${mode}: if ${where} finds stored data that cannot be read, the session is unavailable, and one log line tells the operator`, async t => {
+      const { record, clock, addProcessWith, refreshes, logs } = await setUpRefresh(mode)
+      const unreadable = () => Promise.reject(new StoredDataError('wrong type'))
+      const { current } = addProcessWith(store => ({ ...store, [where]: unreadable }))
+      if (where === 'take') clock.advanceSeconds(3601)
+      const session = await current(record)
+      t.deepEqual(session, { kind: 'unavailable', record, reason: 'unreadable', retryAfterSeconds: 5 })
+      t.is(logs.entries.filter(({ event }) => event === 'stored_data_unreadable').length, 1)
+      t.is(refreshes(), 0)
+    })
+  }
 }
 
 test('dual: a partial result is kept and returned, and the next request repeats only the second token request', async t => {
@@ -239,9 +248,10 @@ test('dual: a partial result is kept and returned, and the next request repeats 
   t.like(refreshLines()[0], { outcome: 'partial', provider_calls: 2 })
   t.is(logs.find(({ event }) => event === 'refresh_failed')?.level, levels.warn)
 
+  clock.advanceSeconds(5)
   const whole = await live(partial.record)
   t.is(refreshes(), 3, 'only the second token request is repeated')
-  t.is(whole.fields.expires_at, clock.now() + 3_600_000)
+  t.is(whole.fields.expires_at, clock.now() - 5000 + 3_600_000)
   t.is(whole.fields.internal_token, partial.record.fields.internal_token)
   t.not(whole.fields.public_token, record.fields.public_token)
   t.deepEqual(idp.reused, [])
@@ -270,15 +280,14 @@ test('dual: when the pause after a partial result is over, a request with the ol
 })
 
 test('dual: a request with the old cookie gets the completed refresh, even if the pause after the partial result is not over', async t => {
-  const { record, clock, idp, unavailable, live, refreshing, logs } = await setUpRefresh('dual')
+  const { record, clock, idp, unavailable, live, current } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
   idp.next({}, upstreamError(5))
   const partial = await unavailable(record)
   clock.advanceSeconds(5)
   const whole = await live(partial.record)
   clock.advanceSeconds(-4)
-  const late = await currentSession(refreshing, record, logs.log)
-  t.deepEqual(late, { kind: 'live', record: whole })
+  t.deepEqual(await current(record), { kind: 'live', record: whole })
 })
 
 test('dual: if the internal token of a partial result has expired, the next refresh makes both token requests', async t => {
@@ -342,121 +351,152 @@ test('dual: newest() returns the partial result after a refresh whose second tok
 })
 
 test('dual: if a process dies between the two token requests, another process continues from the stored partial result', async t => {
-  const { record, clock, idp, mode, coordination, refreshes, logs } = await setUpRefresh('dual')
-  const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
-  const parts = { mode, idp, now: clock.now, ...ages }
-  const checkpoints = new Map<string, unknown>()
+  const { record, clock, idp, addProcess, addProcessWith, refreshes } = await setUpRefresh('dual')
   const death = new Promise<void>(die => {
-    const dying: Coordination = {
-      ...coordination,
-      once(key, work) {
-        const checkpoint = ({ value, keepMs }: Settled<unknown>) => {
-          t.is(keepMs, 86_400_000, 'the result is kept long because no browser has received it')
-          checkpoints.set(key, value)
-          die()
-          return new Promise<never>(() => {})
-        }
-        return work({ ...runAlone, checkpoint }) as Promise<never>
+    const dying = addProcessWith(store => ({
+      ...store,
+      async save(lock, outcome) {
+        await store.save(lock, outcome)
+        die()
+        return new Promise<never>(() => {})
       }
-    }
+    }))
     clock.advanceSeconds(3601)
-    void currentSession(createRefreshes({ ...parts, coordination: dying }), record, logs.log)
+    void dying.current(record)
   })
   await death
   t.is(refreshes(), 1)
 
-  const inheriting: Coordination = {
-    ...coordination,
-    async once<T>(key: string, work: Work<T>, options: OnceOptions<T>) {
-      const value = checkpoints.get(key) as T | undefined
-      if (value !== undefined && options.accept?.(value)) return { value, how: 'kept' } as const
-      return coordination.once(key, work, options)
-    }
+  const other = addProcess()
+  const partial = await clock.runUntilSettled(other.unavailable(record))
+  t.is(partial.reason, 'pending')
+  t.is(partial.record.fields.refresh_token, idp.newestRefreshToken)
+  clock.advanceSeconds(65)
+  for (const old of [record, partial.record]) {
+    t.is((await other.live(old)).fields.refresh_token, idp.newestRefreshToken)
   }
-  const session = await currentSession(createRefreshes({ ...parts, coordination: inheriting }), record, logs.log)
-  t.is(session.kind === 'live' && session.record.fields.refresh_token, idp.newestRefreshToken)
   t.is(refreshes(), 2)
   t.deepEqual(idp.reused, [])
 })
 
-test('dual: the second token request is not made if the process may have lost the lock of the refresh', async t => {
-  const { record, clock, idp, mode, coordination, refreshes, logs } = await setUpRefresh('dual')
-  const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
-  // The process checks its lock before each of the two token requests.
-  let checks = 0
-  const ensureOwned = async () => {
-    checks += 1
-    if (checks === 2) throw new CoordinationError('store')
-  }
-  const losing: Coordination = {
-    ...coordination,
-    once: (key, work, options) => coordination.once(key, run => work({ ...run, ensureOwned }), options)
-  }
+test('dual: the second token request is not sent if the process may have lost the lock of the refresh', async t => {
+  const { record, clock, idp, live, unavailable, disconnect, reconnect, refreshes } = await setUpRefresh('dual')
   clock.advanceSeconds(3601)
-  const refreshing = createRefreshes({ mode, idp, now: clock.now, ...ages, coordination: losing })
-  const session = await currentSession(refreshing, record, logs.log)
-  if (session.kind !== 'unavailable') throw new Error(session.kind)
-  t.is(session.record.fields.refresh_token, idp.newestRefreshToken)
+  const held = idp.holdNext()
+  const waiting = unavailable(record)
+  await held.begun
+  disconnect()
+  await reconnect()
+  held.letGo()
+  const partial = await waiting
+  t.is(partial.reason, 'pending')
+  t.is(partial.record.fields.refresh_token, idp.newestRefreshToken)
   t.is(refreshes(), 1)
+  await live(partial.record)
+  t.is(refreshes(), 2)
+  t.deepEqual(idp.reused, [])
 })
 
 for (const mode of modeNames) {
-  test(`${mode}: no refresh token is sent if the process has lost the lock of the refresh before its first token request`, async t => {
-    const { record, clock, idp, mode: modeUnderTest, coordination, refreshes, logs } = await setUpRefresh(mode)
-    const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
-    const ensureOwned = () => Promise.reject(new CoordinationError('store'))
-    const losing: Coordination = {
-      ...coordination,
-      once: (key, work, options) => coordination.once(key, run => work({ ...run, ensureOwned }), options)
+  const grants = grantsOf[mode]
+
+  /** Runs `whileQueued` while the first refresh waits in the queue for token requests. */
+  async function queued(whileQueued: (setUp: Awaited<ReturnType<typeof setUpRefresh>>) => Promise<unknown>) {
+    const setUp = await setUpRefresh(mode)
+    const { idp } = setUp
+    const { enterTokenQueue } = idp
+    idp.enterTokenQueue = async (...parameters) => {
+      idp.enterTokenQueue = enterTokenQueue
+      await whileQueued(setUp)
+      return enterTokenQueue(...parameters)
     }
-    clock.advanceSeconds(3601)
-    const refreshing = createRefreshes({ mode: modeUnderTest, idp, now: clock.now, ...ages, coordination: losing })
-    const session = await currentSession(refreshing, record, logs.log)
-    t.deepEqual(session, { kind: 'unavailable', record, retryAfterSeconds: 1 })
+    setUp.clock.advanceSeconds(3601)
+    return setUp
+  }
+
+  test(`${mode}: no refresh token is sent if the process has lost the lock of the refresh before its first token request`, async t => {
+    const { record, idp, current, live, refreshes } = await queued(async ({ disconnect, reconnect }) => {
+      disconnect()
+      await reconnect()
+    })
+    t.deepEqual(await current(record), { kind: 'unavailable', record, reason: 'pending', retryAfterSeconds: 1 })
+    t.is(refreshes(), 0)
+    t.is(idp.queued, 0)
+    await live(record)
+    t.is(refreshes(), grants)
+  })
+
+  test(`${mode}: no refresh token is sent if a browser has sent a newer cookie while the request waited in the queue`, async t => {
+    const { record, current, refreshes } = await queued(async ({ record, store }) => {
+      store.browserSent({ ...record, rev: record.rev + 1 })
+    })
+    const session = await current(record)
+    t.is(session.kind, 'unavailable')
     t.is(refreshes(), 0)
   })
 
-  test(`${mode}: no refresh token is sent while the store cannot tell if another process has refreshed the session`, async t => {
-    const { record, clock, idp, mode: modeUnderTest, coordination, refreshes, logs } = await setUpRefresh(mode)
-    const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
-    let isAway = false
-    const leaving: Coordination = {
-      ...coordination,
-      update: async (key, change) => {
-        if (isAway) throw new CoordinationError('store', 2)
-        return coordination.update(key, change)
-      }
+  test(`${mode}: no refresh token is sent if less than 20 of the 60 seconds for a token request are left`, async t => {
+    for (const [waitedMs, calls] of [
+      [40_001, 0],
+      [40_000, grants]
+    ] as const) {
+      const { record, current, refreshes, refreshing } = await queued(async ({ clock }) => clock.advance(waitedMs))
+      await current(record)
+      await refreshing.ended()
+      t.is(refreshes(), calls, `after ${waitedMs} ms in the queue`)
     }
-    const refreshing = createRefreshes({ mode: modeUnderTest, idp, now: clock.now, ...ages, coordination: leaving })
-    const ask = () => refreshing.refresh(record, logs.log, { reachesBrowser: false })
+  })
+
+  test(`${mode}: no refresh token is sent while the store cannot tell if another process has refreshed the session`, async t => {
+    const { record, clock, idp, live, unavailable, disconnect, reconnect, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
-    t.is((await ask()).kind, 'live')
+    const refreshed = await live(record)
     clock.advanceSeconds(3601)
-    isAway = true
-    t.is((await ask()).kind, 'unavailable')
-    t.is(refreshes(), grantsOf[mode])
-    isAway = false
-    t.is((await ask()).kind, 'live')
+    disconnect()
+    for (const old of [record, refreshed]) t.deepEqual((await unavailable(old)).record, refreshed)
+    t.is(refreshes(), grants)
+    await reconnect()
+    await live(record)
+    t.is(refreshes(), 2 * grants)
     t.deepEqual(idp.reused, [])
   })
 
-  test(`${mode}: invalid_grant does not end the session while a stalled process that held the lock earlier may still store its tokens`, async t => {
-    const { record, clock, idp, mode: modeUnderTest, coordination, logs } = await setUpRefresh(mode)
-    const ages = { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60, maxAgeSeconds: 86_400 }
-    const stalled: Coordination = {
-      ...coordination,
-      once: (key, work, options) => coordination.once(key, run => work({ ...run, stalledOwnerMs: 35_000 }), options)
-    }
+  test(`${mode}: tokens that arrive while the store cannot be used are served by this process, and are stored when the store is back`, async t => {
+    const { record, clock, idp, live, addProcess, disconnect, reconnect, refreshes } = await setUpRefresh(mode)
     clock.advanceSeconds(3601)
-    idp.next(oauthError('invalid_grant'))
-    const refreshing = createRefreshes({ mode: modeUnderTest, idp, now: clock.now, ...ages, coordination: stalled })
-    const current = () => currentSession(refreshing, record, logs.log)
-    t.deepEqual(await current(), { kind: 'unavailable', record, retryAfterSeconds: 35 })
-    clock.advanceSeconds(34)
-    t.deepEqual(await current(), { kind: 'unavailable', record, retryAfterSeconds: 1 })
-    clock.advanceSeconds(1)
-    t.deepEqual(await current(), { kind: 'ended' })
-    t.is(idp.grants.length, grantsOf[mode] + 1)
+    if (grants === 2) idp.next({})
+    const held = idp.holdNext()
+    const waiting = live(record)
+    await held.begun
+    disconnect()
+    held.letGo()
+    const refreshed = await waiting
+    for (const cookie of [record, refreshed]) t.deepEqual(await live(cookie), refreshed)
+    await reconnect()
+    t.deepEqual(await addProcess().live(record), refreshed)
+    t.is(refreshes(), grants)
+    t.deepEqual(idp.reused, [])
+  })
+
+  test(`${mode}: while a stopped process may still store its tokens, no other process sends the refresh token, and invalid_grant cannot end the session`, async t => {
+    const { record, clock, idp, current, refreshing, addProcess, refreshes } = await setUpRefresh(mode)
+    const other = addProcess()
+    clock.advanceSeconds(3601)
+    const held = idp.holdNext()
+    const stopped = current(record)
+    await held.begun
+    // The other process waits for 5 seconds at each attempt.
+    for (let attempt = 1; attempt <= 11; attempt++) {
+      t.is((await clock.runUntilSettled(other.unavailable(record))).reason, 'pending')
+      t.is(refreshes(), 1, `attempt ${attempt}`)
+    }
+    t.like(await stopped, { kind: 'unavailable', reason: 'pending' })
+    held.letGo()
+    await refreshing.ended()
+    const refreshed = await clock.runUntilSettled(other.live(record))
+    t.is(refreshes(), grants)
+    t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
+    t.deepEqual(idp.reused, [])
   })
 
   test(`${mode}: invalid_request ends the session when it has been repeated for 30 seconds`, async t => {
@@ -501,34 +541,31 @@ for (const mode of modeNames) {
   })
 
   test(`${mode}: a 429 with Retry-After pauses the refreshes of all sessions`, async t => {
-    const { record, clock, idp, mode: modeUnderTest, live, unavailable, refreshes } = await setUpRefresh(mode)
-    const { fields } = await modeUnderTest.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
-    const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
-    const before = refreshes()
+    const { record, clock, idp, live, login, unavailable, refreshes } = await setUpRefresh(mode)
+    const other = await login('another-session')
     clock.advanceSeconds(3601)
     idp.next(busyError(429, 30))
     t.is((await unavailable(record)).retryAfterSeconds, 30)
     t.is((await unavailable(other)).retryAfterSeconds, 31)
-    t.is(refreshes(), before + 1)
+    t.is(refreshes(), 1)
     clock.advanceSeconds(31)
     await live(other)
     await live(record)
-    t.is(refreshes(), before + 1 + 2 * grantsOf[mode])
+    t.is(refreshes(), 1 + 2 * grants)
   })
 
   test(`${mode}: during a pause for all sessions, tokens that are still valid are served`, async t => {
-    const { record, clock, coordination, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
+    const { record, clock, store, live, refreshes } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)
-    coordination.pauseCalls(20_000)
+    store.pause(20_000)
     t.is(await live(record), record)
     t.is(refreshes(), 0)
   })
 }
 
 test('dual: when a pause for all sessions ends, second token requests may be sent one second before new refreshes', async t => {
-  const { record, clock, idp, mode, unavailable, live } = await setUpRefresh('dual')
-  const { fields } = await mode.exchangeCode({ code: 'd', codeVerifier: 'v', nonce: 'n' })
-  const other = { id: 'another-session', loggedInAt: clock.now(), issuedAt: clock.now(), fields }
+  const { record, clock, idp, login, unavailable, live } = await setUpRefresh('dual')
+  const other = await login('another-session')
   clock.advanceSeconds(3601)
   idp.next({}, busyError(429, 10))
   const partial = await unavailable(record)
@@ -539,11 +576,3 @@ test('dual: when a pause for all sessions ends, second token requests may be sen
   await live(other)
   t.deepEqual(idp.reused, [])
 })
-
-const runAlone: Run<never> = {
-  stalledOwnerMs: 0,
-  previous: undefined,
-  remainingMs: () => 60_000,
-  checkpoint: async () => {},
-  ensureOwned: async () => {}
-}

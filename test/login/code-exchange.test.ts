@@ -1,0 +1,389 @@
+import test from 'ava'
+import { OAuthError, UnusableTokenSetError, UpstreamError } from '#src/idp/errors.js'
+import { createCodeExchanges, LoginInterruptedError } from '#src/login/code-exchange.js'
+import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
+import { createDualMode } from '#src/modes/dual.js'
+import { createSingleMode } from '#src/modes/single.js'
+import { createKeyring } from '#src/sealing/keyring.js'
+import { StoreUnavailableError } from '#src/store/unavailable.js'
+import { createClock } from '../helpers/clock.js'
+import { busyError, createFakeIdp, oauthError, upstreamError } from '../modes/fake-idp.js'
+import { createSharedStore } from '../refresh/setup.js'
+
+interface SetUp {
+  readonly keepSeconds?: number
+  readonly isDual?: boolean
+}
+
+function setUp({ keepSeconds = 60, isDual = false }: SetUp = {}) {
+  const clock = createClock(1_700_000_000_000)
+  const idp = createFakeIdp()
+  const parts = { idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now }
+  const scopes = { internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }
+  const mode = isDual ? createDualMode(scopes, parts) : createSingleMode({ scopes: ['data:read'] }, parts)
+  const shared = createSharedStore(clock, { keepSeconds })
+  const addProcess = () => {
+    const connected = shared.connect()
+    const { store } = connected
+    const exchanges = createCodeExchanges({ mode, idp, store, clock, timeoutSeconds: 10, accessRule: undefined })
+    return { ...connected, ...exchanges }
+  }
+  const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')
+  const { begin, open } = createLoginTransactions(sealer, clock.now)
+  const browser = newBrowserId()
+  /** Returns a function that opens the state of a new login. Each call opens the state again, as each callback request does. */
+  const login = () => {
+    const { state } = begin(browser, '/')
+    return () => {
+      const opened = open(state, browser)
+      if (opened.kind !== 'valid') throw new Error(`the state is ${opened.kind}`)
+      return opened.transaction
+    }
+  }
+  return { ...addProcess(), clock, idp, addProcess, login }
+}
+
+test('each code exchange creates a session with its own random id', async t => {
+  const { exchange, login, clock } = setUp()
+  const exchanges = [await exchange(login()(), 'a'), await exchange(login()(), 'b')]
+  const records = exchanges.map(exchange => {
+    if (!('record' in exchange)) throw new Error(exchange.kind)
+    t.is(exchange.kind, 'fresh')
+    return exchange.record
+  })
+  for (const [index, { id, rev, issuedAt, fields }] of records.entries()) {
+    t.is(rev, 1)
+    t.regex(id, /^[A-Za-z0-9_-]{22}$/)
+    t.is(issuedAt, clock.now())
+    t.is(fields.token, `access-token-${index + 1}`)
+    t.is(fields.refresh_token, `refresh-token-${index + 1}`)
+    t.is(fields.expires_at, clock.now() + 3_600_000)
+  }
+  t.not(records[0]?.id, records[1]?.id)
+})
+
+test('the code exchange sends the code verifier of its login', async t => {
+  const { exchange, login, idp } = setUp()
+  const transaction = login()()
+  await exchange(transaction, 'the-code')
+  t.deepEqual(idp.grants, [{ type: 'code', code: 'the-code', codeVerifier: transaction.codeVerifier }])
+})
+
+test('twenty simultaneous callbacks with the same code cause one code exchange, and all of them succeed', async t => {
+  const { exchange, login, idp } = setUp()
+  const transaction = login()
+  const exchanges = await Promise.all(Array.from({ length: 20 }, () => exchange(transaction(), 'the-code')))
+  t.is(idp.grants.length, 1)
+  for (const exchange of exchanges) t.deepEqual(exchange, exchanges[0])
+  t.is(exchanges[0]?.kind, 'fresh')
+})
+
+test('a repeated callback gets the result of the first exchange, marked as repeated, as long as the browser has not sent its session cookie', async t => {
+  const { exchange, login, idp, clock } = setUp()
+  const transaction = login()
+  const first = await exchange(transaction(), 'the-code')
+  clock.advance(599_999)
+  t.deepEqual(await exchange(transaction(), 'the-code'), { ...first, kind: 'repeated' })
+  t.is(idp.grants.length, 1)
+})
+
+test('a login exchanges one code only, even if a repeated callback has another code', async t => {
+  const { exchange, login, idp } = setUp()
+  const transaction = login()
+  await exchange(transaction(), 'the-code')
+  t.is((await exchange(transaction(), 'another-code')).kind, 'repeated')
+  t.is(idp.grants.length, 1)
+})
+
+for (const keepSeconds of [60, 0]) {
+  test(`from ${keepSeconds} seconds after the browser has sent its session cookie until the state expires, the login counts as used`, async t => {
+    const { exchange, login, idp, clock, store } = setUp({ keepSeconds })
+    const transaction = login()
+    const { expiresAt } = transaction()
+    const first = await exchange(transaction(), 'the-code')
+    if (!('record' in first)) throw new Error(first.kind)
+    store.browserSent(first.record)
+    await store.look(first.record)
+    for (const at of [clock.now() + keepSeconds * 1000, expiresAt - 60_000, expiresAt - 1]) {
+      clock.advance(at - clock.now())
+      t.deepEqual(await exchange(transaction(), 'the-code'), { kind: 'used' })
+    }
+    clock.advance(1)
+    t.throws(transaction, { message: /expired/ })
+    t.is(idp.grants.length, 1)
+  })
+}
+
+test('if many callbacks repeat a used login at the same time, all of them are told that it is used', async t => {
+  const { exchange, login, idp, clock, store } = setUp()
+  const transaction = login()
+  const first = await exchange(transaction(), 'the-code')
+  if (!('record' in first)) throw new Error(first.kind)
+  store.browserSent(first.record)
+  await store.look(first.record)
+  clock.advanceSeconds(60)
+  const repeats = await Promise.all(Array.from({ length: 10 }, () => exchange(transaction(), 'the-code')))
+  for (const repeat of repeats) t.deepEqual(repeat, { kind: 'used' })
+  t.is(idp.grants.length, 1)
+})
+
+test('a repeated callback after the logout is told that the login is used', async t => {
+  const { exchange, login, store } = setUp()
+  const transaction = login()
+  const first = await exchange(transaction(), 'the-code')
+  if (!('record' in first)) throw new Error(first.kind)
+  await store.logOut(first.record)
+  t.deepEqual(await exchange(transaction(), 'the-code'), { kind: 'used' })
+})
+
+test('after a code was rejected, no further code is exchanged for the same state', async t => {
+  const { exchange, login, idp, clock } = setUp()
+  const transaction = login()
+  idp.next(oauthError('invalid_grant'))
+  const refusals = await Promise.all(Array.from({ length: 10 }, (_, n) => exchange(transaction(), `code ${n}`)))
+  for (const refusal of refusals) t.deepEqual(refusal, { kind: 'refused' })
+  clock.advanceSeconds(590)
+  t.deepEqual(await exchange(transaction(), 'another code'), { kind: 'refused' })
+  t.is(idp.grants.length, 1)
+})
+
+test('no code is sent during a pause that the provider asked for', async t => {
+  const { exchange, login, idp, clock, store } = setUp()
+  const transaction = login()
+  store.pause(20_000)
+  await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: UpstreamError, message: /pause/ })
+  t.is(idp.grants.length, 0)
+  clock.advanceSeconds(20)
+  t.is((await exchange(transaction(), 'c')).kind, 'fresh')
+})
+
+test('a 429 at the code exchange also pauses all refreshes', async t => {
+  const { exchange, login, idp, store } = setUp()
+  idp.next(busyError(429, 7))
+  await t.throwsAsync(exchange(login()(), 'c'))
+  t.is(store.pausedMs(true), 7000)
+  t.is(store.pausedMs(false), 8000)
+})
+
+for (const error of [oauthError('invalid_client'), upstreamError(), new TypeError('odd')]) {
+  test(`a code exchange that fails with "${error.message}" fails for all waiting callbacks, and a later callback may repeat it`, async t => {
+    const { exchange, login, idp } = setUp()
+    const transaction = login()
+    idp.next(error)
+    const failures = [t.throwsAsync(exchange(transaction(), 'c')), t.throwsAsync(exchange(transaction(), 'c'))]
+    for (const failure of failures) t.is(await failure, error)
+    t.is(idp.grants.length, 1)
+    t.is((await exchange(transaction(), 'c')).kind, 'fresh')
+  })
+}
+
+test('two logins of one browser do not wait for each other', async t => {
+  const { exchange, login, idp } = setUp()
+  const held = idp.holdNext()
+  const first = exchange(login()(), 'a')
+  await held.begun
+  t.is((await exchange(login()(), 'b')).kind, 'fresh')
+  held.letGo()
+  t.is((await first).kind, 'fresh')
+})
+
+test('if the process dies during a code exchange, callbacks at another process are told to come back for 65 seconds', async t => {
+  const { exchange, login, idp, clock, addProcess } = setUp()
+  const other = addProcess()
+  const started = clock.now()
+  const transaction = login()
+  const held = idp.holdNext()
+  const dying = t.throwsAsync(exchange(transaction(), 'the-code'), { message: /not stored yet/ })
+  await held.begun
+  await clock.runUntilSettled(dying)
+  for (const seconds of [11, 59]) {
+    clock.advance(started + seconds * 1000 - clock.now())
+    const waiting = t.throwsAsync(other.exchange(transaction(), 'the-code'), { message: /not stored yet/ })
+    await clock.runUntilSettled(waiting)
+    t.is(idp.grants.length, 1)
+  }
+  clock.advance(started + 65_000 - clock.now())
+  t.is((await other.exchange(transaction(), 'the-code')).kind, 'fresh')
+})
+
+test('while the store cannot be used, no code is sent, and the callback may be repeated', async t => {
+  const { exchange, login, idp, disconnect, reconnect } = setUp()
+  const transaction = login()
+  disconnect()
+  await t.throwsAsync(exchange(transaction(), 'c'), { message: /Redis cannot be used now/ })
+  t.is(idp.grants.length, 0)
+  await reconnect()
+  t.is((await exchange(transaction(), 'c')).kind, 'fresh')
+})
+
+test('if the process has lost its lock before it sends the code, the code is not sent, and the callback may be repeated', async t => {
+  const { exchange, login, idp, disconnect, reconnect } = setUp()
+  const transaction = login()
+  const { enterTokenQueue } = idp
+  idp.enterTokenQueue = async (...parameters) => {
+    idp.enterTokenQueue = enterTokenQueue
+    disconnect()
+    await reconnect()
+    return enterTokenQueue(...parameters)
+  }
+  const error = await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: StoreUnavailableError })
+  t.is(error?.problem, 'pending')
+  t.is(idp.grants.length, 0)
+  t.is((await exchange(transaction(), 'c')).kind, 'fresh')
+})
+
+test('dual: a request for the public token that gets 503 without Retry-After is not repeated, because the provider may have used the refresh token', async t => {
+  const { exchange, login, idp } = setUp({ isDual: true })
+  const error = busyError(503)
+  idp.next({}, error)
+  t.is(await t.throwsAsync(exchange(login()(), 'c')), error)
+  t.is(idp.grants.length, 2)
+  t.deepEqual(idp.revoked, ['refresh-token-1'])
+})
+
+test('after platform.timeoutSeconds a callback is told to come back, and the exchange continues for the next callback', async t => {
+  const { exchange, login, idp, clock, ended } = setUp()
+  const transaction = login()
+  const held = idp.holdNext()
+  const waiting = t.throwsAsync(exchange(transaction(), 'the-code'), { message: /not stored yet/ })
+  await held.begun
+  await clock.runUntilSettled(waiting)
+  held.letGo()
+  await ended()
+  t.is((await exchange(transaction(), 'the-code')).kind, 'repeated')
+  t.is(idp.grants.length, 1)
+  t.is(idp.queued, 0)
+})
+
+test('a logout while the code is exchanged at another process wins, and the refresh token of the login is revoked', async t => {
+  const { exchange, login, idp, addProcess, store } = setUp()
+  const transaction = login()
+  const held = idp.holdNext()
+  const waiting = exchange(transaction(), 'the-code')
+  await held.begun
+  const id = transaction().id.slice(0, 22)
+  const record = { id, rev: 0, loggedInAt: 0, issuedAt: 0, fields: { refresh_token: 'r', expires_at: 0 } }
+  await addProcess().store.logOut(record)
+  t.true(store.isLoggedOut(id))
+  held.letGo()
+  t.deepEqual(await waiting, { kind: 'used' })
+  t.deepEqual(idp.revoked, [idp.newestRefreshToken])
+})
+
+test('dual: a login sends the code and then requests the public token with the new refresh token', async t => {
+  const { exchange, login, idp, clock } = setUp({ isDual: true })
+  const exchanged = await exchange(login()(), 'the-code')
+  if (exchanged.kind !== 'fresh') throw new Error(exchanged.kind)
+  t.deepEqual(exchanged.record.fields, {
+    internal_token: 'access-token-1',
+    public_token: 'access-token-2',
+    refresh_token: 'refresh-token-2',
+    expires_at: clock.now() + 3_600_000
+  })
+  t.is(exchanged.record.rev, 1)
+  t.is(exchanged.record.internalExpiresAt, undefined)
+  t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
+  t.deepEqual(idp.revoked, [])
+})
+
+const faults = [oauthError('invalid_grant'), oauthError('invalid_client'), oauthError('invalid_scope'), upstreamError()]
+
+for (const error of faults) {
+  test(`dual: if the request for the public token fails with "${error.message}", the login fails and its refresh token is revoked`, async t => {
+    const { exchange, login, idp } = setUp({ isDual: true })
+    const transaction = login()
+    idp.next({}, error)
+    const thrown = await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: UpstreamError })
+    // The provider accepted the code. Signing in again would fail in the same way, so the error is reported as the provider's.
+    if (error instanceof OAuthError) t.true(thrown?.message.includes(error.error))
+    else t.is(thrown, error)
+    t.deepEqual(idp.revoked, ['refresh-token-1'])
+    t.deepEqual(await exchange(transaction(), 'c'), { kind: 'used' })
+  })
+}
+
+test('dual: if the response to the request for the public token is unusable and has a refresh token, that one is revoked', async t => {
+  const { exchange, login, idp } = setUp({ isDual: true })
+  idp.next({}, new UnusableTokenSetError('access_token is missing', 'the-newest-token'))
+  await t.throwsAsync(exchange(login()(), 'c'), { instanceOf: UpstreamError })
+  t.deepEqual(idp.revoked, ['the-newest-token'])
+})
+
+test('dual: if the revocation after a failed login fails too, the login still fails with its first error', async t => {
+  const { exchange, login, idp } = setUp({ isDual: true })
+  idp.revokeRefreshToken = () => Promise.reject(upstreamError())
+  const error = upstreamError()
+  idp.next({}, error)
+  t.is(await t.throwsAsync(exchange(login()(), 'c')), error)
+})
+
+for (const status of [429, 503] as const) {
+  for (const seconds of [0, 1, 10]) {
+    test(`dual: if the request for the public token gets ${status} with Retry-After ${seconds}, the login waits and repeats the request once`, async t => {
+      const { exchange, login, idp, clock } = setUp({ isDual: true })
+      const started = clock.now()
+      idp.next({}, busyError(status, seconds))
+      const { id, ...transaction } = login()()
+      const first = exchange({ id, ...transaction }, 'c')
+      // The request of the browser ends after 10 seconds, so a second callback may have to fetch the result.
+      const exchanged = await clock.runUntilSettled(first).catch(() => exchange({ id, ...transaction }, 'c'))
+      if (!('record' in exchanged)) throw new Error(exchanged.kind)
+      t.deepEqual(exchanged.record.fields, {
+        internal_token: 'access-token-1',
+        public_token: 'access-token-3',
+        refresh_token: 'refresh-token-3',
+        expires_at: started + 3_600_000
+      })
+      t.is(clock.now() - started, seconds * 1000)
+      t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
+      t.deepEqual(idp.grants[2], idp.grants[1])
+      t.is(idp.grants.length, 3)
+      t.deepEqual(idp.reused, [])
+      t.deepEqual(idp.revoked, [])
+    })
+  }
+}
+
+const interruptions = [
+  { what: 'a Retry-After of 11 seconds', answers: [busyError(429, 11)], waitedMs: 0, pausedMs: 11_000 },
+  { what: 'a Retry-After of 30 seconds', answers: [busyError(429, 30)], waitedMs: 0, pausedMs: 30_000 },
+  { what: 'a 429 without Retry-After', answers: [busyError(429)], waitedMs: 0, pausedMs: 1000 },
+  { what: 'a second 429', answers: [busyError(429, 5), busyError(429, 7)], waitedMs: 5000, pausedMs: 7000 },
+  {
+    what: 'a full queue of calls to the provider',
+    answers: [new UpstreamError('token', 'busy', 'not made')],
+    waitedMs: 0,
+    pausedMs: 0
+  }
+]
+
+for (const { what, answers, waitedMs, pausedMs } of interruptions) {
+  test(`dual: if ${what} prevents the request for the public token, all token requests pause, the login is interrupted, and its refresh token is revoked`, async t => {
+    const { exchange, login, idp, clock, store, addProcess } = setUp({ isDual: true })
+    const other = addProcess()
+    const started = clock.now()
+    idp.next({}, ...answers)
+    const transaction = login()
+    const failed = t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: LoginInterruptedError })
+    const error = await clock.runUntilSettled(failed)
+    t.is<UpstreamError | undefined, UpstreamError | undefined>(error?.cause, answers.at(-1))
+    t.is(clock.now() - started, waitedMs)
+    for (const paused of [store, other.store]) {
+      t.is(paused.pausedMs(true), pausedMs)
+      t.is(paused.pausedMs(false), pausedMs === 0 ? 0 : pausedMs + 1000)
+    }
+    t.is(idp.grants.length, 1 + answers.length)
+    t.deepEqual(idp.revoked, ['refresh-token-1'])
+    t.deepEqual(await exchange(transaction(), 'c'), { kind: 'used' })
+    t.is(idp.grants.length, 1 + answers.length)
+    t.is(idp.queued, 0)
+  })
+}
+
+test('dual: if the repeated request for the public token times out, the login fails and its refresh token is revoked', async t => {
+  const { exchange, login, idp, clock } = setUp({ isDual: true })
+  const error = upstreamError()
+  idp.next({}, busyError(429, 1), error)
+  t.is(await clock.runUntilSettled(t.throwsAsync(exchange(login()(), 'c'))), error)
+  t.deepEqual(idp.revoked, ['refresh-token-1'])
+})
