@@ -31,7 +31,7 @@ async function startReplicated(t: ExecutionContext, sessions: readonly Session[]
   for (const { browser } of [one, two]) {
     await eventually(async () => (await browser.get('/readyz')).json().store === 'redis')
   }
-  await eventually(async () => (await channelsOf(redis)).length === 3)
+  await eventually(async () => (await redis.admin.pubsub('NUMSUB', ...(await channelsOf(redis))))[1] === 2)
   return { one, two, redis }
 }
 
@@ -64,16 +64,17 @@ async function record(t: ExecutionContext, redis: RedisServer): Promise<readonly
 
 /**
  * Resolves when the first replica has handled all messages that were published before. A person logs out at the second
- * replica, and the mark of this logout is removed from Redis, so that the first replica can only know it from the message.
+ * replica, and the entry of this session is removed from Redis, so that the first replica can only know it from the message.
  */
 async function allReceived({ one, two, redis }: Replicated): Promise<void> {
   const browser = two.newBrowser()
+  const before = await redis.admin.keys('*{*}')
   await signIn(browser)
+  const entries = (await redis.admin.keys('*{*}')).filter(key => !before.includes(key))
   const copy = browser.clone()
   one.connect(copy)
   await browser.navigate('/api/auth/logout')
-  const marks = await redis.admin.keys('*logout:*')
-  if (marks.length > 0) await redis.admin.del(...marks)
+  if (entries.length > 0) await redis.admin.del(...entries)
   await eventually(async () => (await copy.fetch('/api/auth/profile')).statusCode === 401)
 }
 
@@ -109,17 +110,17 @@ testWithRedis('forged messages pause neither logins nor refreshes', async t => {
   const [genuine = ''] = recorded
   const known = createKeyring([config.session.secret])
   const unknown = createKeyring(['a secret that this deployment does not have'])
-  const [channel = ''] = (await channelsOf(redis)).filter(name => name.endsWith('everyone'))
-  const plaintext = Buffer.from(`pause provider ${clock.now()} 60000`)
+  const [channel = ''] = (await channelsOf(redis)).filter(name => name.endsWith('messages'))
+  const plaintext = Buffer.from(`pause all ${clock.now()} 60000`)
   await publish(redis, [
     '',
     'pause',
     'pause 60000',
-    `pause provider ${clock.now()} 60000`,
-    '{"kind":"pause","id":"provider","value":"60000"}',
+    `pause all ${clock.now()} 60000`,
+    '{"kind":"pause","id":"all","value":"60000"}',
     'x'.repeat(1_000_000),
     unknown.sealer('broadcast').seal(plaintext, channel),
-    known.sealer('shared results').seal(plaintext, channel),
+    known.sealer('stored session').seal(plaintext, channel),
     known.sealer('broadcast').seal(plaintext, 'another channel'),
     genuine.slice(0, -1),
     `${genuine}A`,
@@ -151,7 +152,7 @@ testWithRedis(
     const replicated = await startReplicated(t)
     const { one, two, redis } = replicated
     await signIn(one.browser)
-    const forged = Array.from({ length: FLOOD }, (_, n) => `mark 86400000 forged${n}:forged`)
+    const forged = Array.from({ length: FLOOD }, (_, n) => `out forged${n} ${Date.now()} `)
     const flood = publish(redis, forged)
     t.is((await one.browser.get('/healthz')).statusCode, 200)
     await flood
@@ -162,7 +163,7 @@ testWithRedis(
     await two.server.close()
     await redis.admin.flushall()
     await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-    await eventually(async () => (await redis.admin.keys('*logout:*')).length > 0)
+    await eventually(async () => (await redis.admin.keys('*{*}')).length > 0)
     t.deepEqual(await redis.admin.keys('*forged*'), [])
     t.true((await redis.admin.dbsize()) < 10)
     t.is((await one.browser.fetch('/api/auth/profile')).statusCode, 200)

@@ -8,7 +8,7 @@ import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { type RedisServer, serialTestWithRedis, startRedis, testWithRedis } from '../helpers/redis.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../helpers/server.js'
-import { startReplica } from './replicas.js'
+import { type ReplicaOptions, startReplica } from './replicas.js'
 
 interface Replicated {
   readonly servers: readonly [TestServer, TestServer, ...TestServer[]]
@@ -19,15 +19,15 @@ async function startReplicated(
   t: ExecutionContext,
   mode: 'single' | 'dual',
   count = 2,
-  timing = {},
+  times: ReplicaOptions['times'] = {},
   overrides: DeepPartial<Config> = {}
 ): Promise<Replicated> {
   const redis = await startRedis(t)
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
   const start = async () => {
-    const coordination = await startReplica(t, redis.url, { now: clock.now, timing })
-    return startTestServer(t, { mode, idp, clock, logLevel: 'info', overrides, parts: { coordination } })
+    const store = await startReplica(t, redis.url, { now: clock.now, times })
+    return startTestServer(t, { mode, idp, clock, logLevel: 'info', overrides, parts: { store } })
   }
   const servers: [TestServer, TestServer, ...TestServer[]] = [await start(), await start()]
   while (servers.length < count) servers.push(await start())
@@ -207,17 +207,6 @@ testWithRedis('a server answers 503 instead of refreshing while Redis is down, a
   t.deepEqual(idp.reuses, [])
 })
 
-testWithRedis('with redisAway: alone, a server refreshes sessions while Redis is down', async t => {
-  const redis = await startRedis(t)
-  const overrides = { redisUrl: redis.url, redisAway: 'alone' } as const
-  const { browser, clock, idp } = await startTestServer(t, { mode: 'dual', overrides })
-  await signIn(browser)
-  await redis.kill()
-  clock.advanceSeconds(3600)
-  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-  t.is(idp.tokenRequests.length, 4)
-})
-
 serialTestWithRedis('while Redis is down, valid tokens within the refresh margin are served at once', async t => {
   const redis = await startRedis(t)
   const overrides = { redisUrl: redis.url, refresh: { marginSeconds: 120, spreadSeconds: 0, keepSeconds: 60 } }
@@ -231,4 +220,62 @@ serialTestWithRedis('while Redis is down, valid tokens within the refresh margin
   for (let n = 0; n < 20; n++) t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
   t.true(performance.now() - started < 4000)
   t.is(idp.tokenRequests.length, calls)
+})
+
+for (const [mode, calls] of [
+  ['single', 2],
+  ['dual', 3]
+] as const) {
+  testWithRedis(`${mode}: a request runs one Redis script, and a refresh runs ${calls}`, async t => {
+    const { servers, redis } = await startReplicated(t, mode)
+    const [{ browser, clock }] = servers
+    const path = mode === 'dual' ? '/api/auth/token' : '/api/auth/profile'
+    const scripts = async () => {
+      const stats = await redis.admin.info('commandstats')
+      const counts = [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)(?:,.*failed_calls=(\d+))?/g)]
+      return counts.reduce((sum, [, all, failed = 0]) => sum + Number(all) - Number(failed), 0)
+    }
+    const entry = async (field: string) => {
+      const keys = await redis.admin.keys('*{*}')
+      const values = await Promise.all(keys.map(key => redis.admin.hget(key, field)))
+      return values.join()
+    }
+    await signIn(browser)
+    await browser.fetch(path)
+    await eventually(async () => (await entry('seen')) === '1')
+    const start = await scripts()
+    for (let n = 0; n < 5; n++) t.is((await browser.fetch(path)).statusCode, 200)
+    t.is((await scripts()) - start, 5)
+
+    clock.advanceSeconds(3600)
+    const before = await scripts()
+    t.is((await browser.fetch(path)).statusCode, 200)
+    t.is((await scripts()) - before, calls)
+
+    const after = await scripts()
+    await browser.fetch(path)
+    await eventually(async () => (await entry('seen')) === '1')
+    t.is((await scripts()) - after, 2, 'the request, and one script in the background')
+  })
+}
+
+testWithRedis('a session in Redis that cannot be read is answered with 503 and one error in the log', async t => {
+  const { servers, redis } = await startReplicated(t, 'dual')
+  const [one, two] = servers
+  const { browser, clock, idp } = one
+  await signIn(browser)
+  const old = browser.clone()
+  clock.advanceSeconds(3600)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  const calls = idp.tokenRequests.length
+  const [key = ''] = await redis.admin.keys('*:record')
+  await redis.admin.set(key, 'nonsense', 'KEEPTTL')
+  two.connect(old)
+  const response = await old.fetch('/api/auth/token')
+  t.is(response.statusCode, 503)
+  t.truthy(response.headers['retry-after'])
+  t.deepEqual(response.setCookies, [])
+  t.is(idp.tokenRequests.length, calls)
+  t.is(two.logs.entries.filter(({ event }) => event === 'stored_data_unreadable').length, 1)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
 })
