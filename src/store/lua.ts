@@ -179,12 +179,16 @@ const HOLD = `
 local rev, me = tonumber(ARGV[1]), ARGV[2]
 local found = position(rev)
 if found[1] ~= 'same' and found[1] ~= 'behind' then return 0 end
-if owner and owner ~= me and now < owned then return 0 end
+local untilMs = now + math.min(tonumber(ARGV[3]), tonumber(ARGV[7]))
+if owner and owner ~= me and now < owned then
+  if untilMs > owned then redis.call('HSET', entry, 'owned', untilMs) end
+  return 0
+end
 if found[1] == 'behind' then
   raise(rev)
   markLoss(ARGV[4])
 end
-redis.call('HSET', entry, 'owner', me, 'owned', now + math.min(tonumber(ARGV[3]), tonumber(ARGV[7])))
+redis.call('HSET', entry, 'owner', me, 'owned', untilMs)
 renew(ARGV[5], ARGV[6])
 return 1
 `

@@ -234,13 +234,17 @@ export function createMemoryScripts<Stored>(
       const found = position(id, rev)
       if (found.kind !== 'same' && found.kind !== 'behind') return false
       const entry = entryOf(id)
-      if (entry.owner !== undefined && entry.owner !== owner && now() < entry.ownedUntil) return false
+      const untilMs = now() + Math.min(leftMs, lockMs)
+      if (entry.owner !== undefined && entry.owner !== owner && now() < entry.ownedUntil) {
+        entry.ownedUntil = Math.max(entry.ownedUntil, untilMs)
+        return false
+      }
       if (found.kind === 'behind') {
         raise(id, entry, rev)
         markLoss(entry, newLoss)
       }
       entry.owner = owner
-      entry.ownedUntil = now() + Math.min(leftMs, lockMs)
+      entry.ownedUntil = untilMs
       write(id, entry)
       return true
     },

@@ -8,7 +8,7 @@
  * - the record, which is the session at this revision. It expires soon after a browser has sent this revision.
  * - `seen`, which is true if a browser has sent a cookie of this revision
  * - the state: live, ended (the identity provider ended the login), or out (the person logged out)
- * - the lock: its owner, which is a process, and its end
+ * - the lock: its owner, which is a request for the lock, and its end
  * - the pause after a failed request, and the time of the first doubtful refusal of the refresh token
  * - the loss: set if Redis may have lost a newer revision or a lock. While it is set, nobody gets the lock.
  *
@@ -53,7 +53,7 @@ export type Saved<Stored> =
 
 export interface TakeRequest {
   readonly rev: number
-  /** The process that wants the lock. */
+  /** A random id of this request for the lock. After the lock was used, the next request needs a new one. */
   readonly owner: string
   /** The loss that the caller has reported to all processes, if an earlier answer named one. */
   readonly reported: string | undefined
@@ -97,7 +97,10 @@ export interface SessionScripts<Stored> {
   seen(id: string, rev: number, newLoss: string): Promise<void>
   /** Undoes `seen`, because a browser has sent an older revision. Does nothing if the record has expired. */
   unseen(id: string): Promise<void>
-  /** Takes a lock again that the store has lost. `leftMs` is the rest of its time. Returns false if it is not possible. */
+  /**
+   * Takes a lock again that the store has lost. `leftMs` is the rest of its time. Returns false if another owner has the
+   * lock. That lock then lasts at least as long, because the token request of the caller may be under way.
+   */
   hold(id: string, rev: number, owner: string, leftMs: number, newLoss: string): Promise<boolean>
   /** Logs the session out. Returns its newest record, if the store has it. */
   out(id: string): Promise<{ readonly rev: number; readonly record: Stored } | undefined>

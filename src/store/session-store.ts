@@ -28,6 +28,8 @@ export interface Lock {
   readonly id: string
   /** The revision whose refresh token may be used. */
   readonly rev: number
+  /** The owner of the lock in the store. */
+  readonly owner: string
   /** Returns the milliseconds since the lock was requested. */
   readonly elapsedMs: () => number
   /** The generation of the connection in which the lock was granted. */
@@ -134,6 +136,8 @@ export interface SessionStoreParts {
 
 interface Remembered {
   readonly record: SessionRecord
+  /** The owner of the lock under which this process has got the session. */
+  readonly owner: string
   /** False until the store has the record. */
   isStored: boolean
   /** The time on the monotonic clock at which this process has learned of it. The other interfaces have it, too. */
@@ -153,6 +157,7 @@ interface BrowserRevision {
 const MAX_RECORDS = 10_000
 const MAX_BROWSERS = 50_000
 const MAX_LOGOUTS = 200_000
+const MAX_OWNERS = 10_000
 // A failover loses the last writes. Sentinels ask an old master every 10 seconds for its role, so it may accept writes for
 // longer than that after another master was promoted. These writes are lost.
 const RECENT_MS = 60_000
@@ -171,20 +176,20 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
   const { kind, scripts, clock, times, log } = parts
   const { entryMs, keepMs } = times
   const { now } = clock
-  const owner = newId()
   const records = createExpiringMap<Remembered>(MAX_RECORDS, now)
   const browsers = createExpiringMap<BrowserRevision>(MAX_BROWSERS, now)
   const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
   const locks = new Map<string, Lock>()
+  const owners = createExpiringMap<string>(MAX_OWNERS, now)
   const telling = new Set<string>()
   let pausedUntil = Number.NEGATIVE_INFINITY
 
   const link = parts.connect({ restore, receive })
 
-  function remember(record: SessionRecord, isStored: boolean): void {
+  function remember(record: SessionRecord, isStored: boolean, owner = NO_OWNER): void {
     const known = records.get(record.id)
     if (known && known.record.rev >= record.rev) return
-    records.set(record.id, { record, isStored, at: clock.monotonic() }, entryMs)
+    records.set(record.id, { record, owner, isStored, at: clock.monotonic() }, entryMs)
   }
 
   function rememberLogout(id: string, isStored: boolean): void {
@@ -223,12 +228,23 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     return { kind: 'newer', record: found.record } as const
   }
 
+  /**
+   * Returns the owner for the next request for a lock. It stays the same until the lock has been used, because the reply to
+   * an earlier request may have been lost. After that it changes: Redis may fall back to an earlier state, in which a lock
+   * that this process has released looks as if it were still ours.
+   */
+  function ownerOf(id: string): string {
+    const owner = owners.get(id) ?? newId()
+    owners.set(id, owner, LOCK_MS)
+    return owner
+  }
+
   async function restoreSession(id: string): Promise<void> {
     const known = records.get(id)
     if (known) {
       const { record } = known
       // If the first attempt to store this record has failed, the entry may still have the lock of this process.
-      const savedBy = known.isStored || locks.has(id) ? NO_OWNER : owner
+      const savedBy = known.isStored || locks.has(id) ? NO_OWNER : known.owner
       const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
       await scripts.save(id, { rev: record.rev, owner: savedBy, outcome, newLoss: newId() })
       known.isStored = true
@@ -236,7 +252,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     const browser = browsers.get(id)
     if (browser) await scripts.seen(id, browser.rev, newId())
     const lock = locks.get(id)
-    if (lock) await scripts.hold(id, lock.rev, owner, leftMs(lock.elapsedMs), newId())
+    if (lock) await scripts.hold(id, lock.rev, lock.owner, leftMs(lock.elapsedMs), newId())
     const logout = logouts.get(id)
     if (logout) {
       await scripts.out(id)
@@ -299,6 +315,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       if (link.isAway()) return { kind: 'away' }
       if (!link.isSettled()) return { kind: 'wait', loss: undefined }
       const generation = link.generation()
+      const owner = ownerOf(id)
       const elapsedMs = startStopwatch(clock)
       try {
         const browserRev = browsers.get(id)?.rev ?? 0
@@ -307,7 +324,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
         switch (taken.kind) {
           case 'mine': {
             if (link.generation() !== generation) return { kind: 'wait', loss: undefined }
-            const lock = { id, rev, elapsedMs, generation, suspectMs: taken.suspectMs }
+            const lock = { id, rev, owner, elapsedMs, generation, suspectMs: taken.suspectMs }
             locks.set(id, lock)
             return { kind: 'mine', lock }
           }
@@ -327,14 +344,14 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
         return { kind: 'away' }
       }
     },
-    async mayUse({ id, rev, generation, elapsedMs }) {
+    async mayUse({ id, rev, owner, generation, elapsedMs }) {
       const isOurs = () => link.generation() === generation && !link.isAway() && (browsers.get(id)?.rev ?? 0) <= rev
       if (!isOurs() || elapsedMs() < FRESH_LOCK_MS) return isOurs()
       const isHeld = await scripts.hold(id, rev, owner, leftMs(elapsedMs), newId()).catch(() => false)
       return isHeld && isOurs()
     },
     async save(lock, outcome) {
-      const { id } = lock
+      const { id, owner } = lock
       const isTokens = outcome.kind === 'tokens'
       if (logouts.get(id)) {
         locks.delete(id)
@@ -342,7 +359,8 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       }
       // From now on the lock of the revision before is not needed, so it must not be stored again.
       locks.delete(id)
-      if (isTokens) remember(outcome.record, false)
+      owners.delete(id)
+      if (isTokens) remember(outcome.record, false, owner)
       const rev = isTokens ? outcome.record.rev : lock.rev
       const elapsedMs = startStopwatch(clock)
       const { generation } = lock
@@ -353,7 +371,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
           if (isTokens && known?.record.rev === rev) known.isStored = true
           if (!isTokens && !saved.isOwner) return { kind: 'unknown' }
           if (!isTokens || !outcome.keepsLock || !saved.isOwner) return { kind: 'saved', lock: undefined }
-          const next = { id, rev, elapsedMs, generation, suspectMs: undefined }
+          const next = { id, rev, owner, elapsedMs, generation, suspectMs: undefined }
           locks.set(id, next)
           return { kind: 'saved', lock: next }
         }
