@@ -145,7 +145,7 @@ for (const block of blocksOf('redis')) {
   test(`the Redis settings are those of the tests and of deploy/compose.yaml: ${title(block)}`, t => {
     const [, rights] = / (~.*)/.exec(block.text) ?? []
     const command = readText('deploy/compose.yaml').replaceAll('", "', ' ')
-    if (rights) t.true(readText('test/coordination/redis-topologies.test.ts').includes(`'${rights}'`), rights)
+    if (rights) t.true(readText('test/store/redis-topologies.test.ts').includes(`'${rights}'`), rights)
     else for (const line of linesOf(block.text)) t.true(command.includes(`--${line}`), line)
   })
 }

@@ -49,7 +49,7 @@ app.use(requireTokens).use(ctx => {
   ctx.body = ctx.state.tokens.internal.acces_token
 })
 // @ts-expect-error
-createApp(config, { coordination: undefined })
+createApp(config, { store: undefined })
 const port: Config['port'] = config.port
 app.listen(port)
 const server: RunningServer = await startServer(config, {
