@@ -3,7 +3,7 @@ import type { Person } from './person.js'
 import type { SimulatedProvider } from './provider.js'
 import type { SimulatedRedis } from './redis.js'
 import type { SimulatedServer } from './server.js'
-import type { World } from './world.js'
+import type { SimulatedProcess, World } from './world.js'
 
 export type FaultKind =
   | 'slow provider'
@@ -39,6 +39,8 @@ export interface FaultParts {
 
 const LOST_WHILE_STOPPED = 'Redis lost its data while the owner was stopped'
 const MAX_STOP_MS = 30_000
+// A loss of data is noticed when somebody next needs a lock of the session.
+const UNNOTICED_MS = 10_000
 // These stops are longer than a lock lasts.
 const LONG_STOP_MS = 70_000
 const MAX_LONG_STOP_MS = 110_000
@@ -59,14 +61,16 @@ export function startFaults({ world, kinds, servers, startServer, people, redis,
     world.after(ms, once)
   }
 
-  /** A process that is stopped cannot store again what only it has, so a loss of data may lose these logins. */
-  function excuseStopped(): void {
-    lastLossAt = world.now()
-    for (const { process } of servers) if (process.isStopped) provider.excuseUnstored(process, LOST_WHILE_STOPPED)
+  /**
+   * A process that is stopped cannot store again what only it has, so a loss of data may lose these logins.
+   * @param sentBefore only requests that were sent before this time count
+   */
+  function excuseOnlyCopies(process: SimulatedProcess, sentBefore?: number): void {
+    provider.excuseUnstored(process, LOST_WHILE_STOPPED, sentBefore)
     for (const person of people) {
       const grant = person.grant()
       const newest = grant && provider.newest(grant)
-      if (!grant || !newest?.process.isStopped) continue
+      if (!grant || newest?.process !== process) continue
       if (person.cookie()?.fields.refresh_token !== newest.refreshToken) grant.excuse ??= LOST_WHILE_STOPPED
     }
   }
@@ -80,7 +84,7 @@ export function startFaults({ world, kinds, servers, startServer, people, redis,
   function stop({ process }: SimulatedServer, suspends: boolean, ms = world.between(500, MAX_STOP_MS)): void {
     world.note(`${process.name} is ${suspends ? 'suspended' : 'stopped'} for ${Math.round(ms)} ms`)
     // Nobody may have noticed the last loss of data before this process stops.
-    provider.excuseUnstored(process, LOST_WHILE_STOPPED, lastLossAt)
+    if (world.now() - lastLossAt < UNNOTICED_MS) excuseOnlyCopies(process, lastLossAt)
     process.stop(suspends)
     endsAfter(ms, () => {
       world.note(`${process.name} continues`)
@@ -98,7 +102,8 @@ export function startFaults({ world, kinds, servers, startServer, people, redis,
 
   function loseData(text: string, lose: () => void): void {
     world.note(text)
-    excuseStopped()
+    lastLossAt = world.now()
+    for (const { process } of servers) if (process.isStopped) excuseOnlyCopies(process)
     lose()
   }
 
