@@ -1,6 +1,6 @@
 /**
  * Opens the connections to Redis, for commands and for messages. The package ioredis is imported only when a connection
- * opens. This file reconnects, but it does not queue, repeat or log commands. `redis-connection.ts` handles the errors.
+ * opens. This file reconnects, but it does not queue, repeat or log commands. `redis-link.ts` handles the errors.
  */
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
@@ -9,8 +9,6 @@ export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'publish' 
 
 export interface RedisClient {
   readonly commands: RedisCommands
-  /** Returns the sections `memory` and `stats` of INFO, as one text for each master. Only `check` uses them. */
-  info(): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -45,7 +43,6 @@ export async function openRedisClient(address: RedisAddress, events: RedisEvents
   const unsubscribe = isCluster(commands) ? subscribeInCluster(commands, events) : subscribe(commands, events)
   return {
     commands,
-    info: () => Promise.all(mastersOf(commands).map(infoOf)),
     async close() {
       unsubscribe()
       const timer = setTimeout(() => commands.disconnect(), QUIT_MS)
@@ -59,15 +56,6 @@ type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>
 
 function isCluster(client: Redis | Cluster): client is Cluster {
   return client.isCluster
-}
-
-function mastersOf(client: Redis | Cluster): readonly Redis[] {
-  return isCluster(client) ? client.nodes('master') : [client]
-}
-
-async function infoOf(node: Redis): Promise<string> {
-  const sections = await Promise.all([node.info('memory'), node.info('stats')])
-  return sections.join('\n')
 }
 
 function openSingle({ Redis }: IoRedis, address: RedisAddress): Redis {
@@ -108,15 +96,14 @@ function commonOptions({ username, password, database, tls }: RedisAddress) {
     connectionName: 'platform-auth-server',
     connectTimeout: CONNECT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
-    // Every request asks Redis if its session has logged out. Pipelining sends these commands of concurrent requests
-    // together.
+    // Every request runs a script. Pipelining sends the scripts of concurrent requests together.
     enableAutoPipelining: true,
     // When a connection is lost, its commands fail at once. The client does not know which commands can be repeated
     // safely.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    // The ready check needs INFO, which is often forbidden. `redis-connection.ts` probes with its own commands instead.
+    // The ready check needs INFO, which is often forbidden. `redis-link.ts` probes with its own commands instead.
     enableReadyCheck: false,
     // After a failover the old master is read-only. Reconnecting through the sentinel or the host name finds the new
     // master.

@@ -37,6 +37,8 @@ export function isReply(error: unknown): boolean {
 // If a command inside a script fails, Redis before version 7 puts text before the code, as in "ERR Error running script
 // … -OOM …".
 function replyCode(message: string): string {
+  // Redis 7 uses the code ERR if the user may not use a command or a key of a script.
+  if (message.includes('The user executing the script')) return 'NOPERM'
   const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.exec(message)?.[1]
   return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'
 }

@@ -33,6 +33,11 @@ const LONGEST_FAULT = 1 / 6
 const CALM = 2.5
 /** The share of faults in which a process is killed. Each kill blocks the sessions that it was refreshing for 65 s. */
 const KILLED = 0.3
+/**
+ * The time in which a process reads an answer and stores it. After a process was stopped, it has many answers to handle at
+ * once. A login is lost by design if its process is killed before that.
+ */
+const STORED_MS = 1000
 /** A process stores its sessions this soon after Redis is back. */
 const STORED_AGAIN_MS = 3000
 
@@ -64,7 +69,9 @@ async function play(scope: Scope, report: Report, options: CombinedOptions): Pro
   const outages: Outage[] = []
   const circumstances: Circumstances = {
     killedAt: fleet.killedAt,
-    couldNotStore: (from, until) => outages.some(({ start, end }) => start <= from && until <= end + STORED_AGAIN_MS)
+    couldNotStore: (from, until) =>
+      until <= from + STORED_MS ||
+      outages.some(({ start, end }) => start <= from + STORED_MS && until <= end + STORED_AGAIN_MS)
   }
   const tally = createTally()
   const people = Array.from({ length: count }, (_, index) =>

@@ -19,7 +19,7 @@ export interface Verdict {
 export interface Circumstances {
   /** Returns when the process with this client secret was killed with SIGKILL, or undefined if it was not. */
   killedAt(caller: string): number | undefined
-  /** Returns true if no process could store anything in Redis from one time to the other. */
+  /** Returns true if a process with an answer since `from` could not store it in Redis until it was killed at `until`. */
   couldNotStore?(from: number, until: number): boolean
 }
 

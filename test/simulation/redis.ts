@@ -178,7 +178,7 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
             return connections.size
           })
       } as unknown as RedisClient['commands']
-      return { commands, info: async () => [], close: async () => void connections.delete(connection) }
+      return { commands, close: async () => void connections.delete(connection) }
     },
     kill() {
       isUp = false

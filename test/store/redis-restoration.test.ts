@@ -39,7 +39,7 @@ async function startStore(t: ExecutionContext) {
   const store = createRedisStore({
     async open(given) {
       events = given
-      return { commands, info: async () => [], close: async () => {} }
+      return { commands, close: async () => {} }
     },
     prefix: '',
     keyring: createKeyring(['a secret that replicas share']),

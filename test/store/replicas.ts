@@ -123,3 +123,29 @@ export function isBack(replica: Replica): boolean {
 export async function connected(...replicas: readonly Replica[]): Promise<void> {
   for (const replica of replicas) await replica.look(recordOf('nobody', 1))
 }
+
+/** Uses every script for some sessions. In a cluster, their keys are on all nodes. */
+export async function useEverything(one: Replica, two: Replica): Promise<void> {
+  for (let n = 0; n < 8; n++) {
+    const session = await logIn(one, `id-${n}`)
+    const lock = await lockOf(one, session)
+    const half = recordOf(session.id, 2)
+    const saved = await save(one, lock, half, true)
+    if (saved.kind !== 'saved' || !saved.lock) throw new Error(`The answer to save was ${saved.kind}.`)
+    const held = await two.take(half, undefined)
+    if (held.kind !== 'wait') throw new Error(`The answer to take was ${held.kind}.`)
+    await save(one, saved.lock, recordOf(session.id, 3))
+    const found = await two.take(session, undefined)
+    if (found.kind !== 'newer') throw new Error(`The answer to take was ${found.kind}.`)
+    const failing = await lockOf(two, recordOf(session.id, 3))
+    await two.save(failing, { kind: 'failure', pauseMs: 0, isDoubtful: false })
+    const ending = await lockOf(two, recordOf(session.id, 3))
+    await two.save(ending, { kind: 'ended', reason: 'refused' })
+    const leaving = await logIn(two, `leaving-${n}`)
+    await two.look(leaving)
+    await two.logOut(leaving)
+    await eventually(() => one.isLoggedOut(`leaving-${n}`))
+  }
+  one.pause(30_000)
+  await eventually(() => two.pausedMs(true) > 0)
+}

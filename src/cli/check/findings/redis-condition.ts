@@ -18,7 +18,7 @@ export function redisFindings(conditions: readonly RedisCondition[]): Finding[] 
 function eviction({ evictionPolicy: policy = 'noeviction' }: RedisCondition): Finding | undefined {
   if (policy === 'noeviction') return undefined
   return warning(
-    `Redis evicts data when its memory is full (maxmemory-policy ${policy}). If it evicts a lock, a login may end. If it evicts the record of a logout, old cookies work again.`,
+    `Redis evicts data when its memory is full (maxmemory-policy ${policy}). If it evicts the entry of a session, refreshes of this session wait, and old cookies of a logged-out session may work again.`,
     'Set maxmemory-policy to noeviction.'
   )
 }
@@ -48,7 +48,7 @@ function persistence({ persistence: kind, hasFailedToSave, hasReplicas }: RedisC
   if (kind === undefined || kind === 'append-only file' || hasReplicas) return undefined
   const what = kind === 'none' ? 'Redis keeps nothing on disk' : 'Redis saves only snapshots'
   return warning(
-    `${what} and has no replica. A restart loses the records of logouts, so old cookies work again. It also loses refreshed sessions that have not reached the browser.`,
+    `${what} and has no replica. A restart loses logouts that no running replica remembers, so old cookies work again. It also loses refreshed sessions that have not reached the browser.`,
     'Set appendonly to yes.'
   )
 }

@@ -31,7 +31,8 @@ async function conditionOf(config: Config): Promise<Finding[]> {
   }
 }
 
-const commandAdvice = 'Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
+const commandAdvice =
+  'Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, PEXPIRE and TIME. docs/operations.md has a complete ACL line.'
 const credentialsAdvice = 'Compare user and password in redisUrl with those of Redis.'
 
 const refusals: Readonly<Record<string, readonly [message: string, next: string]>> = {

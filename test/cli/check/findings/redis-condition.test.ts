@@ -1,10 +1,11 @@
 import test from 'ava'
 import { redis } from '#src/cli/check/findings/redis.js'
 import { redisFindings } from '#src/cli/check/findings/redis-condition.js'
-import type { RedisCondition } from '#src/coordination/redis-condition.js'
+import type { RedisCondition } from '#src/store/redis-condition.js'
 import { testConfig } from '../../../helpers/config.js'
 import { startRedis, testWithRedis } from '../../../helpers/redis.js'
 import { startRedisCluster } from '../../../helpers/redis-topologies.js'
+import { documentedRights } from '../../../store/rights.js'
 import { someProvider } from '../checked.js'
 
 const MIB = 1024 * 1024
@@ -101,7 +102,6 @@ testWithRedis('check warns about a Redis that is nearly full', async t => {
   t.regex((await found(url)).join(), /^warning Redis uses (8|9)\d % of its memory limit of 32 MiB/)
 })
 
-const commands = '+eval +evalsha +get +set +del +pttl +pexpire +sadd +smembers +publish +subscribe +ping'.split(' ')
 const forbidden: readonly (readonly [what: string, more: readonly string[], unknown: string])[] = [
   ['INFO and CONFIG', [], 'its eviction policy, how full it is, whether it keeps its data'],
   ['INFO', ['+config|get'], 'how full it is'],
@@ -114,8 +114,7 @@ for (const [what, more, unknown] of forbidden) {
     `check warns about the conditions that it cannot read because the Redis user may not use ${what}`,
     async t => {
       const { port, admin } = await startRedis(t, ['--maxmemory', '64mb'])
-      const rights = ['~platform-auth:*', '&platform-auth:*', '-@all', ...commands, ...more]
-      await admin.acl('SETUSER', 'auth', 'on', '>pass', ...rights)
+      await admin.acl('SETUSER', 'auth', 'on', '>pass', ...documentedRights, ...more)
       t.deepEqual(
         (await found(`redis://auth:pass@127.0.0.1:${port}`)).filter(line => line.includes('does not report')),
         [`warning Redis does not report ${unknown}.`]

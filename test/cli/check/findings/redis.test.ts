@@ -5,6 +5,7 @@ import { testConfig } from '../../../helpers/config.js'
 import { listen } from '../../../helpers/ports.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../../helpers/redis.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../../helpers/redis-topologies.js'
+import { documentedRights } from '../../../store/rights.js'
 import { check, checkAt, someProvider } from '../checked.js'
 
 /** Returns the finding for the Redis at this address, on one line. */
@@ -15,6 +16,8 @@ async function line(redisUrl: string | undefined): Promise<string> {
   return `${status} ${message}${next ? ` Next: ${next}` : ''}`
 }
 
+const commandAdvice =
+  'Next: Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, PEXPIRE and TIME. docs/operations.md has a complete ACL line.'
 const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
 
 test('check reports that no Redis is configured', async t => {
@@ -73,7 +76,12 @@ const troubles: Readonly<Record<string, Trouble>> = {
   'check fails for a Redis user without the needed commands': {
     prepare: ({ admin }) => admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+ping', '+get', '+set'),
     url: ({ port }) => `redis://little:pass@127.0.0.1:${port}`,
-    line: 'failed Redis does not allow this user the commands that replicas need (NOPERM). Next: Give the user of redisUrl the commands EVAL, GET, SET, DEL, PTTL, PUBLISH and SUBSCRIBE.'
+    line: `failed Redis does not allow this user the commands that replicas need (NOPERM). ${commandAdvice}`
+  },
+  'check fails for a Redis user without the commands that scripts use': {
+    prepare: ({ admin }) => admin.acl('SETUSER', 'little', 'on', '>pass', ...documentedRights, '-hset'),
+    url: ({ port }) => `redis://little:pass@127.0.0.1:${port}`,
+    line: `failed Redis does not allow this user the commands that replicas need (NOPERM). ${commandAdvice}`
   },
   'check fails for a Redis that is full': {
     options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],

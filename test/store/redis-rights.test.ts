@@ -1,0 +1,91 @@
+// The ACL line in docs/operations.md allows everything that servers need, and nothing else.
+import { Redis } from 'ioredis'
+import { createClock } from '../helpers/clock.js'
+import { defaultCallbackUrl } from '../helpers/config.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { startRedisCluster } from '../helpers/redis-topologies.js'
+import { signIn, startTestServer } from '../helpers/server.js'
+import { connected, startReplicas, useEverything } from './replicas.js'
+import { clusterRights, documentedRights, documentedUser } from './rights.js'
+
+const [, name = '', , password = ''] = documentedUser
+
+function urlFor(url: string): string {
+  return url.replace('//', `//${name}:${password.slice(1)}@`)
+}
+
+testWithRedis('with the documented ACL line, servers log people in and out and refresh sessions', async t => {
+  const redis = await startRedis(t, ['--user', ...documentedUser.slice(1)])
+  const redisUrl = urlFor(redis.url)
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+  const start = () => startTestServer(t, { mode: 'dual', idp, clock, overrides: { redisUrl } })
+  const [one, two] = [await start(), await start()]
+  const { browser } = one
+  await signIn(browser)
+  const old = browser.clone()
+  for (let n = 0; n < 3; n++) {
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  }
+  two.connect(old)
+  t.is((await old.fetch('/api/auth/token')).statusCode, 200)
+  await browser.navigate('/api/auth/logout')
+  t.is((await old.fetch('/api/auth/token')).statusCode, 401)
+  t.deepEqual(idp.reuses, [])
+  for (const { logs, browser } of [one, two]) {
+    t.is((await browser.get('/readyz')).json().store, 'redis')
+    t.is(
+      logs.find(({ event }) => String(event).startsWith('redis_')),
+      undefined
+    )
+  }
+  // The logout reached the other server as a message.
+  t.is((await redis.admin.pubsub('CHANNELS', 'platform-auth:*')).length, 1)
+})
+
+testWithRedis('with the documented ACL line, other keys, other channels and other commands are refused', async t => {
+  const redis = await startRedis(t, ['--user', ...documentedUser.slice(1)])
+  const client = new Redis(urlFor(redis.url))
+  t.teardown(() => client.disconnect())
+  await client.set('platform-auth:key', 'value')
+  await client.publish('platform-auth:channel', '')
+  const refused: Readonly<Record<string, () => Promise<unknown>>> = {
+    'another key': () => client.set('another', 'value'),
+    'another key in a script': () => client.eval("return redis.call('GET', KEYS[1])", 1, 'another'),
+    'a key that a script does not declare': () => client.eval("return redis.call('SET', 'another', 1)", 0),
+    'another channel': () => client.publish('another', ''),
+    'listening to another channel': () => client.subscribe('another'),
+    FLUSHALL: () => client.flushall(),
+    KEYS: () => client.keys('*'),
+    CONFIG: () => client.config('GET', '*'),
+    'FLUSHALL in a script': () => client.eval("return redis.call('FLUSHALL')", 0)
+  }
+  for (const [what, act] of Object.entries(refused))
+    await t.throwsAsync(act, { message: /NOPERM|The user executing the script/ }, what)
+})
+
+testWithRedis('in a cluster, the documented rights are sufficient', async t => {
+  const cluster = await startRedisCluster(t)
+  for (const { admin } of cluster.nodes)
+    await admin.call('ACL', 'SETUSER', ...documentedUser.slice(1), ...clusterRights)
+  const [one, two] = await startReplicas(t, urlFor(cluster.url))
+  await connected(one, two)
+  await useEverything(one, two)
+  t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
+})
+
+testWithRedis('none of the documented commands is superfluous', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url)
+  await connected(one, two)
+  await useEverything(one, two)
+  const stats = await redis.admin.info('commandstats')
+  const used = new Set([...stats.matchAll(/cmdstat_(\w+):/g)].map(([, command]) => `+${command}`))
+  // PING keeps the connection for messages open while nothing happens.
+  const commands = documentedRights.filter(right => right.startsWith('+') && right !== '+ping')
+  t.true(commands.length > 10)
+  for (const command of commands) t.true(used.has(command), command)
+})
