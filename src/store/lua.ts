@@ -99,7 +99,7 @@ return {'mine', suspect and now - suspect or -1}
 `
 
 // ARGV: kind, rev, owner, new loss, entryMs, loginMs, lockMs, then
-// for tokens: record, 1 to keep the lock, pause; for a failure: pause, 1 if doubtful; for an end: its reason
+// for tokens: record, 1 to keep the lock, pause, keepMs; for a failure: pause, 1 if doubtful; for an end: its reason
 const SAVE = `
 local outcome, rev, me, newLoss = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 if state == 'out' then return {'out'} end
@@ -117,6 +117,8 @@ if outcome == 'tokens' then
     if text or seen then
       releaseOwn()
       if text then return {'newer', current, text, seen and 1 or 0} end
+      -- A browser has the session, but requests with its old cookie may still be under way.
+      redis.call('SET', recordKey, ARGV[8], 'PX', ARGV[11])
       return {'saved', isOwner and 1 or 0}
     end
   end

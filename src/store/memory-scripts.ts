@@ -129,7 +129,11 @@ export function createMemoryScripts<Stored>(
     // The first record of a revision wins. A missing record is restored, unless a browser has its revision.
     if (entry.rev === rev && entry.state === 'live' && (record !== undefined || entry.isSeen)) {
       releaseOwn(entry, owner)
-      if (record === undefined) return { kind: 'saved', isOwner } as const
+      if (record === undefined) {
+        // A browser has the session, but requests with its old cookie may still be under way.
+        records.set(id, tokens.record, keepMs)
+        return { kind: 'saved', isOwner } as const
+      }
       return { kind: 'newer', rev, record, isSeen: entry.isSeen } as const
     }
     if (entry.rev > rev || (entry.rev === rev && entry.state === 'ended')) {

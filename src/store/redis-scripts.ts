@@ -84,7 +84,7 @@ export function createRedisScripts(
   function outcomeArguments(id: string, rev: number, outcome: Outcome<SessionRecord>): Argument[] {
     switch (outcome.kind) {
       case 'tokens':
-        return [seal(id, rev, outcome.record), outcome.keepsLock ? 1 : 0, outcome.pauseMs]
+        return [seal(id, rev, outcome.record), outcome.keepsLock ? 1 : 0, outcome.pauseMs, keepMs]
       case 'failure':
         return [outcome.pauseMs, outcome.isDoubtful ? 1 : 0]
       case 'ended':

@@ -41,7 +41,7 @@ export const busyScenarios: Readonly<Record<string, Variants>> = {
     ),
   combined: ({ seeds, modes, full }) =>
     seeds.flatMap(seed =>
-      modes.map(mode => report => combined(report, { seed, mode, seconds: full ? 120 : 20, people: full ? 200 : 60 }))
+      modes.map(mode => report => combined(report, { seed, mode, seconds: full ? 120 : 20, people: full ? 200 : 30 }))
     ),
   thousand: ({ modes }) => modes.map(mode => report => thousandRequests(report, { seed: 1, mode })),
   'provider-outage': ({ full }) => [
