@@ -183,7 +183,7 @@ testWithRedis('if Redis restarts empty, a session in a refresh is not refreshed 
   t.is((await other.take(session, undefined)).kind, 'wait')
   await save(owner, lock, recordOf('id', 2))
   await eventually(async () => (await other.take(session, undefined)).kind === 'newer')
-  t.false(owner.mayUse(lock), 'a lock from before the restart is not used to send another token')
+  t.false(await owner.mayUse(lock), 'a lock from before the restart is not used to send another token')
 })
 
 testWithRedis('a session that could not be stored while Redis was down is stored when Redis is back', async t => {
