@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 
 // The files that wait for browsers, for Redis or for time limits take longest. They start first. Otherwise they would still
 // run after all other files have ended.
-const LONGEST = [/browser\//, /fuzz/, /whole-run/, /store\/redis-/, /body-timeout/, /demo\//]
+const LONGEST = [/browser\//, /simulation/, /fuzz/, /whole-run/, /store\/redis-/, /body-timeout/, /demo\//]
 const rank = file => {
   const index = LONGEST.findIndex(pattern => pattern.test(file))
   return index === -1 ? LONGEST.length : index

@@ -1,7 +1,7 @@
 /** Creates sessions and logins without a real login. The server's own code encrypts them with the secret of the run. */
 import { randomBytes } from 'node:crypto'
 import { createLoginTransactions, newBrowserId } from '../dist/login/transaction.js'
-import { createKeyring } from '../dist/sealing/keyring.js'
+import { createKeyring } from '../dist/session/keyring.js'
 import { createSessionCookie } from '../dist/session/session-cookie.js'
 
 /**

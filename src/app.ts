@@ -2,27 +2,27 @@
 import Koa, { type Middleware } from 'koa'
 import type { Config } from './config/settings.js'
 import { STARTER_PAGE } from './config/wwwroot.js'
-import { accessLog } from './http/access-log.js'
-import { authRoutes } from './http/auth-routes.js'
-import { brokenAnswers } from './http/broken-answers.js'
-import { callback } from './http/callback.js'
-import { errors } from './http/errors.js'
-import { fallback } from './http/fallback.js'
-import { health } from './http/health.js'
-import { lazily, onFirstUse } from './http/lazily.js'
-import { ignoreLongPreferences, refuseInvalidRequests } from './http/limits.js'
-import { login } from './http/login.js'
-import { logout } from './http/logout.js'
-import { measure } from './http/measure.js'
-import { profile } from './http/profile.js'
-import { skipProxiedFolders } from './http/proxied-folders.js'
-import { createRequestLog } from './http/request.js'
-import { requestOrigin } from './http/request-origin.js'
-import { originForm } from './http/request-target.js'
-import { requireTokens as requireTokensOf, type TokensState } from './http/require-tokens.js'
-import { session } from './http/session.js'
-import { hasStarterPage, starterPage } from './http/starter-page.js'
-import { staticFiles } from './http/static-files.js'
+import { accessLog } from './http/edge/access-log.js'
+import { brokenAnswers } from './http/edge/broken-answers.js'
+import { health } from './http/edge/health.js'
+import { ignoreLongPreferences, refuseInvalidRequests } from './http/edge/limits.js'
+import { loadedInBackground, onFirstUse } from './http/edge/loaded-layers.js'
+import { measure } from './http/edge/measure.js'
+import { createRequestLog } from './http/edge/request.js'
+import { requestOrigin } from './http/edge/request-origin.js'
+import { originForm } from './http/edge/request-target.js'
+import { errors } from './http/errors/errors.js'
+import { authRoutes } from './http/routes/auth-routes.js'
+import { callback } from './http/routes/callback.js'
+import { login } from './http/routes/login.js'
+import { logout } from './http/routes/logout.js'
+import { profile } from './http/routes/profile.js'
+import { requireTokens as requireTokensOf, type TokensState } from './http/routes/require-tokens.js'
+import { session } from './http/routes/session.js'
+import { fallback } from './http/static/fallback.js'
+import { skipProxiedFolders } from './http/static/proxied-folders.js'
+import { hasStarterPage, starterPage } from './http/static/starter-page.js'
+import { staticFiles } from './http/static/static-files.js'
 import { noMetrics } from './metrics/metrics.js'
 import { type AppParts, createServices, type Services } from './services.js'
 
@@ -53,7 +53,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   const sessionLayer = session(services)
   const tokensLayer = requireTokensOf(parts)
   const programSessionLayer = onFirstUse(async () =>
-    (await import('./http/program-session.js')).programSession(app, parts)
+    (await import('./http/routes/program-session.js')).programSession(app, parts)
   )
   const originLayer = requestOrigin('program', { publicOrigin: site.origin })
   const wwwroot = config.wwwroot ?? STARTER_PAGE
@@ -97,7 +97,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
       requireTokens: tokensLayer,
       shutdownHooks: shutdown.hooks
     }
-    app.use(lazily(async () => (await import('./http/proxy.js')).proxy(proxyParts)))
+    app.use(loadedInBackground(async () => (await import('./proxy/middleware.js')).proxy(proxyParts)))
   }
   return app
 }

@@ -3,7 +3,6 @@
  * functions, and translates the results into responses.
  */
 import type { Config } from './config/settings.js'
-import type { IdentityProvider } from './idp/client.js'
 import { createAccessRule } from './login/access.js'
 import { type BeginLogin, createBeginLogin } from './login/begin-login.js'
 import { createCodeExchanges } from './login/code-exchange.js'
@@ -13,6 +12,7 @@ import { createProfiles, type Profiles } from './login/profiles.js'
 import type { LoginTransactions } from './login/transaction.js'
 import type { Metrics } from './metrics/metrics.js'
 import type { Mode, Tokens } from './modes/mode.js'
+import type { IdentityProvider } from './provider/client.js'
 import { createRefreshes, type Refreshes } from './refresh/index.js'
 import type { SessionRecord } from './session/record.js'
 import type { SessionCookie } from './session/session-cookie.js'

@@ -2,7 +2,7 @@
 import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Config } from './config/settings.js'
-import { OAuthError, UpstreamError } from './idp/errors.js'
+import { OAuthError, ProviderError } from './provider/errors.js'
 import { SessionTooLargeError } from './session/session-cookie.js'
 
 /**
@@ -80,7 +80,7 @@ export function logOptions(level: Config['log']['level']): LoggerOptions {
 
 // The endpoint and the status show where the provider failed. Only unexpected errors need a stack.
 function errorFields(error: Error): object {
-  if (error instanceof UpstreamError || error instanceof OAuthError) {
+  if (error instanceof ProviderError || error instanceof OAuthError) {
     const { name, message, endpoint, status } = error
     const own =
       error instanceof OAuthError ? { error: error.error } : { problem: error.problem, duration_ms: error.durationMs }

@@ -5,13 +5,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { assemble, requireTokens } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
-import { limitBodies } from './http/body-timeout.js'
-import { answerClientErrors } from './http/client-errors.js'
-import { watchConnections } from './http/connections.js'
-import { type Extension, extensionTools, loadExtension } from './http/extension.js'
-import { inTurn } from './http/pipelining.js'
-import { countRequests } from './http/requests-in-progress.js'
-import { loadKoaStatic } from './http/static-files.js'
+import { limitBodies } from './http/edge/body-timeout.js'
+import { answerClientErrors } from './http/edge/client-errors.js'
+import { watchConnections } from './http/edge/connections.js'
+import { inTurn } from './http/edge/pipelining.js'
+import { countRequests } from './http/edge/requests-in-progress.js'
+import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
+import { loadKoaStatic } from './http/static/static-files.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { createServices, type ServiceParts } from './services.js'
 import { within } from './support/within.js'
@@ -135,7 +135,7 @@ export async function serve(
   async function openForwardAuth() {
     const { port, host } = config.forwardAuth
     if (port === undefined) return undefined
-    const { listenForGateways } = await import('./http/forward-auth.js')
+    const { listenForGateways } = await import('./gateway/forward-auth.js')
     return listenForGateways({ ...services, logsRequests: config.log.requests }, { port, host })
   }
 

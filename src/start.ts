@@ -1,7 +1,7 @@
 /** Starts a server in the same way as the command line, if wanted with a demo identity provider. */
 import { pino } from 'pino'
 import type { Config } from './config/settings.js'
-import type { Extension } from './http/extension.js'
+import type { Extension } from './http/routes/extension.js'
 import { logOptions, standardOutput } from './log.js'
 import { type DemoChoices, openDemo } from './open-demo.js'
 import { type RunningServer as ListeningServer, serve } from './server.js'

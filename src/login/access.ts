@@ -3,7 +3,7 @@
  * setting `access.allow`.
  */
 import { type EmailAddress, parseEmailAddress } from '../config/access-entry.js'
-import type { UserInfo } from '../idp/client.js'
+import type { UserInfo } from '../provider/client.js'
 
 /**
  * - `allowed`: an entry is the account's e-mail address or the domain of that address

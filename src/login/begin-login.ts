@@ -3,8 +3,9 @@
  * nobody is signed in. If the browser does not keep the session cookie, such a page would start logins for ever, which
  * is a login loop.
  */
-import type { IdentityProvider } from '../idp/client.js'
+
 import type { Mode } from '../modes/mode.js'
+import type { IdentityProvider } from '../provider/client.js'
 import type { LoginTransactions } from './transaction.js'
 
 export interface BeginLoginParts {
@@ -36,7 +37,7 @@ export interface LoginRequest {
  */
 export type BegunLogin = { readonly kind: 'started'; readonly location: string } | { readonly kind: 'loop' }
 
-/** Rejects with UpstreamError if the endpoints of the identity provider cannot be discovered. */
+/** Rejects with ProviderError if the endpoints of the identity provider cannot be discovered. */
 export type BeginLogin = (request: LoginRequest) => Promise<BegunLogin>
 
 // A loop repeats within seconds. A login that starts later has another cause. For example, the person may have deleted

@@ -3,10 +3,11 @@
  * callback share one exchange. A login is the step of a session from revision 0 to 1, and the session id is the id of the
  * login.
  */
-import type { IdentityProvider } from '../idp/client.js'
-import { OAuthError, rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
-import { abandon } from '../modes/grants.js'
+
+import { revokeInBackground } from '../modes/grants.js'
 import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
+import type { IdentityProvider } from '../provider/client.js'
+import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { pausedError, pauseIfBusy } from '../refresh/busy.js'
 import { PATIENCE_MS } from '../refresh/refresh.js'
 import { NotSentError, sendUnderLock } from '../refresh/token-request.js'
@@ -46,7 +47,7 @@ export type Denial = Exclude<AccessDecision, 'allowed'>
 
 export interface CodeExchanges {
   /**
-   * @throws OAuthError, UpstreamError or LoginInterruptedError if the exchange fails
+   * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
    * @throws StoreUnavailableError if no result is available now
    * @throws StoredDataError if the stored data cannot be read
    */
@@ -60,9 +61,9 @@ export interface CodeExchanges {
  * again, so the person must start a new login.
  */
 export class LoginInterruptedError extends Error {
-  override readonly cause: UpstreamError
+  override readonly cause: ProviderError
 
-  constructor(cause: UpstreamError) {
+  constructor(cause: ProviderError) {
     super(`the code was exchanged, but the login could not be completed: ${cause.message}`)
     this.name = 'LoginInterruptedError'
     this.cause = cause
@@ -137,13 +138,13 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
       if (!exchanged.isComplete) state = await requestPublicToken(lock, state)
       const decision = await decideAccess(state, exchanged.claims)
       if (decision !== 'allowed') {
-        abandon(idp, state.fields.refresh_token)
+        revokeInBackground(idp, state.fields.refresh_token)
         await store.save(lock, { kind: 'ended', reason: `${DENIED}${decision}` })
         return { kind: 'denied', reason: decision }
       }
     } catch (error) {
       // A login that finally fails must not leave a valid refresh token behind.
-      abandon(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
+      revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
       await store.save(lock, { kind: 'ended', reason: FAILED })
       throw interruptionOf(error)
     }
@@ -153,7 +154,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: false, pauseMs: 0 })
     if (saved.kind === 'newer') return { kind: 'repeated', record: saved.record }
     if (saved.kind === 'out' || saved.kind === 'ended') {
-      abandon(idp, fields.refresh_token)
+      revokeInBackground(idp, fields.refresh_token)
       return { kind: 'used' }
     }
     return { kind: 'fresh', record }
@@ -181,7 +182,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     }
   }
 
-  /** @throws OAuthError or UpstreamError if the claims of the account cannot be read */
+  /** @throws OAuthError or ProviderError if the claims of the account cannot be read */
   async function decideAccess({ fields }: TokenState, claims: ExchangedCode['claims']): Promise<AccessDecision> {
     if (!accessRule) return 'allowed'
     const { userinfoEndpoint } = await idp.metadata()
@@ -192,7 +193,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     if (claims) return accessRule(claims)
     const detail =
       'the provider has no user info endpoint, and the login requested no ID token; add openid and email to the scopes'
-    throw new UpstreamError('userinfo', 'unusable', detail)
+    throw new ProviderError('userinfo', 'unusable', detail)
   }
 
   return {
@@ -224,7 +225,7 @@ function interruptionOf(error: unknown): unknown {
   if (!(error instanceof OAuthError) || error.endpoint !== 'token') return error
   // The provider accepted the code but not the narrower scopes.
   const { error: code, status } = error
-  return new UpstreamError('token', 'unusable', `it rejected the public scopes (${code})`, { status })
+  return new ProviderError('token', 'unusable', `it rejected the public scopes (${code})`, { status })
 }
 
 /**
@@ -232,12 +233,12 @@ function interruptionOf(error: unknown): unknown {
  * before, or if its user info endpoint answered 503 without `Retry-After`. Returns undefined for any other error. After a
  * 503 without `Retry-After`, the token endpoint may have used the code or refresh token.
  */
-function busyErrorOf(error: unknown): UpstreamError | undefined {
+function busyErrorOf(error: unknown): ProviderError | undefined {
   if (error instanceof NotSentError) return pausedError(error.retryAfterSeconds * 1000)
-  if (!(error instanceof UpstreamError)) return undefined
+  if (!(error instanceof ProviderError)) return undefined
   if (error.isBusy) return error
   if (error.endpoint !== 'userinfo' || error.status !== 503) return undefined
-  return new UpstreamError(error.endpoint, error.problem, 'it answered 503', {
+  return new ProviderError(error.endpoint, error.problem, 'it answered 503', {
     status: 503,
     durationMs: error.durationMs,
     retryAfterSeconds: DEFAULT_RETRY_SECONDS

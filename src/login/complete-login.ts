@@ -2,9 +2,10 @@
  * Completes a login after the identity provider has redirected the browser to the callback (service contract, section
  * 5.1, step 2).
  */
-import type { IdentityProvider } from '../idp/client.js'
-import { UpstreamError } from '../idp/errors.js'
-import { abandon } from '../modes/grants.js'
+
+import { revokeInBackground } from '../modes/grants.js'
+import type { IdentityProvider } from '../provider/client.js'
+import { ProviderError } from '../provider/errors.js'
 import { retrySecondsOf } from '../refresh/busy.js'
 import type { SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
@@ -73,7 +74,7 @@ export type CallbackResult =
   | { readonly kind: 'notAuthorized'; readonly error: string }
   | { readonly kind: 'denied'; readonly reason: Denial }
   | { readonly kind: 'pending'; readonly retryAfterSeconds: number }
-  | { readonly kind: 'busy'; readonly cause: UpstreamError; readonly retry: 'callback' | 'login' }
+  | { readonly kind: 'busy'; readonly cause: ProviderError; readonly retry: 'callback' | 'login' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /**
@@ -128,7 +129,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     try {
       sealed = sessionCookie.seal(record)
     } catch (error) {
-      abandon(idp, record.fields.refresh_token)
+      revokeInBackground(idp, record.fields.refresh_token)
       throw error
     }
     // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in
@@ -144,7 +145,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     }
     const isCodeSpent = error instanceof LoginInterruptedError
     const cause = isCodeSpent ? error.cause : error
-    if (!(cause instanceof UpstreamError && cause.isBusy)) return { kind: 'failed', error }
+    if (!(cause instanceof ProviderError && cause.isBusy)) return { kind: 'failed', error }
     // The callback can be repeated only while the code and the state are still valid.
     const retrySeconds = retrySecondsOf(cause)
     const comesTooLate = retrySeconds > LONGEST_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt

@@ -3,7 +3,7 @@
  * browser out at the identity provider.
  */
 import type { Config } from '../config/settings.js'
-import type { IdentityProvider } from '../idp/client.js'
+import type { IdentityProvider } from '../provider/client.js'
 import type { Log } from '../refresh/report.js'
 import type { SessionRecord } from '../session/record.js'
 import type { SessionStore } from '../store/session-store.js'

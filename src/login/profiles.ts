@@ -3,8 +3,8 @@
  * limit the number of user info requests of an application.
  */
 
-import type { IdentityProvider } from '../idp/client.js'
 import type { Mode } from '../modes/mode.js'
+import type { IdentityProvider } from '../provider/client.js'
 import type { SessionRecord } from '../session/record.js'
 import { createExpiringMap } from '../support/expiring-map.js'
 
@@ -22,7 +22,7 @@ export interface Profiles {
    * Returns the display name of the person who signed in, at most 1,000 characters. It comes from the provider's user
    * info endpoint. If the provider has no such endpoint, it comes from the ID token of the login, or is empty without
    * an ID token. Requests of one session within `keepSeconds` share one call to the provider. Rejects with OAuthError
-   * or UpstreamError. Errors are not cached.
+   * or ProviderError. Errors are not cached.
    * @param accessToken the internal token of the session, which is the access token that stays on the server
    */
   displayName(session: Pick<SessionRecord, 'id' | 'identity'>, accessToken: string): Promise<string>

@@ -4,7 +4,7 @@
  * browser. All tabs of a browser share this cookie. Each login has its own `state`.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Sealer } from '../sealing/keyring.js'
+import type { Sealer } from '../session/keyring.js'
 import { codeChallengeOf } from './pkce.js'
 
 export const LOGIN_MAX_AGE_SECONDS = 600

@@ -1,5 +1,5 @@
 /** Selects a display name from user info or an ID token. The result is always a string with a limited length. */
-import type { UserInfo } from '../idp/client.js'
+import type { UserInfo } from '../provider/client.js'
 
 const MAX_LENGTH = 1000
 

@@ -1,8 +1,8 @@
 /** The parts of a login and a refresh that single mode and dual mode share. */
-import type { IdentityProvider, UserInfo } from '../idp/client.js'
-import { OtherIdentityError, rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
-import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims } from '../idp/id-token.js'
-import type { TokenSet } from '../idp/token-set.js'
+import type { IdentityProvider, UserInfo } from '../provider/client.js'
+import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
+import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims } from '../provider/id-token.js'
+import type { TokenSet } from '../provider/token-set.js'
 import type { Identity } from '../session/record.js'
 import type { CodeGrant, TokenObject } from './mode.js'
 
@@ -35,7 +35,7 @@ const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'address', 'phone',
 
 /**
  * Exchanges an authorization code for tokens, and checks their scopes and the ID token.
- * @throws OAuthError or UpstreamError
+ * @throws OAuthError or ProviderError
  */
 export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: LoginRequest): Promise<FirstTokenSet> {
   const { idp, pkce } = parts
@@ -46,27 +46,27 @@ export async function exchangeCode(parts: ModeParts, grant: CodeGrant, request: 
       return await idp.authorizationCodeGrant({ ...request, timeoutMs })
     } catch (error) {
       const refreshToken = rescuedRefreshToken(error)
-      if (refreshToken !== undefined) abandon(idp, refreshToken)
+      if (refreshToken !== undefined) revokeInBackground(idp, refreshToken)
       throw error
     }
   }
 
   const tokenSet = await exchange({ code, codeVerifier: pkce ? codeVerifier : undefined })
   const { refreshToken } = tokenSet
-  if (refreshToken === undefined) throw new UpstreamError('token', 'unusable', 'it issued no refresh_token')
+  if (refreshToken === undefined) throw new ProviderError('token', 'unusable', 'it issued no refresh_token')
   try {
     checkScope(tokenSet, request.scopes)
     const claims = request.scopes.includes('openid') ? await claimsOf(parts, tokenSet, nonce) : undefined
     const identity = claims && (await identityOf(parts, tokenSet, claims, request.displayName))
     return { ...tokenSet, refreshToken, identity, claims }
   } catch (error) {
-    abandon(idp, refreshToken)
+    revokeInBackground(idp, refreshToken)
     throw error
   }
 }
 
 /** Revokes the refresh token of a login that is not completed. Ignores errors. */
-export function abandon(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refreshToken: string): void {
+export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshToken'>, refreshToken: string): void {
   idp.revokeRefreshToken(refreshToken).catch(() => {})
 }
 
@@ -88,7 +88,7 @@ export function checkRefreshedIdentity(
   try {
     checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
   } catch (error) {
-    if (error instanceof OtherIdentityError) abandon(idp, refreshToken ?? usedToken)
+    if (error instanceof OtherIdentityError) revokeInBackground(idp, refreshToken ?? usedToken)
     throw error
   }
 }
@@ -104,7 +104,7 @@ export function excessScopes({ scope = [] }: Pick<TokenSet, 'scope'>, requested:
 function checkScope({ scope }: TokenSet, requested: readonly string[]): void {
   const missing = requested.filter(name => scope && !scope.includes(name) && !OPENID_SCOPES.has(name))
   if (missing.length === 0) return
-  throw new UpstreamError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
+  throw new ProviderError('token', 'unusable', `it did not grant the scope ${missing.join(' ')}`)
 }
 
 async function claimsOf(
@@ -114,7 +114,7 @@ async function claimsOf(
 ): Promise<IdTokenClaims> {
   // OpenID Connect Core section 3.1.3.3 requires an ID token if `openid` was requested.
   if (idToken === undefined)
-    throw new UpstreamError('token', 'unusable', 'it issued no id_token, although openid was requested')
+    throw new ProviderError('token', 'unusable', 'it issued no id_token, although openid was requested')
   const { issuer } = await idp.metadata()
   return checkIdToken(idToken, { nonce, clientId, issuer, now: now() })
 }

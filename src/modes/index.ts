@@ -1,6 +1,6 @@
 /** Creates single mode (one access token per session) or dual mode (two access tokens), as configured. */
 import type { Config } from '../config/settings.js'
-import type { IdentityProvider } from '../idp/client.js'
+import type { IdentityProvider } from '../provider/client.js'
 import { createDualMode } from './dual.js'
 import type { ModeParts } from './grants.js'
 import type { Mode } from './mode.js'

@@ -3,8 +3,8 @@
  * mode, it has an internal token, which stays on the server, and a public token with fewer scopes, which the browser
  * may get. The rest of the server uses this interface and does not depend on the mode.
  */
-import type { UserInfo } from '../idp/client.js'
-import type { IdTokenClaims } from '../idp/id-token.js'
+import type { UserInfo } from '../provider/client.js'
+import type { IdTokenClaims } from '../provider/id-token.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 
 /** An access token for handlers and pages (service contract, section 2.3). */
@@ -57,7 +57,7 @@ export interface Mode {
   /**
    * Exchanges the authorization code for tokens (service contract, section 5.1, step 2). If the response cannot be used,
    * revokes its refresh token.
-   * @throws OAuthError or UpstreamError
+   * @throws OAuthError or ProviderError
    */
   exchangeCode(grant: CodeGrant): Promise<ExchangedCode>
   /** True if the next token request is the second one of dual mode. */
@@ -66,7 +66,7 @@ export interface Mode {
    * Sends the next token request of a refresh, or of a login after its code exchange (service contract, section 5.1, step
    * 3.2). It uses the refresh token of `state`.
    * @param timeoutMs the time limit in milliseconds
-   * @throws OAuthError or UpstreamError; `rescuedRefreshToken` returns the new refresh token of an unusable response
+   * @throws OAuthError or ProviderError; `rescuedRefreshToken` returns the new refresh token of an unusable response
    */
   nextRequest(state: TokenState, timeoutMs: number): Promise<Step>
   /**

@@ -1,5 +1,5 @@
 import type { Config } from '../config/settings.js'
-import type { UserInfo } from '../idp/client.js'
+import type { UserInfo } from '../provider/client.js'
 import { fallbackNames, firstName, fullName } from './display-name.js'
 import { checkRefreshedIdentity, exchangeCode, expiresAt, type ModeParts, tokenObject } from './grants.js'
 import type { Mode } from './mode.js'

@@ -47,8 +47,8 @@ export const TURN_LIMITS: TurnLimits = {
 }
 
 /** The line was full, or the request waited too long for its turn. */
-export class BusyError extends Error {
-  override readonly name = 'BusyError'
+export class UpstreamBusyError extends Error {
+  override readonly name = 'UpstreamBusyError'
 }
 
 /** A request that counts towards the limits. */
@@ -58,7 +58,7 @@ export interface Turn {
   /**
    * Waits for the turn. Resolves with true when the request may be sent, or with false when `end` is called.
    * @param patienceMs the time limit in milliseconds
-   * @throws BusyError if the time limit is exceeded, or if the request loses its place in a full line
+   * @throws UpstreamBusyError if the time limit is exceeded, or if the request loses its place in a full line
    */
   wait(patienceMs: number): Promise<boolean>
   /** Call this when the whole body was sent to the upstream. Requests without a body need no call. */
@@ -80,7 +80,7 @@ export interface Turns {
   /**
    * Registers a request. If the line is full, the person with the most requests in the line loses the place of a newest
    * request.
-   * @throws BusyError if the line is full, and the loser would be this request
+   * @throws UpstreamBusyError if the line is full, and the loser would be this request
    */
   take(request: TurnRequest): Turn
 }
@@ -88,7 +88,7 @@ export interface Turns {
 interface Waiting extends Requester {
   /** Starts the request. */
   readonly start: () => void
-  /** Removes the request from the line. Its `wait` rejects with BusyError. */
+  /** Removes the request from the line. Its `wait` rejects with UpstreamBusyError. */
   readonly refuse: () => void
 }
 
@@ -148,7 +148,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
     if (line.size <= limits.inLine) return
     const loser = line.newestOfLargest(waiting) ?? waiting
     loser.refuse()
-    if (loser === waiting) throw new BusyError('too many requests are waiting')
+    if (loser === waiting) throw new UpstreamBusyError('too many requests are waiting')
   }
 
   function leaveLine(origin: string, waiting: Waiting) {
@@ -162,8 +162,13 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
       let state: 'inLine' | 'inProgress' | 'over' = 'inLine'
       let isHeadExpected = true
       let freePlace: (() => void) | undefined
-      let settle = (_hasCome: boolean | BusyError) => {}
-      const waiting: Waiting = { session, person, start, refuse: () => giveUp(new BusyError('the line is full')) }
+      let settle = (_hasCome: boolean | UpstreamBusyError) => {}
+      const waiting: Waiting = {
+        session,
+        person,
+        start,
+        refuse: () => giveUp(new UpstreamBusyError('the line is full'))
+      }
 
       function start() {
         inProgress += 1
@@ -197,7 +202,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
         serveAll()
       }
 
-      function giveUp(outcome: false | BusyError) {
+      function giveUp(outcome: false | UpstreamBusyError) {
         state = 'over'
         leaveLine(origin, waiting)
         settle(outcome)
@@ -212,12 +217,12 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
         wait(patienceMs) {
           return new Promise((resolve, reject) => {
             const timer = setTimeout(
-              () => giveUp(new BusyError('the request waited too long for its turn')),
+              () => giveUp(new UpstreamBusyError('the request waited too long for its turn')),
               patienceMs
             )
             settle = outcome => {
               clearTimeout(timer)
-              if (outcome instanceof BusyError) reject(outcome)
+              if (outcome instanceof UpstreamBusyError) reject(outcome)
               else resolve(outcome)
             }
           })

@@ -42,7 +42,7 @@ export interface Receiver {
   /** The response is complete. */
   ended(): void
   /** The request failed, or the response is incomplete. */
-  failed(error: UpstreamFailure): void
+  failed(error: UpstreamError): void
 }
 
 /** Controls a request that was sent. */
@@ -65,8 +65,8 @@ export type FailureKind =
   /** The response is incomplete or is not valid HTTP. */
   | 'unusable'
 
-export class UpstreamFailure extends Error {
-  override readonly name = 'UpstreamFailure'
+export class UpstreamError extends Error {
+  override readonly name = 'UpstreamError'
   readonly kind: FailureKind
 
   constructor(kind: FailureKind, cause: unknown) {
@@ -132,7 +132,7 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
   function fail(kind: FailureKind, cause: unknown) {
     if (isDone) return
     finish()
-    receiver.failed(new UpstreamFailure(kind, cause))
+    receiver.failed(new UpstreamError(kind, cause))
   }
 
   // Responses with status 204 or 304 have no content, so they end after the headers. A 304 response may have a

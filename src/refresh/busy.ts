@@ -1,5 +1,5 @@
 /** Handles a busy identity provider, and calculates when to try again. */
-import { UpstreamError } from '../idp/errors.js'
+import { ProviderError } from '../provider/errors.js'
 import type { SessionStore } from '../store/session-store.js'
 
 /**
@@ -8,7 +8,7 @@ import type { SessionStore } from '../store/session-store.js'
  */
 export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown): void {
   // An error without a status comes from the full queue of this process. In that case the provider was not called.
-  if (!(error instanceof UpstreamError) || !error.isBusy || error.status === undefined) return
+  if (!(error instanceof ProviderError) || !error.isBusy || error.status === undefined) return
   store.pause((error.retryAfterSeconds ?? 1) * 1000)
 }
 
@@ -16,9 +16,9 @@ export function pauseIfBusy(store: Pick<SessionStore, 'pause'>, error: unknown):
  * Creates the error for a code exchange that was not sent because of a pause. The server handles it like a 429 of the
  * provider.
  */
-export function pausedError(pausedMs: number): UpstreamError {
+export function pausedError(pausedMs: number): ProviderError {
   const retryAfterSeconds = Math.ceil(pausedMs / 1000)
-  return new UpstreamError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
+  return new ProviderError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
 }
 
 // Delays for a provider that sends no `Retry-After`, and for calls that the full queue of this process refused.
@@ -29,7 +29,7 @@ const QUEUE_RETRY_SECONDS = 2
  * Returns the number of seconds after which a call to a busy provider (`error.isBusy`) should be repeated. It is at
  * least one second, because pages would otherwise repeat the call without a pause.
  */
-export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: UpstreamError): number {
+export function retrySecondsOf({ problem, retryAfterSeconds = DEFAULT_RETRY_SECONDS }: ProviderError): number {
   return problem === 'busy' ? QUEUE_RETRY_SECONDS : Math.max(1, retryAfterSeconds)
 }
 

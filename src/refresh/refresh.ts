@@ -2,10 +2,11 @@
  * Refreshes the tokens of a session (service contract, section 5.1, step 3.2). Providers may accept a refresh token only
  * once, so a process must own the lock of the session to send it. ARCHITECTURE.md explains the design.
  */
-import type { IdentityProvider } from '../idp/client.js'
-import { OtherIdentityError, rescuedRefreshToken, UpstreamError } from '../idp/errors.js'
-import { abandon } from '../modes/grants.js'
+
+import { revokeInBackground } from '../modes/grants.js'
 import type { Mode, Step } from '../modes/mode.js'
+import type { IdentityProvider } from '../provider/client.js'
+import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import type { SessionRecord } from '../session/record.js'
 import type { Lock, SaveAnswer, SessionStore } from '../store/session-store.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
@@ -119,7 +120,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
       } catch (error) {
         const failed = await fail(session, lock, error, calls, log)
         // The logout may not have known the refresh token of the first response.
-        if (failed.result.kind === 'out' && session !== start) abandon(idp, session.fields.refresh_token)
+        if (failed.result.kind === 'out' && session !== start) revokeInBackground(idp, session.fields.refresh_token)
         return failed
       }
       const { internalExpiresAt: _before, ...unchanged } = session
@@ -139,7 +140,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
     switch (saved.kind) {
       case 'out':
         // A logout always wins over a refresh.
-        abandon(idp, next.fields.refresh_token)
+        revokeInBackground(idp, next.fields.refresh_token)
         return { kind: 'out' }
       case 'ended':
         return { kind: 'ended' }
@@ -203,7 +204,7 @@ function logFailure(error: unknown, isDoubtful: boolean, log: Log): void {
     return
   }
   // If the same request cannot succeed later, the operator has to fix something.
-  const isTemporary = error instanceof UpstreamError && !error.isRefusal
+  const isTemporary = error instanceof ProviderError && !error.isRefusal
   const level = isDoubtful || isTemporary ? 'warn' : 'error'
   log[level]({ event: 'refresh_failed', err: error }, 'the identity provider did not refresh a session')
 }

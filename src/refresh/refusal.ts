@@ -1,4 +1,4 @@
-import { OAuthError } from '../idp/errors.js'
+import { OAuthError } from '../provider/errors.js'
 
 /**
  * What the error of a refresh says about the refresh token:

@@ -1,4 +1,4 @@
-import type { IdentityProvider } from '../idp/client.js'
+import type { IdentityProvider } from '../provider/client.js'
 import { LEAST_REQUEST_MS, REQUEST_MS } from '../store/scripts.js'
 import type { Lock, SessionStore } from '../store/session-store.js'
 
@@ -28,7 +28,7 @@ export class NotSentError extends Error {
  * Waits for a place in the queue for token requests, and then sends a request with the single-use code or token of a lock.
  * @param isUrgent true for the second request of dual mode, which has priority over the first requests of other sessions
  * @param send sends the request with the given time limit in milliseconds
- * @throws NotSentError if the request may not be sent now; UpstreamError if the queue is full; every error of `send`
+ * @throws NotSentError if the request may not be sent now; ProviderError if the queue is full; every error of `send`
  * @example const step = await sendUnderLock(parts, lock, 'refresh', false, ms => mode.nextRequest(session, ms))
  */
 export async function sendUnderLock<T>(

@@ -5,9 +5,9 @@
  */
 import { deflateSync, inflateSync } from 'node:zlib'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
-import type { Sealer } from '../sealing/keyring.js'
 import { chunkNames, joinChunks, LONGEST_VALUE, SINGLE_COOKIE_LENGTH, splitIntoChunks } from './chunks.js'
 import { readCookie } from './cookie-header.js'
+import type { Sealer } from './keyring.js'
 import type { Identity, SessionFields, SessionRecord } from './record.js'
 
 export interface SessionCookieParts {

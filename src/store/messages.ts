@@ -2,7 +2,7 @@
  * The messages between processes that share a Redis. Each message is authenticated, because everybody who can publish in
  * this Redis can send messages. A message can get lost, so the store must also work without messages.
  */
-import { type BroadcastSealParts, createBroadcastSeal } from '../sealing/broadcast-seal.js'
+import { type BroadcastSealParts, createBroadcastSeal } from '../session/broadcast-seal.js'
 
 /**
  * - `lost`: Redis has lost data of this session. Every process stores again what it remembers of it.

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/settings.js'
-import { createKeyring } from '../sealing/keyring.js'
+import { createKeyring } from '../session/keyring.js'
 import { reasonOf } from './redis-errors.js'
 import { createRedisScripts } from './redis-scripts.js'
 import { withRedis } from './with-redis.js'

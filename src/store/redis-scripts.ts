@@ -3,7 +3,7 @@
  * the revision, so a record cannot be moved to another session or revision.
  */
 import { createHash } from 'node:crypto'
-import type { Sealer } from '../sealing/keyring.js'
+import type { Sealer } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
 import { LUA, type ScriptName } from './lua.js'
 import type { RedisCommands } from './redis-client.js'

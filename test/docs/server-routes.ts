@@ -1,5 +1,5 @@
 import { HEALTH_ROUTES } from '#src/config/routes.js'
-import { authRouter } from '#src/http/auth-routes.js'
+import { authRouter } from '#src/http/routes/auth-routes.js'
 import { publicOrigin } from '../helpers/config.js'
 
 const unused = async () => {}

@@ -10,13 +10,14 @@ const rows: readonly (readonly string[])[] = [
   ['server.ts', 'open-demo.ts'],
   ['app.ts'],
   ['services.ts'],
+  ['proxy', 'gateway'],
   ['http'],
   ['auth.ts', 'log.ts'],
   ['login'],
   ['refresh'],
-  ['modes', 'proxy', 'store'],
-  ['idp', 'session'],
-  ['sealing', 'config', 'pages', 'metrics'],
+  ['modes', 'store'],
+  ['provider', 'session'],
+  ['config', 'pages', 'metrics'],
   ['support']
 ]
 const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index] as const)))
@@ -26,8 +27,8 @@ const demoMayImport = ['config', 'pages']
 
 // Each of these packages may be imported only by the parts listed beside it.
 const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
-  [/^(got|https-proxy-agent)$/, ['idp']],
-  [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'app.ts', 'demo']],
+  [/^(got|https-proxy-agent)$/, ['provider']],
+  [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'proxy', 'gateway', 'app.ts', 'demo']],
   [/^ioredis$/, ['store']],
   [/^undici$/, ['proxy']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
@@ -41,11 +42,9 @@ const withoutContext = [
   'login',
   'refresh',
   'modes',
-  'proxy',
-  'idp',
+  'provider',
   'session',
   'store',
-  'sealing',
   'config',
   'pages',
   'metrics',

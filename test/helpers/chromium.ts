@@ -109,19 +109,35 @@ function launch(executablePath: string, flags: readonly string[]): Promise<Brows
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
+}
+
+// A page that reloads itself loses injected scripts. It reloads seconds after it was loaded, so the second try succeeds.
+const AXE_TRIES = 3
+
 /**
  * Returns the accessibility violations that axe-core finds on the page in its present state, in light and dark mode.
  */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   const problems: string[] = []
-  await page.evaluate(axe)
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
-    const { violations } = (await page.evaluate('axe.run()')) as {
-      violations: { id: string; nodes: { html: string }[] }[]
-    }
+    const { violations } = await runAxe(page)
     problems.push(...violations.flatMap(({ id, nodes }) => nodes.map(node => `${colorScheme}: ${id}: ${node.html}`)))
   }
   await page.emulateMedia({ colorScheme: null })
   return problems
+}
+
+/** Injects and runs axe-core in one step, because the page may reload itself between two steps. */
+async function runAxe(page: Page): Promise<AxeResult> {
+  for (let left = AXE_TRIES - 1; ; left--) {
+    try {
+      return (await page.evaluate(`${axe}; axe.run()`)) as AxeResult
+    } catch (error) {
+      if (left === 0 || !/context was destroyed|navigation/.test(String(error))) throw error
+      await page.waitForLoadState()
+    }
+  }
 }

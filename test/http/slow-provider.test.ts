@@ -1,6 +1,6 @@
 import test from 'ava'
-import { providerFailure } from '#src/http/provider-failure.js'
-import { UpstreamError } from '#src/idp/errors.js'
+import { providerFailure } from '#src/http/errors/provider-failure.js'
+import { ProviderError } from '#src/provider/errors.js'
 import { createBrowser } from '../helpers/browser.js'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
@@ -71,7 +71,7 @@ for (const mode of modes) {
 }
 
 test('a call that is not made because the queue is full leads to 503 with Retry-After', t => {
-  const error = providerFailure(new UpstreamError('token', 'busy', 'too many'))
+  const error = providerFailure(new ProviderError('token', 'busy', 'too many'))
   t.is(error.status, 503)
   t.is(error.error, 'temporarily_unavailable')
   t.deepEqual(error.headers, { 'Retry-After': '2' })

@@ -1,10 +1,10 @@
 import test from 'ava'
-import { OAuthError, UnusableTokenSetError, UpstreamError } from '#src/idp/errors.js'
 import { createCodeExchanges, LoginInterruptedError } from '#src/login/code-exchange.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
 import { createDualMode } from '#src/modes/dual.js'
 import { createSingleMode } from '#src/modes/single.js'
-import { createKeyring } from '#src/sealing/keyring.js'
+import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
+import { createKeyring } from '#src/session/keyring.js'
 import { StoreUnavailableError } from '#src/store/unavailable.js'
 import { createClock } from '../helpers/clock.js'
 import { busyError, createFakeIdp, oauthError, upstreamError } from '../modes/fake-idp.js'
@@ -151,7 +151,7 @@ test('no code is sent during a pause that the provider asked for', async t => {
   const { exchange, login, idp, clock, store } = setUp()
   const transaction = login()
   store.pause(20_000)
-  await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: UpstreamError, message: /pause/ })
+  await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: ProviderError, message: /pause/ })
   t.is(idp.grants.length, 0)
   clock.advanceSeconds(20)
   t.is((await exchange(transaction(), 'c')).kind, 'fresh')
@@ -293,7 +293,7 @@ for (const error of faults) {
     const { exchange, login, idp } = setUp({ isDual: true })
     const transaction = login()
     idp.next({}, error)
-    const thrown = await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: UpstreamError })
+    const thrown = await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: ProviderError })
     // The provider accepted the code. Signing in again would fail in the same way, so the error is reported as the provider's.
     if (error instanceof OAuthError) t.true(thrown?.message.includes(error.error))
     else t.is(thrown, error)
@@ -305,7 +305,7 @@ for (const error of faults) {
 test('dual: if the response to the request for the public token is unusable and has a refresh token, that one is revoked', async t => {
   const { exchange, login, idp } = setUp({ isDual: true })
   idp.next({}, new UnusableTokenSetError('access_token is missing', 'the-newest-token'))
-  await t.throwsAsync(exchange(login()(), 'c'), { instanceOf: UpstreamError })
+  await t.throwsAsync(exchange(login()(), 'c'), { instanceOf: ProviderError })
   t.deepEqual(idp.revoked, ['the-newest-token'])
 })
 
@@ -351,7 +351,7 @@ const interruptions = [
   { what: 'a second 429', answers: [busyError(429, 5), busyError(429, 7)], waitedMs: 5000, pausedMs: 7000 },
   {
     what: 'a full queue of calls to the provider',
-    answers: [new UpstreamError('token', 'busy', 'not made')],
+    answers: [new ProviderError('token', 'busy', 'not made')],
     waitedMs: 0,
     pausedMs: 0
   }
@@ -366,7 +366,7 @@ for (const { what, answers, waitedMs, pausedMs } of interruptions) {
     const transaction = login()
     const failed = t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: LoginInterruptedError })
     const error = await clock.runUntilSettled(failed)
-    t.is<UpstreamError | undefined, UpstreamError | undefined>(error?.cause, answers.at(-1))
+    t.is<ProviderError | undefined, ProviderError | undefined>(error?.cause, answers.at(-1))
     t.is(clock.now() - started, waitedMs)
     for (const paused of [store, other.store]) {
       t.is(paused.pausedMs(true), pausedMs)

@@ -1,6 +1,6 @@
 import test from 'ava'
-import type { UserInfo } from '#src/idp/client.js'
 import { createProfiles } from '#src/login/profiles.js'
+import type { UserInfo } from '#src/provider/client.js'
 import { createClock } from '../helpers/clock.js'
 import { createFakeIdp, upstreamError } from '../modes/fake-idp.js'
 

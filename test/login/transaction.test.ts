@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import test from 'ava'
 import fc from 'fast-check'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
-import { createKeyring } from '#src/sealing/keyring.js'
+import { createKeyring } from '#src/session/keyring.js'
 import { createClock } from '../helpers/clock.js'
 
 const SECRET = 'the secret of these login tests, long'

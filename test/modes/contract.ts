@@ -1,9 +1,9 @@
 // The behaviour that both modes share (sections 2, 4 and 5 of the service contract). Each mode's test file calls this once.
 import test from 'ava'
 import fc from 'fast-check'
-import { OAuthError, OtherIdentityError, UpstreamError } from '#src/idp/errors.js'
 import type { ModeParts } from '#src/modes/grants.js'
 import type { CodeGrant, Mode, Step, TokenState } from '#src/modes/mode.js'
+import { OAuthError, OtherIdentityError, ProviderError } from '#src/provider/errors.js'
 import { createClock } from '../helpers/clock.js'
 import { busyError, createFakeIdp, type FakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
 
@@ -104,7 +104,7 @@ export function modeContract(under: ModeUnderTest): void {
   test(`${name}: a login whose token response has no refresh token is rejected`, async t => {
     const { mode, idp } = setUp()
     idp.next({ refreshToken: undefined })
-    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /no refresh_token/ })
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /no refresh_token/ })
     t.is(idp.grants.length, 1)
   })
 
@@ -112,7 +112,7 @@ export function modeContract(under: ModeUnderTest): void {
     test(`${name}: a login that was not granted the scope ${scope} is rejected, and the error names the scope`, async t => {
       const { mode, idp } = setUp()
       idp.next({ scope: scopes.filter(other => other !== scope) })
-      const error = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError })
+      const error = await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError })
       t.true(error?.message.endsWith(scope))
       t.is(idp.grants.length, 1)
       t.deepEqual(idp.revoked, ['refresh-token-1'])
@@ -154,7 +154,7 @@ export function modeContract(under: ModeUnderTest): void {
 
   test(`${name}: a login without an ID token is rejected if the scope openid was requested, and accepted otherwise`, async t => {
     const { mode, idp } = setUp(asking)
-    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /no id_token/ })
+    await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /no id_token/ })
     t.deepEqual(idp.revoked, ['refresh-token-1'])
     t.is((await setUp().mode.exchangeCode(grant)).state.identity, undefined)
   })
@@ -220,7 +220,7 @@ export function modeContract(under: ModeUnderTest): void {
     test(`${name}: an ID token with a wrong or missing ${claim} is rejected if the scope openid was requested, and ignored otherwise`, async t => {
       const { mode, idp } = setUp(asking)
       idp.next({ idToken: jwt({ ...claims, ...wrong }) })
-      await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: UpstreamError, message: /ID token/ })
+      await t.throwsAsync(mode.exchangeCode(grant), { instanceOf: ProviderError, message: /ID token/ })
       t.is(idp.grants.length, 1)
       t.deepEqual(idp.revoked, ['refresh-token-1'])
       const silent = setUp({ issuer: 'https://idp.example' })

@@ -2,9 +2,9 @@
 // on the server (the internal token) and a refresh token. The second one uses that refresh token to get a token with fewer scopes
 // for browsers (the public token).
 import test from 'ava'
-import type { UserInfo } from '#src/idp/client.js'
-import { rescuedRefreshToken, UpstreamError } from '#src/idp/errors.js'
 import { createDualMode } from '#src/modes/dual.js'
+import type { UserInfo } from '#src/provider/client.js'
+import { ProviderError, rescuedRefreshToken } from '#src/provider/errors.js'
 import { completeLogin, completeRefresh, grant, modeContract, setUpMode, timeoutMs } from './contract.js'
 import { busyError, oauthError, upstreamError } from './fake-idp.js'
 
@@ -104,7 +104,7 @@ for (const scope of [['viewables:read', 'data:read'], ['data:read'], internalSco
     for (const first of [state, (await mode.nextRequest(await completeLogin(mode), timeoutMs)).state]) {
       idp.next({ scope })
       const request = mode.nextRequest(first, timeoutMs)
-      const error = await t.throwsAsync(request, { instanceOf: UpstreamError, message: /more than/ })
+      const error = await t.throwsAsync(request, { instanceOf: ProviderError, message: /more than/ })
       t.is(rescuedRefreshToken(error), idp.newestRefreshToken)
     }
   })

@@ -1,7 +1,7 @@
-import type { IdentityProvider, UserInfo } from '#src/idp/client.js'
-import { OAuthError, UpstreamError } from '#src/idp/errors.js'
-import { APS, type ProviderMetadata } from '#src/idp/metadata.js'
-import type { TokenSet } from '#src/idp/token-set.js'
+import type { IdentityProvider, UserInfo } from '#src/provider/client.js'
+import { OAuthError, ProviderError } from '#src/provider/errors.js'
+import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
+import type { TokenSet } from '#src/provider/token-set.js'
 
 export type Grant =
   | { readonly type: 'code'; readonly code: string; readonly codeVerifier: string | undefined }
@@ -153,13 +153,13 @@ export function oauthError(error: string, retryAfterSeconds?: number): OAuthErro
   return new OAuthError({ error, status: 400, endpoint: 'token', retryAfterSeconds })
 }
 
-export function upstreamError(retryAfterSeconds?: number): UpstreamError {
-  return new UpstreamError('token', 'timeout', 'no complete response in time', { retryAfterSeconds })
+export function upstreamError(retryAfterSeconds?: number): ProviderError {
+  return new ProviderError('token', 'timeout', 'no complete response in time', { retryAfterSeconds })
 }
 
 /** A response that asks the client to wait. The provider has not processed the request. */
-export function busyError(status: 429 | 503, retryAfterSeconds?: number): UpstreamError {
-  return new UpstreamError('token', 'unusable', `it answered ${status}`, { status, retryAfterSeconds })
+export function busyError(status: 429 | 503, retryAfterSeconds?: number): ProviderError {
+  return new ProviderError('token', 'unusable', `it answered ${status}`, { status, retryAfterSeconds })
 }
 
 function createGate(): [gate: Promise<void>, open: () => void] {

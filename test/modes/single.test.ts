@@ -1,6 +1,6 @@
 import test from 'ava'
-import type { UserInfo } from '#src/idp/client.js'
 import { createSingleMode } from '#src/modes/single.js'
+import type { UserInfo } from '#src/provider/client.js'
 import { completeLogin, modeContract, setUpMode } from './contract.js'
 
 const scopes = ['data:read', 'account:read', 'account:write']

@@ -5,7 +5,7 @@ import { pageStyle } from '#src/pages/index.js'
 
 const wwwroot = new URL('../../wwwroot/', import.meta.url)
 
-// src/http/starter-page.ts serves these in addition to the files of the folder.
+// src/http/static/starter-page.ts serves these in addition to the files of the folder.
 const made = ['starter-base.css', 'starter-about.json']
 const loaded = ['index.html', 'starter.css', 'starter.js', 'copy.js']
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
-import { BusyError, createTurns, TURN_LIMITS, type TurnLimits, type TurnRequest } from '#src/proxy/turns.js'
+import { createTurns, TURN_LIMITS, type TurnLimits, type TurnRequest, UpstreamBusyError } from '#src/proxy/turns.js'
 
 const limits: TurnLimits = {
   waitingForHead: 2,
@@ -42,7 +42,7 @@ test('when as many requests of a host wait for a response head as allowed, the n
   const third = take('3')
   t.true(first.hasCome())
   t.false(third.hasCome())
-  t.throws(() => take('4'), { instanceOf: BusyError })
+  t.throws(() => take('4'), { instanceOf: UpstreamBusyError })
   t.true(take('5', { origin: 'https://b.example' }).hasCome())
   const waiting = third.wait(patient)
   first.headCame()
@@ -65,7 +65,7 @@ test('a request is rejected when its time in line is over, and its place in line
   const take = start()
   take('1')
   take('2')
-  await t.throwsAsync(take('3').wait(1), { instanceOf: BusyError })
+  await t.throwsAsync(take('3').wait(1), { instanceOf: UpstreamBusyError })
   t.notThrows(() => take('3'))
 })
 
@@ -172,15 +172,15 @@ test('in a full line, the person with the most requests loses the newest one to 
   for (const [index, session] of ['ana/1', 'ana/1', 'ana/2', 'bob'].entries()) {
     take(session)
       .wait(patient)
-      .catch(error => void (error instanceof BusyError && lost.push(`${session} ${index}`)))
+      .catch(error => void (error instanceof UpstreamBusyError && lost.push(`${session} ${index}`)))
   }
-  t.throws(() => take('ana/1'), { instanceOf: BusyError })
+  t.throws(() => take('ana/1'), { instanceOf: UpstreamBusyError })
   t.deepEqual(lost, [])
   t.false(take('carl').hasCome())
   await setImmediate()
   t.deepEqual(lost, ['ana/1 1'])
   // Bob would now have two requests in line, as many as Ana.
-  t.throws(() => take('bob'), { instanceOf: BusyError })
+  t.throws(() => take('bob'), { instanceOf: UpstreamBusyError })
   t.false(take('dora').hasCome())
   await setImmediate()
   t.is(lost.length, 2)

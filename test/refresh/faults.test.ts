@@ -3,19 +3,19 @@
 // the second one for the public token, which browsers get. If only the second request fails, the result of the refresh is
 // partial.
 import test from 'ava'
-import { UnusableTokenSetError, UpstreamError } from '#src/idp/errors.js'
+import { ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { StoredDataError } from '#src/store/redis-errors.js'
 import { createRandom } from '../helpers/random.js'
 import { busyError, oauthError, upstreamError } from '../modes/fake-idp.js'
 import { grantsOf, modeNames, setUpRefresh } from './setup.js'
 
 const faults: readonly (readonly [what: string, error: Error, level: 'warn' | 'error'])[] = [
-  ['a timeout', new UpstreamError('token', 'timeout', 'no complete response in time'), 'warn'],
-  ['a provider that cannot be reached', new UpstreamError('token', 'unreachable', 'connection failed'), 'warn'],
-  ['a server error', new UpstreamError('token', 'unusable', 'it answered 500', { status: 500 }), 'warn'],
-  ['a 429 response', new UpstreamError('token', 'unusable', 'it answered 429', { status: 429 }), 'warn'],
-  ['a malformed token response', new UpstreamError('token', 'unusable', 'access_token is missing'), 'warn'],
-  ['a 403 response in HTML', new UpstreamError('token', 'unusable', 'it answered 403', { status: 403 }), 'error'],
+  ['a timeout', new ProviderError('token', 'timeout', 'no complete response in time'), 'warn'],
+  ['a provider that cannot be reached', new ProviderError('token', 'unreachable', 'connection failed'), 'warn'],
+  ['a server error', new ProviderError('token', 'unusable', 'it answered 500', { status: 500 }), 'warn'],
+  ['a 429 response', new ProviderError('token', 'unusable', 'it answered 429', { status: 429 }), 'warn'],
+  ['a malformed token response', new ProviderError('token', 'unusable', 'access_token is missing'), 'warn'],
+  ['a 403 response in HTML', new ProviderError('token', 'unusable', 'it answered 403', { status: 403 }), 'error'],
   ['invalid_client', oauthError('invalid_client'), 'error'],
   ['invalid_request', oauthError('invalid_request'), 'warn'],
   ['an unexpected exception', new TypeError('odd'), 'error']

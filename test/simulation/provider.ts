@@ -1,8 +1,8 @@
 // A simulated identity provider. Each refresh token can be used once. If a token is used again, the whole login ends.
-import type { IdentityProvider } from '#src/idp/client.js'
-import { OAuthError, UpstreamError } from '#src/idp/errors.js'
-import { APS } from '#src/idp/metadata.js'
-import type { TokenSet } from '#src/idp/token-set.js'
+import type { IdentityProvider } from '#src/provider/client.js'
+import { OAuthError, ProviderError } from '#src/provider/errors.js'
+import { APS } from '#src/provider/metadata.js'
+import type { TokenSet } from '#src/provider/token-set.js'
 import { wait } from '#src/support/clock.js'
 import { TimeLimitError, within } from '#src/support/within.js'
 import type { SimulatedProcess, World } from './world.js'
@@ -142,7 +142,7 @@ export function createProvider(
         } catch (error) {
           if (error instanceof TimeLimitError) {
             if (grant) grant.excuse ??= 'the provider answered after the time limit'
-            throw new UpstreamError('token', 'timeout', 'no complete response in time')
+            throw new ProviderError('token', 'timeout', 'no complete response in time')
           }
           if (sent) requests.delete(sent)
           throw error
@@ -185,6 +185,6 @@ export function createProvider(
   return provider
 }
 
-function busy(): UpstreamError {
-  return new UpstreamError('token', 'unusable', 'it answered 429', { status: 429, retryAfterSeconds: PAUSE_SECONDS })
+function busy(): ProviderError {
+  return new ProviderError('token', 'unusable', 'it answered 429', { status: 429, retryAfterSeconds: PAUSE_SECONDS })
 }

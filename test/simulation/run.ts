@@ -1,7 +1,7 @@
 // Runs one schedule: some people use three processes that share a Redis, while faults happen. All code that decides
 // anything about sessions is the production code.
 import { pino } from 'pino'
-import { createKeyring } from '#src/sealing/keyring.js'
+import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import type { ScriptName } from '#src/store/lua.js'
 import { LOCK_MS, type ScriptTimes, SETTLE_MS } from '#src/store/scripts.js'

@@ -1,7 +1,7 @@
 // Runs random operations on the Lua scripts in a real Redis and on their implementation in memory, and compares every answer
 // and the remaining lifetimes. `STORE_SEQUENCES` is the number of sequences, and `STORE_SEED` is the first seed.
 import type { Redis } from 'ioredis'
-import { createKeyring } from '#src/sealing/keyring.js'
+import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { createMemoryScripts, createMemoryStorage } from '#src/store/memory-scripts.js'
 import type { RedisCommands } from '#src/store/redis-client.js'

@@ -1,7 +1,7 @@
 // Somebody who may publish in the shared Redis, but does not have the session secret, sends messages to the replicas.
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { createKeyring } from '#src/sealing/keyring.js'
+import { createKeyring } from '#src/session/keyring.js'
 import type { Browser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { type DeepPartial, defaultCallbackUrl } from '../helpers/config.js'

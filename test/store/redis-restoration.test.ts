@@ -2,7 +2,7 @@
 // once.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { createKeyring } from '#src/sealing/keyring.js'
+import { createKeyring } from '#src/session/keyring.js'
 import { createRedisStore } from '#src/store/index.js'
 import type { RedisCommands, RedisEvents } from '#src/store/redis-client.js'
 import { LOCK_MS } from '#src/store/scripts.js'
@@ -13,7 +13,7 @@ import { lockOf, recordOf, save } from './replicas.js'
 
 const KEEP_MS = 60_000
 // The number of arguments of EVALSHA shows which script it is.
-const SAVED_ARGUMENTS = 14
+const SAVED_ARGUMENTS = 15
 const OUT_ARGUMENTS = 6
 
 /** A store that is connected to an empty Redis. `written` counts what the store writes. */

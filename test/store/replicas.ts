@@ -1,7 +1,7 @@
 // Creates several stores that share a Redis, as several processes would have them.
 import type { ExecutionContext } from 'ava'
 import { parseRedisAddress } from '#src/config/redis-address.js'
-import { createKeyring } from '#src/sealing/keyring.js'
+import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { createRedisStore } from '#src/store/index.js'
 import { openRedisClient } from '#src/store/redis-client.js'

@@ -1,5 +1,5 @@
-import { type Endpoint, isErrorCode, UpstreamError } from '../../idp/errors.js'
-import type { Transport } from '../../idp/transport.js'
+import { type Endpoint, isErrorCode, ProviderError } from '../../provider/errors.js'
+import type { Transport } from '../../provider/transport.js'
 
 export interface Destination {
   /** The status of the first response. */
@@ -17,7 +17,7 @@ const MOST_REDIRECTS = 10
 /**
  * Opens a page of the provider like a browser that has no cookies yet. Follows redirects within one origin until a redirect
  * has an error code. A redirect to another origin is not followed.
- * @throws UpstreamError if the provider cannot be reached or redirects too often
+ * @throws ProviderError if the provider cannot be reached or redirects too often
  */
 export async function followRedirects(
   transport: Transport,
@@ -47,7 +47,7 @@ export async function followRedirects(
       }
     }
     if (target.origin !== origin) return { firstStatus, status, error: undefined, url }
-    if (redirects === MOST_REDIRECTS) throw new UpstreamError(endpoint, 'unusable', 'it redirects in circles')
+    if (redirects === MOST_REDIRECTS) throw new ProviderError(endpoint, 'unusable', 'it redirects in circles')
     url = target.href
   }
 }

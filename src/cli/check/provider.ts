@@ -1,9 +1,9 @@
 import type { Config } from '../../config/settings.js'
-import { createIdentityProvider, type IdentityProvider } from '../../idp/client.js'
-import type { Endpoint } from '../../idp/errors.js'
-import { createTransport, type Transport } from '../../idp/transport.js'
 import { createMode } from '../../modes/index.js'
 import type { Mode } from '../../modes/mode.js'
+import { createIdentityProvider, type IdentityProvider } from '../../provider/client.js'
+import type { Endpoint } from '../../provider/errors.js'
+import { createTransport, type Transport } from '../../provider/transport.js'
 
 /** The client of the identity provider, as the server uses it. All requests of the checks share one time limit. */
 export interface Provider {

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/settings.js'
-import { OAuthError, UpstreamError } from '../../idp/errors.js'
+import { OAuthError, ProviderError } from '../../provider/errors.js'
 import { explainConnectionError } from './connection-errors.js'
 import { type Finding, findingsFor } from './finding.js'
 
@@ -27,13 +27,13 @@ export function settingOfEndpoint({ platform }: Config, key: EndpointKey): strin
 
 /**
  * Returns the finding for a request that failed for a general reason, such as a network error or an unexpected status.
- * Throws `error` again if it is not an OAuthError or UpstreamError.
+ * Throws `error` again if it is not an OAuthError or ProviderError.
  */
 export function findingOfError(error: unknown, request: CheckedRequest): Finding {
   const { failed } = findingsFor(request.check)
   const { endpoint, url, setting, timeoutSeconds } = request
   if (error instanceof OAuthError) return findingOfStatus(error.status, request, error.error)
-  if (!(error instanceof UpstreamError)) throw error
+  if (!(error instanceof ProviderError)) throw error
   if (error.status !== undefined && error.status >= 300) return findingOfStatus(error.status, request)
   if (error.problem === 'unusable') {
     return failed(`${endpoint} is unusable: ${detailOf(error)}.`, checkAddress(request))
@@ -79,6 +79,6 @@ function withoutQuery(address: string): string {
 }
 
 // This server writes the message about an unusable response. The message contains no text of the response except the issuer.
-function detailOf({ message }: UpstreamError): string {
+function detailOf({ message }: ProviderError): string {
   return message.slice(message.indexOf(': ') + 2)
 }

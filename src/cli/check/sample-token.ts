@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { APS, type ProviderMetadata } from '../../idp/metadata.js'
+import { APS, type ProviderMetadata } from '../../provider/metadata.js'
 
 const LIFETIME_SECONDS = 3599
 // With this number and the default scopes, a token has about 1,000 characters, like the tokens of Autodesk Platform Services.

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { OAuthError, UpstreamError } from '../../../idp/errors.js'
+import { OAuthError, ProviderError } from '../../../provider/errors.js'
 import { type Finding, findingsFor } from '../finding.js'
 import type { Provider } from '../provider.js'
 import { type CheckedRequest, findingOfError, settingOfEndpoint } from '../request-errors.js'
@@ -37,7 +37,7 @@ function findingOfClientError(error: unknown, request: CheckedRequest): Finding 
   // The status 401 means that the client id or secret is wrong (RFC 6749 section 5.2), even if the error code is not
   // invalid_client. Keycloak sends unauthorized_client.
   if (error instanceof OAuthError) return error.status === 401 ? wrongCredentials(error) : findingOfCode(error)
-  if (error instanceof UpstreamError && (error.status === 401 || error.status === 403)) {
+  if (error instanceof ProviderError && (error.status === 401 || error.status === 403)) {
     return failed(
       `The token endpoint rejects this client (${error.status}) and gives no reason.`,
       `${compareCredentials} If they are right, ask the provider if it blocks this machine.`

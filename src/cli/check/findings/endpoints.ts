@@ -1,6 +1,6 @@
 import type { Config } from '../../../config/settings.js'
-import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../../idp/metadata.js'
-import type { Transport } from '../../../idp/transport.js'
+import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../../provider/metadata.js'
+import type { Transport } from '../../../provider/transport.js'
 import { type Finding, findingsFor } from '../finding.js'
 import type { Provider } from '../provider.js'
 import { type CheckedRequest, findingOfError } from '../request-errors.js'

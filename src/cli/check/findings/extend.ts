@@ -1,5 +1,5 @@
 import type { Config } from '../../../config/settings.js'
-import { loadExtension } from '../../../http/extension.js'
+import { loadExtension } from '../../../http/routes/extension.js'
 import { messageOf } from '../../errors.js'
 import { type Finding, findingsFor } from '../finding.js'
 

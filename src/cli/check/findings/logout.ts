@@ -1,5 +1,5 @@
 import { homeUrlOf } from '../../../config/addresses.js'
-import { OAuthError, UpstreamError } from '../../../idp/errors.js'
+import { OAuthError, ProviderError } from '../../../provider/errors.js'
 import { type Finding, findingsFor } from '../finding.js'
 import { followRedirects } from '../follow-redirects.js'
 import type { Provider } from '../provider.js'
@@ -44,7 +44,7 @@ function findingOfRevocationError(error: unknown, request: CheckedRequest): Find
     return failed(message, 'Fix the client finding first. If the client finding is ok, set logout to local.')
   }
   // Some providers reject a made-up token, although RFC 7009 section 2.2 requires success.
-  if ((error instanceof OAuthError || error instanceof UpstreamError) && error.status === 400) {
+  if ((error instanceof OAuthError || error instanceof ProviderError) && error.status === 400) {
     const code = error instanceof OAuthError ? ` ${error.error}` : ''
     const message = `The revocation endpoint rejects a made-up token (400${code}), so this check cannot tell if it accepts a real one.`
     return warning(message, 'Sign in and out once, and look for revocation_failed in the log.')

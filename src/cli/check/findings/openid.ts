@@ -1,6 +1,6 @@
 import type { LoadedConfig } from '../../../config/load.js'
-import { APS } from '../../../idp/metadata.js'
 import type { Mode } from '../../../modes/mode.js'
+import { APS } from '../../../provider/metadata.js'
 import { type Finding, findingsFor } from '../finding.js'
 
 const { warning } = findingsFor('scopes')

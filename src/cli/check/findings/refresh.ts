@@ -1,4 +1,4 @@
-import type { ProviderMetadata } from '../../../idp/metadata.js'
+import type { ProviderMetadata } from '../../../provider/metadata.js'
 import { type Finding, findingsFor } from '../finding.js'
 import type { Provider } from '../provider.js'
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../../config/settings.js'
-import { OAuthError, UpstreamError } from '../../../idp/errors.js'
 import type { Mode } from '../../../modes/mode.js'
+import { OAuthError, ProviderError } from '../../../provider/errors.js'
 import { type Finding, findingsFor } from '../finding.js'
 import type { Provider } from '../provider.js'
 import { type CheckedRequest, checkAddress, findingOfError, settingOfEndpoint } from '../request-errors.js'
@@ -22,7 +22,7 @@ export async function userInfo({ config, idp, mode }: Provider): Promise<Finding
     await idp.userInfo('made-up-by-check', undefined)
     return [failed('The address accepted a made-up token, so it is not a user info endpoint.', checkAddress(request))]
   } catch (error) {
-    const status = error instanceof OAuthError || error instanceof UpstreamError ? error.status : undefined
+    const status = error instanceof OAuthError || error instanceof ProviderError ? error.status : undefined
     if (status === 400 || status === 401 || status === 403) {
       return [ok(`The user info endpoint rejects a made-up token, as it should (${status}).`)]
     }

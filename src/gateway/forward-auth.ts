@@ -1,0 +1,149 @@
+/**
+ * Forward-auth: before a gateway such as nginx, Caddy or Traefik forwards a request, it asks this server whether the
+ * request has a session. The response contains the internal token, which is the access token for use on servers.
+ * Browsers must not get this token, so forward-auth has its own port.
+ */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import type { Auth } from '../auth.js'
+import { requestIdOf } from '../http/edge/request.js'
+import { type BrowserRequest, refusalOf } from '../http/edge/request-origin.js'
+import type { Site } from '../http/routes/site.js'
+import type { Metrics } from '../metrics/metrics.js'
+import type { SessionCookie } from '../session/session-cookie.js'
+import { isRequestedByBrowser } from './open-location.js'
+
+export interface ForwardAuthParts {
+  readonly auth: Pick<Auth, 'current' | 'tokensOf'>
+  readonly site: Pick<Site, 'origin'>
+  readonly sessionCookie: Pick<SessionCookie, 'open'>
+  /** True if every request has a log line. */
+  readonly logsRequests: boolean
+  readonly metrics: Pick<Metrics, 'forwardAuthEnded'>
+  readonly log: Logger
+}
+
+export interface ForwardAuthListener {
+  readonly port: number
+  /**
+   * Stops accepting connections. Resolves when all requests have ended. After `graceMs` milliseconds, destroys the
+   * connections that are still open.
+   */
+  close(graceMs: number): Promise<void>
+}
+
+interface Answer {
+  readonly status: 200 | 401 | 403 | 500 | 503
+  readonly accessToken?: string
+  readonly retryAfterSeconds?: number
+  /** The reason for a status of 403, for the log. */
+  readonly reason?: string
+}
+
+// The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
+const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }
+
+/**
+ * Starts the listener. If the port cannot be used, rejects with Node's own error and adds `listener: 'forwardAuth'` to
+ * it.
+ */
+export async function listenForGateways(
+  parts: ForwardAuthParts,
+  { port, host }: { readonly port: number; readonly host: string }
+): Promise<ForwardAuthListener> {
+  const answer = forwardAuth(parts)
+  const server = http.createServer(LIMITS, answer)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', error => reject(Object.assign(error, { listener: 'forwardAuth' })))
+    server.listen({ port, host, backlog: 2048 }, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: graceMs =>
+      new Promise(resolve => {
+        const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+        server.close(() => {
+          clearTimeout(cut)
+          resolve()
+        })
+        server.closeIdleConnections()
+      })
+  }
+}
+
+/**
+ * Answers every request, with any path and method, with an empty body:
+ * - 200 and `Authorization: Bearer <internal token>` if there is a session
+ * - 401 if there is no session, or if the session has ended
+ * - 403 if a page of another site may have caused the request, or if a browser opened the gateway's forward-auth
+ *   address
+ * - 500 after an unexpected error
+ * - 503 with `Retry-After` if the session cannot be refreshed now
+ *
+ * Every response has the header `Authorization`, which is empty without a token, so that a gateway always replaces the
+ * value that a client sent. No response sets a cookie, because gateways may not pass on all cookies of a response.
+ */
+function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
+  const { auth, site, sessionCookie, logsRequests, metrics, log } = parts
+
+  async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Answer> {
+    if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
+    const { headers } = request
+    const reason = refusalOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
+    if (reason !== undefined) return { status: 403, reason }
+    const record = sessionCookie.open(headers.cookie ?? '')
+    if (!record) return { status: 401 }
+    const current = await auth.current(record, requestLog)
+    if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
+    if (current.kind !== 'live') return { status: 401 }
+    return { status: 200, accessToken: auth.tokensOf(current.record).internal.access_token }
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const started = performance.now()
+    const requestId = requestIdOf(request.headers['x-request-id'])
+    let child: Logger | undefined
+    const requestLog = () => {
+      child ??= log.child({ request_id: requestId })
+      return child
+    }
+    const answer = await decide(request, requestLog).catch((err: unknown): Answer => {
+      requestLog().error({ event: 'request_failed', status: 500, error: 'server_error', err }, 'request failed')
+      return { status: 500 }
+    })
+    const { status, accessToken, retryAfterSeconds, reason } = answer
+    metrics.forwardAuthEnded(status)
+    if (reason === 'open_location') {
+      const message = 'the gateway lets browsers ask for its forward-auth address; make that location internal'
+      requestLog().error({ event: 'forward_auth_open' }, message)
+    }
+    if (logsRequests) {
+      const duration_ms = Math.round(performance.now() - started)
+      requestLog().info({ event: 'forward_auth', status, ...(reason && { reason }), duration_ms }, 'forward-auth')
+    }
+    response.writeHead(status, {
+      'Content-Length': 0,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      Authorization: accessToken === undefined ? '' : `Bearer ${accessToken}`,
+      ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) })
+    })
+    response.end()
+    // Read and ignore the body of the request, because a gateway that sends a body may wait until it is read.
+    request.resume()
+  }
+
+  return function forwardAuth(request, response) {
+    void respond(request, response)
+  }
+}
+
+/**
+ * Returns the methods of the browser's request that the gateway sends in headers, or else the method of the gateway's own
+ * request.
+ */
+function methodsOf({ method = '', headers }: IncomingMessage): BrowserRequest['methods'] {
+  const named = [headers['x-forwarded-method'], headers['x-original-method']].filter(name => name !== undefined)
+  return named.length > 0 ? named.map(String) : [method]
+}

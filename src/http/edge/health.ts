@@ -1,0 +1,26 @@
+import type { Middleware } from 'koa'
+import { HEALTH_ROUTES } from '../../config/routes.js'
+import type { SessionStore } from '../../store/session-store.js'
+
+export interface HealthParts {
+  readonly isDraining: () => boolean
+  readonly storeStatus: SessionStore['status']
+}
+
+/**
+ * `/healthz` answers 200 while the process runs. `/readyz` answers 200 while the server accepts requests and 503 during
+ * shutdown. An outage of the identity provider or of Redis does not change these answers, because load balancers should
+ * still send requests to this server. `/readyz` also reports which store is in use.
+ */
+export function health({ isDraining, storeStatus }: HealthParts): Middleware {
+  return function health(ctx, next) {
+    const isHealthz = ctx.path === HEALTH_ROUTES.healthz
+    if (!isHealthz && ctx.path !== HEALTH_ROUTES.readyz) return next()
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next()
+    ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' })
+    const draining = !isHealthz && isDraining()
+    ctx.status = draining ? 503 : 200
+    ctx.body = isHealthz ? { status: 'ok' } : { status: draining ? 'draining' : 'ready', store: storeStatus() }
+    return undefined
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * Decides which requests may use the session of the browser that sends them. A browser sends the session cookie even if a
+ * page of another origin caused the request. A page on a sibling subdomain is of the same site, so `SameSite` does not
+ * withhold the cookie from its requests. Therefore the server checks headers that browsers add and pages cannot forge:
+ * `Origin` (RFC 6454), Fetch Metadata (W3C), `Sec-Purpose`, and the headers of a WebSocket handshake (RFC 6455).
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Context, Middleware } from 'koa'
+import { accessDenied } from '../errors/http-error.js'
+
+/** The kinds of addresses, each with its own policy. */
+export type Audience = keyof typeof POLICIES
+
+/** The parts of a browser's request that the check uses. */
+export interface BrowserRequest {
+  /** Usually one method. A gateway may name several, and the check must pass for each of them. */
+  readonly methods: readonly string[]
+  /** If a header is repeated, Node joins its values, and the joined text equals none of the accepted values. */
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface OriginOptions {
+  /** The origin of the callback URL, which is the origin of this site's pages. */
+  readonly publicOrigin: string
+  /** The name of a header that every request to the proxy must have, if one is configured. */
+  readonly csrfHeader?: string | undefined
+}
+
+export type Refusal = keyof typeof DESCRIPTIONS
+
+interface Policy {
+  /**
+   * The requests of other sites that are accepted. `links` are those that open a page with GET or HEAD in a tab or window.
+   */
+  readonly otherSites: 'none' | 'links' | 'all'
+  /**
+   * The prefetches that are accepted. A page that the browser has prerendered sends its own requests with
+   * `Sec-Purpose: prefetch` and `Sec-Fetch-Site: same-origin`.
+   */
+  readonly prefetches: 'none' | 'ownPages'
+  /** True if WebSockets, and other requests with `Upgrade`, are accepted from pages of this origin. */
+  readonly acceptsUpgrades?: true
+  /** True if a request is accepted although its `Origin` is not ours. */
+  readonly ignoresOrigin?: true
+  /** True if only the navigation of a tab, a window or a frame is accepted. */
+  readonly navigationsOnly?: true
+  /** True if a method that changes something must come with a sign that a page of this origin sent the request. */
+  readonly provesOrigin?: true
+  /** The accepted values of `Sec-Fetch-Dest`. */
+  readonly destinations?: ReadonlySet<string>
+}
+
+// Values of `Sec-Fetch-Dest` for content that a page shows or reads. Scripts, style sheets, workers and frames are
+// missing, because their content would take effect in the page.
+const HARMLESS_DESTINATIONS = new Set(['empty', 'image', 'audio', 'video', 'track', 'font', 'document'])
+
+const POLICIES = {
+  /** Login changes no session, so other sites may open it in a tab or a frame. */
+  login: { otherSites: 'all', prefetches: 'none', navigationsOnly: true },
+  /**
+   * The identity provider sends the browser here, and `state` proves that this browser started the login. A browser may keep
+   * the `Origin` of the provider's form when it follows the redirect to the callback.
+   */
+  callback: { otherSites: 'all', prefetches: 'none', ignoresOrigin: true },
+  logout: { otherSites: 'links', prefetches: 'none' },
+  /** The profile and the public token, which scripts of our pages read. */
+  pageData: { otherSites: 'none', prefetches: 'ownPages' },
+  proxy: { otherSites: 'none', prefetches: 'ownPages', provesOrigin: true, destinations: HARMLESS_DESTINATIONS },
+  /** The routes of programs behind `requireTokens`. They may be pages, so links from other sites must work. */
+  program: { otherSites: 'links', prefetches: 'ownPages' },
+  /** Whole web sites behind a gateway, with their links and their WebSockets. */
+  forwardAuth: { otherSites: 'links', prefetches: 'ownPages', provesOrigin: true, acceptsUpgrades: true }
+} as const satisfies Record<string, Policy>
+
+const DESCRIPTIONS = {
+  upgrade: 'This address accepts no WebSockets and no other change of the protocol.',
+  prefetch: 'This address must not be prefetched.',
+  other_site: 'A page of another site sent this request. Only pages of the same origin may use this address.',
+  other_origin:
+    'The Origin of this request is not that of the callback URL. Only pages of that origin may use this address.',
+  not_a_navigation: 'Open this address in the browser; a script cannot fetch it.',
+  destination: 'This address cannot be loaded as a script, a style sheet, a worker or a frame.',
+  no_csrf_header: 'This request lacks the header that every request to this address needs (setting proxy.csrfHeader).',
+  not_same_origin: 'This request changes something, but does not show that a page of the same origin sent it.'
+} as const
+
+const LINK_METHODS = ['GET', 'HEAD']
+const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
+
+/**
+ * Creates the layer that throws HttpError 403 if the request may not use the session. It must run before the session is
+ * used.
+ */
+export function requestOrigin(audience: Audience, options: OriginOptions): Middleware {
+  const check = createOriginCheck(audience, options)
+
+  return function requestOrigin(ctx, next) {
+    check(ctx)
+    return next()
+  }
+}
+
+/** Creates a function that throws HttpError 403 if the request may not use the session. */
+export function createOriginCheck(
+  audience: Audience,
+  options: OriginOptions
+): (ctx: Pick<Context, 'method' | 'req'>) => void {
+  return function checkOrigin({ method, req: { headers } }) {
+    const refusal = refusalOf({ methods: [method], headers }, audience, options)
+    if (refusal !== undefined) throw accessDenied(DESCRIPTIONS[refusal])
+  }
+}
+
+/** Returns the reason why a request may not use the session of its browser, or undefined if it may. */
+export function refusalOf(
+  { methods, headers }: BrowserRequest,
+  audience: Audience,
+  { publicOrigin, csrfHeader }: OriginOptions
+): Refusal | undefined {
+  const policy: Policy = POLICIES[audience]
+  const site = headers['sec-fetch-site']
+  const isSameOrigin = site === 'same-origin'
+  if (asksForUpgrade(headers) && !policy.acceptsUpgrades) return 'upgrade'
+  if (isPrefetch(headers) && !(isSameOrigin && policy.prefetches === 'ownPages')) return 'prefetch'
+  // `none` means that a person entered the address.
+  const isOtherSite = site !== undefined && !isSameOrigin && site !== 'none'
+  if (isOtherSite && !acceptsOtherSite(policy, methods, headers)) return 'other_site'
+  if (!policy.ignoresOrigin && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
+  if (policy.navigationsOnly && (headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 'not_a_navigation'
+  const destination = headers['sec-fetch-dest']
+  if (destination !== undefined && policy.destinations?.has(destination) === false) return 'destination'
+  if (csrfHeader !== undefined) return headers[csrfHeader.toLowerCase()] === undefined ? 'no_csrf_header' : undefined
+  const needsProof = policy.provesOrigin && (asksForUpgrade(headers) || !methods.every(isSafe))
+  return needsProof && !isSameOrigin && headers.origin === undefined ? 'not_same_origin' : undefined
+}
+
+function acceptsOtherSite({ otherSites }: Policy, methods: readonly string[], headers: IncomingHttpHeaders): boolean {
+  if (otherSites !== 'links') return otherSites === 'all'
+  const opensPage = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+  return opensPage && methods.every(method => LINK_METHODS.includes(method))
+}
+
+/**
+ * True if the request has an `Origin` that is not ours. Parsed origins are compared, because an origin may contain the
+ * default port. A form of our own page sends `Origin: null` if the page has the policy `no-referrer` (Fetch, "append a
+ * request Origin header"). Then `Sec-Fetch-Site` still says that the page is ours.
+ */
+function hasOtherOrigin({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, publicOrigin: string): boolean {
+  if (origin === undefined || (origin === 'null' && site === 'same-origin')) return false
+  return !URL.canParse(origin) || new URL(origin).origin !== publicOrigin
+}
+
+// A proxy may remove `Upgrade`, which is a hop-by-hop header (RFC 9110 section 7.8), and HTTP/2 does not have it.
+function asksForUpgrade({ upgrade, 'sec-websocket-version': version }: IncomingHttpHeaders): boolean {
+  return Boolean(upgrade) || version !== undefined
+}
+
+// Sec-Purpose is the standard header. Chromium and Safari used to send Purpose, and Firefox sent X-Moz.
+function isPrefetch(headers: IncomingHttpHeaders): boolean {
+  return ['sec-purpose', 'purpose', 'x-moz'].some(name => `${headers[name] ?? ''}`.includes('prefetch'))
+}
+
+function isSafe(method: string): boolean {
+  return SAFE_METHODS.includes(method)
+}

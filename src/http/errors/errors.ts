@@ -1,0 +1,129 @@
+/** The layer that turns all errors of later layers into responses, and logs the errors with a status of 500 or more. */
+import type { Context, Middleware } from 'koa'
+import { AUTH_ROUTES } from '../../config/routes.js'
+import { errorPage, loginLoopPage, pageSecurityPolicy } from '../../pages/index.js'
+import { OAuthError, ProviderError } from '../../provider/errors.js'
+import { SessionTooLargeError } from '../../session/session-cookie.js'
+import { StoredDataError } from '../../store/redis-errors.js'
+import { StoreUnavailableError } from '../../store/unavailable.js'
+import { isLogged, type RequestLog, requestId } from '../edge/request.js'
+import { returnToOf, signInAddress } from '../routes/return-path.js'
+import type { Site } from '../routes/site.js'
+import { BusyError, HttpError, methodNotAllowed } from './http-error.js'
+import { providerFailure } from './provider-failure.js'
+
+export interface ErrorParts {
+  readonly site: Site
+  readonly requestLog: RequestLog
+  /** True if every request has a log line. */
+  readonly logsRequests: boolean
+}
+
+/**
+ * Creates the layer. It writes the response itself, because Koa's own error handler would drop the Set-Cookie header of
+ * a session that was refreshed before the error occurred.
+ */
+export function errors({ site, requestLog, logsRequests }: ErrorParts): Middleware {
+  const { homePath, homeUrl, hasStartPage, loginPath } = site
+
+  return async function errors(ctx, next) {
+    try {
+      await next()
+      if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) throw notFound(ctx)
+    } catch (error) {
+      const answer = answerTo(error, ctx)
+      if (answer.status >= 500) logFault(error, answer, ctx)
+      const isUnreachable = error instanceof ProviderError && error.problem === 'unreachable'
+      send(ctx, answer, isUnreachable)
+    }
+  }
+
+  function logFault(error: unknown, answer: HttpError, ctx: Context) {
+    const log = requestLog(ctx)
+    // The cause of a BusyError, if there is one, is the error of the provider. It is logged instead, because it contains
+    // the endpoint and the status.
+    const err = error instanceof BusyError ? (error.cause ?? error) : error
+    const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
+    // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
+    // are logged as errors, because the operator must fix something.
+    const isOurs =
+      error instanceof HttpError || error instanceof StoreUnavailableError || error instanceof StoredDataError
+    const isTransient = isOurs || (error instanceof ProviderError && !error.isRefusal)
+    log[isTransient ? 'warn' : 'error'](fields, 'request failed')
+  }
+
+  function send(ctx: Context, answer: HttpError, isUnreachable: boolean) {
+    const { status, error, message, headers } = answer
+    const id = requestId(ctx)
+    ctx.status = status
+    ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id, ...headers })
+    ctx.vary('Accept')
+    for (const name of CONTENT_HEADERS) ctx.remove(name)
+    if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, answer, isUnreachable)
+    else ctx.body = { error, error_description: message, request_id: id }
+    ctx.status = status
+  }
+
+  function sendPage(ctx: Context, answer: HttpError, isUnreachable: boolean) {
+    const { status, error, message: description, diagnosis } = answer
+    const retry = ctx.method === 'GET' && answer instanceof BusyError ? answer : undefined
+    ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
+    if (retry) ctx.set('Refresh', refreshHeader(retry))
+    ctx.type = 'html'
+    // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
+    const quotedId = logsRequests || isLogged(ctx) ? requestId(ctx) : undefined
+    const shared = { requestId: quotedId, signInPath: signInAddress(loginPath, returnToOf(ctx, homePath)) }
+    ctx.body = diagnosis
+      ? loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl })
+      : errorPage({
+          ...shared,
+          homePath: hasStartPage ? homePath : undefined,
+          status,
+          error,
+          description,
+          inLogin: ctx.path === AUTH_ROUTES.callback,
+          isUnreachable,
+          retryAfterSeconds: retry?.retryAfterSeconds
+        })
+  }
+}
+
+// Headers that describe the content of the failed response (RFC 9110 section 8). Koa replaces Content-Length itself.
+const CONTENT_HEADERS = ['Content-Type', 'Content-Encoding', 'Content-Disposition', 'ETag', 'Last-Modified']
+
+function notFound(ctx: Context): HttpError {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return methodNotAllowed('GET, HEAD')
+  return new HttpError({ status: 404, error: 'not_found', description: 'There is nothing at this address.' })
+}
+
+function answerTo(error: unknown, ctx: Context): HttpError {
+  if (error instanceof HttpError) return error
+  if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
+  if (error instanceof StoreUnavailableError || error instanceof StoredDataError) {
+    const description = 'This server cannot handle the request at the moment.'
+    return new BusyError({ description, retryAfterSeconds: 'retryAfterSeconds' in error ? error.retryAfterSeconds : 5 })
+  }
+  if (error instanceof SessionTooLargeError) {
+    const description = 'The tokens of this login are too large for the cookies that a browser can store.'
+    return new HttpError({ status: 500, error: 'session_too_large', description })
+  }
+  // Koa and `ctx.throw()` throw errors with `status` and `expose`. If `expose` is true, the client may see the message.
+  const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
+  if (status === 404) return notFound(ctx)
+  if (expose === true && typeof status === 'number' && status >= 400 && status < 500) {
+    return new HttpError({
+      status,
+      error: ERROR_OF_STATUS[status] ?? 'invalid_request',
+      description: String(message)
+    })
+  }
+  return new HttpError({ status: 500, error: 'server_error', description: 'Something went wrong on this server.' })
+}
+
+const ERROR_OF_STATUS: Readonly<Record<number, string | undefined>> = { 401: 'unauthorized', 403: 'access_denied' }
+
+// Returns the value of the header `Refresh`. A `meta` element would have the same effect, but axe-core's accessibility
+// check rejects it.
+function refreshHeader({ retryAfterSeconds, retryPath }: BusyError): string {
+  return retryPath === undefined ? String(retryAfterSeconds) : `${retryAfterSeconds}; url=${retryPath}`
+}

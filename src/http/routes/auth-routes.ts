@@ -1,0 +1,63 @@
+/** The routes under `/api/auth`, with the headers that all of them share and the middleware in front of each route. */
+import Router from '@koa/router'
+import type { Middleware } from 'koa'
+import { AUTH_ROUTES, isAuthPath } from '../../config/routes.js'
+import { type Audience, requestOrigin } from '../edge/request-origin.js'
+import { HttpError, methodNotAllowed } from '../errors/http-error.js'
+import type { Site } from './site.js'
+import { token } from './token.js'
+
+export interface AuthLayers {
+  readonly site: Pick<Site, 'origin'>
+  readonly session: Middleware
+  readonly requireTokens: Middleware
+  readonly login: Middleware
+  readonly callback: Middleware
+  readonly logout: Middleware
+  readonly profile: Middleware
+  /** True in dual mode, in which `/api/auth/token` gives pages the public token (service contract, section 4). */
+  readonly offersPublicToken: boolean
+}
+
+/** Creates the router. It is exported because a test compares its routes with the documentation. */
+export function authRouter(layers: AuthLayers): Router {
+  const { site, session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
+  const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
+  const router = new Router({ sensitive: true, strict: true })
+  router.get(AUTH_ROUTES.login, from('login'), login)
+  router.get(AUTH_ROUTES.callback, from('callback'), session, callback)
+  router.get(AUTH_ROUTES.logout, from('logout'), session, logout)
+  router.get(AUTH_ROUTES.profile, from('pageData'), session, requireTokens, profile)
+  if (offersPublicToken) router.get(AUTH_ROUTES.token, from('pageData'), session, requireTokens, token)
+  else router.get(AUTH_ROUTES.token, noPublicToken)
+  return router
+}
+
+export function authRoutes(layers: AuthLayers): Middleware {
+  // The router adds some fields to the context itself, but its type requires them. The cast removes this requirement.
+  const routes = authRouter(layers).routes() as unknown as Middleware
+
+  return function authRoutes(ctx, next) {
+    if (!isAuthPath(ctx.path)) return next()
+    for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
+    if (ctx.method !== 'GET') throw methodNotAllowed('GET')
+    return routes(ctx, next)
+  }
+}
+
+/**
+ * Answers `/api/auth/token` in single mode. The error tells the author of a page that was written for dual mode why the
+ * token is missing.
+ */
+const noPublicToken: Middleware = function noPublicToken() {
+  const description = 'This route exists in dual mode only (mode: dual).'
+  throw new HttpError({ status: 404, error: 'not_found', description })
+}
+
+const SHARED_HEADERS = Object.entries({
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  Vary: 'Cookie, Sec-Fetch-Site'
+})

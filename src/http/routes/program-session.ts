@@ -1,0 +1,102 @@
+/**
+ * Provides `ctx.session` for routes that a program has added. It uses koa-session and stores the session in the
+ * encrypted cookies. koa-session hashes the session twice for each request, so the server's own routes do not use it.
+ */
+import type Koa from 'koa'
+import type { Context, Middleware } from 'koa'
+import createKoaSession from 'koa-session'
+import type { Auth } from '../../auth.js'
+import type { Config } from '../../config/settings.js'
+import { type SessionFields, type SessionRecord, withOwnFields } from '../../session/record.js'
+import type { RequestLog } from '../edge/request.js'
+import { removeSession, sessionRecord, writeSession } from './session.js'
+import type { Site } from './site.js'
+
+export interface ProgramSessionParts {
+  readonly config: Pick<Config, 'session' | 'refresh'>
+  readonly site: Pick<Site, 'cookies'>
+  readonly auth: Pick<Auth, 'newest' | 'isLoggedOut'>
+  readonly requestLog: RequestLog
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+// koa-session requires a key for an external store. Here each request has its own store, so the key can be any
+// constant.
+const STORE_KEY = 'browser'
+
+const HAS_SESSION = Symbol('has ctx.session')
+type Marked = Context & { [HAS_SESSION]?: true }
+
+/**
+ * Creates the layer. It must run after `session` and `requireTokens`. It saves the session after the handlers if they
+ * changed it.
+ */
+export function programSession(app: Koa, parts: ProgramSessionParts): Middleware {
+  const { config, site, auth, requestLog, now } = parts
+  const { cookies } = site
+  const keepMs = config.refresh.keepSeconds * 1000
+
+  class BrowserStore {
+    readonly #ctx: Context
+    #record: SessionRecord | undefined
+    #readAt = 0
+
+    constructor(ctx: Context) {
+      this.#ctx = ctx
+    }
+
+    async get(): Promise<SessionFields | undefined> {
+      this.#record = sessionRecord(this.#ctx)
+      this.#readAt = now()
+      // The handlers get a copy, because all requests with the same cookie share one opened record.
+      return structuredClone(this.#record?.fields)
+    }
+
+    async set(_key: string, stored: object): Promise<void> {
+      const ctx = this.#ctx
+      const record = this.#record
+      if (!record) throw new TypeError('ctx.session can be saved only behind requireTokens')
+      const { id } = record
+      // No cookie can be set after the headers were sent. If the request took longer than `keepSeconds`, another
+      // request may have refreshed the tokens, and the result of that refresh may have expired in the store. The server
+      // then cannot know whether this request has the newest refresh token.
+      if (ctx.headerSent || now() - this.#readAt > keepMs) {
+        const reason = ctx.headerSent ? 'response_started' : 'request_too_long'
+        requestLog(ctx).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
+        return
+      }
+      const newest = await auth.newest(record)
+      if (auth.isLoggedOut(id)) return
+      writeSession(ctx, { ...newest, fields: withOwnFields(newest.fields, stored) })
+    }
+
+    async destroy(): Promise<void> {
+      removeSession(this.#ctx)
+      // After this call, koa-session clears the first cookie through `ctx.cookies`. Behind a proxy that terminates TLS,
+      // `ctx.cookies` refuses to set a Secure cookie unless this property is set.
+      this.#ctx.cookies.secure = cookies.secure
+    }
+  }
+
+  const koaSession = createKoaSession(app, {
+    key: cookies.session,
+    maxAge: config.session.maxAgeSeconds * 1000,
+    ContextStore: BrowserStore,
+    externalKey: { get: () => STORE_KEY, set: () => undefined },
+    genid: () => STORE_KEY,
+    signed: false,
+    httpOnly: true,
+    overwrite: true,
+    sameSite: 'lax',
+    secure: cookies.secure
+  })
+
+  return function programSession(ctx, next) {
+    const marked: Marked = ctx
+    // If `requireTokens` runs a second time for a request, it must not discard the changes of the handlers before it.
+    if (marked[HAS_SESSION]) return next()
+    marked[HAS_SESSION] = true
+    return koaSession(ctx, next)
+  }
+}

@@ -1,0 +1,83 @@
+import type { Context, Middleware } from 'koa'
+import type { Auth } from '../../auth.js'
+import type { Tokens } from '../../modes/mode.js'
+import { withOwnFields } from '../../session/record.js'
+import type { SessionCookie } from '../../session/session-cookie.js'
+import type { RequestLog } from '../edge/request.js'
+import { BusyError } from '../errors/http-error.js'
+import { withholdCookies } from './cookies.js'
+import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
+import { removeSession, sessionRecord, writeSession } from './session.js'
+import type { Site } from './site.js'
+
+/** The state of a request after `requireTokens` has run. */
+export interface TokensState {
+  tokens: Tokens
+}
+
+export interface RequireTokensParts {
+  readonly auth: Pick<Auth, 'current' | 'tokensOf' | 'isLoggedOut'>
+  readonly site: Pick<Site, 'cookies'>
+  readonly sessionCookie: Pick<SessionCookie, 'names'>
+  readonly requestLog: RequestLog
+}
+
+/**
+ * Creates the layer in front of every route that needs tokens (service contract, section 5.1, step 3). It refreshes the
+ * session if necessary and sets `ctx.state.tokens`. It answers 401 with an empty body if nobody is logged in, and 503
+ * with `Retry-After` if the session cannot be refreshed now.
+ */
+export function requireTokens({ auth, site, sessionCookie, requestLog }: RequireTokensParts): Middleware {
+  const { cookies } = site
+
+  return async function requireTokens(ctx, next) {
+    const record = sessionRecord(ctx)
+    if (!record) return unauthorized(ctx)
+    const current = await auth.current(record, () => requestLog(ctx))
+    if (current.kind === 'ended') {
+      removeSession(ctx)
+      forgetSuccess(ctx)
+    }
+    // The browser may already have a newer cookie than this request, so an old cookie is not removed.
+    if (!('record' in current)) return unauthorized(ctx)
+    const isNew = current.record !== record
+    if (isNew) writeSession(ctx, { ...current.record, fields: withOwnFields(current.record.fields, record.fields) })
+    if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
+    ctx.state.tokens = auth.tokensOf(current.record)
+    if (!isNew) return next()
+    try {
+      await next()
+    } finally {
+      // A logout may have removed the cookies while the handler was running. This response must not set them again.
+      if (!ctx.headerSent && auth.isLoggedOut(record.id)) {
+        withholdCookies(ctx, sessionCookie.names)
+        unauthorized(ctx)
+      }
+    }
+  }
+
+  // The server itself has removed the session cookie. If `succeededAt` stayed in the login cookie, the next login would
+  // conclude that the browser does not keep cookies.
+  function forgetSuccess(ctx: Context): void {
+    const loginCookie = readLoginCookie(ctx, cookies)
+    if (loginCookie?.succeededAt) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt: undefined })
+  }
+}
+
+/** Returns the tokens of this request. Call it only after `requireTokens` has run. */
+export function tokensOf(ctx: Context): Tokens {
+  return ctx.state.tokens as Tokens
+}
+
+// Service contract, section 7: 401 with an empty body.
+function unauthorized(ctx: Context): void {
+  // If a handler already set JSON, Koa would send the text "null".
+  ctx.remove('Content-Type')
+  ctx.body = null
+  ctx.status = 401
+}
+
+function unavailable(retryAfterSeconds: number): BusyError {
+  const description = 'Your session could not be refreshed just now. You are still signed in.'
+  return new BusyError({ description, retryAfterSeconds })
+}

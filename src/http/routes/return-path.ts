@@ -1,0 +1,29 @@
+/** Error pages offer a new login. This file determines the page to which the new login returns. */
+import type { Context } from 'koa'
+import { safeReturnTo } from '../../login/return-to.js'
+
+const returnPaths = new WeakMap<Context, string>()
+
+/** Called by the login and callback routes as soon as they know the return path of their login. */
+export function rememberReturnTo(ctx: Context, returnTo: string): void {
+  returnPaths.set(ctx, returnTo)
+}
+
+/**
+ * Returns the path and query to which the next login should return. If this request belongs to a failed login, this is
+ * the return path of that login. Otherwise, if this request is for a page, it is the address of that page. For all other
+ * requests it is `/`.
+ * @param homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
+ *   `/app` from the request, so this function adds it again.
+ */
+export function returnToOf(ctx: Context, homePath: string): string {
+  const remembered = returnPaths.get(ctx)
+  if (remembered !== undefined) return remembered
+  const isPage = ctx.method === 'GET' && !ctx.path.startsWith('/api/')
+  return isPage ? safeReturnTo(homePath.slice(0, -1) + ctx.url) : '/'
+}
+
+/** Returns the address of the login route. The parameter `return_to` is left out for the start page. */
+export function signInAddress(signInPath: string, returnTo: string): string {
+  return returnTo === '/' ? signInPath : `${signInPath}?return_to=${encodeURIComponent(returnTo)}`
+}

@@ -1,0 +1,166 @@
+/**
+ * Serves the files of `wwwroot`. koa-static finds the file for an address: it decodes the path, refuses hidden names,
+ * completes `index.html`, and chooses a compressed variant. This file opens the file that was found and sends it. It adds
+ * conditional requests, and refuses links that lead out of the root.
+ */
+import fs, { existsSync, realpathSync, type Stats } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { extname, join, relative, sep } from 'node:path'
+import type { Context, Middleware, Next } from 'koa'
+import { AUTH_PATH, isAuthPath } from '../../config/routes.js'
+import { invalidRequest } from '../errors/http-error.js'
+import { cacheControl } from './hashed-assets.js'
+import { closeFile, isMissing, type OpenedFile, openInside } from './open-inside.js'
+
+/**
+ * Loads koa-static. This takes a third of the startup time, so it is done after the server listens, or on the first
+ * request.
+ */
+export function loadKoaStatic() {
+  return import('koa-static')
+}
+
+/**
+ * Creates the layer that serves static files.
+ * @param wwwroot an existing folder, either from the setting `wwwroot` or the folder of the starter page
+ * @param hashedAssets the folders below wwwroot whose files browsers may cache for a year
+ */
+export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = []): Middleware {
+  const root = realpathSync.native(wwwroot)
+  const open = openInside(root)
+  const cacheControlOf = cacheControl(hashedAssets)
+  // Files take precedence over routes (service contract, section 4, rule 5). Requests under `/api/auth` look for a file
+  // only if `wwwroot` contains this folder.
+  const hasAuthFiles = existsSync(join(root, AUTH_PATH))
+  let serve: Middleware | undefined
+
+  return function staticFiles(ctx, next) {
+    return (isAuthPath(ctx.path) && !hasAuthFiles) || hidesDotSegment(ctx.path) ? next() : serveFile(ctx, next)
+  }
+
+  async function serveFile(ctx: Context, next: Next) {
+    const path = await find(ctx)
+    const file = path === undefined ? undefined : await open(path)
+    if (path === undefined || file === undefined) {
+      // koa-send sets this header before it knows whether the compressed file can be sent.
+      ctx.remove('Content-Encoding')
+      return next()
+    }
+    const name = ctx.response.get('Content-Encoding') === '' ? path : path.replace(/\.(br|gz)$/, '')
+    setHeaders(ctx, name, file.stats)
+    await send(ctx, file)
+  }
+
+  /** Returns the path of the file for the address of a request, or undefined if there is no such file. */
+  async function find(ctx: Context): Promise<string | undefined> {
+    serve ??= (await loadKoaStatic()).default(root, { setHeaders: endSearch })
+    try {
+      await serve(ctx, async () => {})
+    } catch (found) {
+      if (found instanceof FoundFile) return found.path
+      const error = found as NodeJS.ErrnoException & { readonly status?: number }
+      if (error.status === 400) throw invalidRequest('The address of this request is malformed.')
+      // 403 means that the path leads out of the root. The response does not reveal whether something exists there.
+      if (!isMissing(error) && error.status !== 403) throw error
+    }
+    return undefined
+  }
+
+  function setHeaders(ctx: Context, name: string, { size, mtime, mtimeMs }: Stats): void {
+    ctx.status = 200
+    ctx.set({
+      'X-Content-Type-Options': 'nosniff',
+      // koa-send chooses a compressed file by Accept-Encoding, but does not set Vary (RFC 9110 section 12.5.5).
+      Vary: 'Accept-Encoding',
+      ETag: `W/"${size.toString(36)}-${Math.round(mtimeMs).toString(36)}"`,
+      'Last-Modified': mtime.toUTCString(),
+      'Cache-Control': cacheControlOf(relative(root, name).replaceAll(sep, '/')),
+      'Content-Length': String(size)
+    })
+    ctx.type = extname(name)
+    if (ctx.type === '') ctx.type = 'bin'
+  }
+}
+
+/**
+ * True if decoding the path adds a segment `.` or `..`. Browsers and caches resolve the segments of `/assets/%2e%2e/app.js`
+ * before they look up the address (WHATWG URL, double-dot path segment). They would take the response for that of another
+ * address.
+ */
+function hidesDotSegment(path: string): boolean {
+  if (!path.includes('%')) return false
+  try {
+    return dotSegments(decodeURIComponent(path)) > dotSegments(path)
+  } catch {
+    // koa-send refuses a path that cannot be decoded.
+    return false
+  }
+}
+
+function dotSegments(path: string): number {
+  return path.split(/[/\\]/).filter(segment => segment === '.' || segment === '..').length
+}
+
+/** Ends the search of koa-send before it opens the file by itself. It opens the path without checking what it has opened. */
+function endSearch(_response: ServerResponse, path: string, stats: Stats): never {
+  throw stats.isFile() ? new FoundFile(path) : new NotAFileError()
+}
+
+/** This is not an error, because an error would collect a stack trace for each request. */
+class FoundFile {
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
+}
+
+/** The path leads to a folder or to a pipe. koa-static treats an error with this status as a missing file. */
+class NotAFileError extends Error {
+  readonly status = 404
+}
+
+// The number of bytes that a stream reads at once.
+const SMALL_FILE_BYTES = 64 * 1024
+
+/** Sends the content of a file, or status 304 if the client already has it. Closes the file, also after an error. */
+async function send(ctx: Context, file: OpenedFile): Promise<void> {
+  const { fresh } = ctx
+  const sendsContent = ctx.method === 'GET' && !fresh
+  if (sendsContent && file.stats.size > SMALL_FILE_BYTES) {
+    ctx.body = streamOf(file, ctx.res)
+    return
+  }
+  try {
+    if (fresh) ctx.status = 304
+    if (sendsContent) ctx.body = await contentOf(file)
+  } finally {
+    closeFile(file.fd)
+  }
+}
+
+/** Reads a small file in one piece. A stream would be slower, because it reads again to find the end of the file. */
+function contentOf({ fd, stats: { size } }: OpenedFile): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    fs.read(fd, Buffer.allocUnsafe(size), 0, size, 0, (error, bytesRead, content) => {
+      if (error) reject(error)
+      else if (bytesRead < size) reject(new ShortenedError())
+      else resolve(content)
+    })
+  })
+}
+
+/**
+ * Reads a large file piece by piece, but not further than its length in the headers. If the file becomes shorter, the
+ * response can no longer be completed. The connection is then closed, because the client would wait for the rest.
+ */
+function streamOf({ fd, stats: { size } }: OpenedFile, response: ServerResponse): fs.ReadStream {
+  const stream = fs.createReadStream('', { fd, start: 0, end: size - 1 })
+  return stream.once('end', () => {
+    if (stream.bytesRead < size) response.destroy(new ShortenedError())
+  })
+}
+
+class ShortenedError extends Error {
+  override readonly message = 'The file became shorter while it was being sent.'
+}

@@ -1,0 +1,179 @@
+/**
+ * The requests that the server sends to the identity provider. Each response is validated. A request fails with
+ * OAuthError if the provider responds with an OAuth error code, and with ProviderError in all other cases.
+ */
+import { homeUrlOf } from '../config/addresses.js'
+import type { Config } from '../config/settings.js'
+import { isJsonObject } from '../support/json.js'
+import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
+import { endSessionUrl } from './end-session-url.js'
+import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
+import { createMetadata, type ProviderMetadata } from './metadata.js'
+import { parseTokenSet, type TokenSet } from './token-set.js'
+import type { Transport, TransportResponse } from './transport.js'
+
+/** The user info or the claims of an ID token. The members with a name here can become the display name. */
+export interface UserInfo {
+  readonly sub?: unknown
+  readonly name?: unknown
+  readonly firstName?: unknown
+  readonly lastName?: unknown
+  readonly given_name?: unknown
+  readonly family_name?: unknown
+  readonly preferred_username?: unknown
+  readonly email?: unknown
+  readonly [member: string]: unknown
+}
+
+export interface IdentityProvider {
+  metadata(): Promise<ProviderMetadata>
+  /** Returns the address of the provider to which the server redirects the browser for a login. */
+  authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'prompt'>): Promise<string>
+  /**
+   * Returns the address at which a browser signs out at the provider. The provider then redirects the browser to the
+   * start page. Returns undefined if the provider has no end-session endpoint.
+   * @param idTokenHint the ID token of the login, if the session contains it
+   */
+  endSessionUrl(idTokenHint?: string): Promise<string | undefined>
+  /**
+   * Waits for a place in the queue for token requests. Enter it before each token request, and call the returned function
+   * after its response. Code exchanges have their own queue, so that callbacks with invalid codes cannot delay refreshes.
+   * @param isUrgent true for the second token request of dual mode. It has priority over the first requests of other
+   *   refreshes, because the tokens of one request alone do not complete a login or refresh.
+   * @throws ProviderError if there is no place
+   */
+  enterTokenQueue(name: 'refresh' | 'code exchange', isUrgent?: boolean): Promise<() => void>
+  /**
+   * Exchanges an authorization code for tokens (RFC 6749 section 4.1.3).
+   * @param request.timeoutMs the time limit in milliseconds; the default is the time limit for all calls to the
+   *   provider
+   * @throws OAuthError or ProviderError, like all requests below
+   */
+  authorizationCodeGrant(request: {
+    code: string
+    codeVerifier: string | undefined
+    timeoutMs?: number | undefined
+  }): Promise<TokenSet>
+  /** Uses a refresh token to request new tokens (RFC 6749 section 6). */
+  refreshTokenGrant(request: { refreshToken: string; scope: string; timeoutMs?: number | undefined }): Promise<TokenSet>
+  /**
+   * Requests the user info (OpenID Connect Core section 5.3).
+   * @param subject the `sub` of the checked ID token of the login. User info about another subject, or about none, must
+   *   not be used (section 5.3.2) and is rejected. Undefined if there is no ID token to compare with.
+   * @throws OAuthError or ProviderError; ProviderError also if the provider has no user info endpoint
+   */
+  userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo>
+  /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
+  revokeRefreshToken(refreshToken: string): Promise<void>
+  /** Replaces the client secret. The next request uses the new one. */
+  replaceClientSecret(clientSecret: string): void
+}
+
+const REVOCATION_TIMEOUT_MS = 2000
+const REVOCATION_PAUSE_MS = 200
+
+export function createIdentityProvider(platform: Config['platform'], transport: Transport): IdentityProvider {
+  const { clientId, callbackUrl: redirectUri, prompt } = platform
+  let { clientSecret } = platform
+  const metadata = createMetadata(platform, transport)
+
+  function authenticated(form: Record<string, string>, { isAps }: ProviderMetadata) {
+    if (platform.clientAuthentication === 'client_secret_post') {
+      return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
+    }
+    // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined. Autodesk Platform
+    // Services (APS) expects both without this encoding.
+    const [user, password] = isAps ? [clientId, clientSecret] : [formEncoded(clientId), formEncoded(clientSecret)]
+    const credentials = Buffer.from(`${user}:${password}`).toString('base64')
+    return { form, headers: { authorization: `Basic ${credentials}` } }
+  }
+
+  async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
+    const found = await metadata()
+    const limit = timeoutMs !== undefined && { timeoutMs }
+    const request = { endpoint: 'token', url: found.tokenEndpoint, ...limit } as const
+    const response = await transport.call({ ...request, ...authenticated(form, found) })
+    if (response.status !== 200) throw failure('token', response)
+    return parseTokenSet(response.json)
+  }
+
+  async function requestRevocation(refreshToken: string, timeoutMs: number): Promise<TransportResponse | undefined> {
+    const found = await metadata()
+    const { revocationEndpoint: url } = found
+    const form = { token: refreshToken, token_type_hint: 'refresh_token' }
+    return url ? transport.call({ endpoint: 'revocation', url, timeoutMs, ...authenticated(form, found) }) : undefined
+  }
+
+  return {
+    metadata,
+    async enterTokenQueue(name, isUrgent) {
+      // Discovery may take long, so it must not follow the check of the time that is left for the token request.
+      await metadata()
+      return transport.enterQueue(name, 'token', isUrgent)
+    },
+    async authorizationUrl(request) {
+      return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt })
+    },
+    async endSessionUrl(idTokenHint) {
+      const postLogoutRedirectUri = homeUrlOf(redirectUri)
+      return endSessionUrl(await metadata(), { clientId, postLogoutRedirectUri, idTokenHint })
+    },
+    authorizationCodeGrant({ code, codeVerifier, timeoutMs }) {
+      const form = {
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: redirectUri,
+        ...(codeVerifier !== undefined && { code_verifier: codeVerifier })
+      }
+      return tokenRequest(form, timeoutMs)
+    },
+    refreshTokenGrant({ refreshToken, scope, timeoutMs }) {
+      return tokenRequest({ grant_type: 'refresh_token', refresh_token: refreshToken, scope }, timeoutMs)
+    },
+    async userInfo(accessToken, subject) {
+      const { userinfoEndpoint: url } = await metadata()
+      const unusable = (detail: string) => new ProviderError('userinfo', 'unusable', detail)
+      if (url === undefined) throw unusable('the provider has no user info endpoint')
+      const headers = { authorization: `Bearer ${accessToken}` }
+      const response = await transport.call({ endpoint: 'userinfo', url, headers })
+      if (response.status !== 200) throw failure('userinfo', response)
+      if (!isJsonObject(response.json)) throw unusable('the response is not a JSON object')
+      if (subject !== undefined && response.json.sub !== subject) throw unusable('its sub is not that of the login')
+      return response.json
+    },
+    async revokeRefreshToken(refreshToken) {
+      const started = performance.now()
+      let response = await requestRevocation(refreshToken, REVOCATION_TIMEOUT_MS)
+      // RFC 7009 section 2.2.1: after status 503 the token is still valid, and the client may send the request again.
+      // The second attempt must end within the time limit of the first.
+      if (response?.status === 503) {
+        await new Promise(resolve => setTimeout(resolve, REVOCATION_PAUSE_MS))
+        const left = REVOCATION_TIMEOUT_MS - (performance.now() - started)
+        response = await requestRevocation(refreshToken, Math.max(1, Math.round(left)))
+      }
+      if (response && response.status !== 200) throw failure('revocation', response)
+    },
+    replaceClientSecret(secret) {
+      clientSecret = secret
+    }
+  }
+}
+
+/** Encodes a text as application/x-www-form-urlencoded (RFC 6749 appendix B). */
+function formEncoded(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1)
+}
+
+// The gateway in front of Autodesk Platform Services has its own error responses. These codes of the gateway mean
+// `invalid_client`. All other error responses have the format of RFC 6749 section 5.2.
+const GATEWAY_CLIENT_ERRORS = new Set(['AUTH-001', 'AUTH-003'])
+
+function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
+  const isRefusal = status >= 400 && status < 500 && status !== 429
+  const answer = isJsonObject(json) ? json : {}
+  const error = GATEWAY_CLIENT_ERRORS.has(String(answer.errorCode)) ? 'invalid_client' : answer.error
+  if (isRefusal && isErrorCode(error)) {
+    return new OAuthError({ error, status, endpoint, retryAfterSeconds })
+  }
+  return new ProviderError(endpoint, 'unusable', `it answered ${status}`, { status, durationMs, retryAfterSeconds })
+}

@@ -1,0 +1,136 @@
+/**
+ * The endpoints of an identity provider. The server redirects browsers to the last two. Only the `check` command sends
+ * requests to them itself.
+ */
+export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'authorization' | 'end_session'
+
+/**
+ * Returns true if `code` has the form of an OAuth error code, which is words of lower-case letters joined by
+ * underscores. Error codes are logged and shown, so the check rejects a token that a faulty provider sends as a code.
+ */
+export function isErrorCode(code: unknown): code is string {
+  return typeof code === 'string' && /^(?=.{1,64}$)[a-z]+(?:_[a-z]+)*$/.test(code)
+}
+
+/**
+ * The provider responded with an OAuth error code (RFC 6749 section 5.2). The error does not contain
+ * `error_description`, because that text may quote a secret.
+ */
+export class OAuthError extends Error {
+  /** The error code, for example `invalid_grant`. */
+  readonly error: string
+  readonly status: number
+  readonly endpoint: Endpoint
+  /** The value of `Retry-After`, if the provider sent it as a number of seconds. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(parts: Pick<OAuthError, 'error' | 'status' | 'endpoint' | 'retryAfterSeconds'>) {
+    super(`the identity provider's ${parts.endpoint} endpoint answered ${parts.status} ${parts.error}`)
+    this.name = 'OAuthError'
+    this.error = parts.error
+    this.status = parts.status
+    this.endpoint = parts.endpoint
+    this.retryAfterSeconds = parts.retryAfterSeconds
+  }
+}
+
+/**
+ * - `timeout`: the response was not complete within the time limit
+ * - `unreachable`: the connection could not be opened, or it broke before the response was complete
+ * - `unusable`: the response has an unexpected status or violates the protocol
+ * - `busy`: the request was not sent, because too many requests to the provider were already waiting in this process
+ */
+export type ProviderProblem = 'timeout' | 'unreachable' | 'unusable' | 'busy'
+
+/** The provider could not be reached, or its response could not be used. */
+export class ProviderError extends Error {
+  readonly endpoint: Endpoint
+  readonly problem: ProviderProblem
+  readonly durationMs: number
+  readonly status: number | undefined
+  readonly retryAfterSeconds: number | undefined
+  /** Node's code for a failed connection (`ECONNREFUSED`, `CERT_HAS_EXPIRED`, …). */
+  readonly code: string | undefined
+
+  /**
+   * Creates the error.
+   * @param detail the reason, for the log. It must not contain text of the request or the response, except the address
+   *   of an issuer.
+   */
+  constructor(
+    endpoint: Endpoint,
+    problem: ProviderProblem,
+    detail: string,
+    parts: {
+      durationMs?: number
+      status?: number
+      retryAfterSeconds?: number | undefined
+      code?: string | undefined
+    } = {}
+  ) {
+    super(`the identity provider's ${endpoint} endpoint: ${detail}`)
+    this.name = 'ProviderError'
+    this.endpoint = endpoint
+    this.problem = problem
+    this.durationMs = parts.durationMs ?? 0
+    this.status = parts.status
+    this.retryAfterSeconds = parts.retryAfterSeconds
+    this.code = parts.code
+  }
+
+  /**
+   * True if the provider has not processed the request, so that the same request with the same code or token may
+   * succeed later. The reason is status 429 (RFC 6585 section 4), status 503 with `Retry-After` (RFC 9110 section
+   * 15.6.4), or the problem `busy`.
+   */
+  get isBusy(): boolean {
+    const { problem, status, retryAfterSeconds } = this
+    return problem === 'busy' || status === 429 || (status === 503 && retryAfterSeconds !== undefined)
+  }
+
+  /**
+   * True if the provider refused the request without an OAuth error code, for example because of a wrong client secret.
+   * The same request would fail again, so the operator must correct the configuration.
+   */
+  get isRefusal(): boolean {
+    const { status = 0 } = this
+    return status >= 400 && status < 500 && status !== 408 && status !== 429
+  }
+}
+
+/**
+ * A token response cannot be used. If the response contains a refresh token, the error keeps it, because the provider
+ * may have invalidated the earlier refresh token. The error stores the token in a private field, so the log cannot
+ * contain the token.
+ */
+export class UnusableTokenSetError extends ProviderError {
+  readonly #refreshToken: string | undefined
+
+  constructor(detail: string, refreshToken: string | undefined) {
+    super('token', 'unusable', detail)
+    this.#refreshToken = refreshToken
+  }
+
+  static refreshTokenOf(error: UnusableTokenSetError): string | undefined {
+    return error.#refreshToken
+  }
+}
+
+/**
+ * The response to a refresh is about another person, or comes from another issuer, than the login of the session. The
+ * session must end. The error does not keep the refresh token of the response, because the session must not use it.
+ */
+export class OtherIdentityError extends ProviderError {
+  constructor(detail: string) {
+    super('token', 'unusable', detail)
+    this.name = 'OtherIdentityError'
+  }
+}
+
+/**
+ * Returns the refresh token in the unusable response, or undefined if `error` has another reason or the response had
+ * none.
+ */
+export function rescuedRefreshToken(error: unknown): string | undefined {
+  return error instanceof UnusableTokenSetError ? UnusableTokenSetError.refreshTokenOf(error) : undefined
+}

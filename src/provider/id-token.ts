@@ -1,0 +1,107 @@
+/**
+ * Checks the claims of ID tokens. The signature is not checked, because the server receives the token directly from the
+ * token endpoint over TLS. OpenID Connect Core section 3.1.3.7 rule 6 allows this.
+ */
+
+import { isJsonObject } from '../support/json.js'
+import type { UserInfo } from './client.js'
+import { OtherIdentityError, ProviderError, UnusableTokenSetError } from './errors.js'
+
+export interface ExpectedClaims {
+  readonly nonce: string
+  readonly clientId: string
+  /**
+   * The required `iss`. Undefined if the endpoints were configured without an issuer, and any `iss` is then accepted.
+   */
+  readonly issuer: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+export interface IdTokenClaims extends UserInfo {
+  readonly iss: string
+  readonly sub: string
+}
+
+// The clocks of the provider and of this server may differ by this time.
+const CLOCK_LEEWAY_SECONDS = 300
+
+/** Checks the ID token of a login (OpenID Connect Core sections 2 and 3.1.3.7). Throws ProviderError. */
+export function checkIdToken(idToken: string, expected: ExpectedClaims): IdTokenClaims {
+  const claims = parseClaims(idToken, unusable)
+  const nowSeconds = expected.now / 1000
+  if (claims.nonce !== expected.nonce) throw unusable('its nonce belongs to another login')
+  if (expected.issuer !== undefined && claims.iss !== expected.issuer) throw unusable('its iss is another issuer')
+  checkAudience(claims, expected.clientId, unusable)
+  if (typeof claims.exp !== 'number' || claims.exp + CLOCK_LEEWAY_SECONDS < nowSeconds) {
+    throw unusable('it has expired')
+  }
+  if (typeof claims.iat !== 'number') throw unusable('it has no iat')
+  if (claims.iat - CLOCK_LEEWAY_SECONDS > nowSeconds) throw unusable('its iat is in the future')
+  const { iss, sub } = claims
+  if (!isIdentifier(iss)) throw unusable('it has no iss')
+  if (!isIdentifier(sub)) throw unusable('it has no sub')
+  return { ...claims, iss, sub }
+}
+
+export interface ExpectedRefreshClaims {
+  readonly iss: string
+  readonly sub: string
+  readonly clientId: string
+  /**
+   * The refresh token of the same response. UnusableTokenSetError keeps it, because the earlier refresh token may be
+   * invalid.
+   */
+  readonly refreshToken?: string | undefined
+}
+
+/**
+ * Checks the ID token in the response to a refresh. It must name the same person as the login (OpenID Connect Core
+ * section 12.2).
+ * @throws OtherIdentityError if `iss` or `sub` differs from that of the login or is missing
+ * @throws UnusableTokenSetError if the ID token cannot be used for another reason
+ */
+export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims): void {
+  const refuse: Refuse = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
+  const claims = parseClaims(idToken, refuse)
+  const otherIdentity = (name: string) =>
+    new OtherIdentityError(messageOf(`its ${name} differs from that of the login`))
+  if (claims.iss !== expected.iss) throw otherIdentity('iss')
+  if (claims.sub !== expected.sub) throw otherIdentity('sub')
+  checkAudience(claims, expected.clientId, refuse)
+}
+
+/** Creates the error for a rejected ID token. */
+type Refuse = (detail: string) => ProviderError
+
+function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string, refuse: Refuse): void {
+  const audience = Array.isArray(aud) ? aud : [aud]
+  if (!audience.includes(clientId)) throw refuse('its aud does not name this client')
+  const needsAzp = audience.length > 1
+  if ((needsAzp || azp !== undefined) && azp !== clientId) throw refuse('its azp does not name this client')
+}
+
+// OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit here is larger, because `iss` is
+// checked here too.
+function isIdentifier(value: unknown): value is string {
+  return typeof value === 'string' && /^[ -~]{1,1000}$/.test(value)
+}
+
+function parseClaims(idToken: string, refuse: Refuse): Readonly<Record<string, unknown>> {
+  const parts = idToken.split('.')
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString())
+    if (parts.length === 3 && isJsonObject(claims)) return claims
+  } catch {
+    // The error is thrown below, because a token with another number of parts must have the same error.
+  }
+  throw refuse('it is not a JWT')
+}
+
+function unusable(detail: string): ProviderError {
+  return new ProviderError('token', 'unusable', messageOf(detail))
+}
+
+function messageOf(detail: string): string {
+  return `the ID token was rejected: ${detail}`
+}

@@ -1,0 +1,152 @@
+/**
+ * The endpoints of the identity provider. Each endpoint comes from its setting. If the setting has no value, the
+ * endpoint comes from the discovery document of the configured issuer. If no issuer is configured either, the endpoint
+ * of Autodesk Platform Services (APS) is used.
+ */
+import { discoveredEndpointProblem, withoutUser } from '../config/addresses.js'
+import { quote } from '../config/quote.js'
+import type { Config } from '../config/settings.js'
+import { isJsonObject } from '../support/json.js'
+import { ProviderError } from './errors.js'
+import type { Transport } from './transport.js'
+
+export interface ProviderMetadata {
+  readonly issuer: string | undefined
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  /** Undefined if the provider has no user info endpoint, or if the operator disabled it. */
+  readonly userinfoEndpoint: string | undefined
+  /** Undefined if the provider has no revocation endpoint, or if the operator disabled it. */
+  readonly revocationEndpoint: string | undefined
+  /** Undefined if the provider has no end-session endpoint, or if the operator disabled it. */
+  readonly endSessionEndpoint: string | undefined
+  /** True if every response of the authorization endpoint has the parameter `iss` (RFC 9207 section 3). */
+  readonly issParameterSupported: boolean
+  /** The value of `scopes_supported` in the discovery document. Undefined if there is no document or no such value. */
+  readonly scopesSupported: readonly string[] | undefined
+  /** True if the provider is APS, which deviates from the standards in some points (docs/providers/aps.md). */
+  readonly isAps: boolean
+}
+
+type Endpoints = Pick<
+  Config['platform'],
+  | 'issuer'
+  | 'authorizationEndpoint'
+  | 'tokenEndpoint'
+  | 'userinfoEndpoint'
+  | 'revocationEndpoint'
+  | 'endSessionEndpoint'
+>
+
+/** The endpoints of Authentication v2 of Autodesk Platform Services. */
+export const APS = {
+  issuer: 'https://developer.api.autodesk.com',
+  authorizationEndpoint: 'https://developer.api.autodesk.com/authentication/v2/authorize',
+  tokenEndpoint: 'https://developer.api.autodesk.com/authentication/v2/token',
+  userinfoEndpoint: 'https://api.userprofile.autodesk.com/userinfo',
+  revocationEndpoint: 'https://developer.api.autodesk.com/authentication/v2/revoke',
+  endSessionEndpoint: 'https://developer.api.autodesk.com/authentication/v2/logout'
+} as const
+
+/** Returns the default value of a setting for an endpoint. Returns undefined for all other settings. */
+export function defaultEndpoint(key: string): string | undefined {
+  const name = key.replace(/^platform\./, '')
+  return name.endsWith('Endpoint') && name in APS ? APS[name as keyof typeof APS] : undefined
+}
+
+/**
+ * Returns a function that returns the metadata. If an issuer is configured, the first call requests its discovery
+ * document. If this fails, the next call tries again.
+ */
+export function createMetadata(platform: Endpoints, transport: Transport): () => Promise<ProviderMetadata> {
+  const { issuer } = platform
+  if (issuer === undefined) {
+    const configured = Promise.resolve(configuredMetadata(platform))
+    return () => configured
+  }
+  let discovery: Promise<ProviderMetadata> | undefined
+  return function metadata() {
+    discovery ??= discover(issuer, platform, transport).catch((error: unknown) => {
+      discovery = undefined
+      throw error
+    })
+    return discovery
+  }
+}
+
+function configuredMetadata(platform: Endpoints): ProviderMetadata {
+  const authorizationEndpoint = platform.authorizationEndpoint ?? APS.authorizationEndpoint
+  const tokenEndpoint = platform.tokenEndpoint ?? APS.tokenEndpoint
+  return {
+    issuer: authorizationEndpoint === APS.authorizationEndpoint ? APS.issuer : undefined,
+    authorizationEndpoint,
+    tokenEndpoint,
+    userinfoEndpoint: optional(platform.userinfoEndpoint, APS.userinfoEndpoint),
+    revocationEndpoint: optional(platform.revocationEndpoint, APS.revocationEndpoint),
+    endSessionEndpoint: optional(platform.endSessionEndpoint, APS.endSessionEndpoint),
+    issParameterSupported: false,
+    scopesSupported: undefined,
+    isAps: isOfAps(tokenEndpoint)
+  }
+}
+
+/** Returns the address of the discovery document of an issuer (OpenID Connect Discovery section 4). */
+export function discoveryUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+}
+
+async function discover(issuer: string, platform: Endpoints, transport: Transport): Promise<ProviderMetadata> {
+  const response = await transport.call({ endpoint: 'discovery', url: discoveryUrl(issuer) })
+  const { status, json: document, durationMs, retryAfterSeconds } = response
+  const unusable = (detail: string) =>
+    new ProviderError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })
+  if (status !== 200) throw unusable(`it answered ${status}`)
+  if (!isJsonObject(document)) throw unusable('the response is not a JSON object')
+  // OpenID Connect Discovery section 4.3: without this check, another issuer could impersonate the configured one.
+  if (document.issuer !== issuer) throw unusable(otherIssuer(document.issuer, issuer))
+
+  const address = (name: string) => {
+    const value = document[name]
+    if (value === undefined) return undefined
+    if (typeof value !== 'string') throw unusable(`its ${name} is not a string`)
+    const problem = discoveredEndpointProblem(value, issuer)
+    if (problem !== undefined) throw unusable(`its ${name} cannot be used: ${problem}`)
+    return value
+  }
+  const required = (name: string) => {
+    const value = address(name)
+    if (value === undefined) throw unusable(`it has no ${name}`)
+    return value
+  }
+  const tokenEndpoint = platform.tokenEndpoint ?? required('token_endpoint')
+  return {
+    issuer,
+    authorizationEndpoint: platform.authorizationEndpoint ?? required('authorization_endpoint'),
+    tokenEndpoint,
+    // OpenID Connect Discovery section 3 recommends the user info endpoint but does not require it.
+    userinfoEndpoint: optional(platform.userinfoEndpoint, address('userinfo_endpoint')),
+    revocationEndpoint: optional(platform.revocationEndpoint, address('revocation_endpoint')),
+    endSessionEndpoint: optional(platform.endSessionEndpoint, address('end_session_endpoint')),
+    issParameterSupported: document.authorization_response_iss_parameter_supported === true,
+    scopesSupported: scopesOf(document.scopes_supported),
+    isAps: isOfAps(tokenEndpoint)
+  }
+}
+
+function otherIssuer(named: unknown, configured: string): string {
+  if (typeof named !== 'string') return 'it has no issuer'
+  const slash = named.replace(/\/$/, '') === configured.replace(/\/$/, '') ? ' (only the slash at the end differs)' : ''
+  return `its issuer is ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
+}
+
+function optional(configured: string | undefined, defaultAddress: string | undefined): string | undefined {
+  return configured === 'none' ? undefined : (configured ?? defaultAddress)
+}
+
+function scopesOf(supported: unknown): string[] | undefined {
+  return Array.isArray(supported) ? supported.filter(name => typeof name === 'string') : undefined
+}
+
+function isOfAps(tokenEndpoint: string): boolean {
+  return new URL(tokenEndpoint).origin === new URL(APS.tokenEndpoint).origin
+}

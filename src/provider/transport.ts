@@ -1,0 +1,229 @@
+/**
+ * Sends HTTP requests to the identity provider with the package got. An error of got contains the whole request with
+ * its credentials. This file therefore replaces it by an ProviderError, which contains the endpoint but no
+ * secret.
+ */
+import type { Got, Method } from 'got'
+import { outboundProxy } from '../config/outbound-proxy.js'
+import { createAgents, type ProxyFor } from './agents.js'
+import { type Endpoint, ProviderError } from './errors.js'
+import { createQueue, type Queue, QueueFullError, type QueueLimits } from './queue.js'
+
+export interface TransportRequest {
+  readonly endpoint: Endpoint
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** The fields of a POST request in application/x-www-form-urlencoded. If undefined, the request is a GET. */
+  readonly form?: Readonly<Record<string, string>>
+  /** The time limit in milliseconds. The default is `timeoutMs` of `createTransport`. */
+  readonly timeoutMs?: number
+}
+
+/** Calls in different queues do not delay each other. */
+export type QueueName = Endpoint | 'refresh' | 'code exchange'
+
+export interface TransportResponse {
+  readonly status: number
+  /** The parsed JSON, or undefined if the body is not JSON. */
+  readonly json: unknown
+  readonly retryAfterSeconds: number | undefined
+  /** The value of the `Date` header, in milliseconds since the epoch. */
+  readonly date: number | undefined
+  /** The value of the `Location` header. Redirects are not followed. */
+  readonly location: string | undefined
+  /** The values of the `Set-Cookie` headers. */
+  readonly setCookies: readonly string[]
+  readonly durationMs: number
+}
+
+export interface Transport {
+  /**
+   * Waits for a place in a queue. Returns a function that gives the place back. A place limits the number of calls that
+   * run at the same time.
+   * @param isUrgent true if the call has priority over other calls in its queue
+   * @throws ProviderError if the queue is full, or if there is no place within the time limit
+   */
+  enterQueue(name: QueueName, endpoint: Endpoint, isUrgent?: boolean): Promise<() => void>
+  /**
+   * Sends a request. Every request except a token request first waits for a place in the queue of its endpoint, and this
+   * time counts toward its time limit. The caller of a token request has entered a queue before. Returns the response with
+   * any status. Repeats a GET request once if the connection fails or the status is 500 or above.
+   * @throws ProviderError if there is no complete response
+   */
+  call(request: TransportRequest): Promise<TransportResponse>
+  /** Closes all connections. */
+  close(): void
+}
+
+const MAX_RESPONSE_BYTES = 1024 * 1024
+// An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If a provider
+// closed a connection while this server sends a single-use token on it, the token could be lost.
+const IDLE_SOCKET_MS = 4000
+const GET_ATTEMPTS = 2
+// The limits of each queue. If a response takes 200 ms, 64 calls at once make 19,000 calls per minute. This is far more
+// than a provider allows for one application.
+const LIMITS: QueueLimits = { atOnce: 64, waiting: 1000 }
+
+let loading: Promise<typeof import('got')> | undefined
+
+// The package got is imported by the first call. It needs 50 ms and 10 MB of memory, which would slow down the start.
+function loadGot() {
+  loading ??= import('got')
+  return loading
+}
+
+export function createTransport(
+  timeoutMs: number,
+  idleSocketMs = IDLE_SOCKET_MS,
+  limits = LIMITS,
+  proxyFor: ProxyFor = outboundProxy
+): Transport {
+  const agents = createAgents(idleSocketMs, proxyFor)
+  let extending: Promise<Got> | undefined
+  const client = () => {
+    extending ??= loadGot().then(({ got }) =>
+      got.extend({
+        retry: { limit: 0 },
+        followRedirect: false,
+        throwHttpErrors: false,
+        decompress: false,
+        responseType: 'text',
+        headers: { accept: 'application/json', 'user-agent': 'platform-auth-server' }
+      })
+    )
+    return extending
+  }
+
+  async function attempt(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
+    const started = performance.now()
+    const elapsed = () => Math.round(performance.now() - started)
+    const got = await client()
+    const tooLarge = new AbortController()
+    const method: Method = request.form ? 'POST' : 'GET'
+    try {
+      const call = got(request.url, {
+        method,
+        agent: await agents.for(request.url),
+        signal: AbortSignal.any([deadline, tooLarge.signal]),
+        ...(request.headers && { headers: { ...request.headers } }),
+        ...(request.form && { form: { ...request.form } })
+      })
+      call.on('downloadProgress', ({ transferred }) => transferred > MAX_RESPONSE_BYTES && tooLarge.abort())
+      const { statusCode, body, headers } = await call
+      return {
+        status: statusCode,
+        json: parse(body),
+        retryAfterSeconds: secondsOf(headers['retry-after']),
+        date: timeOf(headers.date),
+        location: headers.location,
+        setCookies: headers['set-cookie'] ?? [],
+        durationMs: elapsed()
+      }
+    } catch (error) {
+      const durationMs = elapsed()
+      if (tooLarge.signal.aborted) {
+        throw new ProviderError(request.endpoint, 'unusable', 'the response was larger than 1 MiB', { durationMs })
+      }
+      if (deadline.aborted) {
+        throw new ProviderError(request.endpoint, 'timeout', 'no complete response in time', { durationMs })
+      }
+      const code = codeOf(error)
+      const detail = `connection failed (${code ?? 'unknown reason'})`
+      throw new ProviderError(request.endpoint, 'unreachable', detail, { durationMs, code })
+    }
+  }
+
+  const queues = new Map<string, Queue>()
+
+  async function enterQueue(
+    name: QueueName,
+    endpoint: Endpoint,
+    isUrgent: boolean,
+    deadline: AbortSignal
+  ): Promise<() => void> {
+    const queue = queues.get(name) ?? createQueue(limits)
+    queues.set(name, queue)
+    const started = performance.now()
+    try {
+      return await queue.enter(deadline, { isUrgent })
+    } catch (error) {
+      if (error instanceof QueueFullError) {
+        throw new ProviderError(endpoint, 'busy', 'too many calls were already waiting, so this one was not sent')
+      }
+      const durationMs = Math.round(performance.now() - started)
+      throw new ProviderError(endpoint, 'timeout', 'the call waited in the queue for too long', { durationMs })
+    }
+  }
+
+  async function callInTurn(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
+    // A POST request is never repeated, because the provider may have received the first one, and a code or refresh
+    // token may be used only once.
+    let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
+    for (;;) {
+      attemptsLeft--
+      try {
+        const response = await attempt(request, deadline)
+        if (attemptsLeft === 0 || response.status < 500) return response
+      } catch (error) {
+        if (attemptsLeft === 0 || !(error instanceof ProviderError) || error.problem !== 'unreachable') throw error
+      }
+    }
+  }
+
+  return {
+    enterQueue: (name, endpoint, isUrgent = false) =>
+      enterQueue(name, endpoint, isUrgent, AbortSignal.timeout(timeoutMs)),
+    async call(request) {
+      const { endpoint } = request
+      const deadline = abortAfter(request.timeoutMs ?? timeoutMs)
+      let release: (() => void) | undefined
+      try {
+        if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, false, deadline.signal)
+        return await callInTurn(request, deadline.signal)
+      } finally {
+        deadline.cancel()
+        release?.()
+      }
+    },
+    close() {
+      agents.destroy()
+    }
+  }
+}
+
+// If the process was suspended, a response may have arrived that Node has not read yet when an overdue timer fires. The
+// response contains the only copy of a new token, so it must not be discarded.
+const LATE_ANSWER_MS = 100
+
+/** Returns a signal that aborts after `ms` milliseconds. */
+function abortAfter(ms: number): { readonly signal: AbortSignal; readonly cancel: () => void } {
+  const controller = new AbortController()
+  let timer = setTimeout(() => {
+    timer = setTimeout(() => controller.abort(), LATE_ANSWER_MS)
+  }, ms)
+  return { signal: controller.signal, cancel: () => clearTimeout(timer) }
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+function secondsOf(retryAfter: string | undefined): number | undefined {
+  return retryAfter && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined
+}
+
+function timeOf(date: string | undefined): number | undefined {
+  const time = Date.parse(date ?? '')
+  return Number.isNaN(time) ? undefined : time
+}
+
+// The error code of Node (ECONNREFUSED, CERT_HAS_EXPIRED, …) is logged. The message is not, because it may quote the
+// request.
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown }).code
+  return typeof code === 'string' ? code : undefined
+}

@@ -1,0 +1,259 @@
+/** Forwards one request to an API with the access token of the session, and forwards the response to the client. */
+import type { ServerResponse } from 'node:http'
+import type { Context } from 'koa'
+import type { Auth } from '../auth.js'
+import type { ProxyRule } from '../config/proxy-rules.js'
+import { hasBody, postponeBody } from '../http/edge/body-timeout.js'
+import type { RequestLog } from '../http/edge/request.js'
+import { tokensOf } from '../http/routes/require-tokens.js'
+import { sessionRecord } from '../http/routes/session.js'
+import type { Metrics } from '../metrics/metrics.js'
+import type { ShutdownHooks } from '../support/shutdown-hooks.js'
+import { createAnswerHeaders } from './answer-headers.js'
+import { createMapLocation } from './location.js'
+import { createRequestBody, type RequestBody } from './request-body.js'
+import { createRequestHeaders } from './request-headers.js'
+import { requesterOf } from './requester.js'
+import type { FindRoute, Route } from './routes.js'
+import { createTurns, type Turn, UpstreamBusyError } from './turns.js'
+import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
+import { errorOfFailure, upstreamBusy, upstreamError, upstreamUnauthorized } from './upstream-failure.js'
+
+export type ForwardRoute = Extract<Route, { kind: 'forward' }>
+
+export interface ForwardParts {
+  readonly findRoute: FindRoute
+  readonly basePath: string
+  readonly upstreams: Upstreams
+  readonly requestHeaders: readonly string[]
+  readonly answerHeaders: readonly string[]
+  readonly timeoutSeconds: number
+  readonly maxBodyBytes: number
+  readonly auth: Pick<Auth, 'isLoggedOut'>
+  readonly shutdownHooks: ShutdownHooks
+  readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
+  readonly requestLog: RequestLog
+}
+
+/**
+ * Resolves in these cases:
+ * - the response has ended, was broken off by the API, or was ended by the shutdown of this server
+ * - the client has disconnected
+ * - the session was logged out after its refresh; no response was sent, and `requireTokens` then answers 401
+ *
+ * Rejects with HttpError if there is no response to forward.
+ */
+export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
+
+export function createForward(parts: ForwardParts): Forward {
+  const { upstreams, maxBodyBytes, auth, shutdownHooks, metrics, requestLog } = parts
+  const selectRequestHeaders = createRequestHeaders(parts.requestHeaders)
+  const selectAnswerHeaders = createAnswerHeaders(parts.answerHeaders)
+  const mapLocation = createMapLocation(parts.findRoute, parts.basePath)
+  const turns = createTurns()
+
+  return async function forward(ctx, route) {
+    // The client may have disconnected while the session was refreshed. In that case nothing is sent to the API.
+    if (ctx.res.destroyed) return
+    const { rule } = route
+    const silenceMs = (rule.timeoutSeconds ?? parts.timeoutSeconds) * 1000
+    const turn = takeTurn(ctx, rule)
+    try {
+      const hasCome = turn.hasCome() || (await waitForTurn(ctx, rule, turn, silenceMs))
+      if (hasCome && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, turn)
+    } finally {
+      turn.end()
+    }
+  }
+
+  function takeTurn(ctx: Context, rule: ProxyRule): Turn {
+    try {
+      const isUploading = () => hasBody(ctx.req) && !ctx.req.complete
+      return turns.take({ origin: rule.targetOrigin, ...requesterOf(ctx), isUploading })
+    } catch (error) {
+      throw errorOfTurn(error, rule)
+    }
+  }
+
+  /** Waits until this request may be sent to the API. Resolves with false if the client disconnects before. */
+  async function waitForTurn({ req, res }: Context, rule: ProxyRule, turn: Turn, limitMs: number): Promise<boolean> {
+    const awaitBody = postponeBody(req)
+    res.once('close', turn.end)
+    try {
+      return await turn.wait(limitMs)
+    } catch (error) {
+      throw errorOfTurn(error, rule)
+    } finally {
+      res.off('close', turn.end)
+      awaitBody()
+    }
+  }
+
+  function errorOfTurn(error: unknown, rule: ProxyRule): unknown {
+    if (!(error instanceof UpstreamBusyError)) return error
+    metrics.upstreamAnswered(rule.number, 'busy', 0)
+    return upstreamBusy()
+  }
+
+  function exchangeWithUpstream(
+    ctx: Context,
+    { rule, target }: ForwardRoute,
+    silenceMs: number,
+    turn: Turn
+  ): Promise<void> {
+    const { req, res } = ctx
+    const startedAt = performance.now()
+    let state: 'waiting' | 'answering' | 'over' = 'waiting'
+    let exchange: Exchange | undefined
+    let removeStopHook = () => {}
+    const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
+    body?.stream.once('end', turn.bodySent)
+
+    return new Promise((resolve, reject) => {
+      res.on('close', onClientGone)
+      res.on('drain', resume)
+      exchange = upstreams.send(requestOf(ctx, { rule, target, silenceMs, body }), {
+        answered,
+        received: chunk => res.write(chunk),
+        ended: finish,
+        failed
+      })
+
+      function answered(statusCode: number, rawHeaders: readonly Buffer[]) {
+        reportHead(String(statusCode))
+        if (statusCode === 401) refuse(upstreamUnauthorized())
+        else if (statusCode === 407) refuse(upstreamError('unusable', new Error('it asks for proxy authentication')))
+        // The session was refreshed for this request and then logged out. This response would set the new session
+        // cookies, so it is dropped, and `requireTokens` answers 401.
+        else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) abort(resolve)
+        else begin(statusCode, rawHeaders)
+      }
+
+      function begin(statusCode: number, rawHeaders: readonly Buffer[]) {
+        const mapped = (location: string) => mapLocation(location, { rule, target })
+        const setsCookie = res.hasHeader('Set-Cookie')
+        const headers = selectAnswerHeaders({ statusCode, rawHeaders }, { mapLocation: mapped, setsCookie })
+        try {
+          for (const [name, [value = '', ...more]] of headers)
+            res.setHeader(name, more.length > 0 ? [value, ...more] : value)
+        } catch (error) {
+          // Node refuses a header value. Remove the headers of the API's response, so that the error response does not
+          // have them.
+          for (const name of headers.keys()) res.removeHeader(name)
+          refuse(upstreamError('unusable', error))
+          return
+        }
+        state = 'answering'
+        ctx.respond = false
+        res.statusCode = statusCode
+        // Send the headers at once, because the first event of a stream may come minutes later. An empty write in
+        // latin1 sends the bytes of the headers unchanged, whereas flushHeaders() would encode them as UTF-8.
+        if (hasContent(ctx.method, statusCode)) res.write('', 'latin1')
+        if (isEventStream(headers.get('content-type'))) removeStopHook = shutdownHooks.onStop(() => abort(finish))
+      }
+
+      function failed(error: UpstreamError) {
+        if (state === 'waiting') {
+          reportHead(error.kind)
+          settle()
+          reject(errorOfFailure(error, maxBodyBytes))
+          return
+        }
+        metrics.proxiedAnswerBroken(rule.number)
+        requestLog(ctx).warn({ event: 'proxied_answer_broken', rule: rule.number, err: error }, 'upstream broke off')
+        settle()
+        abortResponse(res)
+        resolve()
+      }
+
+      function onClientGone() {
+        if (state === 'over') return
+        if (state === 'waiting') reportHead('aborted')
+        abort(resolve)
+      }
+
+      function refuse(error: unknown) {
+        abort(() => reject(error))
+      }
+
+      function finish() {
+        settle()
+        res.end()
+        resolve()
+      }
+
+      function abort(then: () => void) {
+        exchange?.abort()
+        settle()
+        then()
+      }
+    })
+
+    function resume() {
+      exchange?.resume()
+    }
+
+    function reportHead(outcome: string) {
+      turn.headCame()
+      const elapsedMs = performance.now() - startedAt
+      ctx.state.upstreamMs = Math.round(elapsedMs)
+      metrics.upstreamAnswered(rule.number, outcome, elapsedMs / 1000)
+    }
+
+    function settle() {
+      state = 'over'
+      res.off('drain', resume)
+      removeStopHook()
+      body?.discard()
+    }
+  }
+
+  function isLoggedOut(ctx: Context): boolean {
+    const record = sessionRecord(ctx)
+    return record !== undefined && auth.isLoggedOut(record.id)
+  }
+
+  function requestOf(
+    ctx: Context,
+    { rule, target, silenceMs, body }: Pick<ForwardRoute, 'rule' | 'target'> & SendOptions
+  ): UpstreamRequest {
+    const length = ctx.req.headers['content-length']
+    return {
+      origin: rule.targetOrigin,
+      target,
+      method: ctx.method,
+      headers: [
+        ...selectRequestHeaders(ctx.req.rawHeaders),
+        'authorization',
+        `Bearer ${tokensOf(ctx)[rule.token].access_token}`,
+        'via',
+        '1.1 platform-auth-server'
+      ],
+      body: body && { ...body, length: length === undefined ? undefined : Number(length) },
+      silenceMs
+    }
+  }
+}
+
+interface SendOptions {
+  readonly silenceMs: number
+  readonly body: RequestBody | undefined
+}
+
+// A response to HEAD and a response with 204 or 304 have no body (RFC 9110 sections 6.4.1 and 9.3.2).
+function hasContent(method: string, statusCode: number): boolean {
+  return method !== 'HEAD' && statusCode !== 204 && statusCode !== 304
+}
+
+function isEventStream([contentType = '']: readonly string[] = []): boolean {
+  return /^text\/event-stream\b/i.test(contentType)
+}
+
+/**
+ * Ends an incomplete response in a way that the client notices. A response with neither a length nor chunks ends when
+ * its connection is closed. Only a reset of the connection shows that such a response is incomplete.
+ */
+function abortResponse(res: ServerResponse): void {
+  if (res.chunkedEncoding || res.hasHeader('Content-Length')) res.destroy()
+  else res.socket?.resetAndDestroy()
+}

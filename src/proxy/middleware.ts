@@ -1,0 +1,69 @@
+/**
+ * The API proxy. It forwards requests to an API and adds the access token of the session. It forwards only requests
+ * that a proxy rule lists. This module is loaded only if there is a proxy rule.
+ */
+import type { Context, Middleware } from 'koa'
+import type { Auth } from '../auth.js'
+import { parseRules } from '../config/proxy-rules.js'
+import type { Config } from '../config/settings.js'
+import type { RequestLog } from '../http/edge/request.js'
+import { createOriginCheck } from '../http/edge/request-origin.js'
+import { invalidRequest, methodNotAllowed } from '../http/errors/http-error.js'
+import type { Site } from '../http/routes/site.js'
+import type { Metrics } from '../metrics/metrics.js'
+import type { ShutdownHooks } from '../support/shutdown-hooks.js'
+import { createForward } from './forward.js'
+import { createRoutes } from './routes.js'
+import { TURN_LIMITS } from './turns.js'
+import { createUpstreams } from './upstream.js'
+import { tooLarge } from './upstream-failure.js'
+
+export interface ProxyParts {
+  readonly config: Config['proxy']
+  readonly site: Pick<Site, 'origin' | 'basePath'>
+  readonly auth: Pick<Auth, 'isLoggedOut'>
+  readonly session: Middleware
+  readonly requireTokens: Middleware
+  readonly shutdownHooks: ShutdownHooks
+  readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
+  readonly requestLog: RequestLog
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+export function proxy(parts: ProxyParts): Middleware {
+  const { config, site, session, requireTokens, shutdownHooks } = parts
+  const { routes, maxBodyBytes, csrfHeader } = config
+  const findRoute = createRoutes(parseRules(routes).rules, site.origin)
+  const checkOrigin = createOriginCheck('proxy', { publicOrigin: site.origin, csrfHeader })
+  const upstreams = createUpstreams({
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    connectionsPerHost: TURN_LIMITS.ofOneHost
+  })
+  shutdownHooks.onClose(() => upstreams.close())
+  const forward = createForward({ ...parts, ...config, findRoute, basePath: site.basePath, upstreams })
+
+  return function proxy(ctx, next) {
+    // Other layers may have rewritten `ctx.url`. The rules are applied to the original target, because the original
+    // target is forwarded.
+    const route = findRoute(ctx.method, ctx.originalUrl)
+    if (!route) return next()
+    if (route.kind === 'inexact') {
+      throw invalidRequest(`The address of this request cannot be forwarded: ${route.reason}.`)
+    }
+    if (route.kind === 'wrongMethod') throw methodNotAllowed(route.allow)
+    ctx.state.proxyRule = route.rule.number
+    checkOrigin(ctx)
+    if (Number(ctx.req.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes)
+    setProtectiveHeaders(ctx)
+    return session(ctx, () => requireTokens(ctx, () => forward(ctx, route)))
+  }
+}
+
+// These headers are for the responses of this server itself, such as 401. A forwarded response replaces them.
+function setProtectiveHeaders({ res }: Context): void {
+  res.setHeader('Cache-Control', 'private, no-store')
+  res.setHeader('Vary', 'Cookie')
+  res.setHeader('X-Content-Type-Options', 'nosniff')
+  res.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
+}

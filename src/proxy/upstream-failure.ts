@@ -1,0 +1,50 @@
+/** The error responses of the API proxy. */
+
+import { HttpError } from '../http/errors/http-error.js'
+import { BodyTooLargeError } from './request-body.js'
+import type { FailureKind, UpstreamError } from './upstream.js'
+
+const FAILURES: Readonly<Record<FailureKind, readonly [status: number, description: string]>> = {
+  unreachable: [502, 'The API could not be reached.'],
+  unusable: [502, 'The API gave an answer that could not be used.'],
+  timeout: [504, 'The API did not answer in time.']
+}
+
+/** Returns the error for an API that sent no response headers in time, or whose response cannot be forwarded. */
+export function upstreamError(kind: FailureKind, cause: unknown): HttpError {
+  const [status, description] = FAILURES[kind]
+  return new HttpError({ status, error: `upstream_${kind}`, description, cause })
+}
+
+/**
+ * Returns the error for a failed request to the API. A request body that is longer than `maxBodyBytes` also makes the
+ * request fail.
+ */
+export function errorOfFailure({ kind, cause }: UpstreamError, maxBodyBytes: number): HttpError {
+  return cause instanceof BodyTooLargeError ? tooLarge(maxBodyBytes) : upstreamError(kind, cause)
+}
+
+/**
+ * Returns the error for an API that answered 401. The client gets 502, because a page would take 401 to mean that
+ * nobody is signed in, and would start a login again and again.
+ */
+export function upstreamUnauthorized(): HttpError {
+  const description = 'The API did not accept the token of your session.'
+  return new HttpError({ status: 502, error: 'upstream_unauthorized', description })
+}
+
+/** Returns the error for a request that found no place in the line of its API, or waited in it for too long. */
+export function upstreamBusy(): HttpError {
+  const description = 'Too many requests to the API are under way.'
+  const headers = { 'Retry-After': '1' }
+  return new HttpError({ status: 503, error: 'temporarily_unavailable', description, headers })
+}
+
+/**
+ * Returns the error for a request body that is too long. The response closes the connection. To keep the connection
+ * open, the server would have to read the rest of the body.
+ */
+export function tooLarge(maxBodyBytes: number): HttpError {
+  const description = `The body of this request is longer than ${maxBodyBytes} bytes.`
+  return new HttpError({ status: 413, error: 'invalid_request', description, headers: { Connection: 'close' } })
+}

@@ -1,0 +1,296 @@
+// Forward-auth: before a gateway forwards a browser's request to an application, it asks this server, which answers with an
+// access token. The gateway does not pass Set-Cookie on, so the browser does not get the new cookie of a refresh. The server
+// keeps the refreshed session.
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { askAbout, askForwardAuth } from '../helpers/gateway.js'
+import { faults } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
+import { freePort } from '../helpers/ports.js'
+import { signIn, startTestServer, type TestServerOptions } from '../helpers/server.js'
+import { startUpstream } from '../helpers/upstream.js'
+import { openedFields, sessionCookies, sessionHeader } from '../http/support.js'
+
+async function startGuarded(t: ExecutionContext, options: TestServerOptions = {}) {
+  const { overrides = {} } = options
+  const started = await startTestServer(t, { ...options, overrides: { forwardAuth: { port: 0 }, ...overrides } })
+  const port = started.server.forwardAuthPort as number
+  return { ...started, port }
+}
+
+for (const mode of modes) {
+  const field = mode === 'dual' ? 'internal_token' : 'token'
+  const calls = mode === 'dual' ? 2 : 1
+
+  test(`${mode}: forward-auth answers with the access token for the server and with no body or cookie`, async t => {
+    const server = await startGuarded(t, { mode })
+    const { browser, port } = server
+    await signIn(browser)
+    for (const [method, path] of [
+      ['GET', '/'],
+      ['POST', '/any/path?with=query'],
+      ['PROPFIND', '/api/auth/logout']
+    ] as const) {
+      const headers = { cookie: sessionHeader(browser), 'sec-fetch-site': 'same-origin' }
+      const answer = await askForwardAuth(port, { method, path, headers })
+      t.is(answer.status, 200)
+      t.is(answer.body, '')
+      t.is(answer.authorization, `Bearer ${openedFields(browser, server)[field]}`)
+      t.is(answer.headers['cache-control'], 'no-store')
+      t.is(answer.headers['set-cookie'], undefined)
+    }
+  })
+
+  for (const [cookies, accessTokenLength] of [
+    [1, 300],
+    [2, 4500]
+  ] as const) {
+    test(`${mode}, ${cookies} cookies: the session survives 24 refreshes whose new cookies do not reach the browser`, async t => {
+      const { browser, port, idp, clock } = await startGuarded(t, { mode })
+      idp.settings.accessTokenLength = mode === 'dual' ? accessTokenLength / 2 : accessTokenLength
+      await signIn(browser)
+      t.is(sessionCookies(browser).length, cookies)
+      const old = sessionHeader(browser)
+      const before = idp.tokenRequests.length
+      const tokens = new Set<string | undefined>()
+      for (let hour = 1; hour <= 24; hour++) {
+        // The tokens expire after 3,599 seconds, and the cookie is valid for a day.
+        clock.advance(3_599_500)
+        for (const _ of [1, 2]) {
+          const answer = await askAbout(port, browser)
+          t.is(answer.status, 200)
+          t.is(answer.headers['set-cookie'], undefined)
+          tokens.add(answer.authorization)
+        }
+      }
+      t.is(tokens.size, 24)
+      t.is(idp.tokenRequests.length - before, 24 * calls)
+      t.is(sessionHeader(browser), old)
+      const caughtUp = await browser.fetch('/api/auth/profile')
+      t.is(caughtUp.statusCode, 200)
+      t.not(sessionHeader(browser), old)
+      t.is(
+        idp.tokenRequests.length - before,
+        24 * calls,
+        'the browser gets the kept session without another provider call'
+      )
+      clock.advanceSeconds(3600)
+      t.is((await askAbout(port, browser)).status, 200)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.deepEqual(idp.reuses, [])
+    })
+  }
+
+  test(`${mode}: fifty simultaneous requests of a gateway about an expired session cause one refresh`, async t => {
+    const { browser, port, idp, clock } = await startGuarded(t, { mode })
+    await signIn(browser)
+    clock.advanceSeconds(3600)
+    const before = idp.tokenRequests.length
+    const answers = await Promise.all(Array.from({ length: 50 }, () => askAbout(port, browser)))
+    t.true(answers.every(({ status }) => status === 200))
+    t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
+    t.is(idp.tokenRequests.length - before, calls)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: after a refresh by forward-auth, a proxied request sends the new cookie to the browser without another refresh`, async t => {
+    const upstream = await startUpstream(t)
+    const overrides = { forwardAuth: { port: 0 }, proxy: { routes: [`GET /api/hubs ${upstream.origin}/hubs`] } }
+    const { browser, port, idp, clock } = await startGuarded(t, { mode, overrides })
+    await signIn(browser)
+    const old = sessionHeader(browser)
+    clock.advanceSeconds(3600)
+    const { authorization } = await askAbout(port, browser)
+    const before = idp.tokenRequests.length
+    t.is((await browser.fetch('/api/hubs')).statusCode, 200)
+    t.not(sessionHeader(browser), old)
+    t.deepEqual(upstream.requests[0]?.headers('authorization'), [authorization])
+    t.is((await askAbout(port, browser)).authorization, authorization)
+    t.is(idp.tokenRequests.length, before, 'the browser gets the kept session without another provider call')
+  })
+
+  test(`${mode}: the session is not lost if pages and gateways refresh it in turn`, async t => {
+    const { browser, port, idp, clock } = await startGuarded(t, { mode })
+    await signIn(browser)
+    for (let hour = 1; hour <= 12; hour++) {
+      clock.advanceSeconds(3600)
+      const asked = [askAbout(port, browser), askAbout(port, browser), askAbout(port, browser)]
+      // The response goes to a copy of the browser, so the browser itself never gets it.
+      if (hour % 4 === 1) t.is((await browser.clone().fetch('/api/auth/profile')).statusCode, 200)
+      if (hour % 4 === 3) t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      for (const { status } of await Promise.all(asked)) t.is(status, 200)
+    }
+    t.deepEqual(idp.reuses, [])
+  })
+}
+
+test('a session that forward-auth refreshed and the browser got later still works after refreshes with the old cookie', async t => {
+  const { browser, port, idp, clock } = await startGuarded(t)
+  await signIn(browser)
+  const old = browser.clone()
+  clock.advanceSeconds(3600)
+  t.is((await askAbout(port, browser)).status, 200)
+  // The browser gets the session that forward-auth has refreshed, and does not use it for a long time.
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  for (let hour = 1; hour <= 5; hour++) {
+    clock.advanceSeconds(3600)
+    t.is((await askAbout(port, old)).status, 200)
+  }
+  t.is((await askAbout(port, browser)).status, 200)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('with a margin, forward-auth also refreshes a kept session early', async t => {
+  const overrides = { forwardAuth: { port: 0 }, refresh: { marginSeconds: 120 } }
+  const { browser, port, clock, idp } = await startGuarded(t, { overrides })
+  await signIn(browser)
+  const tokens = new Set<string | undefined>()
+  for (let time = 1; time <= 3; time++) {
+    clock.advanceSeconds(3500)
+    tokens.add((await askAbout(port, browser)).authorization)
+  }
+  t.is(tokens.size, 3)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('without a session forward-auth answers 401 and replaces the Authorization header of the client by an empty one', async t => {
+  const { browser, port } = await startGuarded(t)
+  for (const cookie of ['', 'platform_session=forged']) {
+    const answer = await askForwardAuth(port, { headers: { cookie, authorization: 'Bearer of-the-client' } })
+    t.is(answer.status, 401)
+    t.is(answer.authorization, '')
+    t.is(answer.body, '')
+    t.is(answer.headers['set-cookie'], undefined)
+  }
+  t.deepEqual(sessionCookies(browser), [])
+})
+
+test('after a logout forward-auth rejects every cookie of the session at once', async t => {
+  const { browser, port, clock, idp } = await startGuarded(t)
+  await signIn(browser)
+  const copy = browser.clone()
+  clock.advanceSeconds(3600)
+  t.is((await askAbout(port, copy)).status, 200)
+  await browser.navigate('/api/auth/logout')
+  const answer = await askAbout(port, copy)
+  t.is(answer.status, 401)
+  t.is(answer.authorization, '')
+  t.deepEqual(idp.reuses, [])
+})
+
+test('if the provider cannot refresh the session now, forward-auth answers 503 with Retry-After', async t => {
+  const { browser, port, clock, idp } = await startGuarded(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.tooManyRequests(7))
+  const answer = await askAbout(port, browser)
+  t.is(answer.status, 503)
+  t.is(answer.headers['retry-after'], '7')
+  t.is(answer.authorization, '')
+})
+
+test('if the provider has ended the session, forward-auth answers 401', async t => {
+  const { browser, port, clock, idp } = await startGuarded(t)
+  await signIn(browser)
+  idp.endAllGrants()
+  clock.advanceSeconds(3600)
+  t.is((await askAbout(port, browser)).status, 401)
+})
+
+test('if another site caused the request, forward-auth answers 403 with an empty Authorization header', async t => {
+  const { browser, port } = await startGuarded(t)
+  await signIn(browser)
+  const answer = await askAbout(port, browser, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' })
+  t.is(answer.status, 403)
+  t.is(answer.authorization, '')
+})
+
+test('forward-auth accepts a WebSocket of our own page if the gateway passes on its handshake, and no other WebSocket', async t => {
+  const { browser, port, origin } = await startGuarded(t)
+  await signIn(browser)
+  const cookie = sessionHeader(browser)
+  const handshake = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', cookie }
+  const ask = (headers: Record<string, string>) => askForwardAuth(port, { headers: { ...handshake, ...headers } })
+  t.is((await ask({ origin })).status, 200)
+  t.is((await ask({ origin: 'http://evil.localhost:8080' })).status, 403)
+  t.is((await ask({})).status, 403)
+})
+
+test('forward-auth checks each method that the gateway names, or else the method of the auth request', async t => {
+  const { browser, port } = await startGuarded(t)
+  await signIn(browser)
+  const linked = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  for (const [method, headers, status] of [
+    ['GET', { 'x-forwarded-method': 'POST' }, 403],
+    ['GET', { 'x-original-method': 'POST' }, 403],
+    ['POST', { 'x-forwarded-method': 'GET' }, 200],
+    ['GET', { 'x-forwarded-method': 'GET', 'x-original-method': 'DELETE' }, 403],
+    ['GET', { 'x-forwarded-method': 'DELETE', 'x-original-method': 'GET' }, 403],
+    ['GET', { 'x-forwarded-method': 'GET, GET' }, 403],
+    ['GET', { 'x-forwarded-method': 'get' }, 403],
+    ['GET', linked, 200],
+    ['GET', { ...linked, 'x-forwarded-method': 'GET', 'x-original-method': 'POST' }, 403]
+  ] as const) {
+    const answer = await askForwardAuth(port, { method, headers: { cookie: sessionHeader(browser), ...headers } })
+    t.is(answer.status, status, `${method} ${JSON.stringify(headers)}`)
+  }
+})
+
+test('if a gateway lets browsers call the forward-auth port, the requests are rejected and a log line tells the operator', async t => {
+  const { browser, port, logs } = await startGuarded(t)
+  await signIn(browser)
+  const cookie = sessionHeader(browser)
+  for (const spelling of ['/_forward_auth', '//_forward_auth', '/%5fforward_auth', '/x/../_forward_auth']) {
+    const headers = { cookie, 'x-original-uri': spelling }
+    t.is((await askForwardAuth(port, { path: '/_forward_auth', headers })).status, 403, spelling)
+  }
+  t.is((await askForwardAuth(port, { path: '/_forward_auth', headers: { cookie, 'x-original-uri': '/' } })).status, 200)
+  t.truthy(logs.find(({ event }) => event === 'forward_auth_open'))
+})
+
+test('the public port does not answer forward-auth requests for any path, method or host', async t => {
+  const server = await startGuarded(t, { mode: 'dual' })
+  const { browser, port } = server
+  await signIn(browser)
+  const secret = openedFields(browser, server).internal_token as string
+  const paths = ['/', '/_forward_auth', '/oauth2/auth', '/api/auth/forward', '/api/auth', `http://127.0.0.1:${port}/`]
+  for (const path of paths) {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS', 'PROPFIND']) {
+      for (const host of ['localhost:8080', `127.0.0.1:${port}`]) {
+        const forwarded = { 'x-forwarded-uri': '/page', 'x-original-uri': '/page', 'x-forwarded-method': 'GET' }
+        const headers = { cookie: sessionHeader(browser), host, ...forwarded }
+        const answer = await askForwardAuth(server.server.port, { method, path, headers })
+        t.is(answer.authorization, undefined)
+        t.false(`${JSON.stringify(answer.headers)}${answer.body}`.includes(secret))
+      }
+    }
+  }
+})
+
+test('without forwardAuth.port no port for forward-auth is opened', async t => {
+  const { server } = await startTestServer(t)
+  t.is(server.forwardAuthPort, undefined)
+})
+
+test('if the port for forward-auth is in use, the start fails with an error whose `listener` is `forwardAuth`', async t => {
+  const { port } = await startGuarded(t)
+  const failed = startTestServer(t, { overrides: { forwardAuth: { port } } })
+  t.like(await t.throwsAsync(failed), { code: 'EADDRINUSE', listener: 'forwardAuth' })
+})
+
+test('if a later listener cannot open its port, the ports of earlier listeners are closed', async t => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => taken.close())
+  await once(taken, 'listening')
+  const { port: metricsPort } = taken.address() as AddressInfo
+  const [port, forwardAuthPort] = [await freePort(), await freePort()]
+  const overrides = { port, forwardAuth: { port: forwardAuthPort }, metrics: { port: metricsPort, host: '127.0.0.1' } }
+  t.like(await t.throwsAsync(startTestServer(t, { overrides })), { code: 'EADDRINUSE', listener: 'metrics' })
+  for (const closed of [port, forwardAuthPort]) {
+    const server = createServer().listen(closed, '127.0.0.1')
+    await t.notThrowsAsync(once(server, 'listening'), `port ${closed} has been closed`)
+    server.close()
+  }
+})

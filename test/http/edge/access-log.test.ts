@@ -1,0 +1,174 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { eventually } from '../../helpers/eventually.js'
+import type { LogEntry } from '../../helpers/logs.js'
+import { sendRaw } from '../../helpers/raw.js'
+import { signIn, startLogin, startTestServer, type TestServerOptions } from '../../helpers/server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+
+async function start(t: ExecutionContext, options: TestServerOptions = {}) {
+  const started = await startTestServer(t, options)
+  const requestLines = () => started.logs.entries.filter(({ event }) => event === 'request')
+  /** Returns the log line of the latest request. The line is written when the whole response has been sent. */
+  const line = async (count = 1): Promise<LogEntry> => {
+    await eventually(() => requestLines().length >= count)
+    return requestLines()[count - 1] ?? {}
+  }
+  return { ...started, requestLines, line }
+}
+
+test('each request has one log line with method, path, status, duration and client, and without the query or other headers', async t => {
+  const { browser, line } = await start(t)
+  await browser.get('/nothing?query=1', { headers: { referer: 'http://localhost:8080/page', cookie: 'a=b' } })
+  const { level, time, request_id, duration_ms, ...rest } = await line()
+  t.is(level, 30)
+  t.is(new Date(String(time)).toISOString(), String(time))
+  t.regex(String(request_id), /^[0-9a-f-]{36}$/)
+  t.true(Number.isInteger(duration_ms) && Number(duration_ms) >= 0)
+  t.deepEqual(rest, {
+    event: 'request',
+    method: 'GET',
+    path: '/nothing',
+    status: 404,
+    aborted: false,
+    client: '127.0.0.1',
+    msg: 'request'
+  })
+})
+
+test('the log line of a request has the method of the request and the status of the response', async t => {
+  const { browser, server, line } = await start(t)
+  const etag = String((await browser.get('/')).headers.etag)
+  await browser.get('/', { headers: { 'if-none-match': etag } })
+  await browser.request('HEAD', '/')
+  await browser.request('DELETE', '/')
+  await browser.get('/api/auth/profile')
+  await browser.navigate('/api/auth/login')
+  await sendRaw(server.port, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n')
+  const expected = [
+    ['GET', '/', 200],
+    ['GET', '/', 304],
+    ['HEAD', '/', 200],
+    ['DELETE', '/', 405],
+    ['GET', '/api/auth/profile', 401],
+    ['GET', '/api/auth/login', 302],
+    ['GET', '/healthz', 413]
+  ]
+  await line(expected.length)
+  const lines = await Promise.all(expected.map((_, index) => line(index + 1)))
+  t.deepEqual(
+    lines.map(({ method, path, status }) => [method, path, status]),
+    expected
+  )
+})
+
+test('no log line contains the query, because queries contain codes and states', async t => {
+  const { browser, logs, line } = await start(t)
+  const callback = await startLogin(browser)
+  await browser.navigate(callback)
+  t.is((await line(2)).path, '/api/auth/callback')
+  const { searchParams } = new URL(callback)
+  for (const name of ['code', 'state']) {
+    const value = searchParams.get(name) ?? ''
+    t.true(value.length > 8)
+    t.deepEqual(
+      logs.lines.filter(text => text.includes(value)),
+      []
+    )
+  }
+})
+
+test('a client that disconnects before the response is complete is logged as aborted', async t => {
+  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000) })
+  const { server, line } = await start(t, { overrides: { wwwroot } })
+  const client = connect({ port: server.port, host: '127.0.0.1' })
+  client.write('GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await once(client, 'data')
+  client.destroy()
+  t.like(await line(), { path: '/large.bin', status: 200, aborted: true, client: '127.0.0.1' })
+})
+
+test('a client that disconnects as soon as a file is complete, as curl does, is not logged as aborted', async t => {
+  const wwwroot = await tempFolder(t, { 'index.html': 'hello', 'large.bin': 'x'.repeat(400_000) })
+  const { server, requestLines, line } = await start(t, { overrides: { wwwroot } })
+  for (let time = 1; time <= 40; time += 1) {
+    const path = time % 2 === 0 ? '/' : '/large.bin'
+    const { answers } = await sendRaw(server.port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`, { answers: 1 })
+    t.is(answers[0]?.statusCode, 200)
+    await line(time)
+  }
+  t.deepEqual(
+    requestLines().filter(({ aborted }) => aborted),
+    []
+  )
+})
+
+test('a client that disconnects during a call to the provider gets a log line with its request id', async t => {
+  const { browser, clock, idp, logs, line } = await start(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const page = new AbortController()
+  const asked = browser.fetch('/api/auth/profile', { signal: page.signal })
+  await hold.arrived()
+  page.abort()
+  await t.throwsAsync(asked)
+  const aborted = await line(3)
+  t.like(aborted, { path: '/api/auth/profile', aborted: true })
+  t.false('status' in aborted, 'no response was sent, so there is no status')
+  hold.release()
+  await eventually(() => logs.find(({ event }) => event === 'refresh') !== undefined)
+  t.is(logs.find(({ event }) => event === 'refresh')?.request_id, aborted.request_id)
+})
+
+test('the logged client is the peer, or the last address of X-Forwarded-For if a trusted proxy sent the request', async t => {
+  const headers = {
+    'x-forwarded-for': '203.0.113.1, 198.51.100.2',
+    'x-real-ip': '203.0.113.9',
+    forwarded: 'for=203.0.113.8'
+  }
+  for (const [trustProxy, client] of [
+    [false, '127.0.0.1'],
+    [true, '198.51.100.2']
+  ] as const) {
+    const { browser, line } = await start(t, { overrides: { trustProxy } })
+    await browser.get('/', { headers })
+    t.is((await line()).client, client)
+  }
+})
+
+test('the address of the peer is logged as the client if X-Forwarded-For contains no address', async t => {
+  const { browser, line } = await start(t, { overrides: { trustProxy: true } })
+  const addresses = ['2001:db8::1', '[2001:db8::1]:443', '198.51.100.2:1234', 'fe80::1%eth0', 'unknown']
+  const other = ['<script>', '\u009b31m', '198.51.100.2"', 'x'.repeat(1000)]
+  for (const sent of [...addresses, ...other]) await browser.get('/', { headers: { 'x-forwarded-for': sent } })
+  const lines = await Promise.all([...addresses, ...other].map((_, index) => line(index + 1)))
+  t.deepEqual(
+    lines.map(({ client }) => client),
+    [...addresses, ...other.map(() => '127.0.0.1')]
+  )
+})
+
+test('without log.requests a successful request has no log line and no request id', async t => {
+  const { browser, requestLines } = await start(t, { overrides: { log: { requests: false } } })
+  const response = await browser.get('/')
+  await browser.get('/nothing')
+  await signIn(browser)
+  await browser.get('/healthz')
+  t.deepEqual(requestLines(), [])
+  t.is(response.headers['x-request-id'], undefined)
+})
+
+test('with log.requests each response has a request id of its own, which its log line repeats', async t => {
+  const { browser, line } = await start(t)
+  const paths = ['/', '/nothing', '/healthz', '/api/auth/profile', '/api/auth/logout']
+  const named: string[] = []
+  for (const path of paths) named.push(String((await browser.get(path)).headers['x-request-id']))
+  t.is(new Set(named).size, paths.length)
+  await line(paths.length)
+  t.deepEqual(
+    (await Promise.all(paths.map((_, index) => line(index + 1)))).map(({ request_id }) => request_id),
+    named
+  )
+})

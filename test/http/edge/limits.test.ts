@@ -1,0 +1,572 @@
+// The limits of the HTTP server for sizes, framing and time. These tests use raw sockets, because HTTP clients cannot send
+// most of these requests.
+
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import type { Browser } from '../../helpers/browser.js'
+import { eventually } from '../../helpers/eventually.js'
+import { sendRaw } from '../../helpers/raw.js'
+import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+
+/** A request line with a Host header. `more` contains further complete header lines. */
+function head(start: string, more = ''): string {
+  return `${start} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
+}
+
+function cookieHeader({ cookies }: Browser): string {
+  return cookies
+    .all()
+    .map(({ name, value }) => `${name}=${value}`)
+    .join('; ')
+}
+
+const healthz = head('GET /healthz')
+const lastHealthz = head('GET /healthz', 'Connection: close\r\n')
+
+async function start(t: ExecutionContext, options: TestServerOptions = {}) {
+  const started = await startTestServer(t, options)
+  const send = (pieces: string | readonly string[], more: Parameters<typeof sendRaw>[2] = {}) =>
+    sendRaw(started.server.port, pieces, more)
+  const refusals = () =>
+    started.logs.entries.filter(({ event }) => event === 'client_error').map(({ status }) => status)
+  const noFault = () =>
+    t.is(
+      started.logs.find(({ level }) => Number(level) >= 40),
+      undefined
+    )
+  return { ...started, send, refusals, noFault }
+}
+
+test('thirty KiB of cookies are accepted, and the session cookie is found among them', async t => {
+  const { browser } = await start(t)
+  await signIn(browser)
+  const session = cookieHeader(browser)
+  const others = Array.from({ length: 8 }, (_, index) => `other${index}=${'x'.repeat(3900)}`).join('; ')
+  const cookie = `${others.slice(0, 30 * 1024 - session.length)}; ${session}`
+  t.true(cookie.length >= 30 * 1024)
+  t.is((await browser.get('/api/auth/profile', { headers: { cookie } })).statusCode, 200)
+  t.is((await browser.get('/', { headers: { cookie } })).statusCode, 200)
+})
+
+test('a request with more than 32 KiB of headers gets 431 with the usual JSON body, and is logged', async t => {
+  const { send, refusals, noFault } = await start(t)
+  const many = Array.from({ length: 1500 }, (_, index) => `X-Header-${index}: ${'y'.repeat(20)}\r\n`).join('')
+  const tooMuch = [
+    head('GET /healthz', `Cookie: ${'x'.repeat(33 * 1024)}\r\n`),
+    head('GET /healthz', `Cookie: ${'x'.repeat(500_000)}\r\n`),
+    head('GET /healthz', `${'X'.repeat(33 * 1024)}: value\r\n`),
+    head('GET /healthz', many),
+    head(`GET /${'a'.repeat(33 * 1024)}`),
+    head(`GET /api/auth/callback?state=${'a'.repeat(33 * 1024)}`)
+  ]
+  for (const request of tooMuch) {
+    const { answers, closedByServer } = await send(request + healthz)
+    t.is(answers.length, 1)
+    const [answer] = answers
+    t.is(answer?.statusCode, 431)
+    t.regex(answer?.head ?? '', /^connection: close$/im)
+    t.regex(answer?.head ?? '', /^x-content-type-options: nosniff$/im)
+    t.deepEqual(Object.keys(JSON.parse(String(answer?.body))), ['error', 'error_description'])
+    t.true(closedByServer)
+  }
+  t.deepEqual(
+    refusals(),
+    tooMuch.map(() => 431)
+  )
+  noFault()
+})
+
+test('a GET or HEAD request with a body gets 413, and its body is not read as a request', async t => {
+  const { send, noFault } = await start(t)
+  const chunked = `${healthz.length.toString(16)}\r\n${healthz}\r\n0\r\n\r\n`
+  for (const path of ['/', '/healthz', '/api/auth/login', '/api/auth/logout', '/nothing']) {
+    for (const method of ['GET', 'HEAD']) {
+      const isHead = method === 'HEAD'
+      for (const request of [
+        head(`${method} ${path}`, `Content-Length: ${healthz.length}\r\n`) + healthz,
+        head(`${method} ${path}`, 'Transfer-Encoding: chunked\r\n') + chunked,
+        head(`${method} ${path}`, 'Content-Length: 1000000\r\n'),
+        head(`${method} ${path}`, 'Content-Length: 5\r\nExpect: 100-continue\r\n')
+      ]) {
+        const { answers, closedByServer } = await send(request + healthz, { head: isHead })
+        t.deepEqual(
+          answers.map(({ statusCode }) => statusCode).filter(status => status !== 100),
+          [413],
+          `${method} ${path}`
+        )
+        t.true(closedByServer)
+        t.notRegex(answers[0]?.head ?? '', /^set-cookie:/im)
+      }
+    }
+  }
+  noFault()
+})
+
+test('a request with a Content-Length of 0 counts as a request without a body', async t => {
+  const { send } = await start(t)
+  const { answers } = await send(head('GET /healthz', 'Content-Length: 0\r\nConnection: close\r\n'))
+  t.is(answers[0]?.statusCode, 200)
+})
+
+test('the body of a request with an unsupported method is skipped, and the connection can be used again', async t => {
+  const { send } = await start(t)
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+    const body = `${healthz}${healthz}`
+    const whole = head(`${method} /api/auth/token`, `Content-Length: ${body.length}\r\n`) + body
+    const chunked = `${head(`${method} /`, 'Transfer-Encoding: chunked\r\n')}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+    const { answers } = await send(whole + chunked + head('GET /nothing', 'Connection: close\r\n'))
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [405, 405, 404],
+      method
+    )
+  }
+})
+
+// RFC 9112 section 11.2: if two parties disagree on the end of a request, the bytes of one client can become a request of
+// another.
+const ambiguous: Readonly<Record<string, string>> = {
+  'a length and an encoding': 'Content-Length: 6\r\nTransfer-Encoding: chunked\r\n',
+  'an encoding and a length': 'Transfer-Encoding: chunked\r\nContent-Length: 6\r\n',
+  'two lengths': 'Content-Length: 0\r\nContent-Length: 30\r\n',
+  'two lengths in one line': 'Content-Length: 0, 30\r\n',
+  'a negative length': 'Content-Length: -1\r\n',
+  'a signed length': 'Content-Length: +30\r\n',
+  'a hexadecimal length': 'Content-Length: 0x1e\r\n',
+  'a length with a space in it': 'Content-Length: 3 0\r\n',
+  'a length beyond any number': 'Content-Length: 99999999999999999999999\r\n',
+  'an empty length': 'Content-Length:\r\n',
+  'a space before the colon': 'Transfer-Encoding : chunked\r\n',
+  'a tab before the colon': 'Content-Length\t: 30\r\n',
+  'an unknown encoding': 'Transfer-Encoding: xchunked\r\n',
+  'the same encoding twice': 'Transfer-Encoding: chunked, chunked\r\n',
+  'an encoding after chunked': 'Transfer-Encoding: chunked, identity\r\n',
+  'an encoding hidden by a vertical tab': 'Transfer-Encoding: \vchunked\r\n',
+  'a folded line': 'Transfer-Encoding:\r\n chunked\r\n',
+  'a line without a colon': 'Transfer-Encoding chunked\r\n',
+  'a bare CR': 'X-Header: a\rTransfer-Encoding: chunked\r\n',
+  'a bare LF': 'X-Header: a\nTransfer-Encoding: chunked\r\n',
+  'a NUL in a name': 'Trans\0fer-Encoding: chunked\r\n',
+  'a NUL in a value': 'X-Header: a\0b\r\n',
+  'a control character in a name': 'Content\x01-Length: 30\r\n'
+}
+
+for (const [name, line] of Object.entries(ambiguous)) {
+  test(`a request with ${name} is rejected, and the bytes after it are not read as a request`, async t => {
+    const { send, browser, noFault } = await start(t)
+    for (const method of ['GET', 'POST']) {
+      const { answers, closedByServer } = await send(`${head(`${method} /`, line)}0\r\n\r\n${healthz}`)
+      const statuses = answers.map(({ statusCode }) => statusCode)
+      t.true(statuses.length === 1, `${method}: ${statuses}`)
+      t.true([400, 413].includes(statuses[0] ?? 0), `${method}: ${statuses}`)
+      t.true(closedByServer)
+    }
+    t.is((await browser.get('/healthz')).statusCode, 200)
+    noFault()
+  })
+}
+
+test('a request that is not valid HTTP/1 is rejected with 400', async t => {
+  const { send, refusals } = await start(t)
+  const requests = [
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    'GET /healthz HTTP/3\r\n\r\n',
+    'GET /health z HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET\t/healthz\tHTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'G\xcbT /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'NONSENSE /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'get /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /healthz http/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /healthz HTTP/1.1\nHost: localhost\n\n',
+    '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+    'SSH-2.0-OpenSSH_9.9\r\n\r\n'
+  ]
+  for (const request of requests) {
+    const { answers, closedByServer } = await send(request)
+    t.is(answers[0]?.statusCode, 400, JSON.stringify(request))
+    t.is(JSON.parse(String(answers[0]?.body)).error, 'invalid_request')
+    t.is(answers.length, 1)
+    t.true(closedByServer)
+  }
+  t.deepEqual(
+    refusals(),
+    requests.map(() => 400)
+  )
+})
+
+test('a request without a Host header is rejected in HTTP/1.1, and accepted in HTTP/1.0, where the connection then ends', async t => {
+  const { send } = await start(t)
+  const nameless = await send('GET /healthz HTTP/1.1\r\n\r\n')
+  t.deepEqual(
+    nameless.answers.map(({ statusCode }) => statusCode),
+    [400]
+  )
+  t.true(nameless.closedByServer)
+  const old = await send('GET /healthz HTTP/1.0\r\n\r\n')
+  t.deepEqual(
+    old.answers.map(({ statusCode }) => statusCode),
+    [200]
+  )
+  t.true(old.closedByServer)
+})
+
+test('pipelined requests are answered in their order', async t => {
+  const { send, browser, clock, idp } = await start(t)
+  await signIn(browser)
+  const cookie = cookieHeader(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const slow = head('GET /api/auth/profile', `Cookie: ${cookie}\r\n`)
+  const pipelined = send([slow, healthz, head('GET /nothing'), healthz, slow, lastHealthz].join(''))
+  await hold.arrived()
+  hold.release()
+  const { answers } = await pipelined
+  t.deepEqual(
+    answers.map(({ statusCode }) => statusCode),
+    [200, 200, 404, 200, 200, 200]
+  )
+  t.deepEqual(JSON.parse(String(answers[0]?.body)), { name: 'Ada Lovelace' })
+  t.deepEqual(JSON.parse(String(answers[1]?.body)), { status: 'ok' })
+})
+
+// Node closes a connection when its client has closed its sending side. The response is lost, but the refreshed session must
+// not be.
+test('if a client closes its sending side during a refresh, its next request with the old cookie gets the refreshed session', async t => {
+  const { send, browser, clock, idp } = await start(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const asked = send(head('GET /api/auth/profile', `Cookie: ${cookieHeader(browser)}\r\n`), { end: true })
+  await hold.arrived()
+  t.true((await asked).closedByServer)
+  hold.release()
+  await eventually(() => idp.issued.refreshTokens.length === 2)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('Expect, Upgrade and CONNECT requests are answered without a change of protocol, and the server continues to work', async t => {
+  const { send, browser } = await start(t)
+  const expecting = await send(head('GET /healthz', 'Expect: 100-continue\r\nConnection: close\r\n'))
+  t.is(expecting.answers.at(-1)?.statusCode, 200)
+  const unheardOf = await send(head('GET /healthz', 'Expect: a-miracle\r\nConnection: close\r\n'))
+  t.is(unheardOf.answers[0]?.statusCode, 417)
+  for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
+    const upgrade = `Upgrade: ${protocol}\r\nConnection: Upgrade, HTTP2-Settings\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n`
+    const { answers } = await send(head('GET /healthz', upgrade), { answers: 1 })
+    t.is(answers[0]?.statusCode, 200, protocol)
+  }
+  for (const target of ['localhost:80', '127.0.0.1:22', '/healthz']) {
+    const tunnel = await send(head(`CONNECT ${target}`) + healthz)
+    t.deepEqual(
+      tunnel.answers.filter(({ statusCode }) => statusCode < 400),
+      []
+    )
+    t.true(tunnel.closedByServer)
+  }
+  t.is((await browser.get('/healthz')).statusCode, 200)
+})
+
+test('a request that is not complete in time gets 408, and the connection is closed', async t => {
+  const limits = { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 }
+  const { send, refusals, noFault } = await start(t, { limits })
+  const unfinished = ['GET', 'GET /healthz HTTP/1.1\r\n', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Header: a', '']
+  for (const piece of unfinished) {
+    const { answers, closedByServer } = await send(piece)
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [408],
+      piece
+    )
+    t.regex(answers[0]?.head ?? '', /^connection: close$/im)
+    t.deepEqual(Object.keys(JSON.parse(String(answers[0]?.body))), ['error', 'error_description'])
+    t.true(closedByServer)
+  }
+  t.deepEqual(
+    refusals(),
+    unfinished.map(() => 408)
+  )
+
+  const slowBody = await send(head('POST /', 'Content-Length: 10\r\n'))
+  t.is(slowBody.answers[0]?.statusCode, 405)
+  t.true(slowBody.closedByServer)
+  noFault()
+})
+
+test('if a client does not close its connection after a rejected request, the server closes it', async t => {
+  const limits = { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 }
+  const { server } = await start(t, { limits })
+  async function refuse(request: string, isPinging: boolean) {
+    // The client stays open after the server has closed its side, so the connection ends only when the server destroys it.
+    const client = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
+    client.on('error', () => {})
+    client.resume()
+    const closed = new Promise(resolve => client.on('close', resolve))
+    client.write(request)
+    await new Promise(resolve => client.on('end', resolve))
+    // The client notices the closed connection only when it writes.
+    const pinging = setInterval(() => client.write('x'), isPinging ? 20 : 1200)
+    await closed
+    clearInterval(pinging)
+    t.pass()
+  }
+  const tooLarge = head('GET /healthz', `Cookie: ${'x'.repeat(40_000)}\r\n`)
+  const cases = ['NONSENSE\r\n\r\n', tooLarge, 'GET /'].flatMap(request => [
+    refuse(request, true),
+    refuse(request, false)
+  ])
+  t.plan(cases.length)
+  await Promise.all(cases)
+})
+
+test('an idle connection is kept for longer than a minute, which is longer than load balancers keep theirs', async t => {
+  const { send } = await start(t)
+  const { answers } = await send(healthz, { answers: 1 })
+  const seconds = Number(/^keep-alive: timeout=(\d+)$/im.exec(answers[0]?.head ?? '')?.[1])
+  t.true(seconds > 60)
+})
+
+// These limits are long enough that a pause of a slow machine does not look like a client that has stopped reading.
+const impatient = { unreadTimeout: 2000, connectionsCheckingInterval: 50 }
+const tooLongMs = 4500
+
+/** Sends a request and reads nothing until `read` is called, which returns all bytes that then arrive. */
+function askWithoutReading(t: ExecutionContext, port: number, request: string) {
+  const client = connect({ port, host: '127.0.0.1' }).on('error', () => {})
+  t.teardown(() => client.destroy())
+  client.write(request)
+  return {
+    async read() {
+      const chunks: Buffer[] = []
+      client.on('data', chunk => chunks.push(chunk))
+      await once(client, 'close')
+      return Buffer.concat(chunks)
+    }
+  }
+}
+
+test('a client that stops reading a response is disconnected', async t => {
+  const size = 20_000_000
+  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(size, 'A') })
+  const { server, logs, noFault } = await start(t, { overrides: { wwwroot }, limits: impatient })
+  const clients = [1, 2, 3].map(() => askWithoutReading(t, server.port, head('GET /large.bin')))
+  const answers = () => logs.entries.filter(({ event }) => event === 'request')
+  await eventually(() => answers().length === clients.length)
+  t.like(answers()[0], { status: 200, aborted: true })
+  for (const client of clients) t.true((await client.read()).length < size)
+  noFault()
+})
+
+test('a client that waits for the start of its response for longer than unreadTimeout is not disconnected', async t => {
+  const { browser, clock, idp } = await start(t, { limits: impatient })
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const asked = browser.fetch('/api/auth/profile')
+  await hold.arrived()
+  await pause(tooLongMs)
+  hold.release()
+  t.is((await asked).statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('a client that has read all bytes and waits for the next part of the response is not disconnected', async t => {
+  const pieces = async function* () {
+    yield Buffer.alloc(20_000_000, 'A')
+    await pause(tooLongMs)
+    yield 'the next'
+  }
+  const { server } = await start(t, {
+    limits: impatient,
+    parts: {
+      extend(app) {
+        app.use(ctx => {
+          ctx.body = Readable.from(pieces(), { objectMode: false })
+        })
+      }
+    }
+  })
+  const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
+  // The server has enough time to see that the client does not read.
+  await pause(300)
+  t.regex((await client.read()).toString('latin1').slice(-100), /the next\r\n0\r\n\r\n$/)
+})
+
+test('an idle connection is not disconnected by unreadTimeout', async t => {
+  const { server } = await start(t, { limits: impatient })
+  const client = connect({ port: server.port, host: '127.0.0.1' })
+  t.teardown(() => client.destroy())
+  client.write(healthz)
+  await once(client, 'data')
+  await pause(tooLongMs)
+  t.false(client.destroyed)
+})
+
+test('a socket timeout that a program has set is not changed', async t => {
+  let socket: Socket | undefined
+  const { server } = await start(t, {
+    limits: impatient,
+    parts: {
+      extend(app) {
+        app.use(ctx => {
+          socket = ctx.req.socket.setTimeout(60_000)
+          ctx.body = Buffer.alloc(20_000_000, 'A')
+        })
+      }
+    }
+  })
+  const client = askWithoutReading(t, server.port, head('GET /own', 'Connection: close\r\n'))
+  await eventually(() => (socket?.writableLength ?? 0) > 0)
+  // The server checks the connection several times in this pause, while bytes are still unsent.
+  await pause(300)
+  t.is(socket?.timeout, 60_000)
+  await client.read()
+})
+
+test('a malformed request that follows a request for a file is answered after the whole file', async t => {
+  const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(20_000_000, 'A') })
+  const { server } = await start(t, { overrides: { wwwroot } })
+  const client = connect({ port: server.port, host: '127.0.0.1' })
+  client.on('error', () => {})
+  client.write(head('GET /large.bin'))
+  await once(client, 'readable')
+  client.write('NONSENSE\r\n\r\n')
+  // The client does not read yet, so the server has not sent the whole file when the malformed request arrives.
+  await pause(50)
+  const chunks: Buffer[] = []
+  client.on('data', chunk => chunks.push(chunk))
+  await once(client, 'close')
+  const received = Buffer.concat(chunks).toString('latin1')
+  t.true(received.startsWith('HTTP/1.1 200 OK'))
+  const body = received.indexOf('\r\n\r\n') + 4
+  t.true(received.slice(body, body + 20_000_000) === 'A'.repeat(20_000_000))
+  t.regex(received.slice(body + 20_000_000), /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/)
+})
+
+test('a malformed request that follows a slow request is answered after the response to the slow request', async t => {
+  const { send, browser, clock, idp, refusals } = await start(t)
+  await signIn(browser)
+  const cookie = cookieHeader(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const profile = head('GET /api/auth/profile', `Cookie: ${cookie}\r\n`)
+  const pipelined = send([profile, healthz, 'NONSENSE\r\n\r\n', 'MORE NONSENSE\r\n\r\n'])
+  await hold.arrived()
+  await eventually(() => refusals().length > 0)
+  hold.release()
+  const { answers, closedByServer } = await pipelined
+  t.deepEqual(
+    answers.map(({ statusCode }) => statusCode),
+    [200, 200, 400]
+  )
+  t.deepEqual(JSON.parse(String(answers[0]?.body)), { name: 'Ada Lovelace' })
+  t.true(closedByServer)
+  t.deepEqual(refusals(), [400])
+})
+
+test('a pipelined request with a malformed body gets 400 after the responses to earlier requests', async t => {
+  const { send, browser, clock, idp, refusals } = await start(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const profile = head('GET /api/auth/profile', `Cookie: ${cookieHeader(browser)}\r\n`)
+  const malformed = `${head('POST /nothing', 'Transfer-Encoding: chunked\r\n')}not a length\r\n`
+  const pipelined = send(profile + malformed)
+  await hold.arrived()
+  await eventually(() => refusals().length > 0)
+  hold.release()
+  const { answers, closedByServer } = await pipelined
+  t.deepEqual(
+    answers.map(({ statusCode }) => statusCode),
+    [200, 400]
+  )
+  t.true(closedByServer)
+})
+
+test('the handler of a pipelined request starts when the earlier requests are answered, and never if the client disconnects', async t => {
+  const started: string[] = []
+  let answerFirst = () => {}
+  const { server } = await start(t, {
+    parts: {
+      extend(app) {
+        app.use(async ctx => {
+          started.push(ctx.path)
+          if (ctx.path === '/own/1') await new Promise<void>(resolve => (answerFirst = resolve))
+          ctx.body = ctx.path
+        })
+      }
+    }
+  })
+  const pipeline = () => {
+    const client = connect({ port: server.port, host: '127.0.0.1' })
+    t.teardown(() => client.destroy())
+    client.write([1, 2, 3].map(number => head(`GET /own/${number}`)).join(''))
+    return client
+  }
+  const leaving = pipeline()
+  await eventually(() => started.length === 1)
+  leaving.destroy()
+  // The response on another connection shows that the server had time to start more handlers.
+  await sendRaw(server.port, healthz, { answers: 1 })
+  answerFirst()
+  await sendRaw(server.port, healthz, { answers: 1 })
+  t.deepEqual(started, ['/own/1'])
+
+  const staying = pipeline()
+  await eventually(() => started.length === 2)
+  answerFirst()
+  await eventually(() => started.length === 4)
+  t.deepEqual(started, ['/own/1', '/own/1', '/own/2', '/own/3'])
+  staying.destroy()
+})
+
+test('a connection with more than sixteen waiting requests is closed', async t => {
+  const { send, logs, noFault } = await start(t)
+  const few = await send(healthz.repeat(16) + lastHealthz)
+  t.deepEqual(
+    few.answers.map(({ statusCode }) => statusCode),
+    Array.from({ length: 17 }, () => 200)
+  )
+  const many = await send(healthz.repeat(1000))
+  t.true(many.closedByServer)
+  t.true(many.answers.length < 17)
+  t.is(logs.entries.filter(({ code }) => code === 'TOO_MANY_PIPELINED').length, 1)
+  noFault()
+})
+
+test('a request with two Host headers gets 400, and the connection is closed', async t => {
+  const { send } = await start(t)
+  for (const second of ['Host: localhost', 'host: elsewhere.example', 'HOST:']) {
+    const { answers, closedByServer } = await send(head('GET /healthz', `${second}\r\n`) + healthz)
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [400],
+      second
+    )
+    t.true(closedByServer)
+  }
+})
+
+test('a request without a Host header and one with an unknown Expect header get the usual JSON error', async t => {
+  const { send } = await start(t)
+  const requests: readonly (readonly [request: string, status: number])[] = [
+    ['GET /healthz HTTP/1.1\r\n\r\n', 400],
+    [head('GET /healthz', 'Expect: a-miracle\r\n'), 417],
+    [head('POST /healthz', 'Expect: a-miracle\r\nContent-Length: 5\r\n'), 417]
+  ]
+  for (const [request, status] of requests) {
+    const { answers, closedByServer } = await send(request)
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [status]
+    )
+    t.regex(answers[0]?.head ?? '', /^x-content-type-options: nosniff$/im)
+    t.is(JSON.parse(String(answers[0]?.body)).error, 'invalid_request')
+    t.true(closedByServer)
+  }
+})

@@ -1,0 +1,174 @@
+import test from 'ava'
+import { type Refusal, refusalOf } from '#src/http/edge/request-origin.js'
+import { askForwardAuth } from '../../helpers/gateway.js'
+import { signIn, startTestServer } from '../../helpers/server.js'
+import { startProxy, startUpstream } from '../../helpers/upstream.js'
+import { ownRoute, sessionHeader, startWithRoute } from '../support.js'
+
+const own = 'https://app.example'
+const webSocket = { 'sec-websocket-version': '13' }
+const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+
+const table: readonly (readonly [
+  what: string,
+  method: string,
+  headers: Record<string, string>,
+  reason: Refusal | undefined
+])[] = [
+  ['a GET without Fetch Metadata', 'GET', {}, undefined],
+  ['a link from another site', 'GET', { 'sec-fetch-site': 'cross-site', ...navigation }, undefined],
+  ['a HEAD navigation', 'HEAD', { 'sec-fetch-site': 'cross-site', ...navigation }, undefined],
+  ['a link from a neighbouring host', 'GET', { 'sec-fetch-site': 'same-site', ...navigation }, undefined],
+  ['an image on another site', 'GET', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }, 'other_site'],
+  [
+    'a frame on another site',
+    'GET',
+    { 'sec-fetch-site': 'cross-site', ...navigation, 'sec-fetch-dest': 'iframe' },
+    'other_site'
+  ],
+  ['a form on another site', 'POST', { 'sec-fetch-site': 'cross-site', ...navigation }, 'other_site'],
+  [
+    'a fetch from a neighbouring host',
+    'GET',
+    { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' },
+    'other_site'
+  ],
+  ['an unknown or repeated Sec-Fetch-Site', 'GET', { 'sec-fetch-site': 'same-origin, cross-site' }, 'other_site'],
+  ['a POST from a page of this origin', 'POST', { 'sec-fetch-site': 'same-origin' }, undefined],
+  ['a script of this origin', 'GET', { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'script' }, undefined],
+  ['a POST without Sec-Fetch-Site and Origin', 'POST', {}, 'not_same_origin'],
+  ['a DELETE with Sec-Fetch-Site none', 'DELETE', { 'sec-fetch-site': 'none' }, 'not_same_origin'],
+  ['a POST with our Origin', 'POST', { origin: own }, undefined],
+  ['a POST with our Origin and the default port', 'POST', { origin: 'https://app.example:443' }, undefined],
+  ['a POST from another port of our host', 'POST', { origin: 'https://app.example:8443' }, 'other_origin'],
+  ['a GET with another Origin, as a WebSocket handshake', 'GET', { origin: 'https://evil.example' }, 'other_origin'],
+  ['a GET with the Origin null', 'GET', { origin: 'null' }, 'other_origin'],
+  ['a POST with two Origins', 'POST', { origin: `${own}, https://evil.example` }, 'other_origin'],
+  ['a request with an unknown method', 'BREW', {}, 'not_same_origin'],
+  ['an OPTIONS request', 'OPTIONS', {}, undefined],
+  ['a WebSocket of our page', 'GET', { upgrade: 'websocket', 'sec-websocket-version': '13', origin: own }, undefined],
+  [
+    'a WebSocket of our page in Firefox',
+    'GET',
+    { ...webSocket, origin: own, 'sec-fetch-site': 'same-origin' },
+    undefined
+  ],
+  ['a WebSocket of a neighbouring host', 'GET', { ...webSocket, origin: 'https://evil.example' }, 'other_origin'],
+  ['a WebSocket with the Origin null', 'GET', { ...webSocket, origin: 'null' }, 'other_origin'],
+  ['a WebSocket without Origin', 'GET', { ...webSocket }, 'not_same_origin'],
+  [
+    'a prefetch of speculation rules',
+    'GET',
+    { 'sec-purpose': 'prefetch', 'sec-fetch-site': 'none', ...navigation },
+    'prefetch'
+  ],
+  ['a prefetch without Fetch Metadata', 'GET', { 'sec-purpose': 'prefetch' }, 'prefetch'],
+  [
+    'a script of our own page that the browser has prerendered',
+    'GET',
+    { 'sec-purpose': 'prefetch;prerender', 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'script' },
+    undefined
+  ],
+  [
+    'a form of our own page with the referrer policy no-referrer',
+    'POST',
+    { origin: 'null', 'sec-fetch-site': 'same-origin', ...navigation },
+    undefined
+  ]
+]
+
+for (const [what, method, headers, reason] of table) {
+  test(`forward-auth and the origin of a request: ${what} is ${reason === undefined ? 'accepted' : `rejected as ${reason}`}`, t => {
+    t.is(refusalOf({ methods: [method], headers }, 'forwardAuth', { publicOrigin: own }), reason)
+  })
+}
+
+// The headers that Chromium 156 sends if a page of a sibling subdomain causes the request. The cookie is sent in each case.
+const evil = 'http://evil.localhost:8080'
+const ofSibling: Readonly<Record<string, Record<string, string>>> = {
+  'a WebSocket': {
+    Origin: evil,
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ=='
+  },
+  'a WebSocket whose header Upgrade a proxy has removed': { Origin: evil, 'Sec-WebSocket-Version': '13' },
+  'a fetch over plain http, where browsers send no Fetch Metadata': { Origin: evil },
+  'a fetch': { Origin: evil, 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' },
+  'an image': { 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'image' },
+  'a frame': { 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'iframe' },
+  'a prefetch of speculation rules': {
+    'Sec-Purpose': 'prefetch',
+    'Sec-Fetch-Site': 'none',
+    'Sec-Fetch-Mode': 'navigate',
+    'Sec-Fetch-Dest': 'document'
+  }
+}
+
+for (const [what, headers] of Object.entries(ofSibling)) {
+  test(`${what} of a sibling subdomain cannot use the session`, async t => {
+    const upstream = await startUpstream(t)
+    const { browser, server } = await startProxy(
+      t,
+      { routes: [`GET /api/x ${upstream.origin}/x`] },
+      { mode: 'dual', overrides: { forwardAuth: { port: 0 } } }
+    )
+    const cookie = sessionHeader(browser)
+    for (const path of ['/api/auth/logout', '/api/auth/profile', '/api/auth/token', '/api/x']) {
+      const answer = await browser.get(path, { headers: { cookie, ...headers } })
+      t.is(answer.statusCode, 403, path)
+      t.deepEqual(answer.setCookies, [], path)
+    }
+    t.is((await askForwardAuth(server.forwardAuthPort as number, { headers: { cookie, ...headers } })).status, 403)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.deepEqual(upstream.requestLines, [])
+
+    const program = await startWithRoute(t, 'dual', ctx => {
+      ctx.body = 'the handler ran'
+    })
+    await signIn(program.browser)
+    const answer = await program.browser.get(ownRoute, {
+      headers: { cookie: sessionHeader(program.browser), ...headers }
+    })
+    t.is(answer.statusCode, 403)
+  })
+}
+
+test('an own route behind requireTokens accepts links from other sites and all requests of its own pages', async t => {
+  const { browser } = await startWithRoute(t, 'single', ctx => {
+    ctx.body = 'the handler ran'
+  })
+  await signIn(browser)
+  t.is((await browser.navigate(ownRoute, { from: 'https://portal.example' })).statusCode, 200)
+  t.is((await browser.fetch(ownRoute)).statusCode, 200)
+  t.is((await browser.fetch(ownRoute, { dest: 'script' })).statusCode, 200)
+  const post = (headers: Record<string, string>) => browser.request('POST', ownRoute, { headers })
+  t.is((await post({})).statusCode, 200)
+  t.is((await post({ Origin: browser.origin ?? '' })).statusCode, 200)
+  t.is((await post({ Origin: 'null', 'Sec-Fetch-Site': 'same-origin' })).statusCode, 200)
+  const refused = await post({ Origin: 'null' })
+  t.is(refused.statusCode, 403)
+  t.is(refused.json().error, 'access_denied')
+})
+
+test('login refuses WebSockets and foreign origins, and login and logout refuse every prefetch', async t => {
+  const { browser } = await startTestServer(t)
+  await signIn(browser)
+  for (const headers of [{ Origin: evil }, { 'Sec-WebSocket-Version': '13' }]) {
+    const answer = await browser.get('/api/auth/login', { headers })
+    t.is(answer.statusCode, 403)
+    t.deepEqual(answer.setCookies, [])
+  }
+  for (const path of ['/api/auth/login', '/api/auth/logout']) {
+    const headers = { 'Sec-Purpose': 'prefetch', 'Sec-Fetch-Site': 'same-origin' }
+    t.is((await browser.get(path, { headers })).statusCode, 403, path)
+  }
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+})
+
+test('a page that the browser prerenders can read the profile', async t => {
+  const { browser } = await startTestServer(t)
+  await signIn(browser)
+  t.is((await browser.fetch('/api/auth/profile', { headers: { 'sec-purpose': 'prefetch;prerender' } })).statusCode, 200)
+})

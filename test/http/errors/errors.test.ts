@@ -1,0 +1,404 @@
+import test, { type ExecutionContext } from 'ava'
+import type { BrowserResponse } from '../../helpers/browser.js'
+import { publicOrigin } from '../../helpers/config.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { modes } from '../../helpers/modes.js'
+import { sendRaw } from '../../helpers/raw.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { guarded, httpsCallbackUrl, openedFields, ownRoute, startWithRoute, withParameters } from '../support.js'
+
+const asPerson = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+const asProgram = { accept: 'application/json' }
+
+/** Each case sends a request that causes one kind of error. A test may run a case twice on the same server. */
+const errors: readonly {
+  readonly what: string
+  readonly status: number
+  readonly error: string
+  readonly cause: (server: TestServer, headers: Record<string, string>) => Promise<BrowserResponse>
+}[] = [
+  {
+    what: 'a callback without state',
+    status: 400,
+    error: 'invalid_request',
+    cause: ({ browser }, headers) => browser.get('/api/auth/callback?code=x', { headers })
+  },
+  {
+    what: 'a login that the person denied',
+    status: 403,
+    error: 'access_denied',
+    cause: async ({ browser }, headers) => {
+      const back = await startLogin(browser)
+      return browser.get(withParameters(back, { code: undefined, error: 'access_denied' }), { headers })
+    }
+  },
+  {
+    what: 'a login that the provider answered with server_error',
+    status: 503,
+    error: 'server_error',
+    cause: async ({ browser }, headers) => {
+      const back = await startLogin(browser)
+      return browser.get(withParameters(back, { code: undefined, error: 'server_error' }), { headers })
+    }
+  },
+  {
+    what: 'a code that the provider rejects',
+    status: 400,
+    error: 'invalid_request',
+    cause: async ({ browser, idp }, headers) => {
+      const back = await startLogin(browser)
+      idp.fail('token', faults.error('invalid_grant'))
+      return browser.get(back, { headers })
+    }
+  },
+  {
+    what: 'a code exchange with a server error',
+    status: 502,
+    error: 'server_error',
+    cause: async ({ browser, idp }, headers) => {
+      const back = await startLogin(browser)
+      idp.fail('token', faults.html(500))
+      return browser.get(back, { headers })
+    }
+  },
+  {
+    what: 'a provider that cannot be reached',
+    status: 504,
+    error: 'temporarily_unavailable',
+    cause: async ({ browser, idp }, headers) => {
+      const back = await startLogin(browser)
+      idp.fail('token', faults.reset())
+      return browser.get(back, { headers })
+    }
+  },
+  {
+    what: 'a session that is too large',
+    status: 500,
+    error: 'session_too_large',
+    cause: async ({ browser, idp }, headers) => {
+      const back = await startLogin(browser)
+      idp.settings.accessTokenLength = 16_000
+      const response = await browser.get(back, { headers })
+      idp.settings.accessTokenLength = 1000
+      return response
+    }
+  },
+  {
+    what: 'a profile without user info',
+    status: 502,
+    error: 'server_error',
+    cause: async ({ browser, idp }, headers) => {
+      await signIn(browser)
+      idp.fail('userinfo', faults.empty(401))
+      return browser.get(guarded, { headers })
+    }
+  },
+  {
+    what: 'a refresh that failed',
+    status: 503,
+    error: 'temporarily_unavailable',
+    cause: async ({ browser, clock, idp }, headers) => {
+      await signIn(browser)
+      clock.advanceSeconds(3600)
+      idp.fail('token', faults.status(500))
+      return browser.get(guarded, { headers })
+    }
+  },
+  {
+    what: 'a request from a page of another site',
+    status: 403,
+    error: 'access_denied',
+    cause: ({ browser }, headers) => browser.get(guarded, { headers: { ...headers, 'sec-fetch-site': 'cross-site' } })
+  },
+  {
+    what: 'an unknown route',
+    status: 404,
+    error: 'not_found',
+    cause: ({ browser }, headers) => browser.get('/api/auth/nothing', { headers })
+  },
+  {
+    what: 'an unknown path',
+    status: 404,
+    error: 'not_found',
+    cause: ({ browser }, headers) => browser.get('/missing', { headers })
+  },
+  {
+    what: 'a wrong method on a route',
+    status: 405,
+    error: 'method_not_allowed',
+    cause: ({ browser }, headers) => browser.request('POST', '/api/auth/logout', { headers, form: { a: 'b' } })
+  },
+  {
+    what: 'a wrong method on a file',
+    status: 405,
+    error: 'method_not_allowed',
+    cause: ({ browser }, headers) => browser.request('DELETE', '/index.html', { headers })
+  },
+  {
+    what: 'a GET request with a body',
+    status: 413,
+    error: 'invalid_request',
+    cause: ({ browser }, headers) => browser.request('GET', '/api/auth/login', { headers, body: 'body' })
+  }
+]
+
+// Text that would tell an outsider about the code of the server or the messages of its provider.
+const internals =
+  /node_modules|\.[jt]s:\d|\n\s+at |[a-z]Error\b|127\.0\.0\.1|ECONN|[Kk]oa\b|A fault|maintenance|<script/
+
+function assertSafe(t: ExecutionContext, response: BrowserResponse, what: string) {
+  t.is(response.headers['cache-control'], 'no-store', what)
+  t.is(response.headers['x-content-type-options'], 'nosniff', what)
+  t.regex(String(response.headers.vary), /\bAccept\b/, what)
+  t.is(response.headers['access-control-allow-origin'], undefined, what)
+  t.notRegex(response.text(), internals, what)
+  t.regex(String(response.headers['x-request-id']), /^[0-9a-f-]{36}$/, what)
+}
+
+for (const { what, status, error, cause } of errors) {
+  test(`${what} is ${status}, as JSON for programs and as a page for people`, async t => {
+    const server = await startTestServer(t)
+    const json = await cause(server, asProgram)
+    t.is(json.statusCode, status)
+    t.is(json.headers['content-type'], 'application/json; charset=utf-8')
+    const { error_description, ...rest } = json.json<Record<string, string>>()
+    t.deepEqual(rest, { error, request_id: String(json.headers['x-request-id']) })
+    t.regex(error_description ?? '', /^[A-Z].+\.$/)
+    assertSafe(t, json, 'JSON')
+
+    server.clock.advanceSeconds(10)
+    const page = await cause(server, asPerson)
+    t.is(page.statusCode, status)
+    t.is(page.headers['content-type'], 'text/html; charset=utf-8')
+    t.regex(page.text(), new RegExp(`<code>${status} ${error}</code>`))
+    const id = page.headers['x-request-id']
+    const isLogged = server.logs.find(({ request_id }) => request_id === id) !== undefined
+    t.is(page.text().includes(`<code>${id}</code>`), isLogged, 'the page has the request id if a log line has it')
+    t.regex(page.text(), /href="\/(api\/auth\/login)?"/, 'the page has a link to sign in or to the start page')
+    assertSafe(t, page, 'page')
+    assertSealedOff(t, page)
+  })
+}
+
+test('if every request is logged, each error page contains its request id', async t => {
+  const { browser } = await startTestServer(t, { overrides: { log: { requests: true } } })
+  const page = await browser.get('/nothing-here', { headers: asPerson })
+  t.is(page.statusCode, 404)
+  t.true(page.text().includes(`<code>${page.headers['x-request-id']}</code>`))
+})
+
+test('a 404 page links to the start page only if the start page exists', async t => {
+  const offered = async (files: Record<string, string>) => {
+    const wwwroot = await tempFolder(t, files)
+    const { browser } = await startTestServer(t, { overrides: { wwwroot } })
+    return (await browser.get('/nothing-here', { headers: asPerson })).text().includes('Go to the start page')
+  }
+  t.true(await offered({ 'index.html': '' }))
+  t.false(await offered({ 'other.html': '' }))
+})
+
+/**
+ * Asserts that the page loads and runs nothing, cannot be framed, and does not send its address, which has a code and a
+ * state, to others.
+ */
+function assertSealedOff(t: ExecutionContext, { headers, text }: BrowserResponse) {
+  const policy = String(headers['content-security-policy']).split('; ')
+  t.true(policy.includes("default-src 'none'"))
+  t.true(policy.includes("frame-ancestors 'none'"))
+  t.false(policy.some(directive => /script|unsafe|https?:|\*/.test(directive)))
+  t.is(headers['referrer-policy'], 'no-referrer')
+  t.notRegex(text(), /<(script|img|iframe|object|embed|base|meta http-equiv)|@import|url\(|\son\w+=/i)
+  const addresses = [...text().matchAll(/(?:href|src)="([^"]*)"/g)].map(([, address = '']) => address)
+  for (const address of addresses) t.regex(address, /^(\/(?!\/)|data:image\/svg)/)
+}
+
+test('the Accept header determines whether an error is JSON or a page', async t => {
+  const { browser } = await startTestServer(t)
+  const forms = [
+    [undefined, 'json'],
+    ['*/*', 'json'],
+    ['application/json', 'json'],
+    ['application/json, text/plain, */*', 'json'],
+    ['text/html', 'html'],
+    [asPerson.accept, 'html'],
+    ['text/html;q=0.5, application/json', 'json'],
+    ['application/json;q=0.5, text/html', 'html'],
+    ['text/*', 'html'],
+    ['image/avif,image/webp,*/*;q=0.8', 'json'],
+    ['image/png', 'json'],
+    ['nonsense', 'json'],
+    ['', 'json']
+  ] as const
+  for (const path of ['/missing', '/api/auth/nothing', '/api/auth/callback']) {
+    for (const [accept, form] of forms) {
+      const { headers } = await browser.get(path, { headers: { accept } })
+      t.true(String(headers['content-type']).includes(form), `${path} for ${accept}`)
+    }
+  }
+})
+
+test('if the server runs below a path prefix, the links of an error page have this prefix', async t => {
+  const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
+  const page = await browser.navigate('/tools/viewer/api/auth/callback?state=x&code=y')
+  t.is(page.statusCode, 400)
+  t.regex(page.text(), /href="\/tools\/viewer\/api\/auth\/login"/)
+  t.regex(page.text(), /href="\/tools\/viewer\/"/)
+})
+
+test('an error page reloads itself only if a person opened it by GET', async t => {
+  const server = await startWithRoute(t, 'single', () => {})
+  const { browser, clock, idp } = server
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  idp.failWhen('token', () => faults.tooManyRequests(7))
+  const page = await browser.get(ownRoute, { headers: asPerson })
+  t.is(page.statusCode, 503)
+  t.is(page.headers.refresh, '7')
+  t.is(page.headers['retry-after'], '7')
+  t.regex(page.text(), /tries again by itself in 7 seconds/)
+  assertSealedOff(t, page)
+  const form = await browser.request('POST', ownRoute, { headers: asPerson, form: { a: 'b' } })
+  const json = await browser.get(ownRoute, { headers: asProgram })
+  for (const response of [form, json]) {
+    t.is(response.statusCode, 503)
+    t.is(response.headers.refresh, undefined)
+    t.notRegex(response.text(), /by itself/)
+  }
+})
+
+test('an error page for an error in the callback address does not reload itself, because the error would be the same', async t => {
+  const { browser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  const page = await browser.get(withParameters(back, { code: undefined, error: 'temporarily_unavailable' }), {
+    headers: asPerson
+  })
+  t.is(page.statusCode, 503)
+  t.is(page.headers.refresh, undefined)
+})
+
+test('the link on the error page of a failed login leads to a successful login', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const back = await startLogin(browser)
+  idp.fail('token', faults.status(500))
+  const page = await openCallback(browser, back)
+  const [, signInAgain = ''] = /class="button" href="([^"]*)"/.exec(page.text()) ?? []
+  const login = await browser.navigate(signInAgain, { from: publicOrigin })
+  const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  t.is((await openCallback(browser, authorized.headers.location ?? '')).statusCode, 302)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+test('the error page does not repeat text from the address', async t => {
+  const { browser } = await startTestServer(t)
+  const marks = ['mark-in-path', 'mark-in-query', 'mark-in-code', 'mark-in-state', 'mark-in-header']
+  const headers = { ...asPerson, 'user-agent': 'mark-in-header', referer: 'https://mark-in-header.example' }
+  for (const path of [
+    '/mark-in-path?mark-in-query=1',
+    '/api/auth/mark-in-path',
+    '/api/auth/callback?code=mark-in-code&state=mark-in-state&mark-in-query=1'
+  ]) {
+    const page = await browser.get(path, { headers })
+    t.true(page.statusCode >= 400)
+    for (const mark of marks) t.false(page.text().includes(mark), `${mark} at ${path}`)
+  }
+})
+
+test('a well-formed request id of the client is used in the response and in the log, and any other id is replaced', async t => {
+  const { browser, logs } = await startTestServer(t)
+  for (const sent of ['abc-123', 'Root=1-5e1b4151-5ac6c58f5b2d9a3b1c', 'a'.repeat(128)]) {
+    const { headers } = await browser.get('/api/auth/callback', { headers: { ...asProgram, 'x-request-id': sent } })
+    t.is(headers['x-request-id'], sent)
+    t.truthy(logs.find(({ event, request_id }) => event === 'login_failed' && request_id === sent))
+  }
+  const replaced = new Set<unknown>()
+  for (const sent of ['', ' ', 'a b', '<script>', '"quoted"', 'a'.repeat(129), 'ünïcode', '{"a":1}', 'a,b', "'"]) {
+    const response = await browser.get('/api/auth/callback', {
+      headers: { ...asProgram, 'x-request-id': Buffer.from(sent).toString('latin1') }
+    })
+    t.regex(String(response.headers['x-request-id']), /^[0-9a-f]{8}-[0-9a-f-]{27}$/, sent)
+    t.is(response.json().request_id, response.headers['x-request-id'])
+    replaced.add(response.headers['x-request-id'])
+  }
+  t.is(replaced.size, 10)
+})
+
+test('a HEAD request that fails gets the status and no body', async t => {
+  const { browser } = await startTestServer(t)
+  for (const [path, status] of [
+    ['/missing', 404],
+    ['/api/auth/nothing', 405],
+    ['/api/auth/token', 405]
+  ] as const) {
+    const response = await browser.request('HEAD', path)
+    t.is(response.statusCode, status)
+    t.is(response.body.length, 0)
+  }
+})
+
+test('a response to an unsupported method lists the supported methods', async t => {
+  const { browser } = await startTestServer(t)
+  t.is((await browser.request('POST', '/api/auth/profile')).headers.allow, 'GET')
+  for (const path of ['/', '/missing', '/healthz', '/readyz']) {
+    const response = await browser.request('POST', path)
+    t.is(response.statusCode, 405, path)
+    t.is(response.headers.allow, 'GET, HEAD', path)
+  }
+})
+
+test('a path that cannot be decoded or leads out of wwwroot is a client error', async t => {
+  const { server, logs } = await startTestServer(t)
+  for (const path of [
+    '/%',
+    '/%zz',
+    '/%ff',
+    '/%c0%ae',
+    '/%00',
+    '/a%00b',
+    '/..%2f..%2fetc/passwd',
+    '/%2e%2e/%2e%2e/etc/passwd'
+  ]) {
+    const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
+    const [answer] = (await sendRaw(server.port, request)).answers
+    t.true(answer?.statusCode === 400 || answer?.statusCode === 404, `${path}: ${answer?.statusCode}`)
+    t.notRegex(answer?.body.toString() ?? '', internals)
+  }
+  t.is(
+    logs.find(({ level }) => Number(level) >= 40),
+    undefined
+  )
+})
+
+test('an unexpected exception is a 500 with a general message, and only the log has the details', async t => {
+  const { browser, logs } = await startWithRoute(t, 'single', () => {
+    throw new Error('the database password is hunter2')
+  })
+  await signIn(browser)
+  for (const headers of [asProgram, asPerson]) {
+    const response = await browser.get(ownRoute, { headers })
+    t.is(response.statusCode, 500)
+    t.notRegex(response.text(), /hunter2|password/)
+    t.notRegex(response.text(), internals)
+    const { 'x-request-id': id } = response.headers
+    const line = logs.find(({ event, request_id }) => event === 'request_failed' && request_id === id)
+    t.is(line?.level, 50)
+    t.regex(JSON.stringify(line), /hunter2.*errors\.test/s)
+  }
+})
+
+for (const mode of modes) {
+  test(`in ${mode} mode a refreshed session reaches the browser even if the handler throws`, async t => {
+    const server = await startWithRoute(t, mode, ctx => {
+      ctx.set('X-Left-Over', 'yes')
+      throw Object.assign(new Error('no'), { status: 500, expose: true })
+    })
+    const { browser, clock, idp } = server
+    await signIn(browser)
+    clock.advanceSeconds(3600)
+    t.is((await browser.get(ownRoute)).statusCode, 500)
+    const stored = openedFields(browser, { config: server.config })
+    t.is(stored.refresh_token, idp.issued.refreshTokens.at(-1)?.value)
+    t.true(idp.isAlive(stored.refresh_token ?? ''))
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+  })
+}

@@ -1,0 +1,1018 @@
+import test, { type ExecutionContext } from 'ava'
+import type { Extension } from '#src/http/routes/extension.js'
+import type { Browser, BrowserResponse } from '../../helpers/browser.js'
+import { findSecrets } from '../../helpers/byte-recorder.js'
+import { createClock } from '../../helpers/clock.js'
+import { type DeepPartial, discovered, publicOrigin } from '../../helpers/config.js'
+import { eventually } from '../../helpers/eventually.js'
+import { createHostileIdp, type Fault, faults } from '../../helpers/hostile-idp/index.js'
+import { type ModeName, modes } from '../../helpers/modes.js'
+import { sendRaw } from '../../helpers/raw.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import {
+  guarded,
+  httpsCallbackUrl,
+  loginCookieName,
+  openedFields,
+  openedSession,
+  parameter,
+  sessionCookies,
+  sessionCookiesSet,
+  sessionHeader,
+  withParameters
+} from '../support.js'
+
+const callbackPath = '/api/auth/callback'
+
+/** Starts a server and a browser that has a session and has begun another login, which is about to return to `back`. */
+async function startReturning(t: ExecutionContext, options: Parameters<typeof startTestServer>[1] = {}) {
+  const server = await startTestServer(t, options)
+  await signIn(server.browser)
+  const back = await startLogin(server.browser, '/after')
+  return { ...server, back, calls: server.idp.tokenRequests.length, session: sessionHeader(server.browser) }
+}
+
+/** Asserts that the callback was rejected with `status`, exchanged no code and changed no cookie of the browser. */
+function assertRefused(
+  t: ExecutionContext,
+  response: BrowserResponse,
+  status: number,
+  { browser, idp, calls, session }: Pick<TestServer, 'browser' | 'idp'> & { calls: number; session: string },
+  what = ''
+) {
+  t.is(response.statusCode, status, what)
+  t.deepEqual(response.setCookies, [], what)
+  t.is(response.headers.location, undefined, what)
+  t.is(idp.tokenRequests.length, calls, what)
+  t.is(sessionHeader(browser), session, what)
+}
+
+// The login that a callback belongs to.
+
+test('a state that is missing, empty or not sealed by this deployment is rejected, and no code is exchanged', async t => {
+  const server = await startReturning(t)
+  const { back, browser } = server
+  const state = parameter(back, 'state')
+  const flipped = (at: number) => state.slice(0, at) + (state[at] === 'A' ? 'B' : 'A') + state.slice(at + 1)
+  const states = [
+    undefined,
+    '',
+    'x',
+    'undefined',
+    'A'.repeat(300),
+    ...[0, 1, 8, 30, Math.floor(state.length / 2), state.length - 30].map(flipped),
+    state.slice(0, -4),
+    `${state}AAAA`,
+    `${state}.`,
+    `${state}=`,
+    state.toLowerCase(),
+    sessionCookies(browser)[0]?.[1].slice(1),
+    browser.cookies.value(loginCookieName)
+  ]
+  for (const other of states) {
+    const response = await openCallback(browser, withParameters(back, { state: other }))
+    assertRefused(t, response, 400, server, other)
+    t.regex(response.text(), /invalid_request/)
+  }
+  t.is(
+    (await openCallback(browser, back)).headers.location,
+    '/after',
+    'the rejected callbacks have not used up the login'
+  )
+})
+
+test('a state that was sealed with another secret is rejected', async t => {
+  const stranger = await startTestServer(t, { overrides: { session: { secret: 'pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U' } } })
+  const server = await startReturning(t)
+  server.browser.cookies.set(loginCookieName, 'A'.repeat(43))
+  stranger.browser.cookies.set(loginCookieName, 'A'.repeat(43), new URL(publicOrigin))
+  const state = parameter(await startLogin(stranger.browser), 'state')
+  assertRefused(t, await openCallback(server.browser, withParameters(server.back, { state })), 400, server)
+})
+
+test('a callback for the login of another browser is rejected, and that browser can still finish its login', async t => {
+  const server = await startReturning(t)
+  const attacker = server.newBrowser()
+  const planted = await startLogin(attacker)
+  // The browser has its own login cookie at first and none later. In both cases its session does not change.
+  assertRefused(t, await openCallback(server.browser, planted), 400, server)
+  server.browser.cookies.delete(loginCookieName)
+  const unbound = await server.browser.get(planted)
+  assertRefused(t, unbound, 400, server)
+  t.is(unbound.json().error, 'session_cookie_missing')
+  t.is((await server.browser.fetch(guarded)).statusCode, 200)
+  t.is((await openCallback(attacker, planted)).statusCode, 302)
+})
+
+test('a login that took more than ten minutes is rejected', async t => {
+  const { browser, clock, idp, newBrowser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  clock.advanceSeconds(300)
+  // A login in another tab extends the cookie, but not the time of the first login.
+  await browser.navigate('/api/auth/login')
+  clock.advanceSeconds(301)
+  t.truthy(browser.cookies.value(loginCookieName))
+  for (const response of [await openCallback(browser, back), await openCallback(newBrowser(), back)]) {
+    t.is(response.statusCode, 400)
+    t.deepEqual(sessionCookiesSet(response), [])
+  }
+  t.deepEqual(idp.tokenRequests, [])
+})
+
+test('if a login took too long but the browser has a session, the callback redirects to the start page and changes nothing', async t => {
+  const { browser, back, clock, idp, calls, session } = await startReturning(t)
+  for (const seconds of [300, 301]) {
+    await browser.navigate('/api/auth/login')
+    clock.advanceSeconds(seconds)
+  }
+  const answers = [await openCallback(browser, back)]
+  browser.cookies.delete(loginCookieName)
+  answers.push(await openCallback(browser, back))
+  for (const response of answers) {
+    t.is(response.statusCode, 302)
+    t.is(response.headers.location, '/')
+    t.deepEqual(response.setCookies, [])
+  }
+  t.is(idp.tokenRequests.length, calls)
+  t.is(sessionHeader(browser), session)
+})
+
+test('an expired login of another browser is rejected even if the browser has a session', async t => {
+  const server = await startReturning(t)
+  const planted = await startLogin(server.newBrowser())
+  server.clock.advanceSeconds(601)
+  await server.browser.navigate('/api/auth/login')
+  assertRefused(t, await openCallback(server.browser, planted), 400, server)
+})
+
+test('a login may return to another replica than the one that started it', async t => {
+  const first = await startTestServer(t)
+  const second = await startTestServer(t, { idp: first.idp, clock: first.clock })
+  const back = await startLogin(first.browser, '/after')
+  second.connect(first.browser)
+  t.is((await openCallback(first.browser, back)).headers.location, '/after')
+  t.is((await first.browser.fetch(guarded)).statusCode, 200)
+})
+
+// The parameters of the callback.
+
+test('repeated, overlong and unprintable parameters are rejected, and no code is exchanged', async t => {
+  const server = await startReturning(t)
+  const { browser, back } = server
+  const state = parameter(back, 'state')
+  const code = parameter(back, 'code')
+  const queries = [
+    `code=${code}&code=${code}&state=${state}`,
+    `code=${code}&code=other&state=${state}`,
+    `code=${code}&state=${state}&state=${state}`,
+    `code=${code}&state=${state}&state=`,
+    `code=${code}&state=${state}&iss=a&iss=a`,
+    `error=access_denied&error=access_denied&state=${state}`,
+    `error=access_denied&error_description=a&error_description=b&state=${state}`,
+    `error=access_denied&error_uri=a&error_uri=b&state=${state}`,
+    `code[]=${code}&state=${state}`,
+    `code[a]=${code}&state=${state}`,
+    `code=${code}&state[]=${state}`,
+    `code=${'a'.repeat(4097)}&state=${state}`,
+    `code=${code}&state=${'a'.repeat(4097)}`,
+    `code=${code}&state=${state}&iss=${'a'.repeat(4097)}`,
+    `error=${'a'.repeat(4097)}&state=${state}`,
+    ...['%00', '%0d%0a', '%09', '%7f', '%ff', '%c3%28', '%e2%82', '%ed%a0%80', '%c3%a9', '%f0%9f%98%80'].flatMap(
+      bad => [
+        `code=a${bad}b&state=${state}`,
+        `code=${code}&state=${state}${bad}`,
+        `code=${code}&state=${state}&iss=a${bad}b`,
+        `error=a${bad}b&state=${state}`
+      ]
+    )
+  ]
+  for (const query of queries) {
+    const response = await browser.get(`${callbackPath}?${query}`)
+    assertRefused(t, response, 400, server, query.slice(0, 200))
+    t.is(response.json().error, 'invalid_request')
+  }
+  t.is((await openCallback(browser, back)).headers.location, '/after')
+})
+
+test('control characters and other invalid bytes in the address are rejected, and no code is exchanged', async t => {
+  const { back, browser, idp, calls, server } = await startReturning(t)
+  const cookie = browser.cookies.header(new URL(publicOrigin))
+  for (const bad of ['\x00', '\xff', '\xc3\x28', '\x7f', '\t', '\r', '\\']) {
+    const target = `${callbackPath}?code=a${bad}b&state=${parameter(back, 'state')}${bad}`
+    const request = `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`
+    const [answer] = (await sendRaw(server.port, request)).answers
+    t.is(answer?.statusCode, 400, JSON.stringify(bad))
+    t.notRegex(answer?.head ?? '', /set-cookie/i)
+  }
+  t.is(idp.tokenRequests.length, calls)
+})
+
+test('parameters that OAuth does not define are ignored, even if they are repeated', async t => {
+  const { back, browser } = await startReturning(t)
+  const response = await openCallback(browser, `${back}&session_state=a&session_state=b&x[]=%ff&utm=1`)
+  t.is(response.statusCode, 302)
+})
+
+test('a callback with both a code and an error, or with neither, is rejected', async t => {
+  const server = await startReturning(t)
+  const { back, browser } = server
+  const wrong = [
+    withParameters(back, { error: 'access_denied' }),
+    withParameters(back, { code: undefined }),
+    withParameters(back, { code: '' }),
+    withParameters(back, { code: '', error: '' }),
+    withParameters(back, { code: undefined, error_description: 'no error' }),
+    callbackPath
+  ]
+  for (const url of wrong) assertRefused(t, await browser.get(url), 400, server, url)
+})
+
+async function startDiscovered(t: ExecutionContext, platform: DeepPartial<TestServer['config']['platform']> = {}) {
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now })
+  return startTestServer(t, { idp, clock, overrides: { platform: { ...discovered(idp), ...platform } } })
+}
+
+test('a callback with the issuer of another provider is rejected, whether it has a code or an error', async t => {
+  const server = await startDiscovered(t)
+  const { browser, idp } = server
+  for (const iss of ['https://evil.example', `${idp.issuer}/`, idp.issuer.toUpperCase()]) {
+    const back = withParameters(await startLogin(browser), { iss })
+    assertRefused(t, await openCallback(browser, back), 400, { ...server, calls: 0, session: '' }, iss)
+    const denied = withParameters(back, { code: undefined, error: 'access_denied' })
+    assertRefused(t, await openCallback(browser, denied), 400, { ...server, calls: 0, session: '' }, iss)
+  }
+  idp.settings.login = { iss: idp.issuer }
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+test('a callback without an issuer is accepted, unless the discovery document says that the provider sends one', async t => {
+  const without = await startDiscovered(t)
+  t.is((await signIn(without.browser)).statusCode, 302)
+
+  const server = await startDiscovered(t)
+  server.idp.discovery = document => ({ ...document, authorization_response_iss_parameter_supported: true })
+  const back = await startLogin(server.browser)
+  assertRefused(t, await openCallback(server.browser, back), 400, { ...server, calls: 0, session: '' })
+  const named = withParameters(back, { iss: server.idp.issuer })
+  t.is((await openCallback(server.browser, named)).statusCode, 302)
+})
+
+test('if the issuer of the provider is not known, any iss parameter is accepted', async t => {
+  const { browser, idp } = await startTestServer(t)
+  idp.settings.login = { iss: 'https://whoever.example' }
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+const refusals = [
+  ['access_denied', 403, 'access_denied'],
+  ['temporarily_unavailable', 503, 'temporarily_unavailable'],
+  ['server_error', 503, 'server_error'],
+  ['invalid_scope', 400, 'invalid_scope'],
+  ['unauthorized_client', 400, 'unauthorized_client'],
+  ['login_required', 400, 'login_required'],
+  ['something_new', 400, 'invalid_request'],
+  ['<script>alert(1)</script>', 400, 'invalid_request'],
+  ['constructor', 400, 'invalid_request']
+] as const
+
+test("if the provider rejected the login, the response has one of our own texts and none of the provider's", async t => {
+  const server = await startReturning(t)
+  const { back, browser } = server
+  const words = { error_description: '<script>alert("quoted")</script>', error_uri: 'https://evil.example/help' }
+  const descriptions = new Set<unknown>()
+  for (const [error, status, code] of refusals) {
+    const url = withParameters(back, { code: undefined, error, ...words })
+    const json = await browser.get(url)
+    assertRefused(t, json, status, server, error)
+    t.is(json.json().error, code)
+    descriptions.add(json.json().error_description)
+    t.is(json.headers['retry-after'] !== undefined, status === 503, error)
+    const page = await openCallback(browser, url)
+    assertRefused(t, page, status, server, error)
+    t.regex(page.headers['content-type'] ?? '', /^text\/html/)
+    for (const text of [json.text(), page.text()]) {
+      t.notRegex(text, /<script|alert|quoted|evil\.example|something_new|constructor/)
+    }
+  }
+  t.is(descriptions.size, 3, 'there are three texts: for a denied login, a busy provider and any other error')
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.is((await openCallback(browser, back)).statusCode, 302, 'the login can still be finished')
+})
+
+test('an error with a missing state or the state of another browser is rejected like a code', async t => {
+  const server = await startReturning(t)
+  const foreign = parameter(await startLogin(server.newBrowser()), 'state')
+  for (const state of [undefined, '', 'x', foreign]) {
+    const url = withParameters(server.back, { code: undefined, error: 'access_denied', state })
+    assertRefused(t, await openCallback(server.browser, url), 400, server, state)
+  }
+})
+
+// Successful logins.
+
+for (const mode of modes) {
+  test(`a successful login in ${mode} mode redirects to the return path, and its response contains no token`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    const back = await startLogin(browser, '/page?x=1')
+    const callback = await openCallback(browser, back)
+    t.is(callback.statusCode, 302)
+    t.is(callback.headers.location, '/page?x=1')
+    t.is(callback.body.length, 0)
+    t.is(callback.headers['cache-control'], 'no-store')
+    t.is(callback.headers['referrer-policy'], 'no-referrer')
+    const shown = Buffer.from(callback.rawHeaders.join('\n') + callback.text())
+    t.deepEqual(findSecrets([shown], [...idp.secrets(), parameter(back, 'state')]), [])
+  })
+
+  test(`a new login in ${mode} mode replaces the previous session, even if another person had planted that session`, async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, newBrowser } = server
+    const attacker = newBrowser()
+    await signIn(attacker)
+    for (const [name, value] of sessionCookies(attacker)) browser.cookies.set(name, value, new URL(publicOrigin))
+    const planted = openedSession(browser, server)
+    await signIn(browser)
+    const own = openedSession(browser, server)
+    for (const field of Object.keys(planted) as (keyof typeof planted)[]) {
+      const mayBeEqual = ['expires_at', '_rev', '_login', '_issued', '_expire'].includes(field)
+      if (!mayBeEqual) t.not(own[field], planted[field], field)
+    }
+    // A logout with the planted session does not end the new session.
+    await attacker.navigate('/api/auth/logout')
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+  })
+}
+
+test('when a small session replaces a large one, the cookies that are not needed any more are deleted', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, idp } = server
+  idp.settings.accessTokenLength = 4500
+  await signIn(browser)
+  t.is(sessionCookies(browser).length, 3)
+  idp.settings.accessTokenLength = 500
+  const callback = await signIn(browser)
+  t.deepEqual(
+    sessionCookiesSet(callback).map(({ name, value, attributes }) => [name, value === '', attributes['max-age']]),
+    [
+      ['platform_session', false, '86400'],
+      ['platform_session.1', true, '0'],
+      ['platform_session.2', true, '0']
+    ]
+  )
+  t.is(sessionCookies(browser).length, 1)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+test('a session too large for four cookies is an error with its sizes in the log, and the previous session stays', async t => {
+  const server = await startReturning(t)
+  const { back, browser, idp, logs, session } = server
+  idp.settings.accessTokenLength = 16_000
+  const response = await browser.get(back)
+  t.is(response.statusCode, 500)
+  t.is(response.json().error, 'session_too_large')
+  t.deepEqual(response.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  const unused = idp.issued.refreshTokens.at(-1)?.value as string
+  await eventually(() => idp.revoked.includes(unused))
+  const line = logs.lines.find(line => line.includes('session_too_large') && line.includes('"level":50'))
+  t.regex(line ?? '', /"token":16000/)
+  t.deepEqual(findSecrets([Buffer.from(line ?? '')], idp.secrets()), [])
+})
+
+test('with client_secret_post the client credentials are in the body and not in a header', async t => {
+  const { browser, idp } = await startTestServer(t, {
+    mode: 'dual',
+    overrides: { platform: { clientAuthentication: 'client_secret_post' } }
+  })
+  await signIn(browser)
+  t.is(idp.tokenRequests.length, 2)
+  for (const { headers, form } of idp.tokenRequests) {
+    t.is(headers.authorization, undefined)
+    t.is(form.client_id, idp.clientId)
+    t.is(form.client_secret, idp.clientSecret)
+  }
+})
+
+test('a deployment with https and a path prefix can log in through its proxy', async t => {
+  const server = await startTestServer(t, { mode: 'dual', overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
+  const { browser } = server
+  const login = await browser.navigate('/tools/viewer/api/auth/login')
+  const authorized = await browser.navigate(login.headers.location ?? '', { from: server.origin })
+  const back = authorized.headers.location ?? ''
+  t.true(back.startsWith(`${httpsCallbackUrl}?`))
+  const callback = await openCallback(browser, back)
+  t.is(callback.headers.location, '/tools/viewer/')
+  t.true(callback.setCookies.every(({ name, attributes }) => name.startsWith('__Host-') && 'secure' in attributes))
+  t.is((await browser.fetch('/tools/viewer/api/auth/token')).statusCode, 200)
+})
+
+test('the callback URL may contain a query', async t => {
+  const callbackUrl = `${publicOrigin}${callbackPath}?tenant=a`
+  const { browser, idp } = await startTestServer(t, { overrides: { platform: { callbackUrl } } })
+  const back = await startLogin(browser)
+  t.true(back.startsWith(`${callbackUrl}&`))
+  const callback = await openCallback(browser, back)
+  t.is(callback.headers.location, '/')
+  t.is(idp.tokenRequests[0]?.form.redirect_uri, callbackUrl)
+})
+
+// Repeated and simultaneous callbacks.
+
+test('two simultaneous logins in two tabs both succeed, in any order of their callbacks', async t => {
+  const server = await startTestServer(t)
+  const { browser, idp } = server
+  const orders: readonly ('in order' | 'reversed' | 'together')[] = ['in order', 'reversed', 'together']
+  for (const order of orders) {
+    const tabs = [await startLogin(browser, '/a'), await startLogin(browser, '/b')]
+    if (order === 'reversed') tabs.reverse()
+    const open = (tab: string) => openCallback(browser, tab)
+    const callbacks =
+      order === 'together' ? await Promise.all(tabs.map(open)) : [await open(tabs[0] ?? ''), await open(tabs[1] ?? '')]
+    t.deepEqual(
+      callbacks.map(({ headers }) => headers.location),
+      order === 'reversed' ? ['/b', '/a'] : ['/a', '/b'],
+      order
+    )
+    t.is((await browser.fetch(guarded)).statusCode, 200, order)
+    t.true(idp.isAlive(openedFields(browser, server).refresh_token ?? ''), order)
+  }
+  t.is(idp.tokenRequests.length, 6)
+})
+
+/** Starts a server that counts the callbacks that have arrived. */
+async function startCounting(t: ExecutionContext, mode: ModeName) {
+  let arrived = 0
+  const extend: Extension = app => {
+    app.middleware.unshift((ctx, next) => {
+      if (ctx.path === callbackPath) arrived += 1
+      return next()
+    })
+  }
+  const server = await startTestServer(t, { mode, parts: { extend } })
+  const haveArrived = (count: number) => eventually(() => arrived === count)
+  return { ...server, haveArrived }
+}
+
+for (const mode of modes) {
+  test(`six simultaneous requests for the same callback exchange the code once in ${mode} mode, and all of them succeed`, async t => {
+    const { browser, idp, haveArrived } = await startCounting(t, mode)
+    const back = await startLogin(browser, '/after')
+    const hold = idp.hold('token')
+    const twins = Array.from({ length: 6 }, () => browser.clone())
+    const answers = Promise.all(twins.map(twin => openCallback(twin, back)))
+    await haveArrived(6)
+    await hold.arrived()
+    hold.release()
+    for (const answer of await answers) {
+      t.is(answer.statusCode, 302)
+      t.is(answer.headers.location, '/after')
+    }
+    t.is(idp.tokenRequests.filter(({ form }) => form.grant_type === 'authorization_code').length, 1)
+    t.is(idp.tokenRequests.length, mode === 'single' ? 1 : 2)
+    for (const twin of twins) t.is((await twin.fetch(guarded)).statusCode, 200)
+  })
+
+  test(`if a code exchange fails in ${mode} mode, it is not repeated, and all waiting callbacks get the error`, async t => {
+    const { browser, idp, haveArrived } = await startCounting(t, mode)
+    const back = await startLogin(browser)
+    const hold = idp.hold('token')
+    const answers = Promise.all([1, 2, 3].map(() => openCallback(browser.clone(), back)))
+    await haveArrived(3)
+    await hold.arrived()
+    await idp.offline()
+    for (const { statusCode } of await answers) t.is(statusCode, 504)
+    t.is(idp.tokenRequests.length, 1)
+  })
+}
+
+/** Returns a browser with the login cookie of `browser` and no session, as if the response of its callback had been lost. */
+function withoutSession(browser: Browser): Browser {
+  const copy = browser.clone()
+  for (const [name] of sessionCookies(copy)) copy.cookies.delete(name)
+  return copy
+}
+
+test('a repeated callback redirects and does not change the session', async t => {
+  const { browser, back, clock, idp } = await startReturning(t)
+  await openCallback(browser, back)
+  const calls = idp.tokenRequests.length
+  for (const seconds of [0, 30, 200]) {
+    clock.advanceSeconds(seconds)
+    const session = sessionHeader(browser)
+    const again = await openCallback(browser, back)
+    t.is(again.statusCode, 302)
+    t.is(again.headers.location, '/after')
+    t.deepEqual(again.setCookies, [])
+    t.is(sessionHeader(browser), session)
+  }
+  t.is(idp.tokenRequests.length, calls)
+})
+
+test('a repeated callback does not replace the session by one with a refresh token that has been used since', async t => {
+  const server = await startTestServer(t)
+  const { browser, clock, idp } = server
+  idp.settings.accessTokenLifetimeSeconds = 10
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  clock.advanceSeconds(11)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  const refreshed = sessionHeader(browser)
+  t.is((await openCallback(browser, back)).statusCode, 302)
+  t.is(sessionHeader(browser), refreshed)
+  clock.advanceSeconds(11)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('if the response to a callback was lost, repeating the callback within a minute gives the browser its session', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, clock, idp } = server
+  const back = await startLogin(browser, '/after')
+  const unlucky = browser.clone()
+  await openCallback(browser, back)
+  clock.advanceSeconds(59)
+  const again = await openCallback(unlucky, back)
+  t.is(again.statusCode, 302)
+  t.is(again.headers.location, '/after')
+  t.is((await unlucky.fetch('/api/auth/token')).statusCode, 200)
+  t.is(openedSession(unlucky, server)._id, openedSession(browser, server)._id)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('a repeated callback without a session is rejected later than a minute after the browser has sent its session cookie', async t => {
+  const { browser, clock, idp } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  await browser.fetch('/api/auth/profile')
+  for (const seconds of [61, 300]) {
+    clock.advanceSeconds(seconds)
+    const again = await openCallback(withoutSession(browser), back)
+    t.is(again.statusCode, 400)
+    t.deepEqual(again.setCookies, [])
+  }
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('a second code with the state of a finished login is not exchanged', async t => {
+  const { browser, idp, newBrowser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  const code = parameter(await startLogin(newBrowser()), 'code')
+  const session = sessionHeader(browser)
+  t.is((await openCallback(browser, withParameters(back, { code }))).statusCode, 302)
+  t.is(sessionHeader(browser), session)
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('a callback that another browser repeats is rejected', async t => {
+  const { browser, idp, newBrowser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  const thief = newBrowser()
+  t.is((await openCallback(thief, back)).statusCode, 400)
+  await thief.navigate('/api/auth/login')
+  t.is((await openCallback(thief, back)).statusCode, 400)
+  t.deepEqual(sessionCookies(thief), [])
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('a repeated callback after the logout is rejected, even with cookies from before the logout', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const back = await startLogin(browser)
+  await openCallback(browser, back)
+  const kept = [browser.clone(), withoutSession(browser)]
+  await browser.navigate('/api/auth/logout')
+  for (const replay of [browser, ...kept]) {
+    const response = await openCallback(replay, back)
+    t.is(response.statusCode, 400)
+    t.deepEqual(response.setCookies, [])
+    t.is((await replay.fetch(guarded)).statusCode, 401)
+  }
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('a repeated callback of an earlier login does not change the session of a later login', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const back = await startLogin(browser, '/after')
+  const loginCookie = browser.cookies.value(loginCookieName) ?? ''
+  await openCallback(browser, back)
+  await browser.navigate('/api/auth/logout')
+  browser.cookies.set(loginCookieName, loginCookie, new URL(publicOrigin))
+  await signIn(browser)
+  const session = sessionHeader(browser)
+  const again = await openCallback(browser, back)
+  t.is(again.statusCode, 302)
+  t.is(sessionHeader(browser), session)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+// Failures of the provider.
+
+interface Failing {
+  readonly what: string
+  readonly fault: Fault
+  readonly status: number
+}
+
+const unusable: readonly Failing[] = [
+  { what: 'a wrong client secret', fault: faults.error('invalid_client', 401), status: 502 },
+  { what: 'a client that the gateway rejects', fault: faults.gateway(), status: 502 },
+  { what: 'a client without the right to use the grant', fault: faults.error('unauthorized_client'), status: 502 },
+  { what: 'a request that the provider finds malformed', fault: faults.error('invalid_request'), status: 502 },
+  { what: 'unknown scopes', fault: faults.error('invalid_scope'), status: 502 },
+  { what: 'a 4xx in HTML', fault: faults.html(403), status: 502 },
+  { what: 'an empty 4xx', fault: faults.empty(401), status: 502 },
+  { what: '500', fault: faults.status(500), status: 502 },
+  { what: '503', fault: faults.status(503), status: 502 },
+  { what: '500 with an OAuth error', fault: faults.error('invalid_grant', 500), status: 502 },
+  { what: 'a page instead of tokens', fault: faults.html(200), status: 502 },
+  { what: 'an empty response', fault: faults.empty(200), status: 502 },
+  { what: 'broken JSON', fault: faults.notJson(), status: 502 },
+  { what: 'JSON that is not an object', fault: faults.notJson(200, '["token"]'), status: 502 },
+  { what: 'null', fault: faults.notJson(200, 'null'), status: 502 },
+  { what: 'an endless response', fault: faults.giant(Number.POSITIVE_INFINITY), status: 502 },
+  { what: 'no access token', fault: faults.change({ access_token: undefined }), status: 502 },
+  { what: 'an empty access token', fault: faults.change({ access_token: '' }), status: 502 },
+  { what: 'a number as access token', fault: faults.change({ access_token: 42 }), status: 502 },
+  { what: 'a line break in the access token', fault: faults.change({ access_token: 'a\r\nb' }), status: 502 },
+  { what: 'no lifetime', fault: faults.change({ expires_in: undefined }), status: 502 },
+  { what: 'a lifetime of zero', fault: faults.change({ expires_in: 0 }), status: 502 },
+  { what: 'a negative lifetime', fault: faults.change({ expires_in: -1 }), status: 502 },
+  { what: 'a lifetime as a string', fault: faults.change({ expires_in: '3599' }), status: 502 },
+  {
+    what: 'an infinite lifetime',
+    fault: faults.notJson(200, '{"token_type":"Bearer","access_token":"a","expires_in":1e999}'),
+    status: 502
+  },
+  { what: 'another token type', fault: faults.change({ token_type: 'mac' }), status: 502 },
+  { what: 'a number as refresh token', fault: faults.change({ refresh_token: 42 }), status: 502 },
+  { what: 'a scope that is not a string', fault: faults.change({ scope: ['data:read'] }), status: 502 },
+  { what: 'a connection that is cut before the response', fault: faults.reset(), status: 504 },
+  { what: 'a connection that is cut after the tokens were issued', fault: faults.reset('after'), status: 504 },
+  { what: 'an incomplete response', fault: faults.half(), status: 504 }
+]
+
+const codeExchangeOnly: readonly Failing[] = [
+  { what: 'a code that the provider rejects', fault: faults.error('invalid_grant'), status: 400 },
+  { what: 'no refresh token', fault: faults.change({ refresh_token: undefined }), status: 502 },
+  { what: 'fewer scopes than requested', fault: faults.change({ scope: 'account:read' }), status: 502 }
+]
+
+for (const mode of modes) {
+  test(`a failed code exchange in ${mode} mode is not repeated, and the previous session stays`, async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, idp } = server
+    await signIn(browser)
+    for (const { what, fault, status } of [...unusable, ...codeExchangeOnly]) {
+      const state = { ...server, calls: idp.tokenRequests.length + 1, session: sessionHeader(browser) }
+      const back = await startLogin(browser)
+      idp.fail('token', fault)
+      const response = await browser.get(back)
+      assertRefused(t, response, status, state, what)
+      t.deepEqual(Object.keys(response.json()).sort(), ['error', 'error_description', 'request_id'], what)
+      t.is((await browser.fetch(guarded)).statusCode, 200, what)
+    }
+  })
+}
+
+// In dual mode a login makes a second token request. It gets the public token, which has fewer scopes and is sent to browsers.
+const publicTokenOnly: readonly Failing[] = [
+  { what: 'a refresh token that the provider rejects', fault: faults.error('invalid_grant'), status: 502 },
+  {
+    what: 'more scopes than the public scopes',
+    fault: faults.change({ scope: 'viewables:read data:read' }),
+    status: 502
+  }
+]
+
+test('if the request for the public token fails in dual mode, the login fails and its refresh token is revoked', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, idp, recorder } = server
+  await signIn(browser)
+  for (const { what, fault, status } of [...unusable, ...publicTokenOnly]) {
+    const state = { ...server, calls: idp.tokenRequests.length + 2, session: sessionHeader(browser) }
+    const revoked = idp.revoked.length
+    const back = await startLogin(browser)
+    idp.fail('token', faults.none, fault)
+    assertRefused(t, await browser.get(back), status, state, what)
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200, what)
+    await eventually(() => idp.revoked.length > revoked)
+    const { grant } = idp.issued.accessTokens.at(-1) ?? {}
+    const granted = idp.issued.refreshTokens.filter(token => token.grant === grant).map(({ value }) => value)
+    t.is(idp.revoked.length, revoked + 1, what)
+    t.true(granted.includes(idp.revoked.at(-1) ?? ''), what)
+    t.false(
+      granted.some(token => idp.isAlive(token)),
+      what
+    )
+  }
+  recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }))
+})
+
+test('if the public token has more than the public scopes, the login fails and the newest refresh token is revoked', async t => {
+  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
+  const back = await startLogin(browser)
+  idp.fail('token', faults.none, faults.change({ scope: 'data:read' }))
+  t.is((await openCallback(browser, back)).statusCode, 502)
+  await eventually(() => idp.revoked.length > 0)
+  t.is(idp.revoked[0], idp.issued.refreshTokens.at(-1)?.value)
+})
+
+test('if the revocation after a failed login fails too, the response is the same and the next login succeeds', async t => {
+  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
+  const back = await startLogin(browser)
+  idp.fail('token', faults.none, faults.status(500))
+  idp.failWhen('revoke', () => faults.reset())
+  t.is((await openCallback(browser, back)).statusCode, 502)
+  await eventually(() => idp.requestsTo('revoke').length > 0)
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+test('a successful login revokes no token', async t => {
+  const { browser, idp } = await startTestServer(t, { mode: 'dual' })
+  await signIn(browser)
+  await browser.fetch('/api/auth/token')
+  t.deepEqual(idp.requestsTo('revoke'), [])
+})
+
+test('while the provider is down a callback gets 504, and when it is up the same callback succeeds', async t => {
+  const { back, browser, idp, session } = await startReturning(t)
+  await idp.offline()
+  const response = await openCallback(browser, back)
+  t.is(response.statusCode, 504)
+  t.deepEqual(response.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  await idp.online()
+  t.is((await openCallback(browser, back)).headers.location, '/after', 'the code had not reached the provider')
+})
+
+const html = { headers: { accept: 'text/html' } }
+
+for (const mode of modes) {
+  test(`if the provider is busy in ${mode} mode, the callback gets 503, and repeating the callback later succeeds`, async t => {
+    const { back, browser, calls, clock, idp, logs, session } = await startReturning(t, { mode })
+    const busy: readonly (readonly [Fault, string])[] = [
+      [faults.tooManyRequests(30), '30'],
+      [faults.html(429), '5'],
+      [faults.answer({ status: 503, headers: { 'retry-after': '2' } }), '2'],
+      [faults.tooManyRequests(0), '1']
+    ]
+    for (const [fault, retryAfter] of busy) {
+      idp.fail('token', fault)
+      const page = await browser.get(back, html)
+      t.is(page.statusCode, 503)
+      t.is(page.headers['retry-after'], retryAfter)
+      // Without an address in the Refresh header the browser loads the same address again.
+      t.is(page.headers.refresh, retryAfter)
+      t.regex(page.text(), /<h1>The service is busy<\/h1>[\s\S]*tries again by itself/)
+      t.deepEqual(page.setCookies, [])
+      t.is(sessionHeader(browser), session)
+      clock.advanceSeconds(Number(retryAfter))
+    }
+    t.is(idp.tokenRequests.length, calls + busy.length)
+    const [line] = logs.entries.filter(({ event }) => event === 'request_failed')
+    t.like(line, { level: 40, status: 503, err: { type: 'ProviderError', endpoint: 'token', status: 429 } })
+    t.is((await openCallback(browser, back)).headers.location, '/after')
+    t.deepEqual(idp.requestsTo('revoke'), [])
+  })
+}
+
+test('if the provider asks for a wait of more than 30 seconds or past the end of the login, the page leads to a new login', async t => {
+  const { back, browser, clock, idp } = await startReturning(t)
+  idp.fail('token', faults.tooManyRequests(31))
+  t.is((await browser.get(back, html)).headers.refresh, '31; url=/api/auth/login?return_to=%2Fafter')
+  clock.advanceSeconds(590)
+  idp.fail('token', faults.tooManyRequests(4), faults.tooManyRequests(6))
+  t.is((await browser.get(back, html)).headers.refresh, '4')
+  clock.advanceSeconds(4)
+  t.is((await browser.get(back, html)).headers.refresh, '6; url=/api/auth/login?return_to=%2Fafter')
+})
+
+/** Starts a server in dual mode whose timers run on the clock of the test. */
+async function startDual(t: ExecutionContext) {
+  const clock = createClock()
+  return startReturning(t, { mode: 'dual', clock, parts: { clock } })
+}
+
+test('if the request for the public token gets 429 with a short Retry-After, the login waits and repeats the request once', async t => {
+  const { back, browser, calls, clock, idp } = await startDual(t)
+  idp.fail('token', faults.none, faults.tooManyRequests(4))
+  const answer = openCallback(browser, back)
+  await eventually(() => clock.timers().includes(4000))
+  t.is(idp.tokenRequests.length, calls + 2)
+  clock.advanceSeconds(4)
+  t.is((await answer).headers.location, '/after')
+  t.is(idp.tokenRequests.length, calls + 3)
+  t.deepEqual(idp.reuses, [])
+  t.deepEqual(idp.requestsTo('revoke'), [])
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+})
+
+test('if the request for the public token gets 429 twice, its refresh token is revoked, and the page leads to a new login that succeeds', async t => {
+  const { back, browser, calls, clock, config, idp, session } = await startDual(t)
+  idp.fail('token', faults.none, faults.tooManyRequests(3), faults.tooManyRequests(7))
+  const answer = browser.get(back, html)
+  await eventually(() => clock.timers().includes(3000))
+  clock.advanceSeconds(3)
+  const page = await answer
+  t.is(page.statusCode, 503)
+  t.is(page.headers['retry-after'], '7')
+  t.is(page.headers.refresh, '7; url=/api/auth/login?return_to=%2Fafter')
+  t.deepEqual(page.setCookies, [])
+  t.is(sessionHeader(browser), session)
+  t.is(idp.tokenRequests.length, calls + 3)
+  await eventually(() => idp.requestsTo('revoke').length === 1)
+  t.is(idp.requestsTo('revoke')[0]?.form.token, idp.tokenRequests.at(-1)?.form.refresh_token)
+
+  clock.advanceSeconds(7)
+  const address = String(page.headers.refresh).split('url=')[1] ?? ''
+  const login = await browser.navigate(address, { from: publicOrigin })
+  const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  t.is((await openCallback(browser, authorized.headers.location ?? '')).headers.location, '/after')
+  t.true(idp.isAlive(openedSession(browser, { config }).refresh_token ?? ''))
+})
+
+test('a 429 with Retry-After: 30 at the second step of a login pauses the refreshes and logins of everybody for 30 seconds', async t => {
+  const { back, browser, calls, clock, idp, newBrowser } = await startReturning(t, { mode: 'dual' })
+  const [signedIn, arriving] = [newBrowser(), newBrowser()]
+  await signIn(signedIn)
+  const other = await startLogin(arriving)
+  idp.fail('token', faults.none, faults.tooManyRequests(30))
+  const page = await browser.get(back, html)
+  t.is(page.headers['retry-after'], '30')
+  const sent = calls + 4
+  t.is(idp.tokenRequests.length, sent)
+  await eventually(() => idp.requestsTo('revoke').length === 1)
+
+  t.is((await arriving.get(other, html)).headers['retry-after'], '30')
+  t.is((await signedIn.fetch('/api/auth/token')).statusCode, 200, 'its tokens are still valid')
+  clock.advanceSeconds(29)
+  t.is((await arriving.get(other, html)).headers['retry-after'], '1')
+  t.is(idp.tokenRequests.length, sent)
+  clock.advanceSeconds(1)
+  t.is((await openCallback(arriving, other)).statusCode, 302)
+  t.is(idp.tokenRequests.length, sent + 2)
+})
+
+test('if the server runs below a path prefix, the page after a busy provider leads to a new login below this prefix', async t => {
+  const overrides = { platform: { callbackUrl: httpsCallbackUrl } }
+  const { browser, idp } = await startTestServer(t, { overrides })
+  const back = await startLogin(browser, '/tools/viewer/models?id=1&x=;')
+  idp.fail('token', faults.tooManyRequests(60))
+  const { headers } = await browser.get(back, html)
+  t.is(headers.refresh, '60; url=/tools/viewer/api/auth/login?return_to=%2Ftools%2Fviewer%2Fmodels%3Fid%3D1%26x%3D%3B')
+})
+
+for (const step of ['code exchange', 'request for the public token'] as const) {
+  test(`if the provider does not answer the ${step}, the callback gets 504 after the time limit`, async t => {
+    // The first login loads the HTTP client, so that loading it does not count toward the two seconds.
+    await signIn((await startTestServer(t)).browser)
+    const { back, browser, calls, idp, session } = await startReturning(t, {
+      mode: 'dual',
+      overrides: { platform: { timeoutSeconds: 2 } }
+    })
+    idp.fail('token', ...(step === 'request for the public token' ? [faults.none] : []), faults.hang())
+    const started = performance.now()
+    const response = await browser.get(back)
+    t.is(response.statusCode, 504)
+    t.is(response.json().error, 'temporarily_unavailable')
+    t.true(performance.now() - started >= 1900)
+    t.deepEqual(response.setCookies, [])
+    t.is(sessionHeader(browser), session)
+    t.is(idp.tokenRequests.length, calls + (step === 'request for the public token' ? 2 : 1))
+    if (step === 'request for the public token') await eventually(() => idp.revoked.length === 1)
+  })
+}
+
+test('a redirect from the token endpoint is not followed', async t => {
+  const { back, browser, idp } = await startReturning(t)
+  for (const location of [`${idp.issuer}/elsewhere`, '/elsewhere']) {
+    const login = location === '/elsewhere' ? await startLogin(browser) : back
+    idp.fail('token', faults.redirect(location))
+    t.is((await openCallback(browser, login)).statusCode, 502)
+  }
+  t.false(idp.requests.some(({ path }) => path.includes('elsewhere')))
+})
+
+test('the code exchange accepts additional scopes, any order of scopes and a token type in lower case', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const scope = 'account:write extra:scope data:read account:read'
+  idp.fail('token', faults.change({ scope, token_type: 'bearer' }))
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+/** Returns the highest log level of each login in dual mode whose token requests meet the given faults. */
+async function levelsOf(t: ExecutionContext, events: readonly string[], cases: readonly (readonly Fault[])[]) {
+  const { browser, idp, logs } = await startTestServer(t, { mode: 'dual' })
+  const levels: unknown[] = []
+  for (const inOrder of cases) {
+    const back = await startLogin(browser)
+    const before = logs.entries.length
+    idp.fail('token', ...inOrder)
+    await openCallback(browser, back)
+    const lines = logs.entries.slice(before).filter(({ event }) => events.includes(String(event)))
+    levels.push(Math.max(...lines.map(({ level }) => Number(level))))
+  }
+  return levels
+}
+
+test('if the provider rejects the client, the login is logged as an error for the operator', async t => {
+  const cases = [
+    [faults.error('invalid_client', 401)],
+    [faults.gateway()],
+    [faults.gateway('AUTH-010')],
+    [faults.empty(401)],
+    [faults.html(403)],
+    [faults.none, faults.error('invalid_scope')],
+    [faults.none, faults.error('invalid_client', 401)],
+    [faults.none, faults.empty(403)]
+  ]
+  t.deepEqual(
+    await levelsOf(t, ['request_failed'], cases),
+    cases.map(() => 50)
+  )
+})
+
+test('if the provider fails for a while or the code has expired, the login is logged as a warning', async t => {
+  const cases = [
+    [faults.status(500)],
+    [faults.tooManyRequests()],
+    [faults.reset()],
+    [faults.html(200)],
+    [faults.error('invalid_grant')],
+    [faults.none, faults.status(503)],
+    [faults.none, faults.tooManyRequests(11)]
+  ]
+  t.deepEqual(
+    await levelsOf(t, ['request_failed', 'login_failed'], cases),
+    cases.map(() => 40)
+  )
+})
+
+// OpenID Connect.
+
+const wrongClaims: readonly (readonly [what: string, change: Record<string, unknown>])[] = [
+  ['another nonce', { nonce: 'other' }],
+  ['no nonce', { nonce: undefined }],
+  ['another issuer', { iss: 'https://evil.example' }],
+  ['no issuer', { iss: undefined }],
+  ['another audience', { aud: 'other-client' }],
+  ['no audience', { aud: undefined }],
+  ['several audiences and no azp', { aud: ['test-client', 'other-client'] }],
+  ['several audiences and another azp', { aud: ['test-client', 'other'], azp: 'other' }],
+  ['another azp', { azp: 'other' }],
+  ['no subject', { sub: undefined }],
+  ['no iat', { iat: undefined }],
+  ['no expiry', { exp: undefined }],
+  ['an expiry as a string', { exp: '9999999999' }],
+  ['an expiry in the past', { exp: 1_600_000_000 }]
+]
+
+test('an ID token with the claims of another login, client or provider, or with an invalid time, is rejected', async t => {
+  const { browser, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
+  for (const [what, change] of wrongClaims) {
+    const back = await startLogin(browser)
+    idp.settings.idTokenClaims = claims => ({ ...claims, ...change })
+    const response = await openCallback(browser, back)
+    t.is(response.statusCode, 502, what)
+    t.deepEqual(response.setCookies, [], what)
+  }
+})
+
+test('a malformed ID token is rejected', async t => {
+  const { browser, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
+  for (const id_token of ['x', 'a.b.c', 42, `e30.${btoa('null')}.x`]) {
+    const back = await startLogin(browser)
+    idp.fail('token', faults.change({ id_token }))
+    t.is((await openCallback(browser, back)).statusCode, 502, String(id_token))
+  }
+})
+
+test('a valid ID token is accepted, with several audiences and shortly after its expiry too, and a missing ID token is rejected', async t => {
+  const { browser, clock, idp } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
+  await signIn(browser)
+  t.is(idp.issued.idTokens.length, 1)
+  idp.settings.idTokenClaims = claims => ({ ...claims, aud: [idp.clientId, 'other'], azp: idp.clientId })
+  await signIn(browser)
+  idp.settings.idTokenClaims = claims => ({ ...claims, exp: Math.floor(clock.now() / 1000) - 200 })
+  await signIn(browser)
+  idp.settings.idTokenClaims = claims => claims
+  idp.fail('token', faults.change({ id_token: undefined }))
+  t.is((await openCallback(browser, await startLogin(browser))).statusCode, 502)
+})
+
+test('the ID token of another login is rejected', async t => {
+  const { browser, idp, newBrowser } = await startDiscovered(t, { scopes: ['openid', 'data:read'] })
+  await signIn(newBrowser())
+  const back = await startLogin(browser)
+  idp.fail('token', faults.change({ id_token: idp.issued.idTokens[0] }))
+  t.is((await openCallback(browser, back)).statusCode, 502)
+})
+
+test('an ID token is ignored if the scope openid was not requested', async t => {
+  const { browser, idp } = await startTestServer(t)
+  idp.fail('token', faults.change({ id_token: 'whatever' }))
+  t.is((await signIn(browser)).statusCode, 302)
+})

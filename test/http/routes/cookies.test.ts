@@ -1,0 +1,185 @@
+import test, { type ExecutionContext } from 'ava'
+import type { BrowserResponse } from '../../helpers/browser.js'
+import { publicOrigin } from '../../helpers/config.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { modes } from '../../helpers/modes.js'
+import { openCallback, startTestServer, type TestServer, type TestServerOptions } from '../../helpers/server.js'
+import { guarded, httpsCallbackUrl, sessionCookies } from '../support.js'
+
+/** Two deployments that need different cookies: one on this machine, and one behind a proxy that terminates TLS. */
+const deployments = {
+  'plain http on this machine': {
+    callbackUrl: `${publicOrigin}/api/auth/callback`,
+    prefix: '',
+    attributes: { path: '/', httponly: '', samesite: 'Lax' }
+  },
+  'https with a path prefix': {
+    callbackUrl: httpsCallbackUrl,
+    prefix: '__Host-',
+    attributes: { path: '/', httponly: '', samesite: 'Lax', secure: '' }
+  }
+} as const
+
+interface Visit extends TestServer {
+  /** Opens a path below the path prefix of the deployment. */
+  open(path: string): Promise<BrowserResponse>
+  login(): Promise<BrowserResponse>
+}
+
+async function startVisit(t: ExecutionContext, callbackUrl: string, options: TestServerOptions = {}): Promise<Visit> {
+  const { overrides } = options
+  const server = await startTestServer(t, {
+    ...options,
+    overrides: { ...overrides, platform: { ...overrides?.platform, callbackUrl } }
+  })
+  const { browser, origin } = server
+  const base = new URL(callbackUrl).pathname.replace('/api/auth/callback', '')
+  const open = (path: string) => browser.navigate(base + path)
+  return {
+    ...server,
+    open,
+    login: async () => {
+      const { location = '' } = (await open('/api/auth/login')).headers
+      const authorized = await browser.navigate(location, { from: origin })
+      return openCallback(browser, authorized.headers.location ?? '')
+    }
+  }
+}
+
+/** The names of the stored cookies. Like a browser, the jar rejects a cookie that does not meet the conditions of its prefix. */
+function stored({ browser }: Visit): string[] {
+  return browser.cookies.all().map(({ name }) => name)
+}
+
+for (const [what, { callbackUrl, prefix, attributes }] of Object.entries(deployments)) {
+  test(`cookies of a deployment on ${what} have the right names and attributes`, async t => {
+    const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
+    visit.idp.settings.accessTokenLength = 3000
+    const login = await visit.open('/api/auth/login')
+    t.deepEqual(
+      login.setCookies.map(({ name, attributes }) => ({ name, attributes })),
+      [{ name: `${prefix}platform_session_login`, attributes: { ...attributes, 'max-age': '600' } }]
+    )
+    const callback = await visit.login()
+    t.deepEqual(
+      callback.setCookies.map(({ name, attributes }) => ({ name, attributes })),
+      [
+        { name: `${prefix}platform_session`, attributes: { ...attributes, 'max-age': '86400' } },
+        { name: `${prefix}platform_session.1`, attributes: { ...attributes, 'max-age': '86400' } },
+        { name: `${prefix}platform_session_login`, attributes: { ...attributes, 'max-age': '600' } }
+      ]
+    )
+    t.is(stored(visit).length, 3)
+    t.is((await visit.open(guarded)).statusCode, 200)
+  })
+
+  test(`cookies of a deployment on ${what} are refreshed and deleted with the attributes with which they were set`, async t => {
+    const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
+    visit.idp.settings.accessTokenLength = 3000
+    await visit.login()
+    visit.clock.advanceSeconds(3600)
+    const refreshed = await visit.open(guarded)
+    t.deepEqual(
+      refreshed.setCookies.map(({ name, attributes }) => ({ name, attributes })),
+      ['', '.1'].map(chunk => ({
+        name: `${prefix}platform_session${chunk}`,
+        attributes: { ...attributes, 'max-age': '86400' }
+      }))
+    )
+    const logout = await visit.open('/api/auth/logout')
+    for (const { name, value, attributes: given } of logout.setCookies) {
+      t.is(value, '', name)
+      const { 'max-age': maxAge, expires, samesite, ...rest } = given
+      t.deepEqual({ ...rest, samesite: samesite?.replace('lax', 'Lax') }, attributes, name)
+      t.true(maxAge === '0' || Date.parse(expires ?? '') === 0, name)
+    }
+    t.is(
+      new Set(logout.setCookies.map(({ name }) => name)).size,
+      logout.setCookies.length,
+      'each cookie is deleted once'
+    )
+    t.deepEqual(stored(visit), [])
+  })
+
+  test(`if the provider has ended a session, its cookies are deleted, on ${what}`, async t => {
+    const visit = await startVisit(t, callbackUrl, { mode: 'dual' })
+    visit.idp.settings.accessTokenLength = 3000
+    await visit.login()
+    visit.idp.endAllGrants()
+    visit.clock.advanceSeconds(3600)
+    t.is((await visit.open(guarded)).statusCode, 401)
+    t.deepEqual(sessionCookies(visit.browser), [])
+  })
+
+  test(`a response that sets a cookie must not be cached, and a static file sets no cookie, on ${what}`, async t => {
+    const visit = await startVisit(t, callbackUrl)
+    const answers = [await visit.open('/api/auth/login'), await visit.login()]
+    visit.clock.advanceSeconds(3600)
+    answers.push(await visit.open(guarded))
+    visit.idp.fail('userinfo', faults.status(500), faults.status(500))
+    visit.clock.advanceSeconds(3600)
+    answers.push(await visit.open(guarded))
+    for (const path of ['/', '/index.html', '/missing']) t.deepEqual((await visit.open(path)).setCookies, [], path)
+    answers.push(await visit.open('/api/auth/logout'))
+    t.deepEqual(
+      answers.map(({ statusCode }) => statusCode),
+      [302, 302, 200, 502, 302]
+    )
+    for (const { setCookies, headers } of answers) {
+      t.true(setCookies.length > 0)
+      t.is(headers['cache-control'], 'no-store')
+    }
+  })
+}
+
+for (const mode of modes) {
+  test(`in ${mode} mode a session has at most four cookies, and none is larger than browsers accept`, async t => {
+    const visit = await startVisit(t, httpsCallbackUrl, { mode })
+    const counts = new Set<number>()
+    for (const accessTokenLength of [100, 1000, 1700, 2600, 4500, 5600, 7350, 10_900, 14_800]) {
+      visit.idp.settings.accessTokenLength = accessTokenLength
+      const callback = await visit.login()
+      if (callback.statusCode === 500) {
+        t.true(
+          mode === 'dual' && accessTokenLength > 7350,
+          `${accessTokenLength} characters should have fit into the cookies`
+        )
+        t.deepEqual(callback.setCookies, [])
+        continue
+      }
+      t.is(callback.statusCode, 302)
+      for (const { name, value } of callback.setCookies) t.true(name.length + value.length <= 4096, name)
+      counts.add(sessionCookies(visit.browser).length)
+      t.is((await visit.open(guarded)).statusCode, 200, String(accessTokenLength))
+    }
+    t.deepEqual([...counts].sort(), [1, 2, 3, 4])
+  })
+}
+
+for (const [cookieName, onHttp, onHttps] of [
+  ['sid', 'sid', '__Host-sid'],
+  ['Http-sid', 'Http-sid', '__Host-Http-sid'],
+  ['a.b_c-1', 'a.b_c-1', '__Host-a.b_c-1']
+] as const) {
+  test(`with the cookie name ${cookieName}, cookies have no prefix on http and the prefix __Host- on https`, async t => {
+    for (const [{ callbackUrl }, name] of [
+      [deployments['plain http on this machine'], onHttp],
+      [deployments['https with a path prefix'], onHttps]
+    ] as const) {
+      const visit = await startVisit(t, callbackUrl, { overrides: { session: { cookieName } } })
+      t.is((await visit.login()).statusCode, 302)
+      t.deepEqual(stored(visit).sort(), [name, `${name}_login`])
+      t.is((await visit.open(guarded)).statusCode, 200)
+    }
+  })
+}
+
+test('over https a session cookie without the prefix is ignored, because a neighbouring host could have set it', async t => {
+  const visit = await startVisit(t, httpsCallbackUrl)
+  await visit.login()
+  const [[, value] = ['', '']] = sessionCookies(visit.browser)
+  const path = `${new URL(httpsCallbackUrl).pathname.replace('/api/auth/callback', '')}${guarded}`
+  const ask = async (cookie: string) => (await visit.newBrowser().get(path, { headers: { cookie } })).statusCode
+  t.is(await ask(`__Host-platform_session=${value}`), 200)
+  t.is(await ask(`platform_session=${value}`), 401)
+})

@@ -1,0 +1,407 @@
+import { createHash } from 'node:crypto'
+import test from 'ava'
+import type { Browser } from '../../helpers/browser.js'
+import { findSecrets } from '../../helpers/byte-recorder.js'
+import { createClock } from '../../helpers/clock.js'
+import { discovered, publicOrigin } from '../../helpers/config.js'
+import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
+import { modes } from '../../helpers/modes.js'
+import { openCallback, signIn, startLogin, startTestServer } from '../../helpers/server.js'
+import {
+  guarded,
+  httpsCallbackUrl,
+  loginCookieName,
+  parameter,
+  sessionCookies,
+  sessionCookiesSet,
+  sessionHeader
+} from '../support.js'
+
+const scopes = { single: 'data:read account:read account:write', dual: 'data:read viewables:read' }
+
+for (const mode of modes) {
+  test(`in ${mode} mode login redirects to the authorization endpoint with all parameters in the order that APS documents`, async t => {
+    const { browser, config, idp } = await startTestServer(t, { mode })
+    const login = await browser.navigate('/api/auth/login')
+    t.is(login.statusCode, 302)
+    const url = new URL(login.headers.location ?? '')
+    t.is(`${url.origin}${url.pathname}`, idp.authorizationEndpoint)
+    const { state, code_challenge, ...rest } = Object.fromEntries(url.searchParams)
+    t.deepEqual(rest, {
+      client_id: idp.clientId,
+      response_type: 'code',
+      redirect_uri: config.platform.callbackUrl,
+      scope: scopes[mode],
+      code_challenge_method: 'S256'
+    })
+    t.deepEqual(
+      [...url.searchParams.keys()],
+      ['client_id', 'response_type', 'redirect_uri', 'state', 'scope', 'code_challenge', 'code_challenge_method']
+    )
+    t.true(url.search.includes(`scope=${scopes[mode].replaceAll(':', '%3A').replaceAll(' ', '+')}&`))
+    t.regex(code_challenge ?? '', /^[A-Za-z0-9_-]{43}$/)
+    t.truthy(state)
+  })
+}
+
+test('login sends the configured prompt', async t => {
+  const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'login' } } })
+  t.is(parameter((await browser.navigate('/api/auth/login')).headers.location, 'prompt'), 'login')
+})
+
+test('without PKCE neither a code challenge nor a code verifier is sent', async t => {
+  const { browser, idp } = await startTestServer(t, { overrides: { platform: { pkce: false } } })
+  await signIn(browser)
+  t.false('code_challenge' in (idp.requestsTo('authorize')[0]?.query ?? {}))
+  t.false('code_challenge_method' in (idp.requestsTo('authorize')[0]?.query ?? {}))
+  t.false('code_verifier' in (idp.tokenRequests[0]?.form ?? {}))
+})
+
+test('with configured endpoints, login redirects even while the provider is down', async t => {
+  const { browser, idp } = await startTestServer(t)
+  await idp.offline()
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
+})
+
+test('if discovery fails, login answers 502 or 504, and it works when discovery succeeds', async t => {
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now })
+  const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })
+  await idp.offline()
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 504)
+  await idp.online()
+  idp.fail('discovery', faults.html(200))
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 502)
+  t.is((await signIn(browser)).statusCode, 302)
+})
+
+test('the state has only allowed characters, and state, code challenge and code verifier are different at every login', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const locations: string[] = []
+  for (let login = 0; login < 20; login += 1) {
+    locations.push((await browser.navigate('/api/auth/login')).headers.location ?? '')
+    await signIn(browser)
+  }
+  const states = locations.map(location => parameter(location, 'state'))
+  for (const state of states) t.regex(state, /^[A-Za-z0-9._-]{43,}$/)
+  t.is(new Set(states).size, 20)
+  t.is(new Set(locations.map(location => parameter(location, 'code_challenge'))).size, 20)
+  t.is(new Set(idp.issued.codeVerifiers).size, 20)
+  // The state does not begin with a counter or a time: after the version and the key id, the bytes of two states differ.
+  const [first = '', second = ''] = states.map(state => Buffer.from(state, 'base64url').subarray(5).toString('latin1'))
+  t.not(first.slice(0, 8), second.slice(0, 8))
+})
+
+test('the code challenge is the hash of the code verifier that the code exchange sends', async t => {
+  const { browser, idp } = await startTestServer(t)
+  await signIn(browser)
+  const [verifier = ''] = idp.issued.codeVerifiers
+  const [authorization] = idp.requestsTo('authorize')
+  t.is(authorization?.query.code_challenge, createHash('sha256').update(verifier).digest('base64url'))
+})
+
+test('the login cookie is random, is HttpOnly and is valid for ten minutes', async t => {
+  const { browser } = await startTestServer(t)
+  const login = await browser.navigate('/api/auth/login?return_to=/a-page-of-its-own')
+  t.is(login.setCookies.length, 1)
+  const [cookie] = login.setCookies
+  t.is(cookie?.name, loginCookieName)
+  t.regex(cookie?.value ?? '', /^[A-Za-z0-9_-]{43}$/)
+  t.deepEqual(cookie?.attributes, { path: '/', 'max-age': '600', httponly: '', samesite: 'Lax' })
+})
+
+test('the code verifier and the return path cannot be read from the login cookie or the URL', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const login = await browser.navigate('/api/auth/login?return_to=/a-page-of-its-own')
+  const { location = '' } = login.headers
+  const back = (await browser.navigate(location, { from: publicOrigin })).headers.location ?? ''
+  t.is((await openCallback(browser, back)).headers.location, '/a-page-of-its-own')
+  const [verifier = ''] = idp.issued.codeVerifiers
+  const seen = [location, ...login.setCookies.map(({ line }) => line)]
+  const decoded = [parameter(location, 'state'), ...login.setCookies.map(({ value }) => value)].map(text =>
+    Buffer.from(text, 'base64url')
+  )
+  t.deepEqual(findSecrets([Buffer.from(seen.join('\n')), ...decoded], [verifier, '/a-page-of-its-own']), [])
+  t.false(login.setCookies[0]?.value.includes(parameter(location, 'state')))
+})
+
+test('further logins in a browser keep the value of its login cookie and extend it to ten minutes again', async t => {
+  const { browser, clock } = await startTestServer(t)
+  const [first] = (await browser.navigate('/api/auth/login')).setCookies
+  clock.advanceSeconds(500)
+  const back = await startLogin(browser)
+  clock.advanceSeconds(290)
+  t.is(browser.cookies.value(loginCookieName), first?.value)
+  t.is((await openCallback(browser, back)).statusCode, 302)
+})
+
+test('a malformed login cookie is replaced by a valid one', async t => {
+  const { browser } = await startTestServer(t)
+  for (const value of ['', 'x', 'a'.repeat(42), `${'a'.repeat(43)}.x`, `${'a'.repeat(44)}`, '"quoted"']) {
+    browser.cookies.set(loginCookieName, value, new URL(publicOrigin))
+    const [cookie] = (await browser.navigate('/api/auth/login')).setCookies
+    t.regex(cookie?.value ?? '', /^[A-Za-z0-9_-]{43}$/)
+    t.is((await signIn(browser)).statusCode, 302)
+  }
+})
+
+test('fifty logins that began one after the other in a browser use one login cookie, and each of them can be finished', async t => {
+  const { browser, idp } = await startTestServer(t)
+  const tabs: string[] = []
+  for (let tab = 0; tab < 50; tab += 1) tabs.push(await startLogin(browser, `/tab-${tab}`))
+  t.deepEqual(
+    browser.cookies.all().map(({ name }) => name),
+    [loginCookieName]
+  )
+  for (const tab of [49, 0, 25, ...tabs.keys()].filter((tab, at, all) => all.indexOf(tab) === at)) {
+    const callback = await openCallback(browser, tabs[tab] ?? '')
+    t.is(callback.headers.location, `/tab-${tab}`)
+    t.true((browser.cookies.header(new URL(publicOrigin)) ?? '').length < 8192)
+  }
+  t.is(idp.tokenRequests.length, 50)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+test('fifty logins that began at the same time in a browser with a login cookie can all be finished', async t => {
+  const { browser } = await startTestServer(t)
+  await browser.navigate('/api/auth/login')
+  const tabs = await Promise.all(Array.from({ length: 50 }, (_, tab) => startLogin(browser, `/tab-${tab}`)))
+  const callbacks = await Promise.all(tabs.map(tab => openCallback(browser, tab)))
+  t.deepEqual(
+    callbacks.map(({ headers }) => headers.location),
+    tabs.map((_, tab) => `/tab-${tab}`)
+  )
+})
+
+/** Returns the address to which the callback redirects after a login with the given query. */
+async function landing(browser: Browser, query: string): Promise<string | undefined> {
+  const login = await browser.navigate(`/api/auth/login?${query}`)
+  const authorized = await browser.navigate(login.headers.location ?? '', { from: publicOrigin })
+  return (await openCallback(browser, authorized.headers.location ?? '')).headers.location
+}
+
+const refusedReturns: readonly string[] = [
+  // Values that are encoded as a script would encode them.
+  ...[
+    '',
+    'page',
+    '?page',
+    '#part',
+    ' /page',
+    '/page ',
+    '//evil.example',
+    '///evil.example',
+    '//evil.example/%2e%2e',
+    '/\\evil.example',
+    '\\\\evil.example',
+    '\\/evil.example',
+    '/page\\..\\x',
+    '/\t/evil.example',
+    '/\n/evil.example',
+    '/\r\nSet-Cookie: a=b',
+    '/\u0000/evil.example',
+    '/\u00a0/evil.example',
+    '/\uff0f/evil.example',
+    '/pagé',
+    'https://evil.example',
+    'https:evil.example',
+    'https:/evil.example',
+    'HTTPS://EVIL.EXAMPLE/',
+    `${publicOrigin}/page`,
+    'http://localhost:8080@evil.example/',
+    '/..//evil.example',
+    '/../..//evil.example',
+    '/../page',
+    '/./page',
+    '/a/..',
+    '/.//evil.example',
+    '/page//evil.example',
+    '/%2e%2e//evil.example',
+    '/%2e%2e/page',
+    '/%2f/evil.example',
+    '/%2F%2Fevil.example',
+    '/%5cevil.example',
+    '/%09/evil.example',
+    '/%0d%0aSet-Cookie:%20a=b',
+    'javascript:alert(1)',
+    'data:text/html,x',
+    `/${'a'.repeat(2048)}`,
+    `/page?${'"'.repeat(2000)}`
+  ].map(value => `return_to=${encodeURIComponent(value)}`),
+  // Values that are written by hand, without encoding.
+  'return_to',
+  'return_to=//evil.example',
+  'return_to=/%09/evil.example',
+  'return_to=/%0a/evil.example',
+  'return_to=/\\evil.example',
+  'return_to=%5C%5Cevil.example',
+  'return_to=/%ff',
+  'return_to=/page&return_to=/page',
+  'return_to=/page&return_to=//evil.example',
+  'return_to[]=/page',
+  'Return_To=/page'
+]
+
+test('a return_to that could lead to another site is replaced by the start page', async t => {
+  const { browser } = await startTestServer(t)
+  for (const query of refusedReturns) t.is(await landing(browser, query), '/', query.slice(0, 80))
+})
+
+const acceptedReturns: readonly string[] = [
+  '/',
+  '/page',
+  '/page/',
+  '/viewer/model%20one',
+  '/page?x=1&y=two',
+  '/page?next=https://other.example/&path=//x&back=%2F%2Fx&up=/../x',
+  '/page#part',
+  '/page?#//evil.example',
+  '/@name/~home/a;b=c,d/$!*()',
+  "/it's",
+  '/api/other',
+  `/${'a'.repeat(2047)}`
+]
+
+test('a return_to that is a path of this site is used unchanged', async t => {
+  const { browser } = await startTestServer(t)
+  for (const path of acceptedReturns) {
+    t.is(await landing(browser, `return_to=${encodeURIComponent(path)}`), path, path.slice(0, 80))
+  }
+})
+
+test('if the server runs below a path prefix, a login without return_to leads to the start page below this prefix', async t => {
+  const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
+  const through = async (query: string) => {
+    const login = await browser.navigate(`/tools/viewer/api/auth/login?${query}`)
+    t.is(parameter(login.headers.location, 'redirect_uri'), httpsCallbackUrl)
+    const authorized = await browser.navigate(login.headers.location ?? '', { from: 'https://app.example' })
+    return (await openCallback(browser, authorized.headers.location ?? '')).headers.location
+  }
+  t.is(await through(''), '/tools/viewer/')
+  t.is(await through('return_to=//evil.example'), '/tools/viewer/')
+  t.is(await through('return_to=/tools/viewer/page'), '/tools/viewer/page')
+})
+
+for (const trustProxy of [false, true]) {
+  for (const callbackUrl of [`${publicOrigin}/api/auth/callback`, httpsCallbackUrl]) {
+    const { protocol, pathname } = new URL(callbackUrl)
+    test(`the Host and forwarding headers of a request do not change the redirect URI (${protocol} trustProxy ${trustProxy})`, async t => {
+      const { idp, newBrowser } = await startTestServer(t, {
+        overrides: { trustProxy, platform: { callbackUrl } }
+      })
+      const path = `${pathname.replace('callback', 'login')}`
+      const honest = await newBrowser().get(path)
+      const lies = {
+        host: 'evil.example',
+        'x-forwarded-host': 'evil.example',
+        'x-forwarded-proto': protocol === 'https:' ? 'http' : 'https',
+        'x-forwarded-port': '1',
+        'x-forwarded-prefix': '/evil',
+        forwarded: 'for=1.2.3.4;host=evil.example;proto=https',
+        'x-original-url': '//evil.example',
+        'x-rewrite-url': '//evil.example'
+      }
+      for (const headers of [lies, ...Object.entries(lies).map(lie => Object.fromEntries([lie]))]) {
+        const login = await newBrowser().get(path, { headers })
+        t.is(login.statusCode, 302)
+        const url = new URL(login.headers.location ?? '')
+        t.is(`${url.origin}${url.pathname}`, idp.authorizationEndpoint)
+        t.is(url.searchParams.get('redirect_uri'), callbackUrl)
+        t.deepEqual(
+          login.setCookies.map(({ name, attributes }) => ({ name, attributes })),
+          honest.setCookies.map(({ name, attributes }) => ({ name, attributes }))
+        )
+      }
+      const logout = await newBrowser().get(path.replace('login', 'logout'), { headers: lies })
+      t.is(logout.headers.location, pathname.replace('api/auth/callback', ''))
+    })
+  }
+}
+
+test('the response to a login must not be cached, sends no referrer and has no body', async t => {
+  const { browser } = await startTestServer(t)
+  const { headers, body } = await browser.navigate('/api/auth/login')
+  t.is(headers['cache-control'], 'no-store')
+  t.is(headers['referrer-policy'], 'no-referrer')
+  t.is(headers['x-content-type-options'], 'nosniff')
+  t.is(headers['cross-origin-resource-policy'], 'same-origin')
+  t.is(
+    Object.keys(headers).find(name => name.startsWith('access-control-')),
+    undefined
+  )
+  t.is(body.length, 0)
+})
+
+test('a login request that is not a navigation gets 403 as JSON and starts no login', async t => {
+  const { browser } = await startTestServer(t)
+  const refused = [
+    await browser.fetch('/api/auth/login'),
+    await browser.fetch('/api/auth/login', { dest: 'image' }),
+    await browser.fetch('/api/auth/login', { from: 'https://evil.example', dest: 'script' }),
+    await browser.get('/api/auth/login', { headers: { 'sec-fetch-mode': 'same-origin' } }),
+    await browser.get('/api/auth/login', { headers: { 'sec-fetch-mode': 'websocket' } })
+  ]
+  for (const response of refused) {
+    t.is(response.statusCode, 403)
+    t.is(response.headers['content-type'], 'application/json; charset=utf-8')
+    t.is(response.json().error, 'access_denied')
+    t.deepEqual(response.setCookies, [])
+    t.is(response.headers.location, undefined)
+  }
+  t.is((await browser.navigate('/api/auth/login', { from: 'https://portal.example' })).statusCode, 302)
+})
+
+test('login and callback reject HEAD and all other methods with an Allow header and start no login', async t => {
+  const { browser } = await startTestServer(t)
+  for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+    for (const path of ['/api/auth/login', '/api/auth/callback?code=x&state=y', '/api/auth/nothing']) {
+      const response = await browser.request(method, path)
+      t.is(response.statusCode, 405, `${method} ${path}`)
+      t.is(response.headers.allow, 'GET')
+      t.deepEqual(response.setCookies, [])
+      t.is(response.headers.location, undefined)
+    }
+  }
+})
+
+test('login does not change an existing session, which still works during the login', async t => {
+  const { browser } = await startTestServer(t)
+  await signIn(browser)
+  const before = sessionHeader(browser)
+  const login = await browser.navigate('/api/auth/login')
+  t.is(login.statusCode, 302)
+  t.deepEqual(sessionCookiesSet(login), [])
+  t.is(sessionHeader(browser), before)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+test('login does not remove a session cookie that it cannot read', async t => {
+  const { browser } = await startTestServer(t)
+  browser.cookies.set('platform_session', 'of another instance on this host', new URL(publicOrigin))
+  t.deepEqual(sessionCookiesSet(await browser.navigate('/api/auth/login')), [])
+  t.is(sessionCookies(browser).length, 1)
+})
+
+test('each login has a new nonce if the scope openid is requested, and no nonce otherwise', async t => {
+  const { browser } = await startTestServer(t, { overrides: { platform: { scopes: ['openid', 'data:read'] } } })
+  const nonces: string[] = []
+  for (let login = 0; login < 3; login += 1) {
+    nonces.push(parameter((await browser.navigate('/api/auth/login')).headers.location, 'nonce'))
+  }
+  t.is(new Set(nonces).size, 3)
+  for (const nonce of nonces) t.regex(nonce, /^[A-Za-z0-9_-]{43}$/)
+  const without = await startTestServer(t)
+  t.is(parameter((await without.browser.navigate('/api/auth/login')).headers.location, 'nonce'), '')
+})
+
+test('if the provider answers discovery with 429, the login page reloads itself after the time in Retry-After', async t => {
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now })
+  const { browser } = await startTestServer(t, { idp, clock, overrides: { platform: discovered(idp) } })
+  idp.fail('discovery', faults.tooManyRequests(7))
+  const page = await browser.navigate('/api/auth/login')
+  t.is(page.statusCode, 503)
+  t.is(page.headers['retry-after'], '7')
+  t.is(page.headers.refresh, '7')
+  t.is((await browser.navigate('/api/auth/login')).statusCode, 302)
+})

@@ -1,0 +1,179 @@
+import test, { type ExecutionContext } from 'ava'
+import { discovered } from '../../helpers/config.js'
+import { eventually } from '../../helpers/eventually.js'
+import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
+import { modes } from '../../helpers/modes.js'
+import { signIn, startTestServer } from '../../helpers/server.js'
+
+for (const mode of modes) {
+  test(`${mode}: logout redirects to the start page and deletes all cookies`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    idp.settings.accessTokenLength = 5000
+    await signIn(browser)
+    t.truthy(browser.cookies.get('platform_session.1'), 'the session has more than one cookie')
+    const response = await browser.navigate('/api/auth/logout')
+    t.is(response.statusCode, 302)
+    t.is(response.headers.location, '/')
+    t.is(response.body.length, 0)
+    t.is(response.headers['cache-control'], 'no-store')
+    t.deepEqual(browser.cookies.all(), [])
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  })
+
+  test(`${mode}: after a logout, copies of the old and the newest session cookie are rejected without a refresh`, async t => {
+    const { browser, clock, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const first = browser.clone()
+    clock.advanceSeconds(3600)
+    await browser.fetch('/api/auth/profile')
+    const second = browser.clone()
+    await browser.navigate('/api/auth/logout')
+    const before = idp.tokenRequests.length
+    for (const copy of [first, second]) {
+      const response = await copy.fetch('/api/auth/profile')
+      t.is(response.statusCode, 401)
+      t.is(response.body.length, 0)
+    }
+    t.is(idp.tokenRequests.length, before, 'the server neither returns a kept session nor refreshes one')
+  })
+
+  test(`${mode}: logout revokes the newest refresh token in the background, even if the browser has an older cookie`, async t => {
+    const { browser, clock, idp, logs } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const old = browser.clone()
+    clock.advanceSeconds(3600)
+    await browser.fetch('/api/auth/profile')
+    const hold = idp.hold('revoke')
+    const response = await old.navigate('/api/auth/logout')
+    t.is(response.statusCode, 302, 'the response does not wait for the revocation')
+    await hold.arrived()
+    hold.release()
+    await eventually(() => logs.find(({ event }) => event === 'revoked') !== undefined)
+    const [request] = idp.requestsTo('revoke')
+    t.is(
+      request?.form.token,
+      idp.issued.refreshTokens.at(-1)?.value,
+      'the newest refresh token is revoked, although the browser sent an older cookie'
+    )
+    t.is(request?.form.token_type_hint, 'refresh_token')
+    t.regex(String(request?.headers.authorization), /^Basic /)
+  })
+}
+
+test('logout works without a session, repeatedly, and with cookies that cannot be opened', async t => {
+  const { browser, idp } = await startTestServer(t)
+  for (let time = 0; time < 2; time++) t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+  browser.cookies.set('platform_session', '4nonsense', new URL('http://localhost:8080/'))
+  browser.cookies.set('platform_session.2', 'more', new URL('http://localhost:8080/'))
+  const response = await browser.navigate('/api/auth/logout')
+  t.is(response.statusCode, 302)
+  t.deepEqual(browser.cookies.all(), [])
+  t.is(idp.requests.length, 0)
+})
+
+test('logout works while the provider is down, and the log says that the revocation failed', async t => {
+  const { browser, idp, logs } = await startTestServer(t)
+  await signIn(browser)
+  await idp.offline()
+  const response = await browser.navigate('/api/auth/logout')
+  t.is(response.statusCode, 302)
+  t.deepEqual(browser.cookies.all(), [])
+  await eventually(() => logs.find(({ event }) => event === 'revocation_failed') !== undefined)
+})
+
+test('a revocation that is answered 503 is repeated once', async t => {
+  const { browser, idp, logs } = await startTestServer(t)
+  await signIn(browser)
+  idp.fail('revoke', faults.status(503))
+  await browser.navigate('/api/auth/logout')
+  await eventually(() => logs.find(({ event }) => event === 'revoked') !== undefined)
+  t.is(idp.requestsTo('revoke').length, 2)
+})
+
+test('with logout: local no request is sent to the provider', async t => {
+  const { browser, idp } = await startTestServer(t, { overrides: { logout: 'local' } })
+  await signIn(browser)
+  const before = idp.requests.length
+  await browser.navigate('/api/auth/logout')
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  t.is(idp.requests.length, before)
+})
+
+test('with logout: idp the browser is redirected to the provider with the address to return to', async t => {
+  const overrides = { logout: 'idp', platform: { callbackUrl: 'https://app.example/base/api/auth/callback' } } as const
+  const { browser, idp } = await startTestServer(t, { overrides })
+  const { headers } = await browser.navigate('/base/api/auth/logout')
+  const location = new URL(String(headers.location))
+  t.is(location.origin + location.pathname, idp.endSessionEndpoint)
+  t.deepEqual(
+    [...location.searchParams],
+    [
+      ['post_logout_redirect_uri', 'https://app.example/base/'],
+      ['client_id', idp.clientId]
+    ]
+  )
+})
+
+/** Starts a server with logout: idp whose end-session endpoint comes from discovery. */
+async function startDiscovered(t: ExecutionContext) {
+  const idp = await createHostileIdp(t)
+  const platform = { ...discovered(idp), timeoutSeconds: 30 }
+  return startTestServer(t, { idp, overrides: { logout: 'idp', platform } })
+}
+
+test('with logout: idp the redirect contains the client id, and if discovery fails the browser is redirected to the start page', async t => {
+  const { browser, idp } = await startDiscovered(t)
+  await idp.offline()
+  t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
+  await idp.online()
+  const location = new URL(String((await browser.navigate('/api/auth/logout')).headers.location))
+  t.is(location.searchParams.get('client_id'), idp.clientId)
+  t.is(location.searchParams.get('post_logout_redirect_uri'), 'http://localhost:8080/')
+})
+
+test('with logout: idp the response does not wait for a slow discovery, and after the discovery the next logout is redirected to the provider', async t => {
+  const { browser, idp, logs } = await startDiscovered(t)
+  const hold = idp.hold('discovery')
+  const started = performance.now()
+  const response = await browser.navigate('/api/auth/logout')
+  // The bound allows for pauses of a slow machine. Without the limit of two seconds the call would take thirty.
+  t.true(performance.now() - started < 15_000)
+  t.is(response.headers.location, '/')
+  t.like(
+    logs.find(({ event }) => event === 'end_session_unavailable'),
+    { err: { message: 'not done within 2000 ms' } }
+  )
+  hold.release()
+  const next = await browser.navigate('/api/auth/logout')
+  t.true(String(next.headers.location).startsWith(idp.endSessionEndpoint))
+})
+
+test('a link on another site can log a person out, but an image, script, frame or fetch of another site cannot', async t => {
+  const { browser } = await startTestServer(t)
+  await signIn(browser)
+  const cases = [
+    ['image', 'no-cors'],
+    ['script', 'no-cors'],
+    ['iframe', 'navigate'],
+    ['empty', 'cors']
+  ]
+  for (const site of ['cross-site', 'same-site']) {
+    for (const [dest, mode] of cases) {
+      const headers = { 'sec-fetch-site': site, 'sec-fetch-dest': dest, 'sec-fetch-mode': mode }
+      const response = await browser.get('/api/auth/logout', { headers })
+      t.is(response.statusCode, 403, `${site} ${dest}`)
+      t.deepEqual(response.setCookies, [])
+    }
+  }
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  const navigation = await browser.navigate('/api/auth/logout', { from: 'https://elsewhere.example' })
+  t.is(navigation.statusCode, 302)
+})
+
+test('logout never redirects to an address in the query', async t => {
+  const { browser } = await startTestServer(t)
+  for (const name of ['return_to', 'post_logout_redirect_uri', 'redirect_uri', 'next']) {
+    const { headers } = await browser.navigate(`/api/auth/logout?${name}=https://evil.example/`)
+    t.is(headers.location, '/')
+  }
+})

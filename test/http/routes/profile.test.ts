@@ -1,0 +1,148 @@
+import test from 'ava'
+import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
+import { modes } from '../../helpers/modes.js'
+import { signIn, startTestServer } from '../../helpers/server.js'
+
+for (const mode of modes) {
+  test(`${mode}: the profile contains only the display name, and user info is requested with the token that stays on the server`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const response = await browser.fetch('/api/auth/profile')
+    t.is(response.statusCode, 200)
+    t.deepEqual(response.json(), { name: 'Ada Lovelace' })
+    t.is(response.headers['content-type'], 'application/json; charset=utf-8')
+    t.is(response.headers['cache-control'], 'no-store')
+    const [asked, ...more] = idp.requestsTo('userinfo')
+    const wide = idp.issued.accessTokens.find(({ scope }) => scope !== 'viewables:read')
+    t.is(asked?.headers.authorization, `Bearer ${wide?.value}`)
+    t.deepEqual(more, [])
+  })
+
+  test(`${mode}: a failed user info request makes the profile 502, a timeout makes it 504, and the session stays`, async t => {
+    const { browser, clock, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const failures: readonly (readonly [string, Fault, number])[] = [
+      ['a rejected token', faults.error('invalid_token', 401), 502],
+      ['a rejected token with an empty body', faults.empty(401), 502],
+      ['a server error', faults.status(500), 502],
+      ['an HTML page', faults.html(), 502],
+      ['a redirect', faults.redirect('https://elsewhere.example/'), 502],
+      ['broken JSON', faults.notJson(), 502],
+      ['JSON that is not an object', faults.answer({ status: 200, body: '"Ada"' }), 502],
+      ['a huge response', faults.giant(), 502],
+      ['a cut connection', faults.reset(), 502],
+      ['no response', faults.hang(), 504]
+    ]
+    // The server with the short time limit is a second replica, because other requests could exceed the limit on a slow machine.
+    const impatient = await startTestServer(t, { mode, idp, clock, overrides: { platform: { timeoutSeconds: 0.3 } } })
+    for (const [name, fault, status] of failures) {
+      idp.failWhen('userinfo', () => fault)
+      if (status === 504) impatient.connect(browser)
+      const response = await browser.fetch('/api/auth/profile')
+      t.is(response.statusCode, status, name)
+      t.deepEqual(Object.keys(response.json()), ['error', 'error_description', 'request_id'], name)
+      t.deepEqual(response.setCookies, [], name)
+    }
+    idp.heal()
+    const sane = await startTestServer(t, { mode, idp, clock })
+    sane.connect(browser)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
+
+  test(`${mode}: if the provider is busy, the profile is 503 with the provider's Retry-After, and the session stays`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const busy: readonly (readonly [string, Fault, string])[] = [
+      ['a 429', faults.tooManyRequests(37), '37'],
+      ['a 429 in HTML without Retry-After', faults.html(429), '5'],
+      ['a 503 with Retry-After', faults.answer({ status: 503, headers: { 'retry-after': '120' } }), '120']
+    ]
+    for (const [name, fault, retryAfter] of busy) {
+      idp.failWhen('userinfo', () => fault)
+      const response = await browser.fetch('/api/auth/profile')
+      t.is(response.statusCode, 503, name)
+      t.is(response.headers['retry-after'], retryAfter, name)
+      t.is(response.headers.refresh, undefined, name)
+      t.like(response.json(), { error: 'temporarily_unavailable' }, name)
+      t.deepEqual(response.setCookies, [], name)
+    }
+    idp.heal()
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  })
+
+  test(`${mode}: with profile.keepSeconds a display name is cached for its session only, and removed at logout`, async t => {
+    const { browser, newBrowser, clock, idp } = await startTestServer(t, {
+      mode,
+      overrides: { profile: { keepSeconds: 30 } }
+    })
+    const nameOf = async (one: typeof browser) => (await one.fetch('/api/auth/profile')).json().name
+    const asked = () => idp.requestsTo('userinfo').length
+    await signIn(browser)
+    t.deepEqual(await Promise.all([1, 2, 3].map(() => nameOf(browser))), [
+      'Ada Lovelace',
+      'Ada Lovelace',
+      'Ada Lovelace'
+    ])
+    t.is(asked(), 1)
+    idp.settings.profile = { name: 'Grace Hopper' }
+    const other = newBrowser()
+    await signIn(other)
+    t.is(await nameOf(other), 'Grace Hopper')
+    t.is(await nameOf(browser), 'Ada Lovelace')
+    t.is(asked(), 2)
+    clock.advanceSeconds(30)
+    t.is(await nameOf(browser), 'Grace Hopper')
+    t.is(asked(), 3)
+    await browser.navigate('/api/auth/logout')
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+    await signIn(browser)
+    t.is(await nameOf(browser), 'Grace Hopper')
+    t.is(asked(), 4)
+  })
+
+  test(`${mode}: a user info request whose connection breaks or that gets 503 is repeated once`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    idp.fail('userinfo', faults.reset())
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.requestsTo('userinfo').length, 2)
+    idp.fail('userinfo', faults.status(503), faults.status(503))
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 502)
+    t.is(idp.requestsTo('userinfo').length, 4)
+  })
+
+  test(`${mode}: the display name is a string for any user info`, async t => {
+    const { browser, idp } = await startTestServer(t, { mode })
+    await signIn(browser)
+    const whole = {
+      name: 'Whole Name',
+      firstName: 'First',
+      lastName: 'Last',
+      given_name: 'Given',
+      family_name: 'Family'
+    }
+    const profiles: readonly (readonly [Record<string, unknown>, string])[] = [
+      [whole, mode === 'single' ? 'Whole Name' : 'First Last'],
+      [
+        { name: 'Whole Name', given_name: 'Given', family_name: 'Family' },
+        mode === 'single' ? 'Whole Name' : 'Given Family'
+      ],
+      [{ firstName: 'First', lastName: 'Last' }, 'First Last'],
+      [{ given_name: 'Given' }, 'Given'],
+      [{ name: 'Whole Name' }, 'Whole Name'],
+      [{ preferred_username: 'ada' }, 'ada'],
+      [{ name: 42, given_name: null, family_name: {} }, ''],
+      [{}, ''],
+      [{ name: '<script>alert(1)</script>' }, '<script>alert(1)</script>'],
+      [{ name: '\u202egnp.exe' }, '\u202egnp.exe']
+    ]
+    for (const [profile, name] of profiles) {
+      idp.settings.profile = profile
+      const response = await browser.fetch('/api/auth/profile')
+      t.deepEqual(response.json(), { name }, JSON.stringify(profile))
+      t.regex(String(response.headers['content-type']), /^application\/json/)
+    }
+    idp.settings.profile = { name: 'x'.repeat(10_000) }
+    t.is(((await browser.fetch('/api/auth/profile')).json().name as string).length, 1000)
+  })
+}

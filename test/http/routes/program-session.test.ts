@@ -1,0 +1,263 @@
+// A program that uses this server as a library can store its own data in ctx.session, which koa-session provides.
+import test, { type ExecutionContext } from 'ava'
+import type { Context } from 'koa'
+import { requireTokens } from '#src/app.js'
+import { modes } from '../../helpers/modes.js'
+import { signIn, startTestServer, type TestServerOptions } from '../../helpers/server.js'
+import { openedFields, sessionCookies, sessionCookiesSet } from '../support.js'
+
+type Handler = (ctx: Context) => unknown
+
+const add: Handler = ctx => {
+  ctx.session.cart ??= []
+  ctx.session.cart.push(ctx.query.item)
+}
+const shop: Readonly<Record<string, Handler>> = {
+  '/add': add,
+  '/cart': ctx => {
+    ctx.body = ctx.session.cart ?? []
+  }
+}
+
+/** Starts a server with handlers behind requireTokens, one for each path, and a browser that is signed in. */
+async function startProgram(
+  t: ExecutionContext,
+  handlers: Readonly<Record<string, Handler>> = {},
+  options: TestServerOptions = {}
+) {
+  const server = await startTestServer(t, {
+    ...options,
+    parts: {
+      extend(app) {
+        app.use(requireTokens)
+        app.use(async ctx => {
+          ctx.body = 'done'
+          await { ...shop, ...handlers }[ctx.path]?.(ctx)
+        })
+      }
+    }
+  })
+  await signIn(server.browser)
+  return server
+}
+
+/** Returns a handler that adds an item to the cart and then waits until the test calls `open`. */
+function slowly() {
+  let arrive = () => {}
+  let open = () => {}
+  const arrived = new Promise<void>(resolve => {
+    arrive = resolve
+  })
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  const handler: Handler = async ctx => {
+    add(ctx)
+    arrive()
+    await opened
+  }
+  return { handler, arrived, open }
+}
+
+for (const mode of modes) {
+  test(`${mode}: a change of ctx.session is saved and survives refreshes`, async t => {
+    const { browser, clock, idp } = await startProgram(t, {}, { mode })
+    t.is(sessionCookiesSet(await browser.fetch('/add?item=a')).length, 1)
+    clock.advanceSeconds(3600)
+    t.is(
+      sessionCookiesSet(await browser.fetch('/add?item=b')).length,
+      1,
+      'the refresh and the change set the cookie once'
+    )
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    const cart = await browser.fetch('/cart')
+    t.deepEqual(cart.json(), ['a', 'b'])
+    t.deepEqual(cart.setCookies, [], 'a handler that changes nothing sets no cookie')
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a change that is saved late does not overwrite the tokens of a refresh by another request`, async t => {
+    const { handler, arrived, open } = slowly()
+    const server = await startProgram(t, { '/slow': handler }, { mode })
+    const { browser, clock, idp } = server
+    clock.advanceSeconds(3599)
+    const late = browser.fetch('/slow?item=a')
+    await arrived
+    clock.advanceSeconds(30)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200, 'the browser has the new tokens')
+    const refreshed = openedFields(browser, server)
+    open()
+    t.is(sessionCookiesSet(await late).length, 1)
+    t.deepEqual(openedFields(browser, server), { ...refreshed, cart: ['a'] } as typeof refreshed)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a change is not saved if the request took so long that the server may have forgotten the refreshed session`, async t => {
+    const { handler, arrived, open } = slowly()
+    const server = await startProgram(t, { '/slow': handler }, { mode })
+    const { browser, clock, logs } = server
+    clock.advanceSeconds(3599)
+    const late = browser.fetch('/slow?item=a')
+    await arrived
+    clock.advanceSeconds(2)
+    await browser.fetch('/api/auth/profile')
+    await browser.fetch('/api/auth/profile')
+    const refreshed = openedFields(browser, server)
+    clock.advanceSeconds(61)
+    open()
+    t.deepEqual((await late).setCookies, [])
+    t.deepEqual(openedFields(browser, server), refreshed)
+    t.like(
+      logs.find(({ event }) => event === 'session_not_saved'),
+      { level: 40, reason: 'request_too_long' }
+    )
+  })
+}
+
+test('a program cannot change the tokens or the maximum age of a session', async t => {
+  const server = await startProgram(t, {
+    '/tokens': ctx => {
+      Object.assign(ctx.session, { refresh_token: 'old', expires_at: 1, own: true })
+      ctx.session.maxAge = 1
+    },
+    '/other': ctx => {
+      ctx.session = { other: true }
+    }
+  })
+  const { browser } = server
+  const before = openedFields(browser, server)
+  const { setCookies } = await browser.fetch('/tokens')
+  t.deepEqual(
+    setCookies.map(({ attributes }) => attributes['max-age']),
+    ['86400']
+  )
+  t.deepEqual(openedFields(browser, server), { ...before, own: true } as typeof before)
+  await browser.fetch('/other')
+  t.deepEqual(openedFields(browser, server), { ...before, other: true } as typeof before)
+})
+
+test('a change that was not sent back by the browser is lost, although the session is cached in memory', async t => {
+  const { browser } = await startProgram(t)
+  await browser.fetch('/add?item=a')
+  const old = browser.clone()
+  for (const item of ['b', 'c', 'd']) await old.clone().fetch(`/add?item=${item}`)
+  t.deepEqual((await old.fetch('/cart')).json(), ['a'])
+})
+
+test('a change is saved even if the handler throws afterwards', async t => {
+  const { browser, clock } = await startProgram(t, {
+    '/fail': ctx => {
+      add(ctx)
+      throw new Error('the shop is closed')
+    }
+  })
+  clock.advanceSeconds(3600)
+  const failed = await browser.fetch('/fail?item=a')
+  t.is(failed.statusCode, 500)
+  t.is(sessionCookiesSet(failed).length, 1)
+  t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
+})
+
+test('a change that makes the session too large is an error, and refreshed tokens still reach the browser', async t => {
+  const server = await startProgram(t, {
+    '/large': ctx => {
+      ctx.session.large = Array.from({ length: 20_000 }, () => String.fromCharCode(33 + Math.random() * 90)).join('')
+    }
+  })
+  const { browser, clock, idp } = server
+  clock.advanceSeconds(3600)
+  const response = await browser.fetch('/large')
+  t.deepEqual([response.statusCode, response.json().error], [500, 'session_too_large'])
+  t.is(openedFields(browser, server).refresh_token, idp.issued.refreshTokens.at(-1)?.value)
+})
+
+test('a logout while a handler runs is not undone by a change of the handler', async t => {
+  const { handler, arrived, open } = slowly()
+  const { browser } = await startProgram(t, { '/slow': handler })
+  const late = browser.fetch('/slow?item=a')
+  await arrived
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+  open()
+  t.deepEqual((await late).setCookies, [])
+  t.deepEqual(sessionCookies(browser), [])
+})
+
+for (const callbackUrl of ['http://localhost:8080/api/auth/callback', 'https://app.example/api/auth/callback']) {
+  test(`setting ctx.session to null deletes each session cookie once, with the callback URL ${callbackUrl}`, async t => {
+    const options: TestServerOptions = { mode: 'dual', overrides: { platform: { callbackUrl } } }
+    const handlers: Readonly<Record<string, Handler>> = {
+      '/forget': ctx => {
+        ctx.session = null
+      }
+    }
+    const { browser, idp, clock } = await startProgram(t, handlers, options)
+    idp.settings.accessTokenLength = 3000
+    clock.advanceSeconds(3600)
+    await browser.fetch('/cart')
+    t.is(sessionCookies(browser).length, 2)
+    const { setCookies } = await browser.fetch('/forget')
+    t.is(new Set(setCookies.map(({ name }) => name)).size, setCookies.length)
+    t.deepEqual(sessionCookies(browser), [])
+    t.is((await browser.fetch('/cart')).statusCode, 401)
+  })
+}
+
+test('ctx.session.regenerate() keeps the login', async t => {
+  const server = await startProgram(t, { '/anew': ctx => ctx.session.regenerate() })
+  const { browser } = server
+  const before = openedFields(browser, server)
+  t.is(sessionCookiesSet(await browser.fetch('/anew')).length, 1)
+  t.deepEqual(openedFields(browser, server), before)
+})
+
+test('with two calls of requireTokens in the chain, a change between them is kept', async t => {
+  const { browser, clock, idp } = await startTestServer(t, {
+    parts: {
+      extend(app) {
+        app.use(requireTokens)
+        app.use(async (ctx, next) => {
+          if (ctx.path === '/add') add(ctx)
+          await next()
+        })
+        app.use(requireTokens)
+        app.use(ctx => {
+          ctx.body = ctx.session?.cart ?? []
+        })
+      }
+    }
+  })
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const added = await browser.fetch('/add?item=a')
+  t.deepEqual(added.json(), ['a'])
+  t.is(sessionCookiesSet(added).length, 1)
+  t.deepEqual((await browser.fetch('/cart')).json(), ['a'])
+  t.is(idp.tokenRequests.length, 2)
+})
+
+test('a route without requireTokens gets an error if it saves ctx.session, and the session of the person does not change', async t => {
+  const server = await startTestServer(t, {
+    parts: {
+      extend(app) {
+        app.use((ctx, next) => (ctx.path === '/shop' ? requireTokens(ctx as never, next) : next()))
+        app.use(async ctx => {
+          if (ctx.path === '/shop') return
+          const session = ctx.session as unknown as { cart: string[]; save(): Promise<void> }
+          session.cart = ['a']
+          await session.save()
+        })
+      }
+    }
+  })
+  const { browser } = server
+  await signIn(browser)
+  const before = openedFields(browser, server)
+  // The first request to a route with requireTokens loads koa-session, and koa-session then defines ctx.session for all routes.
+  for (const path of ['/own', '/shop', '/own']) {
+    const { statusCode, setCookies } = await browser.fetch(path)
+    t.deepEqual([statusCode, setCookies], [path === '/own' ? 500 : 404, []])
+    t.deepEqual(openedFields(browser, server), before)
+  }
+})

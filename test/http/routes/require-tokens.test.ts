@@ -1,0 +1,451 @@
+// Refreshes as a browser sees them (service contract, section 5.1, step 3), also if the provider fails. The server keeps the
+// result of a refresh for a while, so that requests with the old cookie get it instead of causing another refresh.
+// In dual mode a refresh makes two token requests. The second one gets the public token, which has fewer scopes and is sent to
+// browsers.
+import test, { type ExecutionContext } from 'ava'
+import type { BrowserResponse } from '../../helpers/browser.js'
+import { eventually } from '../../helpers/eventually.js'
+import { type Fault, faults } from '../../helpers/hostile-idp/index.js'
+import { modes } from '../../helpers/modes.js'
+import { signIn, startTestServer, type TestServer, type TestServerOptions } from '../../helpers/server.js'
+
+const callsPerRefresh = { single: 1, dual: 2 }
+
+async function startSignedIn(t: ExecutionContext, options: TestServerOptions): Promise<TestServer> {
+  const started = await startTestServer(t, options)
+  await signIn(started.browser)
+  return started
+}
+
+function sessionCookies({ setCookies }: BrowserResponse) {
+  return setCookies.filter(({ name }) => name.startsWith('platform_session') && !name.endsWith('_login'))
+}
+
+for (const mode of modes) {
+  const calls = callsPerRefresh[mode]
+
+  test(`${mode}: a session is refreshed one millisecond after it has expired, and not before`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    const before = idp.tokenRequests.length
+    clock.advanceSeconds(3599)
+    const active = await browser.fetch('/api/auth/profile')
+    t.is(active.statusCode, 200)
+    t.is(idp.tokenRequests.length, before, 'the session is still active when expires_at is equal to the current time')
+
+    clock.advance(1)
+    const refreshed = await browser.fetch('/api/auth/profile')
+    t.is(refreshed.statusCode, 200)
+    t.is(idp.tokenRequests.length, before + calls)
+    t.true(sessionCookies(refreshed).length > 0)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before + calls, 'the refreshed session is active')
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a refresh sends the scopes of the login, and in dual mode its second request sends the public scopes`, async t => {
+    const { browser, clock, idp, config } = await startSignedIn(t, { mode })
+    const before = idp.tokenRequests.length
+    clock.advanceSeconds(3600)
+    await browser.fetch('/api/auth/profile')
+    const { scopes, internalScopes, publicScopes } = config.platform
+    const expected = mode === 'single' ? [scopes] : [internalScopes, publicScopes]
+    const sent = idp.tokenRequests.slice(before).map(({ form }) => form.scope)
+    t.deepEqual(
+      sent,
+      expected.map(list => list.join(' '))
+    )
+  })
+
+  test(`${mode}: a hundred simultaneous requests cause one refresh, and a later request with the old cookie gets the result`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    const old = browser.clone()
+    const before = idp.tokenRequests.length
+    clock.advanceSeconds(3600)
+    const answers = await Promise.all(Array.from({ length: 100 }, () => old.clone().fetch('/api/auth/profile')))
+    t.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([200]))
+    t.is(idp.tokenRequests.length, before + calls)
+
+    clock.advanceSeconds(10)
+    const late = await old.clone().fetch('/api/auth/profile')
+    t.is(late.statusCode, 200)
+    t.true(sessionCookies(late).length > 0, 'the refreshed session is sent again')
+    t.is(idp.tokenRequests.length, before + calls)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: if a refreshed session has expired too, a request with the oldest cookie refreshes it once for all tabs`, async t => {
+    const overrides = { refresh: { keepSeconds: 10_000 } }
+    const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
+    const oldest = browser.clone()
+    clock.advanceSeconds(3600)
+    await browser.fetch('/api/auth/profile')
+    clock.advanceSeconds(3600)
+    const before = idp.tokenRequests.length
+    t.is((await oldest.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before + calls)
+    t.is(
+      (await browser.fetch('/api/auth/profile')).statusCode,
+      200,
+      'the tab with the kept result gets the newest session'
+    )
+    t.is(idp.tokenRequests.length, before + calls)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: invalid_grant ends the session with 401, an empty body and deleted cookies`, async t => {
+    const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    idp.endAllGrants()
+    const response = await browser.fetch('/api/auth/profile')
+    t.is(response.statusCode, 401)
+    t.is(response.body.length, 0)
+    t.true(sessionCookies(response).every(({ value }) => value === ''))
+    t.is(browser.cookies.value('platform_session'), undefined)
+    t.truthy(logs.find(({ event, outcome }) => event === 'refresh' && outcome === 'rejected'))
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+  })
+
+  const passing: Readonly<Record<string, Fault>> = {
+    'a server error': faults.status(500),
+    'a 503 response': faults.status(503),
+    'an HTML page': faults.html(),
+    'an HTML error page': faults.html(502),
+    'a redirect': faults.redirect('https://elsewhere.example/'),
+    'a 429 response': faults.tooManyRequests(7),
+    'a cut connection': faults.reset('before'),
+    'an empty response': faults.empty(),
+    'broken JSON': faults.notJson(),
+    'a huge response': faults.giant(),
+    'a rejected client': faults.error('invalid_client', 401),
+    'a client that the gateway rejects': faults.gateway(),
+    'invalid_grant with the status 500': faults.error('invalid_grant', 500)
+  }
+  for (const [name, fault] of Object.entries(passing)) {
+    test(`${mode}: if the provider answers a refresh with ${name}, the response is 503 with Retry-After, and the session stays`, async t => {
+      const { browser, clock, idp } = await startSignedIn(t, { mode })
+      clock.advanceSeconds(3600)
+      const cookies = browser.cookies.all().map(({ name, value }) => [name, value])
+      idp.failWhen('token', () => fault)
+      const response = await browser.fetch('/api/auth/profile')
+      t.is(response.statusCode, 503)
+      t.is(response.json().error, 'temporarily_unavailable')
+      t.regex(String(response.headers['retry-after']), /^[1-9]\d*$/)
+      t.deepEqual(response.setCookies, [])
+      t.deepEqual(
+        browser.cookies.all().map(({ name, value }) => [name, value]),
+        cookies
+      )
+      idp.heal()
+      // After a 429, refreshes pause one second longer than second token requests of refreshes that have already begun.
+      clock.advanceSeconds(Number(response.headers['retry-after']) + 1)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.deepEqual(idp.reuses, [])
+    })
+  }
+
+  const useless: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+    'no access token': { access_token: undefined },
+    'a number as access token': { access_token: 42 },
+    'a lifetime as a string': { expires_in: '3600' },
+    'a negative lifetime': { expires_in: -1 },
+    'no lifetime': { expires_in: undefined },
+    'a token of another type': { token_type: 'mac' }
+  }
+  for (const [name, members] of Object.entries(useless)) {
+    test(`${mode}: if a token response has ${name}, the response is 503, and the session keeps the new refresh token`, async t => {
+      const { browser, clock, idp } = await startSignedIn(t, { mode })
+      clock.advanceSeconds(3600)
+      idp.failWhen('token', () => faults.change(members))
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 503)
+      idp.heal()
+      clock.advanceSeconds(1)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.deepEqual(idp.reuses, [])
+    })
+  }
+
+  test(`${mode}: if the provider rejects the client, the refresh is logged as an error for the operator`, async t => {
+    const { browser, clock, idp, logs } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    idp.failWhen('token', () => faults.error('invalid_client', 401))
+    await browser.fetch('/api/auth/profile')
+    const line = logs.find(({ event, level }) => event === 'refresh_failed' && level === 50)
+    t.like(line?.err, { error: 'invalid_client' })
+  })
+
+  test(`${mode}: after a failed refresh, twenty requests get 503 with Retry-After without another provider call`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    idp.failWhen('token', () => faults.tooManyRequests(7))
+    const before = idp.tokenRequests.length
+    const statuses = new Set<number>()
+    for (let page = 0; page < 20; page++) statuses.add((await browser.fetch('/api/auth/profile')).statusCode)
+    t.deepEqual(statuses, new Set([503]))
+    t.is(idp.tokenRequests.length, before + 1)
+    t.is((await browser.fetch('/api/auth/profile')).headers['retry-after'], '7')
+    clock.advanceSeconds(8)
+    await browser.fetch('/api/auth/profile')
+    t.is(idp.tokenRequests.length, before + 2, 'the provider is called again when the time in Retry-After is over')
+  })
+
+  test(`${mode}: if a token response has no refresh token, the session keeps its refresh token`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    const first = idp.issued.refreshTokens.at(-1)?.value
+    const body = {
+      access_token: 'a-token-from-a-provider-that-does-not-rotate',
+      token_type: 'Bearer',
+      expires_in: 3599
+    }
+    idp.failWhen('token', () => faults.answer({ status: 200, body }))
+    const before = idp.tokenRequests.length
+    for (let refresh = 1; refresh <= 3; refresh++) {
+      clock.advanceSeconds(3600)
+      const response = await browser.fetch(mode === 'dual' ? '/api/auth/token' : '/api/auth/profile')
+      // The user info endpoint rejects the invented access token, which does not matter for this test.
+      t.is(response.statusCode, mode === 'dual' ? 200 : 502)
+      t.is(idp.tokenRequests.length, before + refresh * calls)
+    }
+    const sent = idp.tokenRequests.slice(before).map(({ form }) => form.refresh_token)
+    t.deepEqual(new Set(sent), new Set([first]))
+  })
+
+  test(`${mode}: with a margin a session is refreshed early, and if that fails the valid token is used`, async t => {
+    const overrides = { refresh: { marginSeconds: 120 } }
+    const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
+    clock.advanceSeconds(3599 - 120)
+    const before = idp.tokenRequests.length
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before)
+
+    clock.advanceSeconds(1)
+    idp.failWhen('token', () => faults.status(500))
+    const still = await browser.fetch('/api/auth/profile')
+    t.is(still.statusCode, 200)
+    t.is(idp.tokenRequests.length, before + 1)
+    t.deepEqual(still.setCookies, [])
+
+    idp.heal()
+    clock.advanceSeconds(2)
+    t.true(sessionCookies(await browser.fetch('/api/auth/profile')).length > 0)
+    t.is(idp.tokenRequests.length, before + 1 + calls)
+  })
+
+  test(`${mode}: a margin longer than the lifetime of the token does not cause a refresh at every request`, async t => {
+    const overrides = { refresh: { marginSeconds: 120 } }
+    const { browser, clock, idp } = await startTestServer(t, { mode, overrides })
+    idp.settings.accessTokenLifetimeSeconds = 60
+    await signIn(browser)
+    const before = idp.tokenRequests.length
+    for (let request = 0; request < 5; request++) await browser.fetch('/api/auth/profile')
+    t.is(idp.tokenRequests.length, before)
+    clock.advanceSeconds(31)
+    await browser.fetch('/api/auth/profile')
+    t.is(idp.tokenRequests.length, before + calls)
+  })
+
+  test(`${mode}: the refreshed session reaches the browser even if user info fails afterwards`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    idp.failWhen('userinfo', () => faults.status(500))
+    const failed = await browser.fetch('/api/auth/profile')
+    t.is(failed.statusCode, 502)
+    t.true(sessionCookies(failed).length > 0)
+    idp.heal()
+    const before = idp.tokenRequests.length
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before)
+  })
+
+  test(`${mode}: if a client disconnects during a refresh, its next request with the old cookie gets the refreshed session`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    const hold = idp.hold('token')
+    const gone = new AbortController()
+    const request = browser.fetch('/api/auth/profile', { signal: gone.signal })
+    await hold.arrived()
+    gone.abort()
+    await t.throwsAsync(request)
+    hold.release()
+    const before = idp.tokenRequests.length
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.true(
+      idp.tokenRequests.length <= before + calls - 1,
+      'only the remaining token requests of the same refresh are made'
+    )
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a logout during a refresh ends the session, and the token that arrives late is revoked`, async t => {
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
+    const other = browser.clone()
+    clock.advanceSeconds(3600)
+    const hold = idp.hold('token')
+    const refresh = other.fetch('/api/auth/profile')
+    await hold.arrived()
+    t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+    hold.release()
+    const answer = await refresh
+    t.is(answer.statusCode, 401)
+    t.is(answer.body.length, 0)
+    t.is((await other.fetch('/api/auth/profile')).statusCode, 401)
+    const newest = idp.issued.refreshTokens.at(-1)?.value as string
+    await eventually(() => idp.revoked.includes(newest))
+  })
+
+  for (const outcome of ['answers', 'goes away']) {
+    test(`${mode}: if the person logs out while user info is requested and the provider then ${outcome}, the response does not bring the session back`, async t => {
+      const { browser, clock, idp } = await startSignedIn(t, { mode })
+      clock.advanceSeconds(3600)
+      const hold = idp.hold('userinfo')
+      const profile = browser.fetch('/api/auth/profile')
+      await hold.arrived()
+      t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+      if (outcome === 'answers') hold.release()
+      else await idp.offline()
+      const answer = await profile
+      t.is(answer.statusCode, outcome === 'answers' ? 401 : 502)
+      if (outcome === 'answers') t.deepEqual([answer.text(), answer.headers['content-type']], ['', undefined])
+      t.deepEqual(sessionCookies(answer), [])
+      t.deepEqual(browser.cookies.all(), [])
+    })
+  }
+
+  test(`${mode}: each refresh writes one log line with its outcome, duration and request id`, async t => {
+    const { browser, clock, logs } = await startSignedIn(t, { mode })
+    clock.advanceSeconds(3600)
+    const old = browser.clone()
+    await browser.fetch('/api/auth/profile', { headers: { 'x-request-id': 'request-1' } })
+    await old.fetch('/api/auth/profile', { headers: { 'x-request-id': 'request-2' } })
+    const [refreshed, kept, ...more] = logs.entries.filter(({ event }) => event === 'refresh')
+    t.deepEqual(more, [])
+    t.like(refreshed, {
+      mode,
+      outcome: 'refreshed',
+      provider_calls: calls,
+      lifetime_seconds: 3599,
+      request_id: 'request-1'
+    })
+    t.like(kept, { mode, outcome: 'kept', provider_calls: 0, request_id: 'request-2' })
+    t.is(typeof refreshed?.duration_ms, 'number')
+    t.regex(String(refreshed?.session), /^[\w-]{8}$/)
+    t.is(kept?.session, refreshed?.session, 'the session mark in the log stays the same after a refresh')
+  })
+
+  test(`${mode}: login and refresh work with a clock that is five minutes fast or slow`, async t => {
+    for (const offset of [-300, 300]) {
+      const { browser, clock, idp } = await startTestServer(t, { mode, parts: {} })
+      clock.advanceSeconds(offset)
+      await signIn(browser)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      clock.advanceSeconds(3600)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      t.deepEqual(idp.reuses, [])
+    }
+  })
+}
+
+test('dual: if the second token request of a refresh fails, the next refresh continues with the second token request', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.none, faults.status(500))
+  const partial = await browser.fetch('/api/auth/token')
+  t.is(partial.statusCode, 503)
+  t.true(sessionCookies(partial).length > 0, 'the new refresh token reaches the browser')
+  clock.advanceSeconds(2)
+  const next = await browser.fetch('/api/auth/token')
+  t.is(next.statusCode, 200)
+  const publicTokens = idp.issued.accessTokens.filter(({ scope }) => scope === 'viewables:read')
+  t.is(next.json().access_token, publicTokens.at(-1)?.value)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('dual: after a refresh whose second token request failed, a request with the old cookie completes the refresh', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
+  const old = browser.clone()
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.none, faults.status(503))
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 503)
+  clock.advanceSeconds(2)
+  t.is((await old.fetch('/api/auth/token')).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('dual: invalid_grant at the second token request of a refresh ends the session', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual' })
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.none, faults.error('invalid_grant'))
+  const response = await browser.fetch('/api/auth/token')
+  t.is(response.statusCode, 401)
+  t.is(response.body.length, 0)
+  t.is(browser.cookies.value('platform_session'), undefined)
+})
+
+test('dual: a public token with more than the public scopes is rejected, and no response or log line contains it', async t => {
+  const { browser, clock, idp, recorder, logs } = await startSignedIn(t, { mode: 'dual' })
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.none, faults.change({ scope: 'data:read viewables:read' }))
+  const response = await browser.fetch('/api/auth/token')
+  t.is(response.statusCode, 503)
+  recorder.assertNone(t, idp.secrets({ except: 'viewables:read' }), logs.lines)
+  const refused = idp.issued.accessTokens.at(-1)?.value as string
+  recorder.assertNone(t, [refused], logs.lines)
+  clock.advanceSeconds(2)
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200, 'the session continues with the newest refresh token')
+  t.deepEqual(idp.reuses, [])
+})
+
+test('if a refreshed session is too large for its cookies, the log says so, and the session continues when its tokens are small enough', async t => {
+  const { browser, clock, idp, logs } = await startSignedIn(t, {})
+  const cookie = browser.cookies.value('platform_session')
+  clock.advanceSeconds(3600)
+  idp.settings.accessTokenLength = 16_000
+  for (let time = 0; time < 2; time += 1) {
+    const response = await browser.fetch('/api/auth/profile')
+    t.is(response.statusCode, 500)
+    t.is(response.json().error, 'session_too_large')
+    t.is(browser.cookies.value('platform_session'), cookie)
+  }
+  const line = logs.find(({ event, error }) => event === 'request_failed' && error === 'session_too_large')
+  t.is(line?.level, 50)
+  t.is(idp.tokenRequests.length, 2, 'no used refresh token is sent again')
+  clock.advanceSeconds(3600)
+  idp.settings.accessTokenLength = 600
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.not(browser.cookies.value('platform_session'), cookie)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('if the provider does not answer a refresh within the time limit, the response is 503 and the session stays', async t => {
+  const { browser, clock, idp } = await startSignedIn(t, {})
+  // The server with the short time limit is a second replica, because the login could exceed the limit on a slow machine.
+  const impatient = await startTestServer(t, { idp, clock, overrides: { platform: { timeoutSeconds: 0.2 } } })
+  impatient.connect(browser)
+  clock.advanceSeconds(3600)
+  idp.failWhen('token', () => faults.hang())
+  const response = await browser.fetch('/api/auth/profile')
+  t.is(response.statusCode, 503)
+  t.deepEqual(response.setCookies, [])
+})
+
+test('while the provider is down, active sessions and static files still work', async t => {
+  const { browser, idp } = await startSignedIn(t, { mode: 'dual' })
+  await idp.offline()
+  t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  t.is((await browser.get('/')).statusCode, 200)
+  t.is((await browser.get('/readyz')).statusCode, 200)
+  await idp.online()
+})
+
+// Serial, because a thousand connections in one process leave no room for other tests.
+test.serial('a thousand simultaneous requests with the same expired session cause one refresh', async t => {
+  // On a busy machine a thousand connections need longer than the usual limits allow.
+  const limits = { headersTimeout: 120_000, requestTimeout: 120_000 }
+  const { browser, clock, idp } = await startSignedIn(t, { mode: 'dual', logLevel: 'warn', limits })
+  const before = idp.tokenRequests.length
+  clock.advanceSeconds(3600)
+  const tabs = Array.from({ length: 20 }, () => browser.clone())
+  const answers = await Promise.all(tabs.flatMap(tab => Array.from({ length: 50 }, () => tab.fetch('/api/auth/token'))))
+  t.is(answers.filter(({ statusCode }) => statusCode === 200).length, 1000)
+  t.is(new Set(answers.map(answer => answer.json().access_token)).size, 1)
+  t.is(idp.tokenRequests.length, before + 2)
+})

@@ -1,0 +1,560 @@
+import { deflateSync } from 'node:zlib'
+import test, { type ExecutionContext } from 'ava'
+import { ConfigError } from '#src/config/errors.js'
+import { loadConfig } from '#src/config/load.js'
+import type { Browser } from '../../helpers/browser.js'
+import { publicOrigin } from '../../helpers/config.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { modes } from '../../helpers/modes.js'
+import { sendRaw } from '../../helpers/raw.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import {
+  guarded,
+  headerOf,
+  loginCookieName,
+  openedFields,
+  openedSession,
+  parameter,
+  sealedHeader,
+  sessionCookies,
+  sessionCookiesSet,
+  sessionHeader
+} from '../support.js'
+
+const name = 'platform_session'
+const dayMs = 86_400_000
+
+/** Starts a server and a browser that is logged in with two access tokens of 4,500 characters, so that the session has 9 kB. */
+async function startLarge(t: ExecutionContext, accessTokenLength = 4500) {
+  const server = await startTestServer(t, { mode: 'dual' })
+  server.idp.settings.accessTokenLength = accessTokenLength
+  await signIn(server.browser)
+  return server
+}
+
+/** Requests a guarded route with the given Cookie header. */
+async function ask({ newBrowser }: Pick<TestServer, 'newBrowser'>, cookie: string) {
+  return newBrowser().get(guarded, { headers: { cookie } })
+}
+
+type Cookies = readonly (readonly [name: string, value: string])[]
+
+/**
+ * Asserts that the response is an empty 401 that changes no cookie, because the cookies may belong to another server on this
+ * host.
+ */
+async function assertAnonymous(t: ExecutionContext, server: TestServer, cookie: string, what: string) {
+  const response = await ask(server, cookie)
+  t.is(response.statusCode, 401, what)
+  t.is(response.body.length, 0, what)
+  t.deepEqual(response.setCookies, [], what)
+}
+
+test('a session of 9 kB is stored in three cookies, before and after a refresh', async t => {
+  const server = await startLarge(t)
+  const { browser, clock, idp } = server
+  const names = [name, `${name}.1`, `${name}.2`]
+  for (const _round of ['after login', 'after a refresh']) {
+    t.deepEqual(
+      sessionCookies(browser).map(([each]) => each),
+      names
+    )
+    const token = await browser.fetch('/api/auth/token')
+    t.is(token.json().access_token, idp.issued.accessTokens.at(-1)?.value)
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+  }
+  t.is(idp.tokenRequests.length, 6)
+  t.deepEqual(idp.reuses, [])
+})
+
+test('a session that needs all of the four cookies works', async t => {
+  const { browser } = await startLarge(t, 7350)
+  t.is(sessionCookies(browser).length, 4)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+function flip(text: string, at: number): string {
+  return text.slice(0, at) + (text[at] === 'x' ? 'y' : 'x') + text.slice(at + 1)
+}
+
+test('if a chunk of the session is altered, cut, missing, moved or from another response, the person is not logged in', async t => {
+  const server = await startLarge(t)
+  const { browser, clock, logs } = server
+  const old = sessionCookies(browser)
+  clock.advanceSeconds(3600)
+  await browser.fetch(guarded)
+  const cookies = sessionCookies(browser)
+  const values = cookies.map(([, value]) => value)
+  t.is((await ask(server, headerOf(cookies))).statusCode, 200, 'the unchanged cookies are accepted')
+
+  const withValue = (at: number, value: string): Cookies =>
+    cookies.map((cookie, index) => (index === at ? ([cookie[0], value] as const) : cookie))
+  const tampered: [what: string, cookies: Cookies][] = []
+  for (const [at, value] of values.entries()) {
+    for (const position of [0, 1, 2, 40, Math.floor(value.length / 2), value.length - 2, value.length - 1]) {
+      tampered.push([`chunk ${at} flipped at ${position}`, withValue(at, flip(value, position))])
+    }
+    tampered.push([`chunk ${at} cut at its end`, withValue(at, value.slice(0, -1))])
+    tampered.push([`chunk ${at} cut at its start`, withValue(at, value.slice(1))])
+    tampered.push([`chunk ${at} with one more character`, withValue(at, `${value}A`)])
+    tampered.push([`chunk ${at} with padding`, withValue(at, `${value}=`)])
+    tampered.push([`chunk ${at} emptied`, withValue(at, '')])
+    tampered.push([`chunk ${at} lost`, cookies.filter((_, index) => index !== at)])
+    tampered.push([`chunk ${at} of another answer`, withValue(at, old[at]?.[1] ?? '')])
+  }
+  for (const [a, b] of [
+    [0, 1],
+    [0, 2],
+    [1, 2]
+  ] as const) {
+    const swapped = values.map((value, at) => (at === a ? values[b] : at === b ? values[a] : value) ?? '')
+    tampered.push([`chunks ${a} and ${b} swapped`, cookies.map(([each], at) => [each, swapped[at] ?? ''] as const)])
+  }
+  const [first = ''] = values
+  for (const count of ['0', '1', '2', '4', '5', '9', ':', '/', '-', '%33', '03']) {
+    tampered.push([`a count of ${count}`, withValue(0, count + first.slice(1))])
+  }
+  for (const [what, changed] of tampered) await assertAnonymous(t, server, headerOf(changed), what)
+  t.is(logs.find(({ level }) => Number(level) >= 40)?.event, undefined)
+})
+
+test('a chunk left over from a larger session and cookies of other applications are ignored', async t => {
+  const server = await startLarge(t)
+  const cookies = sessionHeader(server.browser)
+  const around = [
+    `${cookies}; ${name}.3=left-over`,
+    `${name}.3=left-over; ${cookies}`,
+    `x${name}=1; ${name}x=2; x.${name}=3; ${cookies}; ${name}.4=5; ${name}.10=6; =; ;`,
+    cookies.replaceAll('; ', ';'),
+    cookies.split('; ').reverse().join(';   ')
+  ]
+  for (const cookie of around) t.is((await ask(server, cookie)).statusCode, 200, cookie.slice(0, 60))
+})
+
+for (const mode of modes) {
+  test(`in ${mode} mode a session cookie with any changed character is rejected`, async t => {
+    const server = await startTestServer(t, { mode })
+    const { browser, idp, newBrowser } = server
+    idp.settings.accessTokenLength = 24
+    await signIn(browser)
+    const [[, value] = ['', '']] = sessionCookies(browser)
+    const other = newBrowser()
+    for (let at = 0; at < value.length; at += 1) {
+      const cookie = `${name}=${flip(value, at)}`
+      t.is((await other.get(guarded, { headers: { cookie } })).statusCode, 401, `at ${at}`)
+    }
+    t.is((await other.get(guarded, { headers: { cookie: `${name}=${value}` } })).statusCode, 200)
+  })
+}
+
+test('a value that was sealed by another deployment, for another mode or as a login cookie is not accepted as a session', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, clock, idp } = server
+  const others = {
+    'another secret': { mode: 'dual', overrides: { session: { secret: 'pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U' } } },
+    'the other mode': { mode: 'single' },
+    'another cookie name': { mode: 'dual', overrides: { session: { cookieName: 'other' } } }
+  } as const
+  for (const [what, options] of Object.entries(others)) {
+    const other = await startTestServer(t, { idp, clock, ...options })
+    await signIn(other.browser)
+    const sessionName = other.config.session.cookieName
+    const value = other.browser.cookies.value(sessionName) ?? ''
+    t.is((await ask(other, `${sessionName}=${value}`)).statusCode, 200, what)
+    await assertAnonymous(t, server, `${name}=${value}`, what)
+  }
+  const state = parameter(await startLogin(browser), 'state')
+  const login = browser.cookies.value(loginCookieName) ?? ''
+  for (const value of [state, `1${state}`, login, `1${login}`]) {
+    await assertAnonymous(t, server, `${name}=${value}`, 'a value of the login')
+  }
+})
+
+test('a malformed Cookie header is treated like a missing session', async t => {
+  const server = await startTestServer(t)
+  const odd = [
+    '',
+    '=',
+    ';;;;',
+    name,
+    `${name}=`,
+    `${name}=1`,
+    `${name}=2`,
+    `${name}==`,
+    `${name}="quoted"`,
+    `${name}=1${'A'.repeat(44)}`,
+    `${name}=1AQ${'A'.repeat(60)}`,
+    `${name}=${'1'.repeat(20_000)}`,
+    `${name}=; `.repeat(1000),
+    `${name}=4AA; ${name}.1=AA; ${name}.2=AA; ${name}.3=AA`,
+    `${name}=1%00`,
+    '__proto__=1; constructor=2; toString=3'
+  ]
+  for (const cookie of odd) await assertAnonymous(t, server, cookie, cookie.slice(0, 60))
+  for (const bytes of ['\xff\xfe', '\xc3\x28', '\x80'.repeat(200), '\t']) {
+    const request = `GET ${guarded} HTTP/1.1\r\nHost: localhost\r\nCookie: ${name}=1${bytes}\r\nConnection: close\r\n\r\n`
+    t.is((await sendRaw(server.server.port, request)).answers[0]?.statusCode, 401, JSON.stringify(bytes.slice(0, 4)))
+  }
+})
+
+test('a value sealed with the correct secret is rejected if it decompresses to too much or is not a session', async t => {
+  const server = await startTestServer(t)
+  const { browser, clock } = server
+  await signIn(browser)
+  const session = openedSession(browser, server)
+  const padded = (length: number) =>
+    deflateSync(Buffer.from(JSON.stringify({ ...session, padding: 'a'.repeat(length) })))
+  const accepted: readonly (object | Buffer)[] = [session, padded(10_000), padded(60_000)]
+  for (const content of accepted) t.is((await ask(server, sealedHeader(server, content))).statusCode, 200)
+  const refused: readonly (object | Buffer)[] = [
+    padded(70_000),
+    padded(10_000_000),
+    Buffer.alloc(0),
+    Buffer.from('null'),
+    Buffer.from('42'),
+    Buffer.from('"text"'),
+    Buffer.from('[]'),
+    Buffer.from('{"refresh_token":'),
+    Buffer.from('x, and so no JSON and no deflate'),
+    {},
+    { ...session, _expire: undefined },
+    { ...session, _expire: 'never' },
+    { ...session, _expire: clock.now() - 1 }
+  ]
+  for (const [at, content] of refused.entries()) {
+    await assertAnonymous(t, server, sealedHeader(server, content), `refused[${at}]`)
+  }
+})
+
+test('a sealed session contains the fields of the contract and our own five fields, and none of the session library', async t => {
+  const server = await startTestServer(t)
+  await signIn(server.browser)
+  const keys = Object.keys(openedSession(server.browser, server)).sort()
+  t.deepEqual(keys, ['_expire', '_id', '_issued', '_login', '_rev', 'expires_at', 'refresh_token', 'token'])
+})
+
+test('the id of a session is created at login and does not change at a refresh', async t => {
+  const server = await startTestServer(t)
+  const { browser, clock } = server
+  await signIn(browser)
+  const { _id } = openedSession(browser, server)
+  t.regex(_id, /^[A-Za-z0-9_-]{22}$/)
+  for (const _round of [1, 2]) {
+    clock.advanceSeconds(3600)
+    await browser.fetch(guarded)
+    t.is(openedSession(browser, server)._id, _id)
+  }
+  await signIn(browser)
+  t.not(openedSession(browser, server)._id, _id)
+})
+
+test('the same session is sealed differently each time', async t => {
+  const { browser } = await startTestServer(t)
+  const back = await startLogin(browser)
+  const twin = browser.clone()
+  await Promise.all([openCallback(browser, back), openCallback(twin, back)])
+  const [a = '', b = ''] = [sessionHeader(browser), sessionHeader(twin)]
+  t.not(a, b)
+  // After the version and the key id all bytes differ, beginning with the initialization vector.
+  t.not(a.split('=')[1]?.slice(8, 24), b.split('=')[1]?.slice(8, 24))
+})
+
+// Maximum age.
+
+test('a session cookie is valid for 24 hours after it was set, even if the browser keeps it longer', async t => {
+  const server = await startTestServer(t)
+  const { browser, clock, idp } = server
+  idp.settings.accessTokenLifetimeSeconds = 7 * 86_400
+  await signIn(browser)
+  const cookie = sessionHeader(browser)
+  clock.advance(dayMs - 1000)
+  t.is((await ask(server, cookie)).statusCode, 200, 'using the session does not extend it')
+  clock.advance(1000)
+  t.is((await ask(server, cookie)).statusCode, 200)
+  clock.advance(1000)
+  await assertAnonymous(t, server, cookie, 'one second later')
+})
+
+test('a session past its maximum age is not refreshed, and the provider is not called', async t => {
+  const server = await startTestServer(t)
+  await signIn(server.browser)
+  const cookie = sessionHeader(server.browser)
+  server.clock.advance(dayMs + 1000)
+  await assertAnonymous(t, server, cookie, 'a day later')
+  t.is(server.idp.tokenRequests.length, 1)
+})
+
+test('each refresh sets a session cookie that is valid for another 24 hours', async t => {
+  const { browser, clock } = await startTestServer(t)
+  await signIn(browser)
+  for (const _day of [1, 2, 3]) {
+    clock.advance(dayMs - 1000)
+    const refreshed = await browser.fetch(guarded)
+    t.is(refreshed.statusCode, 200)
+    t.is(sessionCookiesSet(refreshed)[0]?.attributes['max-age'], '86400')
+  }
+})
+
+test('the configured maximum age limits both the sealed session and its cookie', async t => {
+  const server = await startTestServer(t, { overrides: { session: { maxAgeSeconds: 600 } } })
+  const { browser, clock } = server
+  t.is(sessionCookiesSet(await signIn(browser))[0]?.attributes['max-age'], '600')
+  const cookie = sessionHeader(browser)
+  clock.advanceSeconds(600)
+  t.is((await ask(server, cookie)).statusCode, 200)
+  clock.advanceSeconds(1)
+  await assertAnonymous(t, server, cookie, 'ten minutes later')
+})
+
+// Absolute maximum age.
+
+const hourMs = 3_600_000
+
+for (const mode of modes) {
+  test(`an absolute maximum age ends a session even if it is refreshed, and limits the age of its cookie (${mode})`, async t => {
+    const overrides = { session: { absoluteMaxAgeSeconds: 5 * 86_400 } }
+    const server = await startTestServer(t, { mode, overrides })
+    const { browser, clock, idp } = server
+    await signIn(browser)
+    const { _login } = openedSession(browser, server)
+    t.is(_login, clock.now())
+    const ages: (string | undefined)[] = []
+    for (const _time of [1, 2, 3, 4, 5, 6]) {
+      clock.advance(20 * hourMs - 1000)
+      const refreshed = await browser.fetch(guarded)
+      t.is(refreshed.statusCode, 200)
+      ages.push(sessionCookiesSet(refreshed)[0]?.attributes['max-age'])
+      t.is(openedSession(browser, server)._login, _login)
+    }
+    t.deepEqual(ages, ['86400', '86400', '86400', '86400', '72005', '6'])
+
+    const cookie = sessionHeader(browser)
+    clock.advanceSeconds(6)
+    t.is((await ask(server, cookie)).statusCode, 200)
+    clock.advance(1)
+    const calls = idp.tokenRequests.length
+    await assertAnonymous(t, server, cookie, 'five days after the login')
+    t.is(idp.tokenRequests.length, calls)
+  })
+
+  test(`after a refresh, a request with the old cookie gets a session with the absolute maximum age of its login (${mode})`, async t => {
+    const overrides = { session: { absoluteMaxAgeSeconds: 7200 }, refresh: { keepSeconds: 3600 } }
+    const server = await startTestServer(t, { mode, overrides })
+    const { browser, clock, idp } = server
+    await signIn(browser)
+    const late = browser.clone()
+    clock.advance(hourMs + 1000)
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+    const calls = idp.tokenRequests.length
+    clock.advance(hourMs / 2)
+    const kept = await late.fetch(guarded)
+    t.is(kept.statusCode, 200)
+    t.is(sessionCookiesSet(kept)[0]?.attributes['max-age'], '1799')
+    t.is(openedSession(late, server)._login, openedSession(browser, server)._login)
+    clock.advance(hourMs / 2)
+    for (const one of [browser, late]) t.is((await one.fetch(guarded)).statusCode, 401)
+    t.is(idp.tokenRequests.length, calls)
+  })
+}
+
+test('a new login in the same browser starts a new absolute maximum age', async t => {
+  const server = await startTestServer(t, { overrides: { session: { absoluteMaxAgeSeconds: 7200 } } })
+  const { browser, clock } = server
+  await signIn(browser)
+  clock.advance(hourMs)
+  await signIn(browser)
+  t.is(openedSession(browser, server)._login, clock.now())
+  clock.advance(2 * hourMs - 1000)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+// Replaced secrets.
+
+const [oldSecret, newSecret] = ['pX3nV7qLz9TbRm2YwK5sGd8HcJ4fAe6U', 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU']
+
+/** Starts three servers of a deployment, with the old secret, with both secrets and with the new secret. */
+async function startRotation(t: ExecutionContext) {
+  const before = await startTestServer(t, { overrides: { session: { secret: oldSecret } } })
+  const { idp, clock } = before
+  const during = await startTestServer(t, {
+    idp,
+    clock,
+    overrides: { session: { secret: newSecret, previousSecrets: [oldSecret] } }
+  })
+  const after = await startTestServer(t, { idp, clock, overrides: { session: { secret: newSecret } } })
+  return { before, during, after, clock, idp, browser: before.browser }
+}
+
+test('sessions sealed with an old secret are accepted until that secret is removed, and new cookies are sealed with the new secret', async t => {
+  const { before, during, after, browser, clock } = await startRotation(t)
+  await signIn(browser)
+  const sealedWithOld = sessionHeader(browser)
+  during.connect(browser)
+  const unchanged = await browser.fetch(guarded)
+  t.is(unchanged.statusCode, 200)
+  t.deepEqual(unchanged.setCookies, [], 'a new secret alone does not cause a new cookie')
+  await assertAnonymous(t, after, sealedWithOld, 'the removed secret')
+
+  clock.advanceSeconds(3600)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  const sealedWithNew = sessionHeader(browser)
+  t.is((await ask(after, sealedWithNew)).statusCode, 200)
+  await assertAnonymous(t, before, sealedWithNew, 'a secret from the future')
+})
+
+test('a login that began before the secret was replaced can be finished while the old secret is configured', async t => {
+  const { during, after, browser, idp } = await startRotation(t)
+  const back = await startLogin(browser)
+  after.connect(browser)
+  t.is((await openCallback(browser, back)).statusCode, 400, 'without the old secret the login cannot be finished')
+  t.is(idp.tokenRequests.length, 0)
+  during.connect(browser)
+  t.is((await openCallback(browser, back)).statusCode, 302)
+  t.is((await ask(after, sessionHeader(browser))).statusCode, 200, 'the session is sealed with the new secret')
+})
+
+test('a weak, short, empty or well-known secret prevents the start of the server', async t => {
+  const weak = [
+    '',
+    ' ',
+    'short',
+    'a'.repeat(31),
+    'a'.repeat(64),
+    'change-me-change-me-change-me-change-me',
+    '0123456789'.repeat(4)
+  ]
+  const cwd = await tempFolder(t)
+  for (const secret of weak) {
+    const env = {
+      SERVER_SESSION_SECRET: secret,
+      PLATFORM_CLIENT_ID: 'client',
+      PLATFORM_CLIENT_SECRET: 'Rk81mZqPw0',
+      PLATFORM_CALLBACK_URL: `${publicOrigin}/api/auth/callback`
+    }
+    const error = await t.throwsAsync(loadConfig({ env, cwd }), { instanceOf: ConfigError }, secret)
+    t.deepEqual(
+      error?.problems.map(({ key }) => key),
+      ['session.secret']
+    )
+  }
+})
+
+// Responses that set or delete the cookie.
+
+test('the session cookie is set only when the tokens have changed', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, clock, idp } = server
+  await signIn(browser)
+  const paths = ['/', '/api/auth/token', '/api/auth/profile', '/api/auth/login', '/api/auth/nothing', '/healthz', '/x']
+  for (const path of paths) t.deepEqual(sessionCookiesSet(await browser.get(path)), [], path)
+  idp.fail('userinfo', faults.status(500), faults.status(500))
+  t.deepEqual((await browser.fetch('/api/auth/profile')).setCookies, [], 'a failed profile sets no cookie')
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.status(500))
+  t.deepEqual((await browser.fetch('/api/auth/token')).setCookies, [], 'a failed refresh sets no cookie')
+  clock.advanceSeconds(2)
+  t.is(sessionCookiesSet(await browser.fetch('/api/auth/token')).length, 1, 'a successful refresh sets the cookie')
+  t.deepEqual((await browser.fetch('/api/auth/token')).setCookies, [])
+})
+
+test('paths outside /api/auth do not use the session, even if it has expired', async t => {
+  const { browser, clock, idp } = await startTestServer(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  for (const path of ['/', '/index.html', '/missing', '/healthz', '/readyz', '/api/other', '/api/authx/profile']) {
+    t.deepEqual((await browser.get(path)).setCookies, [], path)
+  }
+  t.is(idp.tokenRequests.length, 1)
+})
+
+test('when a session becomes smaller its additional cookies are deleted, and when it becomes larger cookies are added', async t => {
+  const { browser, clock, idp } = await startLarge(t)
+  for (const [length, chunks] of [
+    [500, 1],
+    [2500, 2],
+    [4500, 3],
+    [500, 1]
+  ] as const) {
+    idp.settings.accessTokenLength = length
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+    t.is(sessionCookies(browser).length, chunks)
+    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+  }
+})
+
+/** Sets cookies as another server on this host or a server with an older secret could have set them. */
+function plant(browser: Browser, cookies: Cookies): void {
+  for (const [each, value] of cookies) browser.cookies.set(each, value, new URL(publicOrigin))
+}
+
+test('a session cookie that cannot be read stays until a login replaces it or a logout deletes it', async t => {
+  const { browser } = await startTestServer(t)
+  const unreadable: Cookies = [
+    [name, '3unreadable'],
+    [`${name}.1`, 'x'],
+    [`${name}.3`, 'left over']
+  ]
+  plant(browser, unreadable)
+  t.is((await browser.fetch(guarded)).statusCode, 401)
+  t.deepEqual(sessionCookies(browser), unreadable)
+  await signIn(browser)
+  t.is(sessionCookies(browser).length, 1)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+
+  plant(browser, unreadable)
+  t.is((await browser.navigate('/api/auth/logout')).statusCode, 302)
+  t.deepEqual(sessionCookies(browser), [])
+})
+
+test("two servers on one host, whose cookies browsers do not separate, do not delete each other's sessions", async t => {
+  const first = await startTestServer(t)
+  const second = await startTestServer(t, { overrides: { session: { secret: newSecret } } })
+  const { browser } = first
+  await signIn(browser)
+  second.connect(browser)
+  t.is((await browser.fetch(guarded)).statusCode, 401)
+  first.connect(browser)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+
+  const third = await startTestServer(t, { overrides: { session: { secret: newSecret, cookieName: 'third' } } })
+  third.connect(browser)
+  await signIn(browser)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  await browser.navigate('/api/auth/logout')
+  first.connect(browser)
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+})
+
+test('a logout ends a session for all of its cookies, including those from before a refresh', async t => {
+  const server = await startTestServer(t)
+  const { browser, clock } = server
+  await signIn(browser)
+  const generations = [sessionHeader(browser)]
+  for (const _round of [1, 2]) {
+    clock.advanceSeconds(3600)
+    await browser.fetch(guarded)
+    generations.push(sessionHeader(browser))
+  }
+  t.is(new Set(generations).size, 3)
+  await browser.navigate('/api/auth/logout')
+  for (const cookie of generations) t.is((await ask(server, cookie)).statusCode, 401)
+})
+
+test('after a refresh the cookie contains the new tokens and the new expiry', async t => {
+  const server = await startTestServer(t, { mode: 'dual' })
+  const { browser, clock, idp } = server
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  await browser.fetch(guarded)
+  const [internal, narrow] = idp.issued.accessTokens.slice(-2)
+  t.deepEqual(openedFields(browser, server), {
+    public_token: narrow?.value,
+    internal_token: internal?.value,
+    refresh_token: idp.issued.refreshTokens.at(-1)?.value,
+    expires_at: clock.now() + 3_599_000
+  })
+})

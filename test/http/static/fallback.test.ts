@@ -1,0 +1,159 @@
+// The settings `fallback` and `hashedAssets`, which are meant for single-page applications.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import test, { type ExecutionContext } from 'ava'
+import { startTestServer, type TestServerOptions } from '../../helpers/server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+
+const shell = '<!doctype html><title>The application</title>'
+const page = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+async function startApplication(t: ExecutionContext, options: Pick<TestServerOptions, 'parts'> = {}) {
+  const wwwroot = await tempFolder(t, {
+    'index.html': shell,
+    'index.html.gz': gzipSync(shell),
+    'about.html': 'about',
+    'assets/app-1a2b3c4d.js': 'let a',
+    'assets/page.html': 'a page',
+    'assets/sub/index.html': 'a folder',
+    'app.js': 'let b'
+  })
+  const overrides = { wwwroot, fallback: 'index.html', hashedAssets: ['assets', 'fonts/all'] }
+  return { ...(await startTestServer(t, { ...options, overrides })), wwwroot }
+}
+
+test('a path without a file gets the fallback page, by GET and HEAD', async t => {
+  const { browser } = await startApplication(t)
+  for (const path of ['/models', '/models/7?view=top', '/assets/no-such-page', '/a.b/c', '/apis', '/%C3%BC']) {
+    const answer = await browser.get(path, { headers: page })
+    t.is(answer.statusCode, 200, path)
+    t.is(answer.text(), shell)
+    t.is(answer.headers['cache-control'], 'no-cache')
+    t.is(answer.headers['content-type'], 'text/html; charset=utf-8')
+    t.regex(String(answer.headers.vary), /\bAccept\b(?!-)/)
+    t.is(answer.headers['x-content-type-options'], 'nosniff')
+    const head = await browser.request('HEAD', path, { headers: page })
+    t.is(head.statusCode, 200)
+    t.is(head.headers['content-length'], String(shell.length))
+    t.is(head.text(), '')
+  }
+})
+
+test('the fallback page can be revalidated with its ETag and is sent compressed if the client accepts that', async t => {
+  const { browser } = await startApplication(t)
+  const { headers } = await browser.get('/models', { headers: page })
+  const again = await browser.get('/models', { headers: { ...page, 'if-none-match': String(headers.etag) } })
+  t.is(again.statusCode, 304)
+  t.is(again.headers['cache-control'], 'no-cache')
+  const compressed = await browser.get('/models', { headers: { ...page, 'accept-encoding': 'gzip' } })
+  t.is(compressed.headers['content-encoding'], 'gzip')
+  t.is(gunzipSync(compressed.body).toString(), shell)
+})
+
+test('a request that does not prefer HTML gets 404 and not the fallback page', async t => {
+  const { browser } = await startApplication(t)
+  for (const accept of [
+    '*/*',
+    'application/json',
+    'image/avif,image/webp,*/*;q=0.8',
+    'application/json, text/html;q=0.9'
+  ]) {
+    const answer = await browser.get('/models/7', { headers: { accept } })
+    t.is(answer.statusCode, 404, accept)
+    t.is(answer.json().error, 'not_found')
+  }
+})
+
+test('the fallback does not apply to API paths, hidden files and malformed paths', async t => {
+  const { browser } = await startApplication(t)
+  for (const path of [
+    '/api',
+    '/api/',
+    '/api/hubs',
+    '/api/auth',
+    '/api/auth/nothing',
+    '/.env',
+    '/a/.git/config',
+    '/%2eenv'
+  ]) {
+    t.is((await browser.get(path, { headers: page })).statusCode, 404, path)
+  }
+  t.is((await browser.get('/%ff', { headers: page })).statusCode, 400)
+  t.is((await browser.request('POST', '/models', { headers: page })).statusCode, 405)
+  t.is((await browser.get('/api/auth/profile', { headers: page })).statusCode, 401)
+  t.is((await browser.get('/healthz', { headers: page })).json().status, 'ok')
+})
+
+test('files and routes of a program take precedence over the fallback', async t => {
+  const { browser } = await startApplication(t, {
+    parts: {
+      extend: app => {
+        app.use(async (ctx, next) => {
+          if (ctx.path === '/own') ctx.body = 'own route'
+          else await next()
+        })
+      }
+    }
+  })
+  t.is((await browser.get('/about.html', { headers: page })).text(), 'about')
+  t.is((await browser.get('/own', { headers: page })).text(), 'own route')
+  t.is((await browser.get('/else', { headers: page })).text(), shell)
+})
+
+test('if the fallback file was deleted after the start, the 404 page is sent', async t => {
+  const { browser, wwwroot } = await startApplication(t)
+  await rm(join(wwwroot, 'index.html'))
+  await rm(join(wwwroot, 'index.html.gz'))
+  const answer = await browser.get('/models', { headers: page })
+  t.is(answer.statusCode, 404)
+  t.regex(answer.text(), /There is no page here/)
+})
+
+test('the request log has the requested path and not that of the fallback file', async t => {
+  const { browser, logs } = await startApplication(t)
+  await browser.get('/models/7', { headers: page })
+  t.truthy(logs.find(({ event, path }) => event === 'request' && path === '/models/7'))
+})
+
+test('hashed files may be cached for a year, and other files may not', async t => {
+  const { browser } = await startApplication(t)
+  const aYear = 'public, max-age=31536000, immutable'
+  const asset = await browser.get('/assets/app-1a2b3c4d.js')
+  t.is(asset.headers['cache-control'], aYear)
+  const etag = String(asset.headers.etag)
+  const again = await browser.get('/assets/app-1a2b3c4d.js', { headers: { 'if-none-match': etag } })
+  t.is(again.statusCode, 304)
+  t.is(again.headers['cache-control'], aYear)
+  for (const path of [
+    '/',
+    '/about.html',
+    '/assets/page.html',
+    '/assets/sub/',
+    '/assets/sub',
+    '/assets/../about.html'
+  ]) {
+    const answer = await browser.get(path)
+    t.is(answer.statusCode, 200, path)
+    t.is(answer.headers['cache-control'], 'max-age=0', path)
+  }
+  const missing = await browser.get('/assets/app-00000000.js')
+  t.is(missing.statusCode, 404)
+  t.is(missing.headers['cache-control'], 'no-store')
+})
+
+test('the year of a hashed file depends on the file that is sent and not on the spelling of its address', async t => {
+  const { browser } = await startApplication(t)
+  for (const path of ['/assets/../app.js', '/assets//../app.js']) {
+    const { statusCode, headers } = await browser.get(path)
+    t.is(statusCode, 200, path)
+    t.is(headers['cache-control'], 'max-age=0', path)
+  }
+  for (const path of ['/assets/%2e%2e/app.js', '/assets/.%2E/app.js', '/assets/..%2fapp.js', '/assets%2f..%2fapp.js']) {
+    const { statusCode, headers } = await browser.get(path)
+    t.is(statusCode, 404, path)
+    t.is(headers['cache-control'], 'no-store', path)
+  }
+  const { headers } = await browser.get('/%61ssets/app-1a2b3c4d.js')
+  t.is(headers['cache-control'], 'public, max-age=31536000, immutable')
+})

@@ -1,0 +1,401 @@
+// The transport imports got at its first call. This import comes first, so that loading got does not count toward the time limits
+// of the calls in these tests.
+import 'got'
+import test, { type ExecutionContext } from 'ava'
+import type { Config } from '#src/config/settings.js'
+import { createIdentityProvider, type IdentityProvider } from '#src/provider/client.js'
+import { OAuthError, ProviderError } from '#src/provider/errors.js'
+import { APS } from '#src/provider/metadata.js'
+import { createTransport, type Transport, type TransportRequest } from '#src/provider/transport.js'
+import { type DeepPartial, testConfig } from '../helpers/config.js'
+import { type MockedHost, mockHost } from '../helpers/nock.js'
+import { holdsNone } from './secrets.js'
+
+const clientId = 'our-client'
+const clientSecret = 'the-client-secret'
+const tokens = { access_token: 'an-access-token', refresh_token: 'a-refresh-token', expires_in: 3599 }
+const secrets = [clientSecret, 'the-code', 'the-verifier', 'the-refresh-token', 'the-access-token']
+const codeGrant = { code: 'the-code', codeVerifier: 'the-verifier' }
+const refreshGrant = { refreshToken: 'the-refresh-token', scope: 'data:read viewables:read' }
+
+const apsDocument = {
+  issuer: APS.issuer,
+  authorization_endpoint: APS.authorizationEndpoint,
+  token_endpoint: APS.tokenEndpoint,
+  revocation_endpoint: APS.revocationEndpoint
+}
+
+interface Seen {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+interface SetUp extends MockedHost {
+  readonly idp: IdentityProvider
+  /** Expects one POST request to the path (GET for user info) and answers it. Returns an array that will contain the request. */
+  expect(path: string, status: number, body?: unknown, headers?: Record<string, string>): Seen[]
+}
+
+function setUp(t: ExecutionContext, overrides: DeepPartial<Config['platform']> = {}): SetUp {
+  const host = mockHost(t)
+  const address = (path: string) => `${host.origin}/${path}`
+  const { platform } = testConfig(
+    {
+      clientId,
+      clientSecret,
+      authorizationEndpoint: address('authorize'),
+      tokenEndpoint: address('token'),
+      userinfoEndpoint: address('userinfo'),
+      revocationEndpoint: address('revoke'),
+      endSessionEndpoint: address('logout')
+    },
+    { platform: { callbackUrl: 'https://app.example/api/auth/callback', ...overrides } }
+  )
+  const transport = createTransport(platform.timeoutSeconds * 1000)
+  t.teardown(() => transport.close())
+  return {
+    ...host,
+    idp: createIdentityProvider(platform, transport),
+    expect(path, status, body = '', headers = {}) {
+      const seen: Seen[] = []
+      const method = path === '/userinfo' ? 'GET' : 'POST'
+      host.scope.intercept(path, method).reply(function (_uri, sent) {
+        seen.push({ body: String(sent), headers: this.req.headers as unknown as Record<string, string> })
+        return [status, body as string, headers]
+      })
+      return seen
+    }
+  }
+}
+
+test('the code exchange sends the parameters of RFC 6749 section 4.1.3 and the code verifier of RFC 7636 section 4.5', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/token', 200, { ...tokens, token_type: 'Bearer', scope: 'data:read' })
+  t.deepEqual(await idp.authorizationCodeGrant(codeGrant), {
+    accessToken: 'an-access-token',
+    refreshToken: 'a-refresh-token',
+    expiresIn: 3599,
+    scope: ['data:read'],
+    idToken: undefined
+  })
+  const redirectUri = 'redirect_uri=https%3A%2F%2Fapp.example%2Fapi%2Fauth%2Fcallback'
+  t.is(seen[0]?.body, `grant_type=authorization_code&code=the-code&${redirectUri}&code_verifier=the-verifier`)
+  t.is(seen[0]?.headers['content-type'], 'application/x-www-form-urlencoded')
+})
+
+test('without a code verifier the code exchange sends none', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/token', 200, tokens)
+  await idp.authorizationCodeGrant({ code: 'the-code', codeVerifier: undefined })
+  t.notRegex(seen[0]?.body ?? '', /verifier/)
+})
+
+test('a refresh sends the parameters of RFC 6749 section 6 and always includes the scope', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/token', 200, tokens)
+  t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
+  t.is(seen[0]?.body, 'grant_type=refresh_token&refresh_token=the-refresh-token&scope=data%3Aread+viewables%3Aread')
+})
+
+const credentials: readonly (readonly [id: string, secret: string, encoded: string])[] = [
+  ['our-client', 'the_client.secret*', 'our-client:the_client.secret*'],
+  ['a b', 'c:d%20+/=~&', 'a+b:c%3Ad%2520%2B%2F%3D%7E%26'],
+  ['ü', 'ß€', '%C3%BC:%C3%9F%E2%82%AC']
+]
+
+for (const [id, secret, encoded] of credentials) {
+  const header = `Basic ${Buffer.from(encoded).toString('base64')}`
+
+  test(`client id ${id} and secret ${secret} are form-encoded in the Basic header (RFC 6749 section 2.3.1) and are not in the body`, async t => {
+    const { idp, expect } = setUp(t, { clientId: id, clientSecret: secret })
+    const seen = [expect('/token', 200, tokens), expect('/token', 200, tokens), expect('/revoke', 200)]
+    await idp.authorizationCodeGrant(codeGrant)
+    await idp.refreshTokenGrant(refreshGrant)
+    await idp.revokeRefreshToken('the-refresh-token')
+    for (const [request] of seen) {
+      t.is(request?.headers.authorization, header)
+      t.notRegex(request?.body ?? '', /client_/)
+    }
+  })
+}
+
+test('for APS, client id and secret are in the Basic header without form encoding', async t => {
+  const sent: TransportRequest[] = []
+  const transport: Transport = {
+    async call(request) {
+      sent.push(request)
+      const json = request.endpoint === 'discovery' ? apsDocument : tokens
+      const rest = { retryAfterSeconds: undefined, date: undefined, location: undefined, setCookies: [], durationMs: 1 }
+      return { status: 200, json, ...rest }
+    },
+    enterQueue: async () => () => {},
+    close() {}
+  }
+  const none = {
+    authorizationEndpoint: undefined,
+    tokenEndpoint: undefined,
+    userinfoEndpoint: undefined,
+    revocationEndpoint: undefined
+  }
+  const header = `Basic ${Buffer.from('our-client:c:d%20+/=').toString('base64')}`
+  for (const issuer of [undefined, APS.issuer]) {
+    const { platform } = testConfig({ clientId, clientSecret, ...APS }, { platform: { ...none, issuer } })
+    const idp = createIdentityProvider({ ...platform, clientSecret: 'c:d%20+/=' }, transport)
+    await idp.refreshTokenGrant(refreshGrant)
+    await idp.revokeRefreshToken('the-refresh-token')
+    for (const request of sent.slice(-2)) t.is(request.headers?.authorization, header)
+  }
+})
+
+test('with client_secret_post the client credentials are in the body and not in a header', async t => {
+  const { idp, expect } = setUp(t, { clientAuthentication: 'client_secret_post', clientSecret: 'a b&c' })
+  const seen = [expect('/token', 200, tokens), expect('/token', 200, tokens), expect('/revoke', 200)]
+  await idp.authorizationCodeGrant(codeGrant)
+  await idp.refreshTokenGrant(refreshGrant)
+  await idp.revokeRefreshToken('the-refresh-token')
+  for (const [request] of seen) {
+    t.is(request?.headers.authorization, undefined)
+    const form = new URLSearchParams(request?.body)
+    t.deepEqual(form.getAll('client_id'), ['our-client'])
+    t.deepEqual(form.getAll('client_secret'), ['a b&c'])
+  }
+})
+
+test('after the client secret was replaced, the next request uses the new secret in the header or in the body', async t => {
+  for (const clientAuthentication of ['client_secret_basic', 'client_secret_post'] as const) {
+    const { idp, expect } = setUp(t, { clientAuthentication })
+    const seen = expect('/token', 200, tokens)
+    idp.replaceClientSecret('a-newer-secret')
+    await idp.refreshTokenGrant(refreshGrant)
+    const { authorization = '' } = seen[0]?.headers ?? {}
+    const sent = `${seen[0]?.body} ${Buffer.from(authorization.slice(6), 'base64')}`
+    t.true(sent.includes('a-newer-secret'))
+    t.false(sent.includes(clientSecret))
+  }
+})
+
+type Expected = { readonly error: string } | 'unusable'
+const gateway = (errorCode: string) => ({ developerMessage: 'no', userMessage: '', errorCode, 'more info': 'http://x' })
+const failures: readonly (readonly [status: number, body: unknown, expected: Expected])[] = [
+  [400, { error: 'invalid_grant', error_description: 'the-refresh-token is dead' }, { error: 'invalid_grant' }],
+  [400, { error: 'invalid_scope' }, { error: 'invalid_scope' }],
+  [401, { error: 'invalid_client' }, { error: 'invalid_client' }],
+  [400, { error: 'unsupported_grant_type' }, { error: 'unsupported_grant_type' }],
+  [403, { error: 'unauthorized_client' }, { error: 'unauthorized_client' }],
+  [403, gateway('AUTH-001'), { error: 'invalid_client' }],
+  [401, gateway('AUTH-003'), { error: 'invalid_client' }],
+  [403, gateway('AUTH-010'), 'unusable'],
+  [500, gateway('AUTH-001'), 'unusable'],
+  [429, { error: 'invalid_grant' }, 'unusable'],
+  [500, { error: 'invalid_grant' }, 'unusable'],
+  [503, { error: 'temporarily_unavailable' }, 'unusable'],
+  [400, { error: 'the-refresh-token' }, 'unusable'],
+  [400, { error: 'the-refresh-token and more words' }, 'unusable'],
+  [400, { error: 'kT7TCqVQn6mwbQ8cT6Xb2zNpLr3sVYwd5fGhJkQe1Z' }, 'unusable'],
+  [400, { error: 'a'.repeat(65) }, 'unusable'],
+  [400, { error: '' }, 'unusable'],
+  [400, { error: 5 }, 'unusable'],
+  [400, { error: { code: 'invalid_grant' } }, 'unusable'],
+  [400, ['invalid_grant'], 'unusable'],
+  [400, 'invalid_grant', 'unusable'],
+  [400, '', 'unusable'],
+  [400, '<html>the-refresh-token</html>', 'unusable'],
+  [404, '<html></html>', 'unusable'],
+  [201, tokens, 'unusable'],
+  [204, '', 'unusable'],
+  [302, '', 'unusable'],
+  [200, '', 'unusable'],
+  [200, '<html>welcome</html>', 'unusable'],
+  [200, { error: 'invalid_grant' }, 'unusable'],
+  [200, { ...tokens, access_token: undefined, note: 'the-refresh-token' }, 'unusable']
+]
+
+for (const [status, body, expected] of failures) {
+  const outcome = expected === 'unusable' ? 'an unusable response' : `the OAuth error ${expected.error}`
+  test(`${status} with ${JSON.stringify(body).slice(0, 60)} is ${outcome}, and the error contains no secret`, async t => {
+    const { idp, expect } = setUp(t)
+    for (const call of [() => idp.authorizationCodeGrant(codeGrant), () => idp.refreshTokenGrant(refreshGrant)]) {
+      expect('/token', status, body)
+      const error = await t.throwsAsync<Error>(call)
+      holdsNone(t, error, secrets)
+      if (expected === 'unusable') {
+        t.true(error instanceof ProviderError)
+        t.like(error, { endpoint: 'token', problem: 'unusable' })
+        if (status !== 200) t.is((error as ProviderError).status, status)
+      } else {
+        t.true(error instanceof OAuthError)
+        t.like(error, { endpoint: 'token', status, error: expected.error })
+      }
+    }
+  })
+}
+
+test('an error contains the seconds of the Retry-After header, whether it is an OAuth error or not', async t => {
+  const { idp, expect } = setUp(t)
+  expect('/token', 429, {}, { 'retry-after': '17' })
+  t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { status: 429, retryAfterSeconds: 17 })
+  expect('/token', 503, {}, { 'retry-after': '18' })
+  t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { status: 503, retryAfterSeconds: 18 })
+  expect('/token', 400, { error: 'slow_down' }, { 'retry-after': '19' })
+  t.like(await t.throwsAsync(idp.refreshTokenGrant(refreshGrant)), { error: 'slow_down', retryAfterSeconds: 19 })
+})
+
+test('the error of a failed connection contains no secret', async t => {
+  const { idp, scope } = setUp(t)
+  const quoting = Object.assign(new Error('the-refresh-token the-client-secret'), { code: 'EPROTO' })
+  scope.post('/token').replyWithError(quoting)
+  const error = await t.throwsAsync(idp.refreshTokenGrant(refreshGrant), { instanceOf: ProviderError })
+  t.is(error?.problem, 'unreachable')
+  t.is(error?.message, "the identity provider's token endpoint: connection failed (EPROTO)")
+  holdsNone(t, error, secrets)
+})
+
+test('the user info request sends the access token in the Authorization header (RFC 6750 section 2.1)', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/userinfo', 200, { sub: 'x', name: 'Ada' })
+  t.deepEqual(await idp.userInfo('the-access-token', undefined), { sub: 'x', name: 'Ada' })
+  t.is(seen[0]?.headers.authorization, 'Bearer the-access-token')
+})
+
+test('user info is rejected if its subject differs from the expected one or is missing, and the error contains no subject', async t => {
+  const { idp, expect } = setUp(t)
+  for (const answer of [{ sub: 'user-2', name: 'Eve' }, { name: 'Eve' }]) {
+    expect('/userinfo', 200, answer)
+    const error = await t.throwsAsync(idp.userInfo('the-access-token', 'user-1'), { instanceOf: ProviderError })
+    t.like(error, { endpoint: 'userinfo', problem: 'unusable' })
+    t.regex(error?.message ?? '', /its sub is not that of the login/)
+    holdsNone(t, error, [...secrets, 'user-1', 'user-2', 'Eve'])
+  }
+  expect('/userinfo', 200, { sub: 'user-1', name: 'Ada' })
+  t.is((await idp.userInfo('the-access-token', 'user-1')).name, 'Ada')
+})
+
+const badUserInfo: readonly (readonly [status: number, body: unknown])[] = [
+  [401, ''],
+  [403, { errorCode: 'AUTH-010' }],
+  [404, '<html></html>'],
+  [429, {}],
+  [302, ''],
+  [204, ''],
+  [200, ''],
+  [200, '<html></html>'],
+  [200, 'null'],
+  [200, '"Ada"'],
+  [200, '5'],
+  [200, '["Ada"]']
+]
+
+for (const [status, body] of badUserInfo) {
+  test(`user info with the status ${status} and the body ${JSON.stringify(body)} is unusable, and the error contains no secret`, async t => {
+    const { idp, expect } = setUp(t)
+    expect('/userinfo', status, body)
+    const error = await t.throwsAsync(idp.userInfo('the-access-token', undefined), { instanceOf: ProviderError })
+    t.like(error, { endpoint: 'userinfo', problem: 'unusable' })
+    holdsNone(t, error, secrets)
+  })
+}
+
+test('a refresh token is revoked with the parameters of RFC 7009 section 2.1', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = expect('/revoke', 200)
+  await idp.revokeRefreshToken('the-refresh-token')
+  t.is(seen[0]?.body, 'token=the-refresh-token&token_type_hint=refresh_token')
+})
+
+test('without a revocation endpoint no revocation is sent', async t => {
+  const { idp } = setUp(t, { revocationEndpoint: 'none' })
+  await idp.revokeRefreshToken('the-refresh-token')
+  t.pass()
+})
+
+// A revocation may take two seconds of real time. These tests run one after the other and before the rest, because the load of
+// other tests could use up that time.
+test.serial('a revocation that is answered 503 is repeated once (RFC 7009 section 2.2.1)', async t => {
+  const { idp, expect } = setUp(t)
+  const seen = [expect('/revoke', 503), expect('/revoke', 200)]
+  await idp.revokeRefreshToken('the-refresh-token')
+  t.is(seen[0]?.[0]?.body, seen[1]?.[0]?.body)
+})
+
+test.serial('a revocation that fails twice or is rejected throws an error that contains no secret', async t => {
+  const { idp, expect } = setUp(t)
+  expect('/revoke', 503)
+  expect('/revoke', 503)
+  const twice = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: ProviderError })
+  t.like(twice, { endpoint: 'revocation', status: 503 })
+  expect('/revoke', 401, { error: 'invalid_client' })
+  const refused = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: OAuthError })
+  t.like(refused, { endpoint: 'revocation', error: 'invalid_client' })
+  expect('/revoke', 500)
+  const broken = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: ProviderError })
+  for (const error of [twice, refused, broken]) holdsNone(t, error, secrets)
+})
+
+test.serial('a revocation takes at most two seconds, including its second attempt', async t => {
+  const { idp, expect, scope } = setUp(t)
+  expect('/revoke', 503)
+  scope.post('/revoke').delay(30_000).reply(200)
+  const started = performance.now()
+  const error = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: ProviderError })
+  t.is(error?.problem, 'timeout')
+  // This bound leaves time for three pauses of a slow machine. Without the limit of two seconds the call would take thirty.
+  t.true(performance.now() - started < 10_000)
+})
+
+test('the authorization URL contains the configured client id, callback URL and prompt', async t => {
+  const { idp, origin } = setUp(t, { prompt: 'login' })
+  const url = new URL(
+    await idp.authorizationUrl({ scope: 'data:read', state: 'the-state', nonce: 'n', codeChallenge: 'c' })
+  )
+  t.is(`${url.origin}${url.pathname}`, `${origin}/authorize`)
+  t.deepEqual(Object.fromEntries(url.searchParams), {
+    client_id: clientId,
+    response_type: 'code',
+    redirect_uri: 'https://app.example/api/auth/callback',
+    nonce: 'n',
+    state: 'the-state',
+    scope: 'data:read',
+    prompt: 'login',
+    code_challenge: 'c',
+    code_challenge_method: 'S256'
+  })
+})
+
+test('with only an issuer configured, all endpoints are discovered at the first request, and a failed discovery is repeated once', async t => {
+  const host = mockHost(t)
+  const { origin: issuer, scope } = host
+  const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
+  const { idp } = setUp(t, { issuer, ...none, revocationEndpoint: undefined, endSessionEndpoint: undefined })
+  scope.get('/.well-known/openid-configuration').reply(500)
+  scope.get('/.well-known/openid-configuration').reply(200, {
+    issuer,
+    authorization_endpoint: `${issuer}/a`,
+    token_endpoint: `${issuer}/t`,
+    userinfo_endpoint: `${issuer}/u`
+  })
+  scope.post('/t').reply(200, tokens)
+  scope.get('/u').reply(200, { name: 'Ada' })
+  t.is((await idp.refreshTokenGrant(refreshGrant)).accessToken, 'an-access-token')
+  t.is((await idp.userInfo('the-access-token', undefined)).name, 'Ada')
+  await idp.revokeRefreshToken('the-refresh-token')
+  t.is((await idp.metadata()).issuer, issuer)
+})
+
+test('if discovery fails, every request fails with an error about discovery that contains no secret', async t => {
+  const { origin: issuer, scope } = mockHost(t)
+  const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
+  const { idp } = setUp(t, { issuer, ...none, revocationEndpoint: undefined })
+  const calls = [
+    () => idp.authorizationCodeGrant(codeGrant),
+    () => idp.refreshTokenGrant(refreshGrant),
+    () => idp.userInfo('the-access-token', undefined),
+    () => idp.revokeRefreshToken('the-refresh-token'),
+    () => idp.authorizationUrl({ scope: '', state: '', nonce: undefined, codeChallenge: undefined })
+  ]
+  for (const call of calls) {
+    scope.get('/.well-known/openid-configuration').reply(404)
+    const error = await t.throwsAsync(call, { instanceOf: ProviderError })
+    t.is(error?.endpoint, 'discovery')
+    holdsNone(t, error, secrets)
+  }
+})

@@ -1,0 +1,46 @@
+import test from 'ava'
+import { OAuthError, ProviderError } from '#src/provider/errors.js'
+
+test('an OAuthError has its OAuth error code and its message contains the endpoint', t => {
+  const error = new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
+  t.like(error, { name: 'OAuthError', error: 'invalid_grant', status: 400, endpoint: 'token' })
+  t.is(error.message, "the identity provider's token endpoint answered 400 invalid_grant")
+})
+
+const statuses: readonly (readonly [status: number | undefined, isRefusal: boolean])[] = [
+  [undefined, false],
+  [200, false],
+  [302, false],
+  [400, true],
+  [401, true],
+  [403, true],
+  [404, true],
+  [408, false],
+  [429, false],
+  [499, true],
+  [500, false],
+  [503, false]
+]
+
+for (const [status, isRefusal] of statuses) {
+  test(`an unusable response with the status ${status ?? 'undefined'} ${isRefusal ? 'counts' : 'does not count'} as a refusal`, t => {
+    const parts = status === undefined ? {} : { status }
+    t.is(new ProviderError('token', 'unusable', 'it answered', parts).isRefusal, isRefusal)
+  })
+}
+
+const busy: readonly (readonly [what: string, error: ProviderError, isBusy: boolean])[] = [
+  ['a 429', new ProviderError('token', 'unusable', '', { status: 429 }), true],
+  ['a 503 with Retry-After', new ProviderError('token', 'unusable', '', { status: 503, retryAfterSeconds: 0 }), true],
+  ['a 503 without Retry-After', new ProviderError('token', 'unusable', '', { status: 503 }), false],
+  ['a 500 with Retry-After', new ProviderError('token', 'unusable', '', { status: 500, retryAfterSeconds: 1 }), false],
+  ['a call that was not made', new ProviderError('token', 'busy', ''), true],
+  ['a timeout', new ProviderError('token', 'timeout', ''), false],
+  ['no connection', new ProviderError('token', 'unreachable', ''), false]
+]
+
+for (const [what, error, isBusy] of busy) {
+  test(`${what} ${isBusy ? 'means' : 'does not mean'} that the same call may succeed later`, t => {
+    t.is(error.isBusy, isBusy)
+  })
+}

@@ -1,0 +1,282 @@
+import test from 'ava'
+import { ProviderError } from '#src/provider/errors.js'
+import { APS, createMetadata } from '#src/provider/metadata.js'
+import type { TransportRequest, TransportResponse } from '#src/provider/transport.js'
+
+type Platform = Parameters<typeof createMetadata>[0]
+
+const issuer = 'https://idp.example/tenant'
+const nothingConfigured: Platform = {
+  issuer: undefined,
+  authorizationEndpoint: undefined,
+  tokenEndpoint: undefined,
+  userinfoEndpoint: undefined,
+  revocationEndpoint: undefined,
+  endSessionEndpoint: undefined
+}
+const discovering = { ...nothingConfigured, issuer }
+const document = {
+  issuer,
+  authorization_endpoint: 'https://idp.example/authorize',
+  token_endpoint: 'https://idp.example/token',
+  userinfo_endpoint: 'https://idp.example/userinfo',
+  revocation_endpoint: 'https://idp.example/revoke',
+  end_session_endpoint: 'https://idp.example/logout',
+  authorization_response_iss_parameter_supported: true
+}
+
+/** A transport that gives the answers one after the other, and then the last answer again and again. */
+function answering(...answers: [unknown, ...unknown[]]) {
+  const requests: TransportRequest[] = []
+  return {
+    requests,
+    async call(request: TransportRequest): Promise<TransportResponse> {
+      const answer = answers[Math.min(requests.length, answers.length - 1)]
+      requests.push(request)
+      if (answer instanceof Error) throw answer
+      const [status, json] = typeof answer === 'number' ? [answer, undefined] : [200, answer]
+      return {
+        status,
+        json,
+        retryAfterSeconds: undefined,
+        date: undefined,
+        location: undefined,
+        setCookies: [],
+        durationMs: 1
+      }
+    },
+    enterQueue: async () => () => {},
+    close: () => {}
+  }
+}
+
+test('without settings the endpoints are those of APS, and no discovery request is sent', async t => {
+  const transport = answering(document)
+  t.deepEqual(await createMetadata(nothingConfigured, transport)(), {
+    ...APS,
+    issParameterSupported: false,
+    scopesSupported: undefined,
+    isAps: true
+  })
+  t.is(transport.requests.length, 0)
+})
+
+test('configured endpoints replace those of APS, and the issuer is then unknown', async t => {
+  const own = {
+    ...nothingConfigured,
+    authorizationEndpoint: 'https://own.example/authorize',
+    tokenEndpoint: 'https://own.example/token',
+    userinfoEndpoint: 'https://own.example/userinfo',
+    revocationEndpoint: 'https://own.example/revoke',
+    endSessionEndpoint: 'https://own.example/logout'
+  }
+  const transport = answering(document)
+  t.deepEqual(await createMetadata(own, transport)(), {
+    ...own,
+    issParameterSupported: false,
+    scopesSupported: undefined,
+    isAps: false
+  })
+  t.is(transport.requests.length, 0)
+})
+
+test('if a configured endpoint is the one of APS, the issuer is still the one of APS', async t => {
+  const own = { ...nothingConfigured, authorizationEndpoint: APS.authorizationEndpoint }
+  t.is((await createMetadata(own, answering(document))()).issuer, APS.issuer)
+})
+
+test('the value none switches off the endpoints for user info, revocation and end of session', async t => {
+  for (const issuer of [undefined, document.issuer]) {
+    const off = { userinfoEndpoint: 'none', revocationEndpoint: 'none', endSessionEndpoint: 'none' }
+    const platform = { ...nothingConfigured, issuer, ...off }
+    const metadata = await createMetadata(platform, answering(document))()
+    t.is(metadata.userinfoEndpoint, undefined)
+    t.is(metadata.revocationEndpoint, undefined)
+    t.is(metadata.endSessionEndpoint, undefined)
+    t.not(metadata.tokenEndpoint, undefined)
+  }
+})
+
+test('the endpoints of a configured issuer come from its discovery document', async t => {
+  const transport = answering(document)
+  t.deepEqual(await createMetadata(discovering, transport)(), {
+    issuer,
+    authorizationEndpoint: document.authorization_endpoint,
+    tokenEndpoint: document.token_endpoint,
+    userinfoEndpoint: document.userinfo_endpoint,
+    revocationEndpoint: document.revocation_endpoint,
+    endSessionEndpoint: document.end_session_endpoint,
+    issParameterSupported: true,
+    scopesSupported: undefined,
+    isAps: false
+  })
+  t.deepEqual(transport.requests, [
+    { endpoint: 'discovery', url: 'https://idp.example/tenant/.well-known/openid-configuration' }
+  ])
+})
+
+test('for an issuer that ends in a slash, the path of the discovery document has no double slash', async t => {
+  const transport = answering({ ...document, issuer: 'https://idp.example/' })
+  await createMetadata({ ...nothingConfigured, issuer: 'https://idp.example/' }, transport)()
+  t.is(transport.requests[0]?.url, 'https://idp.example/.well-known/openid-configuration')
+})
+
+test('the discovery document is requested at the first use, and only once for all uses', async t => {
+  const transport = answering(document)
+  const metadata = createMetadata(discovering, transport)
+  t.is(transport.requests.length, 0)
+  const [one, two] = await Promise.all([metadata(), metadata(), metadata()])
+  t.is(one, two)
+  t.is(await metadata(), one)
+  t.is(transport.requests.length, 1)
+})
+
+test('if discovery fails, all waiting callers get the error, and the next caller requests the document again', async t => {
+  const outage = new ProviderError('discovery', 'unreachable', 'connection failed')
+  const transport = answering(outage, 503, { issuer: 'https://wrong.example' }, document)
+  const metadata = createMetadata(discovering, transport)
+  const failures = [t.throwsAsync(metadata()), t.throwsAsync(metadata())]
+  for (const failure of failures) t.is(await failure, outage)
+  t.is(transport.requests.length, 1)
+  await t.throwsAsync(metadata(), { instanceOf: ProviderError, message: /503/ })
+  await t.throwsAsync(metadata(), { instanceOf: ProviderError, message: /its issuer is "https:\/\/wrong.example"/ })
+  t.is((await metadata()).tokenEndpoint, document.token_endpoint)
+  t.is((await metadata()).tokenEndpoint, document.token_endpoint)
+  t.is(transport.requests.length, 4)
+})
+
+for (const [other, detail] of [
+  ['https://evil.example', `its issuer is "https://evil.example", but "${issuer}" is configured`],
+  [`${issuer}/`, `its issuer is "${issuer}/", but "${issuer}" is configured (only the slash at the end differs)`],
+  ['https://u:hunter2@a.example\nx', `its issuer is "https://***@a.example…", but "${issuer}" is configured`],
+  [undefined, 'it has no issuer'],
+  [null, 'it has no issuer'],
+  [[issuer], 'it has no issuer']
+] as const) {
+  test(`a discovery document with the issuer ${JSON.stringify(other)} is rejected`, async t => {
+    const failing = createMetadata(discovering, answering({ ...document, issuer: other }))()
+    const error = await t.throwsAsync(failing, { instanceOf: ProviderError })
+    t.is(error?.problem, 'unusable')
+    t.is(error?.message, `the identity provider's discovery endpoint: ${detail}`)
+  })
+}
+
+for (const answer of [undefined, null, 'text', 5, []]) {
+  test(`a discovery document that is ${JSON.stringify(answer)} is rejected`, async t => {
+    await t.throwsAsync(createMetadata(discovering, answering(answer))(), { instanceOf: ProviderError })
+  })
+}
+
+for (const status of [204, 301, 302, 404, 500]) {
+  test(`a discovery response with the status ${status} is rejected`, async t => {
+    const error = await t.throwsAsync(createMetadata(discovering, answering(status))(), { instanceOf: ProviderError })
+    t.is(error?.status, status)
+  })
+}
+
+const required = ['authorization_endpoint', 'token_endpoint'] as const
+const configuredName = { authorization_endpoint: 'authorizationEndpoint', token_endpoint: 'tokenEndpoint' } as const
+
+for (const member of required) {
+  test(`a discovery document without ${member} is rejected by name, unless this endpoint is configured`, async t => {
+    const { [member]: _, ...rest } = document
+    const failing = createMetadata(discovering, answering(rest))()
+    await t.throwsAsync(failing, { instanceOf: ProviderError, message: new RegExp(`no ${member}`) })
+    const name = configuredName[member]
+    const configured = { ...discovering, [name]: 'https://own.example/endpoint' }
+    t.is((await createMetadata(configured, answering(rest))())[name], 'https://own.example/endpoint')
+  })
+}
+
+test('an endpoint that is missing from the discovery document is switched off and not replaced by the one of APS', async t => {
+  const { authorization_endpoint, token_endpoint } = document
+  const metadata = await createMetadata(discovering, answering({ issuer, authorization_endpoint, token_endpoint }))()
+  t.is(metadata.userinfoEndpoint, undefined)
+  t.is(metadata.revocationEndpoint, undefined)
+  t.is(metadata.endSessionEndpoint, undefined)
+  t.false(metadata.issParameterSupported)
+})
+
+test('a configured endpoint takes precedence over the discovery document', async t => {
+  const configured = { ...discovering, revocationEndpoint: 'https://own.example/revoke' }
+  const metadata = await createMetadata(configured, answering(document))()
+  t.is(metadata.revocationEndpoint, 'https://own.example/revoke')
+  t.is(metadata.endSessionEndpoint, document.end_session_endpoint)
+})
+
+const endpoints = [...required, 'userinfo_endpoint', 'revocation_endpoint', 'end_session_endpoint']
+const unsafe = [
+  'http://idp.example/x',
+  'http://127.0.0.1.evil.example/x',
+  'http://127.0.0.1:6379/x',
+  'http://localhost/x',
+  'http://[::1]/x',
+  'https://user@idp.example/x',
+  'https://user:password@idp.example/x',
+  'https://idp.example/x#fragment',
+  'https://idp.example\\x',
+  ' https://idp.example/x',
+  'ftp://idp.example/x',
+  'javascript:x',
+  '/x',
+  '',
+  5,
+  []
+]
+
+for (const member of endpoints) {
+  test(`a discovery document is rejected if sending secrets to its ${member} would be unsafe`, async t => {
+    for (const address of unsafe) {
+      const failing = createMetadata(discovering, answering({ ...document, [member]: address }))()
+      await t.throwsAsync(failing, { instanceOf: ProviderError, message: new RegExp(member) }, String(address))
+    }
+  })
+}
+
+test('an issuer on this machine may have plain http endpoints on this machine', async t => {
+  const here = 'http://localhost:8081'
+  for (const address of ['http://127.0.0.1:8082/x', 'http://localhost:8081/x', 'http://[::1]/x']) {
+    const named = Object.fromEntries(endpoints.map(member => [member, address]))
+    const transport = answering({ ...document, ...named, issuer: here })
+    const metadata = await createMetadata({ ...nothingConfigured, issuer: here }, transport)()
+    t.is(metadata.tokenEndpoint, address)
+    t.is(metadata.revocationEndpoint, address)
+  }
+})
+
+test('the error about a rejected endpoint contains the name of the endpoint and the reason, but not the address', async t => {
+  for (const [address, reason] of [
+    ['http://localhost/x', 'it is plain http on this machine, but the issuer is on another machine'],
+    ['https://user:password@idp.example/x', 'it holds a user name']
+  ] as const) {
+    const failing = createMetadata(discovering, answering({ ...document, token_endpoint: address }))()
+    const message = `the identity provider's discovery endpoint: its token_endpoint cannot be used: ${reason}`
+    await t.throwsAsync(failing, { message })
+  }
+})
+
+test('the supported scopes come from the discovery document, and malformed values are ignored', async t => {
+  const cases: readonly (readonly [scopes_supported: unknown, expected: readonly string[] | undefined])[] = [
+    [
+      ['openid', 'offline_access'],
+      ['openid', 'offline_access']
+    ],
+    [['openid', 5, null], ['openid']],
+    ['openid', undefined],
+    [undefined, undefined]
+  ]
+  for (const [scopes_supported, expected] of cases) {
+    const metadata = await createMetadata(discovering, answering({ ...document, scopes_supported }))()
+    t.deepEqual(metadata.scopesSupported, expected)
+  }
+})
+
+test('a provider is recognized as APS by its token endpoint, whether that is the default, configured or discovered', async t => {
+  const own = { ...nothingConfigured, tokenEndpoint: 'https://own.example/token' }
+  t.false((await createMetadata(own, answering(document))()).isAps)
+  const ofAps = { ...document, issuer: APS.issuer, token_endpoint: APS.tokenEndpoint }
+  t.true((await createMetadata({ ...nothingConfigured, issuer: APS.issuer }, answering(ofAps))()).isAps)
+  t.true(
+    (await createMetadata({ ...nothingConfigured, tokenEndpoint: APS.tokenEndpoint }, answering(document))()).isAps
+  )
+})

@@ -1,0 +1,173 @@
+// Requests arrive faster than the provider answers them. The transport limits the number of simultaneous calls and the length
+// of each queue, and rejects further calls at once. In dual mode a refresh makes
+// two token requests.
+import type { ServerResponse } from 'node:http'
+import test, { type ExecutionContext } from 'ava'
+import { createIdentityProvider, type IdentityProvider } from '#src/provider/client.js'
+import { type Endpoint, ProviderError } from '#src/provider/errors.js'
+import { createTransport } from '#src/provider/transport.js'
+import { testConfig } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { startUpstream } from '../helpers/upstream.js'
+
+const limits = { atOnce: 2, waiting: 3 }
+
+/** Starts a provider that holds back its responses, a transport, and a client that uses them. */
+async function startSlowProvider(t: ExecutionContext, timeoutMs = 60_000) {
+  const held: ServerResponse[] = []
+  const forms: URLSearchParams[] = []
+  const { origin: url, requests } = await startUpstream(t, async (_request, response) => {
+    forms.push(new URLSearchParams(String(await requests.at(-1)?.body())))
+    held.push(response)
+  })
+  const transport = createTransport(timeoutMs, undefined, limits)
+  t.teardown(() => transport.close())
+  const addresses = { authorizationEndpoint: url, tokenEndpoint: url, userinfoEndpoint: url, revocationEndpoint: url }
+  const { platform } = testConfig({
+    clientId: 'a-client',
+    clientSecret: 'secret',
+    endSessionEndpoint: url,
+    ...addresses
+  })
+  return {
+    held,
+    /** The forms of the requests so far, in order. */
+    forms,
+    ...tokenRequests(createIdentityProvider(platform, transport)),
+    call: (endpoint: Endpoint = 'revocation', ms?: number) =>
+      transport.call({ endpoint, url, form: { a: 'b' }, ...(ms !== undefined && { timeoutMs: ms }) })
+  }
+}
+
+/** Token requests as the server sends them: each one first enters a queue. */
+function tokenRequests(idp: IdentityProvider) {
+  async function inQueue<T>(leaving: Promise<() => void>, send: () => Promise<T>): Promise<T> {
+    const leave = await leaving
+    return send().finally(leave)
+  }
+  return {
+    exchange: (code: string) =>
+      inQueue(idp.enterTokenQueue('code exchange'), () => idp.authorizationCodeGrant({ code, codeVerifier: 'v' })),
+    refresh: (refreshToken: string, isSecond = false) =>
+      inQueue(idp.enterTokenQueue('refresh', isSecond), () => idp.refreshTokenGrant({ refreshToken, scope: 's' }))
+  }
+}
+
+test('the provider gets at most two calls at a time, and each waiting call is sent when another one has been answered', async t => {
+  const { held, call } = await startSlowProvider(t)
+  const calls = Array.from({ length: 5 }, () => call())
+  for (let n = 0; n < 5; n++) {
+    await eventually(() => held.length === Math.min(5, n + limits.atOnce))
+    t.is(held.length, Math.min(5, n + limits.atOnce))
+    held[n]?.end('{}')
+    await calls[n]
+  }
+  for (const { status } of await Promise.all(calls)) t.is(status, 200)
+})
+
+test('a call that finds the queue full is rejected at once and is not sent later', async t => {
+  const { held, call } = await startSlowProvider(t)
+  const calls = Array.from({ length: 5 }, () => call())
+  await eventually(() => held.length === limits.atOnce)
+  const error = await t.throwsAsync(call(), { instanceOf: ProviderError })
+  t.like(error, { problem: 'busy', endpoint: 'revocation', status: undefined })
+  for (let n = 0; n < 5; n++) {
+    await eventually(() => held.length > n)
+    held[n]?.end('{}')
+  }
+  await Promise.all(calls)
+  t.is(held.length, 5)
+})
+
+test('a call is rejected and not sent if its time limit ends while it waits in the queue', async t => {
+  const { held, call } = await startSlowProvider(t)
+  const calls = [call(), call()]
+  await eventually(() => held.length === limits.atOnce)
+  const error = await t.throwsAsync(call('revocation', 50), { instanceOf: ProviderError })
+  t.like(error, { problem: 'timeout', endpoint: 'revocation' })
+  for (const response of held) response.end('{}')
+  await Promise.all(calls)
+  held.length = 0
+  const next = call()
+  await eventually(() => held.length === 1)
+  held[0]?.end('{}')
+  await next
+  t.is(held.length, 1)
+})
+
+test('the time that a call waits in the queue counts toward its time limit', async t => {
+  const { held, call } = await startSlowProvider(t)
+  const calls = [call(), call()]
+  await eventually(() => held.length === limits.atOnce)
+  const started = performance.now()
+  const waited = t.throwsAsync(call('revocation', 2000), { instanceOf: ProviderError })
+  setTimeout(() => held[0]?.end('{}'), 1000)
+  t.like(await waited, { problem: 'timeout' })
+  t.is(held.length, 3, 'the call was sent')
+  t.true(performance.now() - started < 2900, 'the time limit included the wait in the queue')
+  held[1]?.end('{}')
+  await Promise.all(calls)
+})
+
+test('when a call fails, the next waiting call is sent', async t => {
+  const { held, call } = await startSlowProvider(t)
+  const calls = Array.from({ length: 5 }, () => call().catch((error: unknown) => error))
+  for (let n = 0; n < 5; n++) {
+    await eventually(() => held.length > n)
+    held[n]?.destroy()
+    t.like(await calls[n], { problem: 'unreachable' })
+  }
+})
+
+test('slow calls to one endpoint do not delay calls to another endpoint', async t => {
+  const { held, call } = await startSlowProvider(t)
+  const profiles = Array.from({ length: 5 }, () => call('userinfo'))
+  await eventually(() => held.length === limits.atOnce)
+  const refresh = call('revocation')
+  await eventually(() => held.length === limits.atOnce + 1)
+  held[limits.atOnce]?.end('{}')
+  t.is((await refresh).status, 200)
+  for (let n = 0; n < 6; n++) {
+    await eventually(() => held.length > n)
+    held[n]?.end('{}')
+  }
+  await Promise.all(profiles)
+})
+
+const tokens = JSON.stringify({ access_token: 'an-access-token', expires_in: 3599 })
+
+test('waiting code exchanges do not delay refreshes, and waiting refreshes do not delay code exchanges', async t => {
+  const { held, forms, exchange, refresh } = await startSlowProvider(t)
+  const codes = Array.from({ length: 5 }, (_, n) => exchange(`${n}`))
+  await eventually(() => held.length === limits.atOnce)
+  const error = await t.throwsAsync(exchange('one too many'), { instanceOf: ProviderError })
+  t.like(error, { problem: 'busy', endpoint: 'token', status: undefined })
+  const refreshes = Array.from({ length: 5 }, (_, n) => refresh(`${n}`))
+  await eventually(() => held.length === 2 * limits.atOnce)
+  t.deepEqual(
+    forms.slice(limits.atOnce).map(form => form.get('grant_type')),
+    ['refresh_token', 'refresh_token']
+  )
+  for (let n = 0; n < 10; n++) {
+    await eventually(() => held.length > n)
+    held[n]?.end(tokens)
+  }
+  for (const { accessToken } of await Promise.all([...codes, ...refreshes])) t.is(accessToken, 'an-access-token')
+})
+
+test('the second token request of a refresh is sent before the first requests of waiting refreshes', async t => {
+  const { held, forms, refresh } = await startSlowProvider(t)
+  const begun = [refresh('begun'), refresh('begun')]
+  await eventually(() => held.length === limits.atOnce)
+  const waiting = [refresh('waiting'), refresh('waiting'), refresh('waiting')]
+  const secondStep = refresh('second step', true)
+  await t.throwsAsync(refresh('one too many'), { instanceOf: ProviderError })
+  held[0]?.end(tokens)
+  await eventually(() => held.length === limits.atOnce + 1)
+  t.is(forms.at(-1)?.get('refresh_token'), 'second step')
+  for (let n = 1; n < 6; n++) {
+    await eventually(() => held.length > n)
+    held[n]?.end(tokens)
+  }
+  await Promise.all([...begun, ...waiting, secondStep])
+})

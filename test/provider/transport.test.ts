@@ -1,0 +1,382 @@
+import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
+import https from 'node:https'
+import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+// The transport imports got at its first call. It is imported here, so that loading got does not count toward time limits.
+import 'got'
+import test, { type ExecutionContext } from 'ava'
+import { ProviderError, type ProviderProblem } from '#src/provider/errors.js'
+import { createTransport, type Transport, type TransportRequest } from '#src/provider/transport.js'
+import { selfSignedCertificate } from '../helpers/certificate.js'
+import { freePort, listen } from '../helpers/ports.js'
+import { startUpstream } from '../helpers/upstream.js'
+import { holdsNone } from './secrets.js'
+
+// A limit that no test reaches, even on a slow machine.
+const PATIENT_MS = 60_000
+
+/** A server that takes the place of the provider and records its requests. */
+async function startProvider(t: ExecutionContext, listener: RequestListener) {
+  const { origin, requestLines, connections, requests } = await startUpstream(t, listener)
+  /** The bodies of the requests so far, in order. */
+  const bodies = () => Promise.all(requests.map(async ({ body }) => String(await body())))
+  return { url: origin, requests: requestLines, connections, bodies }
+}
+
+/** Resolves when the first connection is closed on the provider's side. */
+async function closed([socket]: readonly Socket[]): Promise<void> {
+  if (!socket || socket.closed) return
+  await new Promise<void>(resolve => socket.once('close', () => resolve()))
+}
+
+function setUp(t: ExecutionContext, timeoutMs = PATIENT_MS, idleSocketMs?: number): Transport {
+  const transport = createTransport(timeoutMs, idleSocketMs)
+  t.teardown(() => transport.close())
+  return transport
+}
+
+const secrets = ['the code of this login', 'basic-credentials', 'a body nobody may quote']
+
+function post(url: string): TransportRequest {
+  return {
+    endpoint: 'token',
+    url,
+    form: { code: secrets[0] as string },
+    headers: { authorization: `Basic ${secrets[1]}` }
+  }
+}
+
+function get(url: string): TransportRequest {
+  return { endpoint: 'userinfo', url, headers: { authorization: `Basic ${secrets[1]}` } }
+}
+
+function reply(response: ServerResponse, status: number, body: unknown = {}, headers: Record<string, string> = {}) {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+}
+
+/** Handles each request with the next listener, and further requests with the last one. */
+function inTurn(...listeners: [RequestListener, ...RequestListener[]]): RequestListener {
+  let turn = 0
+  return (request, response) => {
+    const listener = listeners[Math.min(turn++, listeners.length - 1)] ?? listeners[0]
+    listener(request, response)
+  }
+}
+
+const good: RequestListener = (_request, response) => reply(response, 200, { fine: true })
+const hang: RequestListener = () => {}
+const reset: RequestListener = request => request.socket.resetAndDestroy()
+const hangUp: RequestListener = request => request.socket.destroy()
+const halfAnswer: RequestListener = (request, response) => {
+  response.writeHead(200, { 'content-length': '100' })
+  response.write('{"access_token":"a body nobody may quote', () => request.socket.end())
+}
+const halfChunked: RequestListener = (request, response) => {
+  response.writeHead(200)
+  response.write('{"access_token":"a body nobody may quote', () => request.socket.end())
+}
+const answering =
+  (status: number): RequestListener =>
+  (_request, response) =>
+    reply(response, status)
+
+async function failure(t: ExecutionContext, call: Promise<unknown>, problem: ProviderProblem): Promise<ProviderError> {
+  const error = await t.throwsAsync(call, { instanceOf: ProviderError })
+  t.is(error?.problem, problem)
+  holdsNone(t, error, secrets)
+  return error as ProviderError
+}
+
+test('the Date and Location headers of a response are returned if they are valid', async t => {
+  const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+  const { url } = await startProvider(
+    t,
+    inTurn(
+      (_request, response) => reply(response, 302, {}, { date, location: 'https://elsewhere.example/' }),
+      (_request, response) => reply(response, 200, {}, { date: 'yesterday' })
+    )
+  )
+  const transport = setUp(t)
+  t.like(await transport.call(get(url)), {
+    date: Date.UTC(1994, 10, 6, 8, 49, 37),
+    location: 'https://elsewhere.example/'
+  })
+  t.like(await transport.call(get(url)), { date: undefined, location: undefined })
+})
+
+test("the error of a failed connection has the system's error code", async t => {
+  const error = await failure(t, setUp(t).call(get('http://127.0.0.1:1/')), 'unreachable')
+  t.is(error.code, 'ECONNREFUSED')
+})
+
+test('a form is sent by POST and anything else by GET, without compression', async t => {
+  const headers: IncomingHttpHeaders[] = []
+  const { url, requests, bodies } = await startProvider(t, (request, response) => {
+    headers.push(request.headers)
+    reply(response, 200)
+  })
+  const transport = setUp(t)
+  await transport.call({ endpoint: 'token', url, form: { a: '1 2', b: 'ü:/+&=' }, headers: { 'x-more': 'yes' } })
+  await transport.call({ endpoint: 'userinfo', url })
+  t.deepEqual(requests, ['POST /', 'GET /'])
+  t.deepEqual(await bodies(), ['a=1+2&b=%C3%BC%3A%2F%2B%26%3D', ''])
+  t.like(headers[0], {
+    'content-type': 'application/x-www-form-urlencoded',
+    accept: 'application/json',
+    'user-agent': 'platform-auth-server',
+    'x-more': 'yes'
+  })
+  for (const { 'accept-encoding': encoding } of headers) t.is(encoding, undefined)
+})
+
+test('any complete response is returned with its parsed JSON, for any status', async t => {
+  const { url } = await startProvider(t, (request, response) => {
+    const status = Number(request.url?.slice(1))
+    reply(response, status, { status })
+  })
+  const transport = setUp(t)
+  for (const status of [200, 201, 400, 401, 403, 404, 429, 500, 503]) {
+    t.like(await transport.call(post(`${url}/${status}`)), { status, json: { status }, retryAfterSeconds: undefined })
+  }
+})
+
+for (const body of ['', '<html>no</html>', '{"half":', 'undefined']) {
+  test(`the response body ${JSON.stringify(body)} is returned as undefined, because it is not JSON`, async t => {
+    const { url } = await startProvider(t, (_request, response) => response.writeHead(200).end(body))
+    t.like(await setUp(t).call(post(url)), { status: 200, json: undefined })
+  })
+}
+
+const retryAfters: readonly (readonly [header: string, seconds: number | undefined])[] = [
+  ['0', 0],
+  ['17', 17],
+  ['999999', 999_999],
+  ['1000000', undefined],
+  ['-1', undefined],
+  ['1.5', undefined],
+  ['1e3', undefined],
+  ['', undefined],
+  ['Wed, 21 Oct 2037 07:28:00 GMT', undefined]
+]
+
+for (const [header, seconds] of retryAfters) {
+  test(`the header "Retry-After: ${header}" is ${seconds === undefined ? 'ignored' : `read as ${seconds} seconds`}`, async t => {
+    const { url } = await startProvider(t, (_request, response) => reply(response, 429, {}, { 'retry-after': header }))
+    t.is((await setUp(t).call(post(url))).retryAfterSeconds, seconds)
+  })
+}
+
+for (const status of [301, 302, 303, 307, 308]) {
+  test(`a redirect with ${status} is returned and not followed`, async t => {
+    const { url, requests } = await startProvider(t, (request, response) => {
+      if (request.url === '/elsewhere') return good(request, response)
+      reply(response, status, {}, { location: '/elsewhere' })
+    })
+    const transport = setUp(t)
+    t.is((await transport.call(post(url))).status, status)
+    t.is((await transport.call(get(url))).status, status)
+    t.deepEqual(requests, ['POST /', 'GET /'])
+  })
+}
+
+test('a compressed response is not decompressed, so that it cannot use up the memory', async t => {
+  const { url } = await startProvider(t, (_request, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{}'))
+  })
+  t.is((await setUp(t).call(post(url))).json, undefined)
+})
+
+const slow: readonly (readonly [what: string, listener: RequestListener])[] = [
+  ['never begins', hang],
+  [
+    'never ends',
+    (_request, response) => {
+      response.writeHead(200)
+      response.write('{"access_token":"a body nobody may quote')
+    }
+  ],
+  [
+    'arrives too slowly',
+    (_request, response) => {
+      response.writeHead(200)
+      const drip = setInterval(() => response.write(' '), 20)
+      response.on('close', () => clearInterval(drip))
+    }
+  ]
+]
+
+for (const [what, listener] of slow) {
+  test(`a response that ${what} fails with a timeout, and its connection is closed`, async t => {
+    const { url, requests, connections } = await startProvider(t, listener)
+    const error = await failure(t, setUp(t, 1000).call(post(url)), 'timeout')
+    t.true(error.durationMs >= 500)
+    t.is(error.message, "the identity provider's token endpoint: no complete response in time")
+    t.deepEqual(requests, ['POST /'])
+    await closed(connections)
+    t.pass()
+  })
+}
+
+test('a call may have a shorter time limit than usual', async t => {
+  const { url } = await startProvider(t, hang)
+  await failure(t, setUp(t).call({ ...post(url), timeoutMs: 50 }), 'timeout')
+})
+
+test('the second attempt of a GET has only the time that the first attempt has left', async t => {
+  const { url, requests } = await startProvider(
+    t,
+    inTurn((request, response) => setTimeout(() => answering(500)(request, response), 3000), hang)
+  )
+  const error = await failure(t, setUp(t, 5000).call(get(url)), 'timeout')
+  t.is(requests.length, 2)
+  t.true(error.durationMs < 3500, `${error.durationMs} ms`)
+})
+
+test('a response body of 1 MiB is accepted, and a larger one is rejected', async t => {
+  const MIB = 1024 * 1024
+  const { url } = await startProvider(t, (request, response) => {
+    response.writeHead(200).end(`"${'x'.repeat(Number(request.url?.slice(1)) - 2)}"`)
+  })
+  const transport = setUp(t)
+  t.is(((await transport.call(post(`${url}/${MIB}`))).json as string).length, MIB - 2)
+  const error = await failure(t, transport.call(post(`${url}/${MIB + 1}`)), 'unusable')
+  t.is(error.message, "the identity provider's token endpoint: the response was larger than 1 MiB")
+})
+
+test('an endless response is cut off at the size limit, and the connection is closed', async t => {
+  const piece = Buffer.alloc(64 * 1024, 'x')
+  const { url, requests, connections } = await startProvider(t, (_request, response) => {
+    response.writeHead(200)
+    const flood = () => {
+      while (!response.destroyed && response.write(piece)) {
+        // writes until the socket buffer is full
+      }
+    }
+    response.on('drain', flood)
+    flood()
+  })
+  await failure(t, setUp(t).call(get(url)), 'unusable')
+  await closed(connections)
+  t.is(requests.length, 1)
+})
+
+const broken: readonly (readonly [what: string, listener: RequestListener])[] = [
+  ['a connection reset', reset],
+  ['a connection closed without a response', hangUp],
+  ['an incomplete response with a length', halfAnswer],
+  ['an incomplete chunked response', halfChunked],
+  ['a response that is not HTTP', request => request.socket.end('SSH-2.0-OpenSSH_9.9\r\n')]
+]
+
+for (const [what, listener] of broken) {
+  test(`after ${what} a POST fails as unreachable and is not sent again`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(listener, good))
+    await failure(t, setUp(t).call(post(url)), 'unreachable')
+    t.deepEqual(requests, ['POST /'])
+  })
+
+  test(`after ${what} a GET is sent once more`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(listener, good))
+    t.deepEqual((await setUp(t).call(get(url))).json, { fine: true })
+    t.deepEqual(requests, ['GET /', 'GET /'])
+  })
+
+  test(`if ${what} happens twice, a GET is not sent a third time`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(listener, listener, good))
+    await failure(t, setUp(t).call(get(url)), 'unreachable')
+    t.is(requests.length, 2)
+  })
+}
+
+test('a GET that is answered with a server error is sent once more, and the second response is returned', async t => {
+  const recovering = await startProvider(t, inTurn(answering(503), good))
+  const transport = setUp(t)
+  t.is((await transport.call(get(recovering.url))).status, 200)
+  const failing = await startProvider(t, inTurn(answering(500), answering(503), good))
+  t.is((await transport.call(get(failing.url))).status, 503)
+  t.is(failing.requests.length, 2)
+})
+
+for (const status of [400, 401, 403, 404, 408, 429]) {
+  test(`a GET that is answered ${status} is not sent again`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(answering(status), good))
+    t.is((await setUp(t).call(get(url))).status, status)
+    t.is(requests.length, 1)
+  })
+}
+
+for (const status of [500, 502, 503, 504]) {
+  test(`a POST that is answered ${status} is not sent again`, async t => {
+    const { url, requests } = await startProvider(t, inTurn(answering(status), good))
+    t.is((await setUp(t).call(post(url))).status, status)
+    t.is(requests.length, 1)
+  })
+}
+
+test('a POST on a reused connection that the provider closes is not sent again', async t => {
+  const { url, requests, connections } = await startProvider(t, inTurn(good, hangUp, good))
+  const transport = setUp(t)
+  await transport.call(post(url))
+  await failure(t, transport.call(post(url)), 'unreachable')
+  t.is(connections.length, 1)
+  t.is(requests.length, 2)
+})
+
+test('connections are reused', async t => {
+  const { url, connections } = await startProvider(t, good)
+  const transport = setUp(t)
+  for (const _ of [1, 2, 3, 4, 5]) await transport.call(post(url))
+  t.is(connections.length, 1)
+})
+
+test('an idle connection is closed by the transport', async t => {
+  const { url, connections } = await startProvider(t, good)
+  const transport = setUp(t, PATIENT_MS, 100)
+  await transport.call(post(url))
+  await closed(connections)
+  await transport.call(post(url))
+  t.is(connections.length, 2)
+})
+
+test('a connection that waits for a response does not count as idle', async t => {
+  const { url, requests } = await startProvider(t, (request, response) =>
+    setTimeout(() => good(request, response), 500)
+  )
+  const transport = setUp(t, PATIENT_MS, 100)
+  t.is((await transport.call(post(url))).status, 200)
+  t.is(requests.length, 1)
+})
+
+test('the error of a refused connection has the code ECONNREFUSED', async t => {
+  const error = await failure(t, setUp(t).call(post(`http://127.0.0.1:${await freePort()}`)), 'unreachable')
+  t.is(error.message, "the identity provider's token endpoint: connection failed (ECONNREFUSED)")
+  t.is(error.endpoint, 'token')
+})
+
+test('if the certificate is not trusted, the call fails before anything is sent', async t => {
+  let requests = 0
+  const server = https.createServer(selfSignedCertificate(), (_request, response) => {
+    requests++
+    response.end('{}')
+  })
+  const url = `https://localhost:${await listen(t, server)}`
+  const error = await failure(t, setUp(t).call({ ...post(url), timeoutMs: PATIENT_MS }), 'unreachable')
+  t.regex(error.message, /CERT/)
+  t.is(requests, 0)
+})
+
+test('many simultaneous calls each get their own response', async t => {
+  const { url } = await startProvider(t, (request, response) => reply(response, 200, { path: request.url }))
+  const transport = setUp(t)
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => transport.call(post(`${url}/${n}`))))
+  for (const [n, { json }] of answers.entries()) t.deepEqual(json, { path: `/${n}` })
+})
+
+test('close() closes every connection', async t => {
+  const { url, connections } = await startProvider(t, good)
+  const transport = setUp(t, PATIENT_MS, PATIENT_MS * 10)
+  await transport.call(post(url))
+  transport.close()
+  await closed(connections)
+  t.is(connections.length, 1)
+})

@@ -1,0 +1,97 @@
+// Request targets that are not in their normal form are rejected and never forwarded. These tests send raw request lines.
+import test from 'ava'
+import { startProxy, startUpstream } from '../helpers/upstream.js'
+
+const refused = [
+  '/api/hubs/../secret',
+  '/api/hubs/%2e%2e/secret',
+  '/api/hubs/.%2E/secret',
+  '/api/hubs/a%2fb',
+  '/api/hubs/a%5Cb',
+  '/api/hubs/\\..\\x',
+  '/api/hubs//x',
+  '//api/hubs',
+  '/api/hubs/%00',
+  '/api/hubs/%09',
+  '/api/hubs/%0a',
+  '/api/hubs/%7f',
+  '/api/hubs/\xfc',
+  '/api/hubs/x#y',
+  '/api/hubs/%zz',
+  '/api/hubs/..;/x',
+  '/api/hubs/..%252fadmin',
+  '/api/hubs/..%255cadmin',
+  '/api/hubs/%e0%80%ae%e0%80%ae/admin',
+  '/api/hubs/%EF%BC%8E%EF%BC%8E/admin',
+  '/api/hubs/..%20/admin',
+  '/x/..%25252fapi/hubs',
+  '/x/../api/hubs',
+  'http://other.example/api/hubs',
+  'http://other.example:80/api/hubs/x'
+]
+
+test('a target that is not in its normal form gets 400 and is not forwarded', async t => {
+  const upstream = await startUpstream(t)
+  const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  for (const target of refused) {
+    const { answers } = await raw(
+      `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n`
+    )
+    t.is(answers[0]?.statusCode, 400, JSON.stringify(target))
+  }
+  t.is(upstream.requests.length, 0)
+})
+
+test('names with escaped spaces, percent signs and letters of any language are forwarded unchanged', async t => {
+  const upstream = await startUpstream(t)
+  const { browser } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  const names = ['two%20words', '100%25', '100%2520done', 'Z%C3%BCrich', '%E6%9D%B1%E4%BA%AC.rvt', 'v1.%20.2', '...']
+  for (const name of names) t.is((await browser.get(`/api/hubs/${name}`)).statusCode, 200, name)
+  t.deepEqual(
+    upstream.requests.map(({ url }) => url),
+    names.map(name => `/v1/hubs/${name}`)
+  )
+})
+
+test('the query is forwarded byte for byte, even if Koa would rewrite it', async t => {
+  const upstream = await startUpstream(t)
+  const { raw } = await startProxy(t, { routes: [`GET /api/hubs/** ${upstream.origin}/v1/hubs/**`] })
+  const targets = [
+    ['/api/hubs?a=\\|{}^"<>`&b=/../..//%zz%2e', '/v1/hubs?a=\\|{}^"<>`&b=/../..//%zz%2e'],
+    ["/api/hubs/urn:a|b[c]@!$&'()*+,;=~?", "/v1/hubs/urn:a|b[c]@!$&'()*+,;=~?"],
+    ['http://localhost:8080/api/hubs/x?y', '/v1/hubs/x?y']
+  ] as const
+  for (const [target] of targets) {
+    const { answers } = await raw(
+      `GET ${target} HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE\r\nConnection: close\r\n\r\n`
+    )
+    t.is(answers[0]?.statusCode, 200, JSON.stringify(target))
+  }
+  t.deepEqual(
+    upstream.requests.map(({ url }) => url),
+    targets.map(([, expected]) => expected)
+  )
+})
+
+test('rules do not apply to the paths of this server itself, and files take precedence over rules', async t => {
+  const upstream = await startUpstream(t)
+  const routes = [`GET /*/** ${upstream.origin}/*/**`, `GET /* ${upstream.origin}/*`]
+  t.timeout(30_000)
+  const { browser } = await startProxy(t, { routes: routes.slice(0, 1) })
+  t.is((await browser.get('/healthz')).headers['content-type'], 'application/json; charset=utf-8')
+  t.is((await browser.get('/api/auth/nothing')).statusCode, 404)
+  t.is((await browser.get('/api/auth/profile')).statusCode, 200)
+  t.regex((await browser.get('/index.html')).text(), /The application/)
+  t.is(upstream.requests.length, 0)
+  t.is((await browser.get('/anything/else')).statusCode, 200)
+  t.is(upstream.requests.length, 1)
+})
+
+test('a path without a rule is answered as it would be without a proxy', async t => {
+  const upstream = await startUpstream(t)
+  const { browser } = await startProxy(t, { routes: [`GET /api/hubs ${upstream.origin}/hubs`] })
+  for (const path of ['/api/hubsX', '/API/hubs', '/api/hubs/', '/elsewhere'])
+    t.is((await browser.get(path)).statusCode, 404, path)
+  t.is((await browser.get('/')).statusCode, 200)
+  t.is(upstream.requests.length, 0)
+})

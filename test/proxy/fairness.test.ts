@@ -1,0 +1,133 @@
+// One person must not be able to block an upstream for other people, and a page may send many requests at once.
+
+import type { ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { discovered } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { createHostileIdp, type HostileIdp } from '../helpers/hostile-idp/index.js'
+import { type ProxiedServer, startProxy, startUpstream } from '../helpers/upstream.js'
+import { ask, eight, newSession, open, statusOf, takeAllPlaces } from './clients.js'
+
+/** Starts a proxy whose sessions contain the `sub` of the person. */
+async function startIdentified(t: ExecutionContext, routes: readonly string[]) {
+  const idp = await createHostileIdp(t, { callbackUrl: 'http://localhost:8080/api/auth/callback' })
+  const platform = { ...discovered(idp), scopes: ['openid', 'data:read'] }
+  const proxied = await startProxy(t, { routes }, { idp, overrides: { platform } })
+  return { proxied, idp }
+}
+
+function signInAs(proxied: ProxiedServer, idp: HostileIdp, sub: string): Promise<string> {
+  idp.settings.profile = { sub, name: sub }
+  return newSession(proxied)
+}
+
+test('two sessions with 32 slow uploads each do not delay the request of another person', async t => {
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.method === 'GET') response.end('{}')
+  })
+  const proxied = await startProxy(t, { routes: [`GET,POST /api/x ${upstream.origin}/x`] })
+  for (const cookie of [proxied.cookie, await newSession(proxied)]) {
+    for (let count = 0; count < 32; count++) {
+      open(t, proxied, { cookie, method: 'POST', headers: { 'Content-Length': '100000' } }).write('x')
+    }
+  }
+  await eventually(() => upstream.requests.length === 64)
+  const cookie = await newSession(proxied)
+  const startedAt = performance.now()
+  t.is(await statusOf(ask(t, proxied, { cookie })), 200)
+  t.log(`The other person waited ${Math.round(performance.now() - startedAt)} ms.`)
+})
+
+test('a page that sends 100 requests of one session at once gets a response to each of them', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (_request, response) => void held.push(response))
+  const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const statuses = Promise.all(Array.from({ length: 100 }, () => statusOf(ask(t, proxied, { cookie: proxied.cookie }))))
+  await eventually(() => held.length === 32)
+  await pause(200)
+  t.is(held.length, 32)
+  for (let answered = 0; answered < 100; answered++) {
+    await eventually(() => answered < held.length)
+    t.true(held.length <= answered + 32)
+    held[answered]?.end('{}')
+  }
+  t.deepEqual([...new Set(await statuses)], [200])
+})
+
+test('one person with many sessions cannot take all places of an upstream', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/held') held.push(response)
+    else response.end('{}')
+  })
+  const { proxied, idp } = await startIdentified(t, [`GET /api/* ${upstream.origin}/*`])
+  for (let count = 0; count < 3; count++) {
+    const cookie = await signInAs(proxied, idp, 'greedy')
+    for (let more = 0; more < 32; more++) ask(t, proxied, { cookie, path: '/api/held' })
+  }
+  await eventually(() => held.length === 48)
+  t.is(await statusOf(ask(t, proxied, { cookie: await signInAs(proxied, idp, 'other') })), 200)
+  t.is(held.length, 48)
+})
+
+test('two sessions whose requests take long leave places of the upstream for others', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/held') held.push(response)
+    else response.end('{}')
+  })
+  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  for (const cookie of [proxied.cookie, await newSession(proxied)]) {
+    for (let count = 0; count < 32; count++) ask(t, proxied, { cookie, path: '/api/held' })
+  }
+  // 56 places are common, and each session has one of the 8 reserved places if it has less than 32 requests in progress.
+  await eventually(() => held.length >= 57)
+  const cookie = await newSession(proxied)
+  for (let count = 0; count < 20; count++) t.is(await statusOf(ask(t, proxied, { cookie })), 200)
+  t.true(held.length <= 58)
+})
+
+test('the requests in line are sent in turn by person, even if one person has waited longer with many requests', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (_request, response) => void held.push(response))
+  const { proxied, idp } = await startIdentified(t, [`GET /api/* ${upstream.origin}/*`])
+  const sessions = await eight(index => signInAs(proxied, idp, `person ${index}`))
+  await takeAllPlaces(t, proxied, upstream, { sessions, path: '/api/first' })
+  const greedy = [await signInAs(proxied, idp, 'greedy'), await signInAs(proxied, idp, 'greedy')]
+  const other = await signInAs(proxied, idp, 'other')
+  for (let count = 0; count < 20; count++) ask(t, proxied, { cookie: greedy[count % 2] ?? '', path: '/api/greedy' })
+  await pause(200)
+  ask(t, proxied, { cookie: other, path: '/api/other' })
+  await pause(200)
+  t.is(held.length, 64)
+  for (let answered = 0; answered < 10; answered++) {
+    held[answered]?.end('{}')
+    await eventually(() => held.length === 65 + answered)
+  }
+  const sent = upstream.requests.slice(64).map(({ url }) => url)
+  t.true(sent.slice(0, 2).includes('/other'), `the requests were sent in this order: ${sent.join(' ')}`)
+})
+
+test('an upload whose client disconnects in line is never sent', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.method === 'GET') held.push(response)
+    else response.end('{}')
+  })
+  const proxied = await startProxy(t, { routes: [`GET,POST /api/* ${upstream.origin}/*`] })
+  const { cookie } = proxied
+  for (let count = 0; count < 32; count++) ask(t, proxied, { cookie })
+  await eventually(() => held.length === 32)
+  const [leaving, staying] = ['/api/leaving', '/api/staying'].map(path =>
+    open(t, proxied, { cookie, path, method: 'POST' })
+  )
+  leaving?.end('x'.repeat(10_000))
+  staying?.end('x')
+  await pause(200)
+  leaving?.destroy()
+  await eventually(() => proxied.logs.entries.some(({ path }) => path === '/api/leaving'))
+  for (const response of held) response.end('{}')
+  t.is(staying && (await statusOf(staying)), 200)
+  t.false(upstream.requests.some(({ url }) => url === '/leaving'))
+})

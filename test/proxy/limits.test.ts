@@ -1,0 +1,174 @@
+// Many simultaneous requests, and stopping the server during requests.
+
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import test from 'ava'
+import { eventually } from '../helpers/eventually.js'
+import { startProxy, startUpstream } from '../helpers/upstream.js'
+import { ask, eight, newSession, statusOf, takeAllPlaces } from './clients.js'
+
+test('one session may have 32 requests in progress, its next request waits in line, and other sessions are not affected', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/x') {
+      held.push(response)
+      response.write('begun')
+    } else response.end()
+  })
+  const rules = [`GET /api/impatient ${upstream.origin}/impatient timeout=1`, `GET /api/* ${upstream.origin}/*`]
+  const proxied = await startProxy(t, { routes: rules })
+  const requests = Array.from({ length: 32 }, () => ask(t, proxied, { cookie: proxied.cookie }))
+  for (const request of requests) t.is(await statusOf(request), 200)
+  const waiting = proxied.browser.get('/api/more')
+  const refused = await proxied.browser.get('/api/impatient')
+  t.is(refused.statusCode, 503)
+  t.is(refused.headers['retry-after'], '1')
+  t.is(await statusOf(ask(t, proxied, { cookie: await newSession(proxied), path: '/api/more' })), 200)
+  requests[0]?.destroy()
+  await eventually(() => held.some(({ closed }) => closed))
+  t.is((await waiting).statusCode, 200)
+})
+
+test('64 requests may wait for one host, the next requests wait in a queue, and a client that disconnects leaves the queue', async t => {
+  const held: ServerResponse[] = []
+  const upstream = await startUpstream(t, (_request, response) => void held.push(response))
+  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const sessions = await eight(() => newSession(proxied))
+  const first = await takeAllPlaces(t, proxied, upstream, { sessions, path: '/api/x' })
+  const cookie = await newSession(proxied)
+  const leaving = ask(t, proxied, { cookie, path: '/api/leaving' })
+  const waiting = ask(t, proxied, { cookie, path: '/api/waiting' })
+  await pause(200)
+  t.is(held.length, 64)
+  leaving.destroy()
+  await eventually(() => proxied.logs.entries.some(({ path }) => path === '/api/leaving'))
+  for (const response of held.slice(0, 4)) response.end()
+  t.is((await Promise.all(first.slice(0, 1).map(statusOf)))[0], 200)
+  await eventually(() => upstream.requests.some(({ url }) => url === '/waiting'))
+  t.false(upstream.requests.some(({ url }) => url === '/leaving'))
+  for (const response of held) response.end()
+  t.is(await statusOf(waiting), 200)
+})
+
+test('a request that waits in the queue of a host gets 503 after the time limit of its rule', async t => {
+  const upstream = await startUpstream(t, () => {})
+  const proxied = await startProxy(t, {
+    routes: [`GET /api/held ${upstream.origin}/held timeout=30`, `GET /api/x ${upstream.origin}/x timeout=1`]
+  })
+  const sessions = await eight(() => newSession(proxied))
+  await takeAllPlaces(t, proxied, upstream, { sessions, path: '/api/held' })
+  const request = ask(t, proxied, { cookie: await newSession(proxied) })
+  t.is(await statusOf(request), 503)
+  t.is(upstream.requests.length, 64)
+})
+
+test('a stopping server ends event streams at once and lets other responses finish within the grace period', async t => {
+  let slowAnswer: ServerResponse | undefined
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/events') {
+      response.setHeader('Content-Type', 'text/event-stream; charset=utf-8')
+      response.write('data: one\n\n')
+    } else {
+      response.write('begun')
+      slowAnswer = response
+    }
+  })
+  const proxied = await startProxy(t, { routes: [`GET /api/* ${upstream.origin}/*`] })
+  const [events, slow] = await Promise.all(
+    ['/api/events', '/api/slow'].map(async path => {
+      const [response] = (await once(ask(t, proxied, { cookie: proxied.cookie, path }), 'response')) as [
+        IncomingMessage
+      ]
+      return response
+    })
+  )
+  const [eventsText, slowText] = [events, slow].map(async response => {
+    let text = ''
+    for await (const chunk of response ?? []) text += String(chunk)
+    return text
+  })
+  await eventually(() => upstream.requests.length === 2)
+  const closed = proxied.server.close()
+  t.is(await eventsText, 'data: one\n\n')
+  slowAnswer?.end(' and ended')
+  t.is(await slowText, 'begun and ended')
+  await closed
+})
+
+test('the log lines and metrics of a proxied request contain neither its query nor a token', async t => {
+  const upstream = await startUpstream(t)
+  const outcomes: unknown[] = []
+  const metrics = {
+    loginStarted() {},
+    callbackEnded() {},
+    refreshEnded() {},
+    refreshWaited() {},
+    staleCookie() {},
+    providerCalled() {},
+    sessionRead() {},
+    sessionWritten() {},
+    forwardAuthEnded() {},
+    requestEnded: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
+    upstreamAnswered: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
+    proxiedAnswerBroken() {}
+  }
+  const rules = ['GET /api/nothing https://nowhere.invalid/x', `GET /api/* ${upstream.origin}/*`]
+  const { browser, logs, idp } = await startProxy(t, { routes: rules }, { parts: { metrics } })
+  outcomes.length = 0
+  await browser.get('/api/x?hidden=Qu3ryValue', { headers: { 'X-Ads-Region': 'R3gionValue' } })
+  await eventually(() => logs.entries.some(({ event, path }) => event === 'request' && path === '/api/x'))
+  const line = logs.find(({ event, path }) => event === 'request' && path === '/api/x')
+  t.is(line?.status, 200)
+  t.is(line?.proxy_rule, 2)
+  t.is(typeof line?.upstream_ms, 'number')
+  t.deepEqual(outcomes, [
+    [2, '200'],
+    ['proxy', 200]
+  ])
+  for (const secret of ['Qu3ryValue', 'R3gionValue', ...idp.issued.accessTokens.map(({ value }) => value)]) {
+    t.false(logs.lines.some(text => text.includes(secret)))
+  }
+})
+
+test('if the person logs out during a proxied request that refreshed the session, the response is 401 and sets no cookie', async t => {
+  let answer: ServerResponse | undefined
+  const upstream = await startUpstream(t, (_request, response) => {
+    answer = response
+  })
+  const proxied = await startProxy(t, { routes: [`GET /api/x ${upstream.origin}/x`] })
+  const other = proxied.browser.clone()
+  proxied.clock.advanceSeconds(4000)
+  const pending = proxied.browser.get('/api/x')
+  await eventually(() => answer !== undefined)
+  t.is((await other.navigate('/api/auth/logout')).statusCode, 302)
+  answer?.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders()
+  const response = await pending
+  t.is(response.statusCode, 401)
+  t.is(response.body.length, 0)
+  t.deepEqual(response.setCookies, [])
+  await upstream.requests[0]?.aborted
+})
+
+test('undici is loaded only if the proxy has a rule', async t => {
+  const { execFile } = await import('node:child_process')
+  const { promisify } = await import('node:util')
+  const script = `
+    import { createRequire } from 'node:module'
+    const { createApp } = await import('#src/app.js')
+    const { testConfig, unreachableIdp } = await import('./helpers/config.js')
+    const routes = process.argv[1] === 'rule' ? ['GET /api/x https://h.example/x'] : []
+    createApp(testConfig(unreachableIdp, { proxy: { routes } }))
+    // The process exits when all modules have been loaded.
+    process.on('exit', () => {
+      console.log(Object.keys(createRequire(import.meta.url).cache).some(path => path.includes('/undici/')))
+    })
+  `
+  const run = async (word: string) => {
+    const cwd = new URL('../', import.meta.url)
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script, word], { cwd })
+    return stdout.trim()
+  }
+  t.is(await run('none'), 'false')
+  t.is(await run('rule'), 'true')
+})
