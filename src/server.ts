@@ -36,8 +36,9 @@ export interface RunningServer {
    * Shuts down. `/readyz` answers 503 at once. The server still accepts requests for `shutdown.delaySeconds`. Then it
    * has `shutdown.graceSeconds` to finish the requests and revocations in progress. After that it closes every
    * connection. Resolves when the shutdown is complete.
+   * @param reason the reason for the log, for example `SIGTERM`
    */
-  close(): Promise<void>
+  close(reason?: string): Promise<void>
 }
 
 /** The limits of the HTTP server. Times are milliseconds. */
@@ -140,8 +141,10 @@ export async function serve(
   }
 
   let closing: Promise<void> | undefined
-  async function close() {
+  async function close(reason: string) {
+    const startedAt = performance.now()
     draining = true
+    log.info({ event: 'server_stopping', reason, requests: requests.count() }, 'stopping')
     connections.drain()
     if (config.shutdown.delaySeconds > 0) await pause(config.shutdown.delaySeconds * 1000)
     // An event stream would last for the whole grace period. After an early end, the browser connects to another
@@ -153,10 +156,16 @@ export async function serve(
     // A request may have begun work in the background, such as a revocation. Shutdown waits for this work in the same
     // way.
     const workEnded = Promise.all([connectionsEnded, requests.ended()]).then(() => shutdown.workEnded())
-    await Promise.all([connectionsEnded, within(graceMs - lastMs, workEnded).catch(() => {})])
+    let isWorkDone = true
+    const workOrGrace = within(graceMs - lastMs, workEnded).catch(() => {
+      isWorkDone = false
+    })
+    await Promise.all([connectionsEnded, workOrGrace])
     await within(lastMs, shutdown.revocationsEnded()).catch(() => {})
     await shutdown.close()
     await scrapes?.close()
+    const duration_ms = Math.round(performance.now() - startedAt)
+    log.info({ event: 'server_stopped', duration_ms, all_work_done: isWorkDone }, 'stopped')
   }
 
   // The first request for a file should not wait for koa-static. If it cannot be loaded, that request is rejected.
@@ -168,8 +177,8 @@ export async function serve(
     forwardAuthPort: gateways?.port,
     url: localUrlOf({ port, host: config.host }),
     replaceSecrets: services.replaceSecrets,
-    close() {
-      closing ??= close()
+    close(reason = 'closed by the program') {
+      closing ??= close(reason)
       return closing
     }
   }

@@ -51,8 +51,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     callbackUrl,
     demoUrl: demoProvider.url,
     replaceSecrets: fresh => server.replaceSecrets({ ...fresh, platform: { ...fresh.platform, clientSecret } }),
-    async close() {
-      await server.close()
+    async close(reason) {
+      await server.close(reason)
       await demoProvider.close()
     }
   }

@@ -15,6 +15,10 @@ export interface Terminal {
   readonly log?: DestinationStream
   /** Returns a function that removes the listener. */
   onSignal(signal: StopSignal | ReloadSignal, listener: () => void): () => void
+  /**
+   * Calls the listener when the process that started this one has ended. Returns a function that removes the listener.
+   */
+  onParentEnded(listener: () => void): () => void
   /** Listens for uncaught errors and unhandled rejections. Returns a function that removes the listener. */
   onUncaught(listener: (thrown: unknown) => void): () => void
   /** Ends the process at once. */
@@ -25,8 +29,11 @@ export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: n
 export type StopSignal = 'SIGINT' | 'SIGTERM'
 export type ReloadSignal = 'SIGHUP'
 
+const PARENT_CHECK_MS = 500
+
 export function processTerminal(): Terminal {
-  const { argv, env, stdin, stdout, stderr } = process
+  // The parent may end while the server starts, so its id is read first.
+  const { argv, env, stdin, stdout, stderr, ppid } = process
   // A reader such as `head` may close the pipe early. Without a listener, the error would end the process with a stack trace.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   return {
@@ -41,6 +48,11 @@ export function processTerminal(): Terminal {
     onSignal(signal, listener) {
       process.on(signal, listener)
       return () => process.off(signal, listener)
+    },
+    onParentEnded(listener) {
+      // The system gives a process without a parent to another process, so the id of the parent changes.
+      const timer = setInterval(() => process.ppid !== ppid && listener(), PARENT_CHECK_MS).unref()
+      return () => clearInterval(timer)
     },
     onUncaught(listener) {
       // Node also reports unhandled rejections through this event.

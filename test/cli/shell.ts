@@ -43,6 +43,7 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
       return () => void signals.off(signal, listener)
     },
     onUncaught: () => () => {},
+    onParentEnded: () => () => {},
     exit: (code: number) => void exits.push(code)
   }
   return {

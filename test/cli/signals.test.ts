@@ -4,7 +4,7 @@ import { untilStopped } from '#src/cli/signals.js'
 import { eventually } from '../helpers/eventually.js'
 
 /** A running server under the test's control. `send` sends it a signal, and `finish` ends its close(). */
-function running() {
+function running(env: Readonly<Record<string, string | undefined>> = {}) {
   const signals = new EventEmitter()
   const exits: number[] = []
   const errors: string[] = []
@@ -16,10 +16,17 @@ function running() {
       signals.on(signal, listener)
       return () => void signals.off(signal, listener)
     },
+    onParentEnded(listener: () => void) {
+      signals.on('parent_ended', listener)
+      return () => void signals.off('parent_ended', listener)
+    },
+    env,
     exit: (code: number) => void exits.push(code),
     stderr: { write: (text: string) => errors.push(text) }
   } as unknown as Parameters<typeof untilStopped>[0]
-  const close = () => {
+  const reasons: string[] = []
+  const close = (reason: string) => {
+    reasons.push(reason)
     closes += 1
     return new Promise<void>((resolve, reject) => {
       finish = error => (error ? reject(error) : resolve())
@@ -31,12 +38,13 @@ function running() {
     exits,
     errors,
     closes: () => closes,
+    reasons,
     finish: (error?: Error) => finish(error),
     send: (signal: string) => signals.emit(signal),
     pass: (ms: number) => {
       time += ms
     },
-    listeners: () => signals.listenerCount('SIGINT') + signals.listenerCount('SIGTERM')
+    listeners: () => ['SIGINT', 'SIGTERM', 'parent_ended'].reduce((sum, name) => sum + signals.listenerCount(name), 0)
   }
 }
 
@@ -51,6 +59,25 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     t.is(server.listeners(), 0)
   })
 }
+
+for (const env of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'start' }]) {
+  test(`a server that npm started stops when npm ends ${JSON.stringify(env)}`, async t => {
+    const server = running(env)
+    server.send('parent_ended')
+    t.deepEqual(server.reasons, ['parent_ended'])
+    server.send('parent_ended')
+    t.deepEqual(server.exits, [], 'only a signal ends the process at once')
+    server.finish()
+    t.is(await server.ended, 0)
+    t.is(server.listeners(), 0)
+  })
+}
+
+test('a server that npm did not start continues when its parent ends', t => {
+  const server = running()
+  server.send('parent_ended')
+  t.is(server.closes(), 0)
+})
 
 test('a second signal ends the process at once with code 1', t => {
   for (const [first, second] of [

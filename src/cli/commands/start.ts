@@ -49,8 +49,9 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
     if (isTerminal) announceOnTerminal(config, server, terminal)
     else announceInLog(config, server, log)
     const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(sources), log)
-    const { exit, stderr } = terminal
-    return await untilStopped({ onSignal, exit, stderr }, () => server.close()).finally(stopReloading)
+    const { env, exit, stderr, onParentEnded } = terminal
+    const parts = { env, exit, stderr, onParentEnded, onSignal }
+    return await untilStopped(parts, reason => server.close(reason)).finally(stopReloading)
   } finally {
     stopWatching()
   }

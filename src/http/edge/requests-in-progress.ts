@@ -3,6 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 export interface RequestsInProgress {
   /** Runs the handler of a request and counts it until the handler has ended. */
   run(request: IncomingMessage, response: ServerResponse): void
+  /** Returns the number of handlers that are running. */
+  count(): number
   /** Resolves when no handler is running. */
   ended(): Promise<void>
 }
@@ -26,6 +28,7 @@ export function countRequests(
       count += 1
       void handle(request, response).then(handlerEnded, handlerEnded)
     },
+    count: () => count,
     ended() {
       return new Promise(resolve => {
         onAllEnded = resolve
