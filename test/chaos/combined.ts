@@ -5,11 +5,12 @@ import { createRandom } from '../helpers/random.js'
 import type { RedisServer } from '../helpers/redis-server.js'
 import { type Behaviour, fine } from './calls.js'
 import { eachOf } from './each-of.js'
-import type { Fleet } from './fleet.js'
+import { type Fleet, SESSION_SECRET } from './fleet.js'
 import { createPerson } from './person.js'
 import type { Report } from './report.js'
 import { createScope, type Scope } from './scope.js'
 import { type Mode, setStage } from './stage.js'
+import { readStoredTokens } from './stored-tokens.js'
 import { ALL_BACK_WITHIN_MS, printOutcome } from './storm.js'
 import { createTally } from './tally.js'
 import { type Circumstances, judgeLoss, judgeReuse } from './verdict.js'
@@ -33,14 +34,6 @@ const LONGEST_FAULT = 1 / 6
 const CALM = 2.5
 /** The share of faults in which a process is killed. Each kill blocks the sessions that it was refreshing for 65 s. */
 const KILLED = 0.3
-/**
- * The time in which a process reads an answer and stores it. After a process was stopped, it has many answers to handle at
- * once. A login is lost by design if its process is killed before that.
- */
-const STORED_MS = 1000
-/** A process stores its sessions this soon after Redis is back. */
-const STORED_AGAIN_MS = 3000
-
 export async function combined(report: Report, options: CombinedOptions): Promise<void> {
   const { seed, mode, seconds, people } = options
   report.title(`combined faults: ${PROCESSES} processes, ${mode} mode, ${people} people, ${seconds} s, seed ${seed}`)
@@ -54,7 +47,9 @@ export async function combined(report: Report, options: CombinedOptions): Promis
 
 async function play(scope: Scope, report: Report, options: CombinedOptions): Promise<void> {
   const { seed, mode, seconds, people: count } = options
-  const redisArguments = ['--appendonly', 'yes', '--appendfsync', 'always']
+  // The file is never rewritten, so it has the whole history.
+  const rewriteNever = ['--auto-aof-rewrite-percentage', '0']
+  const redisArguments = ['--appendonly', 'yes', '--appendfsync', 'always', ...rewriteNever]
   const stage = await setStage(scope, {
     seed,
     mode,
@@ -66,13 +61,8 @@ async function play(scope: Scope, report: Report, options: CombinedOptions): Pro
   const { provider, fleet, redis } = stage
   if (!redis) throw new Error('This scenario needs Redis.')
   provider.idp.settings.accessTokenLifetimeSeconds = TOKEN_LIFETIME_SECONDS
-  const outages: Outage[] = []
-  const circumstances: Circumstances = {
-    killedAt: fleet.killedAt,
-    couldNotStore: (from, until) =>
-      until <= from + STORED_MS ||
-      outages.some(({ start, end }) => start <= from + STORED_MS && until <= end + STORED_AGAIN_MS)
-  }
+  const stored = readStoredTokens(redis.folder, SESSION_SECRET)
+  const circumstances: Circumstances = { killedAt: fleet.killedAt, wasStored: stored.has }
   const tally = createTally()
   const people = Array.from({ length: count }, (_, index) =>
     createPerson({
@@ -96,7 +86,7 @@ async function play(scope: Scope, report: Report, options: CombinedOptions): Pro
     call.answer(made)
   }
   provider.follow(answers)
-  const faults = startFaults({ fleet, redis, outages, seed, longestMs: seconds * 1000 * LONGEST_FAULT })
+  const faults = startFaults({ fleet, redis, seed, longestMs: seconds * 1000 * LONGEST_FAULT })
   const end = performance.now() + seconds * 1000
   await Promise.all(people.map(person => person.live(() => performance.now() > end)))
   await faults.end()
@@ -122,17 +112,9 @@ async function play(scope: Scope, report: Report, options: CombinedOptions): Pro
   )
 }
 
-/** A time in which Redis was killed or stopped. */
-interface Outage {
-  readonly start: number
-  end: number
-}
-
 interface FaultParts {
   readonly fleet: Fleet
   readonly redis: RedisServer
-  /** Gets each outage of Redis. */
-  readonly outages: Outage[]
   readonly seed: number
   readonly longestMs: number
 }
@@ -143,7 +125,7 @@ interface Faults {
   readonly counts: Readonly<Record<string, number>>
 }
 
-function startFaults({ fleet, redis, outages, seed, longestMs }: FaultParts): Faults {
+function startFaults({ fleet, redis, seed, longestMs }: FaultParts): Faults {
   const counts = { 'processes killed': 0, 'processes stopped': 0, 'Redis killed': 0, 'Redis stopped': 0 }
   let hasEnded = false
   let stopWaiting = () => {}
@@ -177,8 +159,6 @@ function startFaults({ fleet, redis, outages, seed, longestMs }: FaultParts): Fa
   }
 
   async function disturbRedis(random: () => number): Promise<void> {
-    const outage = { start: performance.now(), end: Number.POSITIVE_INFINITY }
-    outages.push(outage)
     if (random() < 0.5) {
       counts['Redis killed']++
       await redis.kill()
@@ -190,7 +170,6 @@ function startFaults({ fleet, redis, outages, seed, longestMs }: FaultParts): Fa
       await pause((random() * longestMs) / 2)
       redis.resume()
     }
-    outage.end = performance.now()
   }
 
   const running = Promise.all([

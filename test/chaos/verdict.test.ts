@@ -6,15 +6,19 @@ interface History {
   readonly fate: Fate
   readonly settledAt: number
   readonly killedAt?: number
+  readonly isStored?: boolean
 }
 
 /** The verdict on a login whose refresh token was spent at 0 ms and used again at 5000 ms. */
-function judge({ fate, settledAt, killedAt }: History): string {
+function judge({ fate, settledAt, killedAt, isStored }: History): string {
   const book = createBook()
   const rotation = book.rotated(1, { spent: 'old', issued: 'new', caller: '0.1', askedAt: 0 })
   Object.assign(rotation, { fate, settledAt })
   book.reused({ token: 'old', caller: '1.1', at: 5000 })
-  return judgeLoss(book.grants.get(1), { killedAt: () => killedAt }).kind
+  return judgeLoss(book.grants.get(1), {
+    killedAt: () => killedAt,
+    ...(isStored !== undefined && { wasStored: (token: string) => token === 'new' && isStored })
+  }).kind
 }
 
 const histories: readonly [title: string, history: History, kind: string][] = [
@@ -32,6 +36,16 @@ const histories: readonly [title: string, history: History, kind: string][] = [
   [
     'a login is lost if the process was killed long after it received the answer',
     { fate: 'answered', settledAt: 100, killedAt: 1000 },
+    'lost'
+  ],
+  [
+    'a login counts as in flight if the killed process had not stored the answer',
+    { fate: 'answered', settledAt: 100, killedAt: 1000, isStored: false },
+    'in flight'
+  ],
+  [
+    'a login is lost if the killed process had stored the answer',
+    { fate: 'answered', settledAt: 100, killedAt: 1000, isStored: true },
     'lost'
   ],
   ['a login counts as ended if the provider never sent the answer', { fate: 'withheld', settledAt: 10 }, 'ended']

@@ -19,8 +19,8 @@ export interface Verdict {
 export interface Circumstances {
   /** Returns when the process with this client secret was killed with SIGKILL, or undefined if it was not. */
   killedAt(caller: string): number | undefined
-  /** Returns true if a process with an answer since `from` could not store it in Redis until it was killed at `until`. */
-  couldNotStore?(from: number, until: number): boolean
+  /** Returns true if a session with this refresh token was stored in Redis. */
+  wasStored?(refreshToken: string): boolean
 }
 
 // A process that is killed within this time after the provider's answer may not have read the answer yet, if the
@@ -45,12 +45,9 @@ export function judgeReuse(grant: Grant, reuse: Reuse, circumstances: Circumstan
     const heldMs = Math.max(0, killed - rotation.settledAt)
     return { ...inFlight('the process was killed with the answer just received'), heldMs }
   }
-  if (
-    killed !== undefined &&
-    killed > rotation.settledAt &&
-    circumstances.couldNotStore?.(rotation.settledAt, killed)
-  ) {
-    return inFlight('the process was killed before it could store the answer in Redis')
+  if (killed !== undefined && killed < reuse.at && circumstances.wasStored?.(rotation.issued) === false) {
+    const heldMs = Math.max(0, killed - rotation.settledAt)
+    return { ...inFlight('the process was killed before it had stored the answer in Redis'), heldMs }
   }
   const why = rotation.fate === 'answered' ? 'used again after the answer' : `used twice (${rotation.fate})`
   return lost(why, tell(rotation, reuse, killed))

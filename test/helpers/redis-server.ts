@@ -9,6 +9,8 @@ import { tempFolder } from './temp-folder.js'
 export interface RedisServer {
   readonly url: string
   readonly port: number
+  /** The working folder of the server, in which it keeps its append-only file if it has one. */
+  readonly folder: string
   /** A connection for tests that inspect the data or cause failures. */
   readonly admin: Redis
   /** Stops the process with its connections open, as on a machine that swaps. */
@@ -35,7 +37,7 @@ export async function startRedis(
   options: Options = [],
   sentinelFile?: string
 ): Promise<RedisServer> {
-  let { child, port, startAgain } = await startSomewhere(t, options, sentinelFile)
+  let { child, port, folder, startAgain } = await startSomewhere(t, options, sentinelFile)
   const admin = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50, maxRetriesPerRequest: null })
   admin.on('error', () => {})
   t.teardown(async () => {
@@ -45,6 +47,7 @@ export async function startRedis(
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    folder,
     admin,
     pause: () => child.kill('SIGSTOP'),
     resume: () => child.kill('SIGCONT'),
@@ -65,10 +68,11 @@ async function startSomewhere(
   for (;;) {
     const port = await freePort()
     // The folder is new, because Redis loads the data file that a synchronized replica leaves in its folder.
-    const all = ['--dir', await tempFolder(t), ...(typeof options === 'function' ? await options() : options)]
+    const folder = await tempFolder(t)
+    const all = ['--dir', folder, ...(typeof options === 'function' ? await options() : options)]
     const startAgain = () => spawnRedis(port, all, sentinelFile)
     try {
-      return { child: await startAgain(), port, startAgain }
+      return { child: await startAgain(), port, folder, startAgain }
     } catch (error) {
       if (!(error instanceof PortTakenError)) throw error
     }

@@ -1,0 +1,69 @@
+// Reads from Redis's append-only file which refresh tokens the processes have stored. The file has every write of Redis, so
+// it proves whether a process that was killed had stored the tokens of its last answer.
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { createKeyring } from '#src/session/keyring.js'
+import type { SessionRecord } from '#src/session/record.js'
+
+export interface StoredTokens {
+  /** True if a session with this refresh token has been stored. */
+  has(refreshToken: string): boolean
+}
+
+const FOLDER = 'appendonlydir'
+// In the file, a command is a list of texts, each with its length in front. The records and their revisions are written by
+// the scripts in `src/store/lua.ts`.
+const WRITES =
+  /\{([\w-]+)\}\r\n\$3\r\nrev\r\n\$\d+\r\n(\d+)\r\n|\r\n\$3\r\nSET\r\n\$\d+\r\n[^\r]*\{([\w-]+)\}:record\r\n\$\d+\r\n([\w-]+)\r\n/gi
+/** The longest write is one encrypted session. */
+const OVERLAP = 64 * 1024
+
+/**
+ * @param folder the working folder of Redis
+ * @param secret the session secret of the processes
+ */
+export function readStoredTokens(folder: string, secret: string): StoredTokens {
+  const sealer = createKeyring([secret]).sealer('stored session')
+  const tokens = new Set<string>()
+  const revisions = new Map<string, string>()
+  const offsets = new Map<string, number>()
+
+  function readNew(file: string): void {
+    const offset = offsets.get(file) ?? 0
+    const bytes = readFrom(file, Math.max(0, offset - OVERLAP))
+    for (const [, revisedId, rev = '', id = '', sealed = ''] of bytes.toString('latin1').matchAll(WRITES)) {
+      if (revisedId !== undefined) revisions.set(revisedId, rev)
+      else {
+        const plaintext = sealer.open(sealed, `${id} ${revisions.get(id)}`)
+        if (plaintext) tokens.add((JSON.parse(plaintext.toString()) as SessionRecord).fields.refresh_token)
+      }
+    }
+    offsets.set(file, Math.max(0, offset - OVERLAP) + bytes.length)
+  }
+
+  return {
+    has(refreshToken) {
+      if (tokens.has(refreshToken)) return true
+      for (const name of readdirSync(join(folder, FOLDER))) {
+        if (name.endsWith('.aof')) readNew(join(folder, FOLDER, name))
+      }
+      return tokens.has(refreshToken)
+    }
+  }
+}
+
+function readFrom(file: string, offset: number): Buffer {
+  const descriptor = openSync(file, 'r')
+  try {
+    const parts: Buffer[] = []
+    for (let position = offset; ; ) {
+      const part = Buffer.alloc(1024 * 1024)
+      const length = readSync(descriptor, part, 0, part.length, position)
+      if (length === 0) return Buffer.concat(parts)
+      parts.push(part.subarray(0, length))
+      position += length
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
