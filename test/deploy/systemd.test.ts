@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { posix } from 'node:path'
+import { parseEnv } from 'node:util'
 import test from 'ava'
 import { exitCodes } from '#src/cli/exit-codes.js'
 import { readText } from '../helpers/repository.js'
@@ -54,12 +55,40 @@ testWhere(
   }
 )
 
-test('the settings of the unit cause no warning', async t => {
-  const required = {
-    PLATFORM_CLIENT_ID: 'a-client',
-    PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback'
+const environmentFile = readText('deploy/platform-auth-server-environment')
+
+/** The variables in the shipped environment file, and those that it only offers in comments. */
+function ofFile({ offers = false } = {}): Record<string, string> {
+  return parseEnv(offers ? environmentFile.replaceAll(/^#(?=[A-Z])/gm, '') : environmentFile) as Record<string, string>
+}
+
+test('the environment file has no quotes or references that systemd reads in another way than a shell', t => {
+  for (const line of environmentFile.split('\n')) t.regex(line, /^(#.*|[A-Z_]+=[\w.:/-]+|)$/)
+  t.notDeepEqual(ofFile(), ofFile({ offers: true }))
+})
+
+test('the settings that the environment file offers in comments are valid', async t => {
+  const { PLATFORM_AUTH_WWWROOT: folder, ...offered } = ofFile({ offers: true })
+  t.is(folder, '/srv/www')
+  const { config, warnings } = await settingsFrom(t, { ...environment, ...offered, PLATFORM_CLIENT_ID: 'a-client' })
+  t.deepEqual(warnings, [])
+  t.is(new URL(config.redisUrl ?? '').protocol, 'redis:')
+})
+
+test('the introduction installs the packed file of this version, and the unit and the environment file from it', t => {
+  const introduction = unit.slice(0, unit.indexOf('[Unit]'))
+  const { version } = JSON.parse(readText('package.json')) as { version: string }
+  t.true(introduction.includes(`--prefix ${values('WorkingDirectory')} ./platform-auth-server-${version}.tgz\n`))
+  for (const file of [name, 'platform-auth-server-environment']) {
+    t.regex(introduction, new RegExp(`install -m 6\\d\\d .*${file.replaceAll('.', '\\.')} /etc/`), file)
   }
-  const { config, warnings } = await settingsFrom(t, { ...environment, ...required })
+  for (const path of secretFiles(environment)) {
+    t.true(introduction.includes(`install -m 640 -g ${values('User')} /dev/null ${posix.basename(path)}\n`), path)
+  }
+})
+
+test('the settings of the unit cause no warning', async t => {
+  const { config, warnings } = await settingsFrom(t, { ...environment, ...ofFile(), PLATFORM_CLIENT_ID: 'a-client' })
   t.deepEqual(warnings, [])
   t.is(config.port, 8081, 'the instance name is the port')
   const { delaySeconds, graceSeconds } = config.shutdown

@@ -20,7 +20,7 @@ const wanted = [
   /^wwwroot\/[\w-]+\.(html|css|js)$/,
   /^config\/(minimal|single|dual|issuer|full)\.yaml$/,
   /^config\/schema\.json$/,
-  /^deploy\/(Dockerfile|compose\.yaml|platform-auth-server@\.service)$/,
+  /^deploy\/(Dockerfile(\.dockerignore)?|compose(\.caddy)?\.yaml|platform-auth-server(@\.service|-environment))$/,
   /^deploy\/kubernetes\/(recipes\/)?[\w-]+\.yaml$/,
   /^deploy\/monitoring\/[\w-]+\.(yaml|json)$/,
   /^deploy\/helm\/(\.helmignore|Chart\.yaml|values\.yaml|values\.schema\.json|files\/alerts\.yaml)$/,
