@@ -1,6 +1,6 @@
 // Generates the reference in README.md, the schema for editors, and the sample of all settings from the settings table.
 // It reads the table from dist/, so run this after a build.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { withReference } from '../dist/config/reference.js'
 import { fullSample } from '../dist/config/sample.js'
 import { jsonSchema } from '../dist/config/schema.js'
@@ -11,3 +11,5 @@ const readme = new URL('README.md', root)
 writeFileSync(readme, withReference(readFileSync(readme, 'utf8')))
 writeFileSync(new URL('config/schema.json', root), `${JSON.stringify(jsonSchema(), undefined, 2)}\n`)
 writeFileSync(new URL('config/full.yaml', root), fullSample())
+// Helm can read only the files of the chart.
+copyFileSync(new URL('deploy/monitoring/alerts.yaml', root), new URL('deploy/helm/files/alerts.yaml', root))

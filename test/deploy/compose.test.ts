@@ -1,7 +1,12 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { posix } from 'node:path'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, join, posix } from 'node:path'
 import test from 'ava'
+import { defaultLoaders } from 'cosmiconfig'
+import { loadConfig } from '#src/config/load.js'
 import { filesBelow, readText, readYaml, repository } from '../helpers/repository.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 import { secretFiles, settingsFrom } from './settings.js'
 
 interface Compose {
@@ -67,6 +72,73 @@ test('each replica gets exactly the secrets whose paths are in its variables, an
   }
   const comment = readText('deploy/compose.yaml').match(/^#.*$/gm)?.join(' ') ?? ''
   for (const name of Object.keys(compose.secrets)) t.true(comment.includes(name), name)
+})
+
+test('the commands in the introduction create the five files of secrets, with which the server starts', async t => {
+  const introduction = readText('deploy/compose.yaml').split('\nname:', 1).join()
+  const [, commands = ''] = /^(# {3}mkdir -p deploy\/secrets .*\n(?:# {3}.*\n)+)/m.exec(introduction) ?? []
+  // Only root may give files to another user.
+  const script = commands.replaceAll(/^# {3}/gm, '').replace('sudo chown', process.getuid?.() === 0 ? 'chown' : 'true')
+  const folder = await tempFolder(t)
+  const { status, stderr } = spawnSync('bash', ['-e', '-c', script], {
+    cwd: folder,
+    input: 'gH5tR2wQ8zXc7VbN\n',
+    encoding: 'utf8'
+  })
+  t.is(status, 0, stderr)
+  const secrets = join(folder, 'deploy/secrets')
+  const names = Object.values(compose.secrets).map(({ file }) => basename(file))
+  t.deepEqual((await readdir(secrets)).sort(), names.sort())
+  for (const name of names) t.is((await stat(join(secrets, name))).mode & 0o777, 0o640, name)
+
+  const given = filledIn(servers[0]?.[1].environment ?? {})
+  const env = Object.entries(given).map(([name, value]) => [name, value.replace('/run/secrets/', `${secrets}/`)])
+  const { config, warnings } = await loadConfig({ env: Object.fromEntries(env), cwd: folder })
+  t.deepEqual(warnings, [])
+  t.is(config.platform.clientSecret, 'gH5tR2wQ8zXc7VbN')
+  t.deepEqual(config.session.previousSecrets, [])
+  const { password, host } = new URL(config.redisUrl ?? '')
+  t.is(host, 'redis:6379')
+  t.is(await readFile(join(secrets, 'redis.conf'), 'utf8'), `requirepass ${password}\n`)
+})
+
+test('the variant with Caddy replaces nginx, mounts the shipped Caddyfile, and keeps the certificates', t => {
+  const path = 'deploy/compose.caddy.yaml'
+  // `!reset` is a tag of Compose, which removes the service of compose.yaml.
+  const text = readText(path)
+  t.regex(text, /^ {2}nginx: !reset null$/m)
+  const variant = defaultLoaders['.yaml'](path, text.replace('!reset ', '')) as Compose
+  const { caddy } = variant.services
+  t.deepEqual(caddy?.ports, ['80:80', '443:443', '443:443/udp'])
+  t.deepEqual(caddy?.networks, services.nginx?.networks)
+  t.deepEqual(
+    Object.keys(caddy?.depends_on ?? {}),
+    servers.map(([name]) => name)
+  )
+  for (const volume of caddy?.volumes ?? []) {
+    const [source = ''] = volume.split(':', 1)
+    t.true(source in variant.volumes || existsSync(`${repository}deploy/${source}`), volume)
+  }
+  t.true(caddy?.volumes?.some(volume => volume.endsWith(':/data')))
+  const [variable = ''] = Object.keys(caddy?.environment ?? {})
+  t.true(readText('deploy/proxy/Caddyfile').includes(`\n{$${variable}:app.example.com} {\n`))
+})
+
+test('all samples have the refresh margin and spread of config/dual.yaml', t => {
+  const [{ refresh }] = readYaml('config/dual.yaml') as [{ refresh: { marginSeconds: number; spreadSeconds: number } }]
+  const { environment = {} } = servers[0]?.[1] ?? {}
+  t.is(environment.PLATFORM_AUTH_REFRESH_MARGIN, String(refresh.marginSeconds))
+  t.is(environment.PLATFORM_AUTH_REFRESH_SPREAD, String(refresh.spreadSeconds))
+  for (const path of [
+    'deploy/platform-auth-server-environment',
+    'deploy/kubernetes/platform-auth-server.yaml',
+    'docs/deployment.md'
+  ]) {
+    t.regex(readText(path), new RegExp(`PLATFORM_AUTH_REFRESH_MARGIN(=|, value: ")${refresh.marginSeconds}\\b`), path)
+    t.regex(readText(path), new RegExp(`PLATFORM_AUTH_REFRESH_SPREAD(=|, value: ")${refresh.spreadSeconds}\\b`), path)
+  }
+  const [values] = readYaml('deploy/helm/values.yaml') as [{ refresh: object }]
+  t.deepEqual(values.refresh, refresh)
 })
 
 test('Redis requires a password that is not on its command line, and only the replicas can reach it', async t => {

@@ -1,6 +1,7 @@
 import test from 'ava'
+import { fencedLines } from '../helpers/markdown.js'
 import { readText } from '../helpers/repository.js'
-import { settingsFrom } from './settings.js'
+import { secretFiles, settingsFrom } from './settings.js'
 
 test("the documented --stop-timeout for docker is longer than the server's shutdown", async t => {
   const given = {
@@ -22,4 +23,30 @@ test('both stages of the image use the base image NODE_IMAGE, which a build can 
   t.deepEqual(bases, Array(2).fill('$' + '{NODE_IMAGE}'))
   const [, image = ''] = /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile) ?? []
   t.true(dockerfile.includes(`--build-arg NODE_IMAGE=${image}@sha256:`))
+})
+
+test('the documented `docker run` line has valid settings, mounts its secrets and pages, and restricts the container', async t => {
+  const lines = fencedLines(readText('docs/deployment.md').replace(/ *\\\n */g, ' '), 'sh')
+  const [line = '', ...others] = lines.filter(one => one.startsWith('docker run '))
+  t.deepEqual(others, [])
+  const valuesOf = (flag: string) =>
+    [...line.matchAll(new RegExp(` --${flag} (\\S+)`, 'g'))].map(([, value = '']) => value)
+  const variables = Object.fromEntries(valuesOf('env').map(pair => pair.split('=', 2) as [string, string]))
+  const { config, warnings } = await settingsFrom(t, { ...variables, PLATFORM_CLIENT_ID: 'a-client' })
+  t.deepEqual(warnings, [])
+  t.like(config.refresh, { marginSeconds: 120, spreadSeconds: 1500 })
+  t.deepEqual(valuesOf('publish'), [`8080:${config.port}`])
+  t.deepEqual(valuesOf('volume'), ['./secrets:/run/secrets:ro', './wwwroot:/app/wwwroot:ro'])
+  for (const path of secretFiles(variables)) t.true(path.startsWith('/run/secrets/'), path)
+  for (const flag of ['--read-only', '--cap-drop ALL', '--security-opt no-new-privileges', '--ulimit core=0']) {
+    t.true(line.includes(` ${flag} `), flag)
+  }
+  const { version } = JSON.parse(readText('package.json')) as { version: string }
+  t.true(line.endsWith(` platform-auth-server:${version}`))
+})
+
+test('the image starts Node itself as process 1, as the documentation says', t => {
+  const [, entrypoint = ''] = /^ENTRYPOINT (.*)$/m.exec(readText('deploy/Dockerfile')) ?? []
+  t.deepEqual(JSON.parse(entrypoint), ['node', 'bin/platform-auth-server.js'])
+  t.true(readText('docs/deployment.md').includes('`node bin/platform-auth-server.js`'))
 })

@@ -51,6 +51,7 @@ interface NetworkPolicy {
   readonly kind: 'NetworkPolicy'
   readonly spec: {
     readonly policyTypes: readonly string[]
+    readonly egress?: readonly { readonly ports: readonly { readonly port: number }[] }[]
     readonly ingress: readonly {
       readonly from: readonly { readonly podSelector: { readonly matchLabels: Record<string, string> } }[]
       readonly ports: readonly { readonly port: number }[]
@@ -60,6 +61,7 @@ interface NetworkPolicy {
 
 const file = 'deploy/kubernetes/platform-auth-server.yaml'
 const [deployment, service, budget, policy] = readYaml(file) as [Deployment, Service, DisruptionBudget, NetworkPolicy]
+const [, , redisPolicy] = readYaml('deploy/kubernetes/redis.yaml') as [unknown, unknown, NetworkPolicy]
 const pod = deployment.spec.template
 const [container] = pod.spec.containers
 const variables = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
@@ -134,11 +136,30 @@ test('the replicas use a password for Redis, and only they can reach it', async 
   const { hostname, port, password } = new URL(config.redisUrl ?? '')
   t.is(hostname, 'redis')
   t.not(password, '')
-  t.deepEqual(policy.spec, {
-    ...policy.spec,
+  t.deepEqual(redisPolicy.spec, {
+    ...redisPolicy.spec,
     policyTypes: ['Ingress'],
     ingress: [{ from: [{ podSelector: { matchLabels: pod.metadata.labels } }], ports: [{ port: Number(port) }] }]
   })
+})
+
+test('the replicas can connect only to DNS, Redis and port 443', t => {
+  t.deepEqual(policy.spec.policyTypes, ['Ingress', 'Egress'])
+  t.deepEqual(
+    policy.spec.egress?.map(({ ports }) => ports.map(({ port }) => port)),
+    [[53, 53], [6379], [443]]
+  )
+})
+
+test('kustomization.yaml lists plain files that exist, and no file that needs further resource types', t => {
+  const [{ resources }] = readYaml('deploy/kubernetes/kustomization.yaml') as [
+    { readonly resources: readonly string[] }
+  ]
+  t.deepEqual(resources, ['platform-auth-server.yaml', 'redis.yaml', 'ingress.yaml'])
+  for (const name of resources) {
+    const objects = readYaml(`deploy/kubernetes/${name}`) as { readonly apiVersion: string }[]
+    for (const { apiVersion } of objects) t.regex(apiVersion, /^(v1|\w+\/v1|networking\.k8s\.io\/v1)$/)
+  }
 })
 
 test('the image in the manifests has the version of the package', t => {

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { posix } from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import { parseEnv } from 'node:util'
 import test from 'ava'
 import { exitCodes } from '#src/cli/exit-codes.js'
+import { loadConfig } from '#src/config/load.js'
 import { readText } from '../helpers/repository.js'
 import { testWhere } from '../helpers/requirement.js'
 import { tempFolder } from '../helpers/temp-folder.js'
@@ -54,12 +57,70 @@ testWhere(
   }
 )
 
-test('the settings of the unit cause no warning', async t => {
-  const required = {
-    PLATFORM_CLIENT_ID: 'a-client',
-    PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback'
+const environmentFile = readText('deploy/platform-auth-server-environment')
+
+/** The variables in the shipped environment file, and those that it only offers in comments. */
+function ofFile({ offers = false } = {}): Record<string, string> {
+  return parseEnv(offers ? environmentFile.replaceAll(/^#(?=[A-Z])/gm, '') : environmentFile) as Record<string, string>
+}
+
+test('the environment file has no quotes or references that systemd reads in another way than a shell', t => {
+  for (const line of environmentFile.split('\n')) t.regex(line, /^(#.*|[A-Z_]+=[\w.:/-]+|)$/)
+  t.notDeepEqual(ofFile(), ofFile({ offers: true }))
+})
+
+test('the settings that the environment file offers in comments are valid', async t => {
+  const { PLATFORM_AUTH_WWWROOT: folder, ...offered } = ofFile({ offers: true })
+  t.is(folder, '/srv/www')
+  const { config, warnings } = await settingsFrom(t, { ...environment, ...offered, PLATFORM_CLIENT_ID: 'a-client' })
+  t.deepEqual(warnings, [])
+  t.is(new URL(config.redisUrl ?? '').protocol, 'redis:')
+})
+
+test('the introduction installs the packed file of this version, and the unit and the environment file from it', t => {
+  const introduction = unit.slice(0, unit.indexOf('[Unit]'))
+  const { version } = JSON.parse(readText('package.json')) as { version: string }
+  t.true(introduction.includes(`--prefix ${values('WorkingDirectory')} ./platform-auth-server-${version}.tgz\n`))
+  for (const file of [name, 'platform-auth-server-environment']) {
+    t.regex(introduction, new RegExp(`install -m 6\\d\\d .*${file.replaceAll('.', '\\.')} /etc/`), file)
   }
-  const { config, warnings } = await settingsFrom(t, { ...environment, ...required })
+})
+
+test('the commands in the introduction install the unit, its settings and its secrets, with which the server starts', async t => {
+  const introduction = unit.slice(0, unit.indexOf('[Unit]'))
+  const commands = [...introduction.matchAll(/^# {3}(.*)$/gm)].map(([, command = '']) => command)
+  // The rehearsal of the package runs the command of npm. The others need a system with systemd and another user.
+  const elsewhere = /^(useradd|npm|systemctl) /
+  t.is(commands.filter(command => elsewhere.test(command)).length, 3)
+  const samples = Object.fromEntries(
+    [name, 'platform-auth-server-environment'].map(file => [file, readText(`deploy/${file}`)])
+  )
+  const installed = 'opt/platform-auth-server/node_modules/platform-auth-server/deploy'
+  const folder = await tempFolder(t, {
+    ...Object.fromEntries(Object.entries(samples).map(([file, text]) => [`${installed}/${file}`, text])),
+    'etc/systemd/system/other.service': ''
+  })
+  const here = commands
+    .filter(command => !elsewhere.test(command))
+    .map(command => command.replaceAll(/ \/(etc|opt)\//g, ` ${folder}/$1/`))
+    .map(command => command.replace(`-g ${values('User')}`, `-g ${process.getgid?.()}`))
+  const options = { input: 'gH5tR2wQ8zXc7VbN\n', encoding: 'utf8' } as const
+  const { status, stderr } = spawnSync('bash', ['-e', '-c', here.join('\n')], options)
+  t.is(status, 0, stderr)
+
+  t.is(await readFile(join(folder, 'etc/systemd/system', name), 'utf8'), unit)
+  for (const path of [...secretFiles(environment), ...values('EnvironmentFile')]) {
+    t.is((await stat(folder + path)).mode & 0o777, 0o640, path)
+  }
+  const variables = { ...environment, ...ofFile(), PLATFORM_CLIENT_ID: 'a-client' }
+  const env = Object.entries(variables).map(([key, value]) => [key, value.replace(/^\/etc\//, `${folder}/etc/`)])
+  const { config, warnings } = await loadConfig({ env: Object.fromEntries(env), cwd: folder })
+  t.deepEqual(warnings, [])
+  t.is(config.platform.clientSecret, 'gH5tR2wQ8zXc7VbN')
+})
+
+test('the settings of the unit cause no warning', async t => {
+  const { config, warnings } = await settingsFrom(t, { ...environment, ...ofFile(), PLATFORM_CLIENT_ID: 'a-client' })
   t.deepEqual(warnings, [])
   t.is(config.port, 8081, 'the instance name is the port')
   const { delaySeconds, graceSeconds } = config.shutdown

@@ -72,7 +72,7 @@ const own = /^npx platform-auth-server\b/
 const npm = /^npm (run [\w:]+|test|ci)\b/
 // These commands need Docker, a cluster, systemd or Hydra. test/deploy/ and test/rehearsal/ test the files that they
 // use.
-const elsewhere = /^(docker|kubectl|cd|env|nginx|hydra) /
+const elsewhere = /^(docker|kubectl|helm|cd|env|nginx|hydra) /
 
 test('every line of a shell block is tested in this file or needs a tool that is not installed here', t => {
   const lines = commandLines.map(({ text }) => text).filter(text => text !== '')

@@ -1,15 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { freePort } from '../helpers/ports.js'
 import { environmentFor, startProgram } from '../helpers/program.js'
-import { readText } from '../helpers/repository.js'
+import { readText, repository } from '../helpers/repository.js'
 import { signIn } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { build, type Image, packagesIn, StepFailed } from './dockerfile.js'
@@ -25,11 +24,38 @@ const contained = [
 ]
 const canContain = spawnSync('unshare', [...contained.slice(1), process.execPath, '--version']).status === 0
 
-test('the Dockerfile builds an image whose server runs as an unprivileged user on a read-only file system', async t => {
+/** The folder that `tar -xzf` makes of the packed package, with secrets that an operator has put next to compose.yaml. */
+async function unpackedPackage(t: ExecutionContext): Promise<string> {
+  const secrets = {
+    'package/deploy/secrets/session_secret': 'a secret',
+    'package/deploy/.env': 'A=secret',
+    'package/.env': 'A=secret'
+  }
+  const folder = await tempFolder(t, secrets)
+  const pack = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder]
+  const { stdout, stderr } = spawnSync('npm', pack, { cwd: repository, encoding: 'utf8' })
+  const unpacked = spawnSync('tar', ['-xzf', stdout.trim()], { cwd: folder, encoding: 'utf8' })
+  t.is(unpacked.status, 0, stderr + unpacked.stderr)
+  return join(folder, 'package')
+}
+
+const sources: Readonly<Record<string, (t: ExecutionContext) => Promise<string>>> = {
+  'a checkout': async () => repository,
+  'the unpacked package': unpackedPackage
+}
+
+for (const [name, sourceOf] of Object.entries(sources)) {
+  test(`the Dockerfile builds an image from ${name}, whose server runs as an unprivileged user on a read-only file system`, async t => {
+    await rehearse(t, await sourceOf(t))
+  })
+}
+
+async function rehearse(t: ExecutionContext, source: string): Promise<void> {
   const started = performance.now()
+  const folder = await tempFolder(t)
   let image: Image
   try {
-    image = await build(readText('deploy/Dockerfile'), readText('.dockerignore'), await tempFolder(t))
+    image = await build(source, folder)
   } catch (error) {
     if (!(error instanceof StepFailed) || !unreachable.test(error.message) || process.env.CI === 'true') throw error
     t.log('the image was not built: no registry can be reached')
@@ -58,7 +84,12 @@ test('the Dockerfile builds an image whose server runs as an unprivileged user o
     'package.json',
     'wwwroot'
   ])
-  t.false(existsSync(join(workingFolder, '.env')))
+  const files = (await readdir(folder, { recursive: true })).filter(path => !path.includes('node_modules/'))
+  t.deepEqual(
+    files.filter(path => /(^|\/)(secrets|\.env|deploy|test)$/.test(path)),
+    [],
+    'neither the build nor the image gets secrets'
+  )
 
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   const port = String(await freePort())
@@ -84,4 +115,4 @@ test('the Dockerfile builds an image whose server runs as an unprivileged user o
   t.deepEqual(await program.ended, { code: 0, signal: null })
   t.is(program.stderr(), '')
   t.is(await check(), 1)
-})
+}

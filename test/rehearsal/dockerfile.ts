@@ -1,9 +1,8 @@
 // Executes the steps of a Dockerfile without Docker. Every stage is a folder, and this machine with its Node is the
 // base image.
 import { spawnSync } from 'node:child_process'
-import { chmod, cp, mkdir, readdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import { repository } from '../helpers/repository.js'
+import { chmod, cp, mkdir, readdir, readFile } from 'node:fs/promises'
+import { basename, join, relative } from 'node:path'
 
 interface Instruction {
   readonly name: string
@@ -25,8 +24,16 @@ export class StepFailed extends Error {
   override readonly name = 'StepFailed'
 }
 
-/** Builds the stages below `folder` and returns the last one. Throws StepFailed with the output of a failed step. */
-export async function build(dockerfile: string, ignored: string, folder: string): Promise<Image> {
+/**
+ * Builds deploy/Dockerfile with the files of `source`, as `docker build -f deploy/Dockerfile <source>` does. The build context, which
+ * contains the files that are not ignored, and the stages become folders in `folder`. Returns the last stage. Throws StepFailed with
+ * the output of a failed step.
+ */
+export async function build(source: string, folder: string): Promise<Image> {
+  const dockerfile = await readFile(join(source, 'deploy/Dockerfile'), 'utf8')
+  const context = join(folder, 'context')
+  const isIgnored = ignoring(await readFile(join(source, 'deploy/Dockerfile.dockerignore'), 'utf8'))
+  await cp(source, context, { recursive: true, filter: path => !isIgnored(relative(source, path)) })
   const stages = new Map<string, string>()
   let image: Image = nothing(folder)
   let count = 0
@@ -51,7 +58,7 @@ export async function build(dockerfile: string, ignored: string, folder: string)
         }
         break
       case 'COPY':
-        await copy(text, image, stages, ignored)
+        await copy(text, image, { context, stages })
         break
       case 'RUN':
         run(text, image)
@@ -93,30 +100,49 @@ function instructions(dockerfile: string): Instruction[] {
 async function copy(
   text: string,
   { root, workingFolder }: Image,
-  stages: ReadonlyMap<string, string>,
-  ignored: string
+  { context, stages }: { readonly context: string; readonly stages: ReadonlyMap<string, string> }
 ): Promise<void> {
   const [, from, paths = ''] = /^(?:--from=(\w+) +)?(.*)$/.exec(text) ?? []
   const words = paths.split(/ +/)
   const destination = words.pop() ?? ''
   const into = destination.startsWith('/') ? root + destination : join(workingFolder, destination)
-  const source = from === undefined ? repository : (stages.get(from) ?? '')
-  for (const path of words) {
-    if (from === undefined && isIgnored(path, ignored)) throw new StepFailed(`${path} is in .dockerignore`)
-    await cp(join(source, path), destination.endsWith('/') ? join(into, basename(path)) : into, { recursive: true })
+  const source = from === undefined ? context : (stages.get(from) ?? '')
+  const inSource = await readdir(source)
+  for (const word of words) {
+    const found = word.includes('*') ? inSource.filter(name => patternOf(word).test(name)) : [word]
+    if (found.length === 0) throw new StepFailed(`COPY: no file matches ${word}`)
+    for (const path of found) {
+      const target = destination.endsWith('/') ? join(into, basename(path)) : into
+      await cp(join(source, path), target, { recursive: true }).catch((error: Error) => {
+        throw new StepFailed(`COPY ${path}: ${error.message}`)
+      })
+    }
   }
 }
 
-function isIgnored(path: string, ignored: string): boolean {
-  return ignored.split('\n').some(line => line !== '' && (path === line || path.startsWith(`${line}/`)))
+/** Returns a function that decides if a .dockerignore file excludes a path. The last line that matches decides. */
+function ignoring(text: string): (path: string) => boolean {
+  const rules = text
+    .split('\n')
+    .filter(line => line !== '' && !line.startsWith('#'))
+    .map(line => ({ isIgnored: !line.startsWith('!'), pattern: patternOf(line.replace(/^!/, '')) }))
+  return path => path !== '' && (rules.findLast(({ pattern }) => pattern.test(path))?.isIgnored ?? false)
+}
+
+// A pattern also matches the files in a folder that it matches.
+function patternOf(text: string): RegExp {
+  const source = text
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replace(/\*\*\/|\*/g, part => (part === '*' ? '[^/]*' : '(?:.*/)?'))
+  return new RegExp(`^${source}(?:/|$)`)
 }
 
 function run(command: string, { workingFolder, env }: Image): void {
   const { status, stdout, stderr } = spawnSync('sh', ['-c', command], {
     cwd: workingFolder,
-    // Without the npm and Node variables of this process, as in a container. The settings of the package registry are
-    // kept.
-    env: { ...withoutNpm(), ...env },
+    // Without the npm and Node variables of this process, as in a container. The settings of the package registry are kept. npm takes
+    // packages from its cache, which saves requests to the registry.
+    env: { ...withoutNpm(), npm_config_prefer_offline: 'true', npm_config_audit: 'false', ...env },
     encoding: 'utf8'
   })
   if (status !== 0) throw new StepFailed(`${command}: ${stdout}${stderr}`)

@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { cp, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { createBrowser } from '../helpers/browser.js'
 import { compile, programThatUsesTypes } from '../helpers/compile.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { environmentFor, type Program, startProgram } from '../helpers/program.js'
-import { repository } from '../helpers/repository.js'
+import { readText, repository } from '../helpers/repository.js'
 import { signIn } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
@@ -49,12 +49,17 @@ async function packed(t: ExecutionContext): Promise<string> {
 
 const unreachable = /ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED/
 
-/** An empty folder in which the package is installed, or undefined if no package registry can be reached. */
+/**
+ * An empty folder in which the package is installed with the command in the systemd unit, or undefined if no package registry can be
+ * reached.
+ */
 async function installed(t: ExecutionContext): Promise<string | undefined> {
   const tarball = await packed(t)
   const folder = await tempFolder(t)
   const started = performance.now()
-  const { status, all } = run(['npm', 'install', '--no-audit', '--no-fund', '--prefer-offline', tarball], folder)
+  const [line = ''] = /npm install .*/.exec(readText('deploy/platform-auth-server@.service')) ?? []
+  const words = line.replace('/opt/platform-auth-server', folder).split(' ')
+  const { status, all } = run([...words, '--no-audit', '--no-fund', '--prefer-offline'], dirname(tarball))
   if (status !== 0 && unreachable.test(all) && process.env.CI !== 'true') {
     t.log('the package was not installed: no registry can be reached')
     t.pass()

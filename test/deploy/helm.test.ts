@@ -1,0 +1,303 @@
+// The Helm chart, without Helm: its text, its values, and the committed output of Helm for five sets of values.
+// `npm run test:kubernetes` runs Helm itself and validates its output against the schemas of Kubernetes.
+import { Ajv } from 'ajv'
+import test from 'ava'
+import { filesBelow, readText, readYaml } from '../helpers/repository.js'
+import {
+  chartFolder,
+  exampleNames,
+  fingerprintLine,
+  type KubernetesObject,
+  objectsIn,
+  release,
+  renderedFile,
+  valuesFile
+} from './chart.js'
+import { settingsFrom } from './settings.js'
+
+type Values = Readonly<Record<string, unknown>>
+
+interface Port {
+  readonly name: string
+  readonly port: number | string
+  readonly containerPort: number
+  readonly targetPort: string
+}
+
+interface Pod {
+  readonly terminationGracePeriodSeconds: number
+  readonly containers: readonly [
+    {
+      readonly image: string
+      readonly imagePullPolicy?: string
+      readonly ports: readonly Port[]
+      readonly env: readonly { readonly name: string; readonly value: string }[]
+      readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+    }
+  ]
+  readonly volumes: readonly { readonly name: string }[]
+}
+
+interface Deployment extends KubernetesObject {
+  readonly spec: { readonly replicas?: number; readonly template: { readonly spec: Pod } }
+}
+
+interface Service extends KubernetesObject {
+  readonly spec: { readonly ports: readonly Port[]; readonly selector: Record<string, string> }
+}
+
+interface NetworkPolicy extends KubernetesObject {
+  readonly spec: { readonly ingress: readonly { readonly ports: readonly Port[] }[] }
+}
+
+const [values] = readYaml(`${chartFolder}/values.yaml`) as [Values]
+const schema = JSON.parse(readText(`${chartFolder}/values.schema.json`)) as {
+  properties: Record<string, { properties?: object; propertyNames?: { not: { enum: string[] } } }>
+}
+const templates = filesBelow(`${chartFolder}/templates`).map(readText).join('\n')
+
+function rendered<T extends KubernetesObject>(example: string, kind: string): T[] {
+  return objectsIn(readText(renderedFile(example))).filter(object => object.kind === kind) as T[]
+}
+
+function containerOf(example: string) {
+  const [deployment] = rendered<Deployment>(example, 'Deployment')
+  const container = deployment?.spec.template.spec.containers[0]
+  if (!container) throw new Error(`${example} has no container`)
+  return container
+}
+
+function settingsOf(t: Parameters<typeof settingsFrom>[0], example: string) {
+  const variables = Object.fromEntries(containerOf(example).env.map(({ name, value }) => [name, value]))
+  return settingsFrom(t, { ...variables, PLATFORM_CLIENT_ID: 'a-client' })
+}
+
+test('the chart has the version of the package', t => {
+  const { version } = JSON.parse(readText('package.json')) as { version: string }
+  const [chart] = readYaml(`${chartFolder}/Chart.yaml`) as [Values]
+  t.like(chart, { name: release.name, version, appVersion: version })
+})
+
+test('there are five sets of values', t => {
+  t.deepEqual(exampleNames, ['forward-auth', 'gateway-api', 'monitored', 'one-replica', 'two-replicas'])
+})
+
+/** The paths of all values that are not objects, such as `image.tag`, and of empty objects. */
+function pathsOf(value: unknown, path = ''): string[] {
+  const entries = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+  if (entries.length === 0) return [path]
+  return entries.flatMap(([key, inner]) => pathsOf(inner, path === '' ? key : `${path}.${key}`))
+}
+
+const usedPaths = [...templates.matchAll(/\.Values\.([\w.]+)/g)].map(([, path = '']) => path)
+
+test('every value that a template uses is in values.yaml', t => {
+  const known = pathsOf(values)
+  t.true(usedPaths.length > 50)
+  for (const path of usedPaths)
+    t.true(
+      known.some(one => one === path || one.startsWith(`${path}.`)),
+      path
+    )
+})
+
+test('a template uses every value in values.yaml', t => {
+  // Templates enter these values with `with`, and use their fields as `.enabled`.
+  const entered = ['image', 'networkPolicy.egress']
+  const whole = usedPaths.filter(path => !entered.includes(path))
+  for (const path of pathsOf(values)) {
+    const isUsed = whole.some(one => path === one || path.startsWith(`${one}.`))
+    const [field, ...parents] = path.split('.').reverse()
+    const isUsedAsField =
+      entered.includes(parents.reverse().join('.')) && new RegExp(`[ (]\\.${field}\\b`).test(templates)
+    t.true(isUsed || isUsedAsField, path)
+  }
+})
+
+test('the schema of the values accepts the defaults and the five sets of values, and it refuses unknown names', t => {
+  const isValid = new Ajv().compile(schema)
+  for (const file of [`${chartFolder}/values.yaml`, ...exampleNames.map(valuesFile)]) {
+    const [given] = readYaml(file)
+    t.true(isValid(given), `${file}: ${JSON.stringify(isValid.errors)}`)
+  }
+  for (const given of [{ replica: 2 }, { image: { name: 'x' } }, { networkPolicy: { egress: { to: [] } } }]) {
+    t.false(isValid({ ...values, ...given }), JSON.stringify(given))
+  }
+})
+
+test('the schema describes no value that values.yaml does not have', t => {
+  const names = Object.keys(schema.properties).filter(name => name !== 'global')
+  t.deepEqual(names.sort(), Object.keys(values).sort())
+  for (const [name, { properties }] of Object.entries(schema.properties)) {
+    if (properties) t.deepEqual(Object.keys(properties).sort(), Object.keys(values[name] as object).sort(), name)
+  }
+})
+
+test('`settings` of the chart cannot contain secrets or the variables that the chart itself sets', t => {
+  const forbidden = schema.properties.settings?.propertyNames?.not.enum ?? []
+  const set = [...templates.matchAll(/\{name: ([A-Z_]+), value:/g)].map(([, name = '']) => name)
+  t.true(set.includes('PLATFORM_AUTH_FORWARD_AUTH_PORT'))
+  t.deepEqual(
+    set.filter(name => !forbidden.includes(name)),
+    []
+  )
+  for (const name of set.filter(one => one.endsWith('_FILE'))) t.true(forbidden.includes(name.replace(/_FILE$/, '')))
+})
+
+test('the alerts of the chart are those of deploy/monitoring', t => {
+  // Helm can read only the files of the chart, so the chart has a copy. `npm run reference` writes it.
+  t.is(readText(`${chartFolder}/files/alerts.yaml`), readText('deploy/monitoring/alerts.yaml'))
+})
+
+for (const example of exampleNames) {
+  test(`the rendered file of ${example} is made from the current chart and values`, t => {
+    const [line] = readText(renderedFile(example)).split('\n', 1)
+    t.is(line, fingerprintLine(example), 'run npm run test:kubernetes -- --update, which needs Go')
+  })
+
+  test(`the settings in ${example} cause no warning`, async t => {
+    t.deepEqual((await settingsOf(t, example)).warnings, [])
+  })
+
+  test(`the ports in ${example} are those on which the server listens`, async t => {
+    const { config } = await settingsOf(t, example)
+    const ports = Object.fromEntries(containerOf(example).ports.map(({ name, containerPort }) => [name, containerPort]))
+    const forwardAuth = config.forwardAuth.port
+    t.deepEqual(ports, {
+      http: config.port,
+      metrics: config.metrics.port as number,
+      ...(forwardAuth !== undefined && { 'forward-auth': forwardAuth })
+    })
+    t.is(config.metrics.host, '0.0.0.0')
+    if (forwardAuth !== undefined) t.is(config.forwardAuth.host, '0.0.0.0')
+    const services = rendered<Service>(example, 'Service')
+    t.is(services.length, forwardAuth === undefined ? 1 : 2)
+    for (const { spec } of services) for (const { targetPort } of spec.ports) t.true(targetPort in ports, targetPort)
+    const [policy] = rendered<NetworkPolicy>(example, 'NetworkPolicy')
+    for (const { port } of policy?.spec.ingress.flatMap(rule => rule.ports) ?? []) t.true(port in ports, String(port))
+  })
+
+  test(`the grace period of the pods in ${example} is longer than the server's shutdown`, async t => {
+    const { delaySeconds, graceSeconds } = (await settingsOf(t, example)).config.shutdown
+    const [deployment] = rendered<Deployment>(example, 'Deployment')
+    t.true(Number(deployment?.spec.template.spec.terminationGracePeriodSeconds) > delaySeconds + graceSeconds)
+  })
+}
+
+test('a set of values with forward-auth opens its port only to the gateway, and only in a Service of its own', t => {
+  const [main, own] = rendered<Service>('forward-auth', 'Service')
+  t.deepEqual(
+    [main, own].map(service => service?.spec.ports.map(({ name }) => name)),
+    [['http', 'metrics'], ['forward-auth']]
+  )
+  t.is(own?.metadata.name, `${release.name}-forward-auth`)
+  const [policy] = rendered<NetworkPolicy>('forward-auth', 'NetworkPolicy')
+  const [rule, ...others] = policy?.spec.ingress.filter(({ ports }) => ports[0]?.port === 'forward-auth') ?? []
+  t.deepEqual(others, [])
+  t.like(rule, {
+    from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'traefik' } } }]
+  })
+})
+
+test('autoscaling replaces the number of replicas, and a chart without it has a fixed number', t => {
+  t.is(rendered<Deployment>('monitored', 'Deployment')[0]?.spec.replicas, undefined)
+  t.is(rendered('monitored', 'HorizontalPodAutoscaler').length, 1)
+  t.is(rendered<Deployment>('two-replicas', 'Deployment')[0]?.spec.replicas, 2)
+  t.is(rendered('two-replicas', 'HorizontalPodAutoscaler').length, 0)
+})
+
+test('the ServiceMonitor and the PrometheusRule have the labels by which Prometheus selects them', t => {
+  for (const kind of ['ServiceMonitor', 'PrometheusRule']) {
+    const [object] = rendered('monitored', kind)
+    t.is(object?.metadata.labels?.release, 'prometheus', kind)
+  }
+})
+
+/** Removes the labels that only the chart has, and the fields that have their default value in Kubernetes. */
+function comparable(object: KubernetesObject): unknown {
+  const own = ['instance', 'version', 'managed-by'].map(name => `app.kubernetes.io/${name}`).concat('helm.sh/chart')
+  const text = JSON.stringify(object, (key, value: unknown) => {
+    if (own.includes(key) || key === 'imagePullPolicy') return undefined
+    return value
+  })
+  const { metadata, ...rest } = JSON.parse(text) as { metadata: { labels?: object } }
+  return { ...rest, metadata: { ...metadata, labels: undefined } }
+}
+
+test('the chart with the values two-replicas creates the objects of the plain files', t => {
+  const plain = ['platform-auth-server', 'ingress'].flatMap(name =>
+    objectsIn(readText(`deploy/kubernetes/${name}.yaml`))
+  )
+  t.is(plain.length, 5)
+  for (const object of plain) {
+    const [ofChart] = rendered('two-replicas', object.kind)
+    if (!ofChart) t.fail(object.kind)
+    else if (object.kind !== 'Deployment') t.deepEqual(comparable(ofChart), comparable(object), object.kind)
+    else t.deepEqual(sorted(comparable(ofChart) as Deployment), sorted(comparable(object) as Deployment))
+  }
+})
+
+// The order of the volumes has no meaning.
+function sorted({ spec }: Deployment) {
+  const { volumes, ...pod } = spec.template.spec
+  return { ...spec, template: pod, volumes: volumes.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+}
+
+const recipes = filesBelow('deploy/kubernetes/recipes')
+
+test('the recipes use the names and ports of the Services of the chart', t => {
+  const services = Object.fromEntries(
+    rendered<Service>('forward-auth', 'Service').map(({ metadata, spec }) => [metadata.name, spec.ports[0]?.port])
+  )
+  t.is(recipes.length, 3)
+  for (const path of recipes) {
+    const text = readText(path)
+    const name = `${release.name}-forward-auth`
+    const used = text.match(/platform-auth-server-forward-auth[^\n]*?4181/g) ?? []
+    t.true(used.length > 0, path)
+    t.is(services[name], 4181)
+    t.true(text.includes(`name: ${release.name}, port: `), path)
+    t.regex(text, /Authorization/)
+  }
+  t.is(services[release.name], 80)
+})
+
+test('the Traefik recipe has the rules, priorities and middlewares of the file for the file provider', t => {
+  const recipe = readText('deploy/kubernetes/recipes/traefik-forward-auth.yaml')
+  const file = readText('deploy/proxy/traefik-forward-auth-routes.yaml')
+  const rules = [...file.matchAll(/rule: (.*)\n *priority: (\d+)/g)].map(([, rule, priority]) => [rule, priority])
+  t.is(rules.length, 3)
+  t.deepEqual(
+    [...recipe.matchAll(/match: (.*)\n *priority: (\d+)/g)].map(([, rule, priority]) => [rule, priority]),
+    rules
+  )
+  for (const line of [
+    'authResponseHeaders: [Authorization]',
+    'trustForwardHeader: false',
+    'maxResponseBodySize: 1024'
+  ]) {
+    t.true(recipe.includes(line) && file.includes(line), line)
+  }
+})
+
+test('the recipe for the Gateway API passes on the headers that decide if a request may use the session, and no method', t => {
+  const [, list = ''] = /allowedHeaders:\n((?: +- [\w-]+\n)+)/.exec(readText(recipes[0] as string)) ?? []
+  const headers = [...list.matchAll(/- ([\w-]+)/g)].map(([, name = '']) => name.toLowerCase())
+  const source = readText(filesBelow('src').find(path => path.endsWith('/request-origin.ts')) as string)
+  for (const name of [
+    'origin',
+    'sec-fetch-site',
+    'sec-fetch-mode',
+    'sec-fetch-dest',
+    'sec-purpose',
+    'purpose',
+    'x-moz',
+    'upgrade',
+    'sec-websocket-version'
+  ]) {
+    t.true(source.includes(name), `${name} is no longer used`)
+    t.true(headers.includes(name), name)
+  }
+  t.true(headers.includes('cookie'))
+  for (const name of ['x-original-method', 'x-forwarded-method']) t.false(headers.includes(name), name)
+})
