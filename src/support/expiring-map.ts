@@ -3,8 +3,6 @@ export interface ExpiringMap<T> {
   get(key: string): T | undefined
   /** @param ttlMs milliseconds until the entry expires; 0 or less removes the entry */
   set(key: string, value: T, ttlMs: number): void
-  /** Replaces the value of an existing entry. The lifetime of the entry does not change. */
-  replace(key: string, value: T): void
   delete(key: string): void
   /** Returns the entries that have not expired. The map may be changed during the iteration. */
   entries(): Iterable<readonly [key: string, value: T, leftMs: number]>
@@ -13,7 +11,7 @@ export interface ExpiringMap<T> {
 }
 
 interface Entry<T> {
-  value: T
+  readonly value: T
   readonly until: number
   readonly group: string
 }
@@ -87,10 +85,6 @@ export function createExpiringMap<T>(
       const [oldest] = full && full.size >= limit ? full.keys() : []
       if (oldest !== undefined) remove(oldest)
       add(key, { value, until: now() + ttlMs, group })
-    },
-    replace(key, value) {
-      const entry = all.get(key)
-      if (entry) entry.value = value
     },
     delete: remove,
     *entries() {
