@@ -150,7 +150,7 @@ renew(ARGV[5], ARGV[6])
 return {'saved', isOwner and 1 or 0}
 `
 
-// ARGV: rev, new loss, entryMs, loginMs, keepMs
+// ARGV: rev, new loss, entryMs, loginMs, keepMs, the record or an empty text
 const SEEN = `
 local rev = tonumber(ARGV[1])
 local found = position(rev)
@@ -158,6 +158,7 @@ if found[1] == 'behind' then
   redis.call('DEL', recordKey)
   raise(rev)
   markLoss(ARGV[2])
+  if ARGV[6] ~= '' then redis.call('SET', recordKey, ARGV[6], 'PX', ARGV[5]) end
 elseif found[1] == 'same' and found[2] == 0 then
   redis.call('PEXPIRE', recordKey, ARGV[5])
 else

@@ -214,7 +214,7 @@ export function createMemoryScripts<Stored>(
       write(id, entry)
       return { kind: 'saved', isOwner }
     },
-    async seen(id, rev, newLoss) {
+    async seen(id, rev, newLoss, given) {
       const found = position(id, rev)
       if (found.kind !== 'behind' && !(found.kind === 'same' && !found.isSeen)) return
       const entry = entryOf(id)
@@ -222,6 +222,7 @@ export function createMemoryScripts<Stored>(
       if (found.kind === 'behind') {
         raise(id, entry, rev)
         markLoss(entry, newLoss)
+        if (given !== undefined) records.set(id, given, keepMs)
       } else if (record !== undefined) records.set(id, record, keepMs)
       entry.isSeen = true
       write(id, entry)

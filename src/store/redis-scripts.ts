@@ -119,8 +119,9 @@ export function createRedisScripts(
       if (reply[0] === 'saved') return { kind: 'saved', isOwner: reply[1] === 1 }
       return positionOf(id, reply) as Saved<SessionRecord>
     },
-    async seen(id, rev, newLoss) {
-      await run('seen', id, [rev, newLoss, entryMs, loginMs, keepMs])
+    async seen(id, rev, newLoss, record) {
+      const sealed = record ? seal(id, rev, record) : ''
+      await run('seen', id, [rev, newLoss, entryMs, loginMs, keepMs, sealed])
     },
     async unseen(id) {
       await run('unseen', id, [entryMs, loginMs])

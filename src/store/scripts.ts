@@ -93,8 +93,12 @@ export interface SessionScripts<Stored> {
    * revision wins. Tokens that arrive after the lock has ended are stored, too.
    */
   save(id: string, request: SaveRequest<Stored>): Promise<Saved<Stored>>
-  /** Records that a browser has sent exactly this revision. Its record expires after `keepSeconds`. */
-  seen(id: string, rev: number, newLoss: string): Promise<void>
+  /**
+   * Records that a browser has sent exactly this revision. Its record expires after `keepSeconds`.
+   * @param record the session of the cookie. It is stored if the store has only an older revision, because requests with
+   *   the cookie before it may still be under way.
+   */
+  seen(id: string, rev: number, newLoss: string, record?: Stored): Promise<void>
   /** Undoes `seen`, because a browser has sent an older revision. Does nothing if the record has expired. */
   unseen(id: string): Promise<void>
   /**

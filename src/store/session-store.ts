@@ -304,8 +304,8 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
         return learn(id, found)
       }
       if (newer && found?.kind === 'same' && found.isSeen) tell(id, () => scripts.unseen(id))
-      const isNews = found?.kind === 'behind' || (found?.kind === 'same' && !found.isSeen)
-      if (!newer && isNews) tell(id, () => scripts.seen(id, session.rev, newId()))
+      if (!newer && found?.kind === 'same' && !found.isSeen) tell(id, () => scripts.seen(id, session.rev, newId()))
+      if (!newer && found?.kind === 'behind') tell(id, () => scripts.seen(id, session.rev, newId(), session))
       return newer ? { kind: 'newer', record: newer } : { kind: 'current' }
     },
     newerHere,

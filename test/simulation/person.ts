@@ -30,10 +30,15 @@ export interface PersonOptions {
   readonly copyShare: number
   /** True if a logout must be known everywhere at once, because no fault can delay it. */
   readonly logoutsAreSafe: boolean
+  /** True if the browser's own requests must never be taken for those of an old copy of its cookie. */
+  readonly cookiesAreKnown: boolean
 }
 
+// A record is kept for 60 s after the browser has sent its revision. A request that takes longer may come too late.
+const MAX_UNDER_WAY_MS = 50_000
+
 export function createPerson(options: PersonOptions): Person {
-  const { world, name, grantOf, servers, gatewayShare, copyShare, logoutsAreSafe } = options
+  const { world, name, grantOf, servers, gatewayShare, copyShare, logoutsAreSafe, cookiesAreKnown } = options
   const violations: string[] = []
   let cookie: SessionRecord | undefined
   let copy: SessionRecord | undefined
@@ -44,6 +49,7 @@ export function createPerson(options: PersonOptions): Person {
   /** Sends one request. The response arrives unless the process is killed. */
   function send(server: SimulatedServer, record: SessionRecord, isFromBrowser: boolean, setsCookies: boolean): void {
     const { process } = server
+    const sentAt = world.now()
     world.after(
       networkMs(),
       () => {
@@ -54,6 +60,10 @@ export function createPerson(options: PersonOptions): Person {
             world.after(networkMs(), () => {
               if (answer.kind === 'live' && wasLoggedOut && logoutsAreSafe) {
                 violations.push(`${name} was let in after the logout had been answered`)
+              }
+              const isLate = world.now() - sentAt > MAX_UNDER_WAY_MS
+              if (answer.kind === 'stale' && isFromBrowser && cookiesAreKnown && !isLate) {
+                violations.push(`${name} was taken for an old copy of the cookie`)
               }
               if (!isFromBrowser || !setsCookies || isSignedOut) return
               if ('record' in answer && answer.record !== record) cookie = answer.record

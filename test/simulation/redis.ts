@@ -247,7 +247,7 @@ async function runScript(
       return saved.kind === 'saved' ? ['saved', saved.isOwner ? 1 : 0] : positionReply(saved)
     }
     case 'seen':
-      await scripts.seen(id, number(0), text(1))
+      await scripts.seen(id, number(0), text(1), text(5) || undefined)
       return null
     case 'unseen':
       await scripts.unseen(id)

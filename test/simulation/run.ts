@@ -131,7 +131,9 @@ export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promi
       // After a loss of data, a session that only a gateway has used may be lost, and so may one whose old copy comes first.
       gatewayShare: losesData ? 0 : index === 1 ? 1 : 0.1,
       copyShare: losesData ? 0 : index === 2 ? 0.3 : 0,
-      logoutsAreSafe: isSteady
+      logoutsAreSafe: isSteady,
+      // A response that a stopped process sends after a minute may replace a newer cookie.
+      cookiesAreKnown: !losesData && activeMs === ACTIVE_MS && !kinds.includes('evict record') && index !== 2
     })
   )
   await world.run(4000)

@@ -98,7 +98,10 @@ function nextOperation(random: () => number, losses: ReadonlyMap<string, string>
   const others: readonly Operation[] = [
     { name: `look ${id} ${rev}`, run: scripts => scripts.look(id, rev) },
     { name: `seen ${id} ${rev} ${newLoss}`, run: scripts => scripts.seen(id, rev, newLoss) },
-    { name: `seen ${id} ${rev} ${newLoss}`, run: scripts => scripts.seen(id, rev, newLoss) },
+    {
+      name: `seen ${id} ${rev} ${newLoss} with its record`,
+      run: scripts => scripts.seen(id, rev, newLoss, recordOf(id, rev, `token ${count}`))
+    },
     { name: `unseen ${id}`, run: scripts => scripts.unseen(id) },
     {
       name: `hold ${id} ${rev} ${owner} ${leftMs} ${newLoss}`,
