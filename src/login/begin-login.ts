@@ -29,7 +29,16 @@ export interface LoginRequest {
   /** Time of this browser's last successful login in milliseconds since the epoch, if there was one. */
   readonly succeededAt: number | undefined
   readonly hasSessionCookie: boolean
+  /** The prompt of this login only. Undefined for the setting `platform.prompt`. */
+  readonly prompt?: LoginPrompt | undefined
 }
+
+/**
+ * The prompts that a page may request (OpenID Connect Core section 3.1.2.1): `login` makes the provider ask who is signing in,
+ * and `select_account` makes it offer several accounts. APS knows only `login`.
+ */
+export const LOGIN_PROMPTS = ['login', 'select_account'] as const
+export type LoginPrompt = (typeof LOGIN_PROMPTS)[number]
 
 /**
  * - `started`: the browser must be sent to `location`, the authorization endpoint of the identity provider
@@ -58,11 +67,12 @@ export function createBeginLogin(parts: BeginLoginParts): BeginLogin {
 
   return async function beginLogin(request) {
     if (isLoop(request)) return { kind: 'loop' }
-    const { browserId, returnTo, startedAt } = request
+    const { browserId, returnTo, startedAt, prompt } = request
     const { state, nonce, codeChallenge } = transactions.begin(browserId, returnTo, startedAt)
     const location = await idp.authorizationUrl({
       scope,
       state,
+      prompt,
       nonce: wantsIdToken ? nonce : undefined,
       codeChallenge: pkce ? codeChallenge : undefined
     })

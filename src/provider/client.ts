@@ -27,8 +27,11 @@ export interface UserInfo {
 
 export interface IdentityProvider {
   metadata(): Promise<ProviderMetadata>
-  /** Returns the address of the provider to which the server redirects the browser for a login. */
-  authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri' | 'prompt'>): Promise<string>
+  /**
+   * Returns the address of the provider to which the server redirects the browser for a login.
+   * @param request.prompt undefined for the setting `platform.prompt`
+   */
+  authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri'>): Promise<string>
   /**
    * Returns the address at which a browser signs out at the provider. The provider then redirects the browser to the
    * start page. Returns undefined if the provider has no end-session endpoint.
@@ -112,7 +115,7 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
       return transport.enterQueue(name, 'token', isUrgent)
     },
     async authorizationUrl(request) {
-      return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt })
+      return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt: request.prompt ?? prompt })
     },
     async endSessionUrl(idTokenHint) {
       const postLogoutRedirectUri = homeUrlOf(redirectUri)

@@ -60,6 +60,8 @@ for (const mode of modes) {
       const response = await tryToSignIn(browser)
       t.is(response.statusCode, 403)
       t.regex(response.text(), /Your account is not allowed to sign in here/)
+      // Without this prompt, the provider would sign in the same account again.
+      t.regex(response.text(), /href="\/api\/auth\/login\?prompt=login"/)
       t.deepEqual(sessionCookies(browser), [])
       await assertRevoked(t, server)
       const lines = logs.entries.filter(({ event }) => event === 'login_failed')

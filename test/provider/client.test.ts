@@ -345,7 +345,13 @@ test.serial('a revocation takes at most two seconds, including its second attemp
 test('the authorization URL contains the configured client id, callback URL and prompt', async t => {
   const { idp, origin } = setUp(t, { prompt: 'login' })
   const url = new URL(
-    await idp.authorizationUrl({ scope: 'data:read', state: 'the-state', nonce: 'n', codeChallenge: 'c' })
+    await idp.authorizationUrl({
+      prompt: undefined,
+      scope: 'data:read',
+      state: 'the-state',
+      nonce: 'n',
+      codeChallenge: 'c'
+    })
   )
   t.is(`${url.origin}${url.pathname}`, `${origin}/authorize`)
   t.deepEqual(Object.fromEntries(url.searchParams), {
@@ -390,7 +396,7 @@ test('if discovery fails, every request fails with an error about discovery that
     () => idp.refreshTokenGrant(refreshGrant),
     () => idp.userInfo('the-access-token', undefined),
     () => idp.revokeRefreshToken('the-refresh-token'),
-    () => idp.authorizationUrl({ scope: '', state: '', nonce: undefined, codeChallenge: undefined })
+    () => idp.authorizationUrl({ prompt: undefined, scope: '', state: '', nonce: undefined, codeChallenge: undefined })
   ]
   for (const call of calls) {
     scope.get('/.well-known/openid-configuration').reply(404)

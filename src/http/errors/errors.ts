@@ -72,7 +72,9 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
     ctx.type = 'html'
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
     const quotedId = logsRequests || isLogged(ctx) ? requestId(ctx) : undefined
-    const shared = { requestId: quotedId, signInPath: signInAddress(loginPath, returnToOf(ctx, homePath)) }
+    // Without this prompt, the provider would sign in the same account again, for ever.
+    const prompt = error === 'account_not_allowed' ? 'login' : undefined
+    const shared = { requestId: quotedId, signInPath: signInAddress(loginPath, returnToOf(ctx, homePath), prompt) }
     ctx.body = diagnosis
       ? loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl })
       : errorPage({

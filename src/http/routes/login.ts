@@ -1,10 +1,12 @@
 import type { Middleware } from 'koa'
 import type { Auth } from '../../auth.js'
+import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
 import { safeReturnTo } from '../../login/return-to.js'
 import { newBrowserId } from '../../login/transaction.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import { readCookie } from '../../session/cookie-header.js'
 import type { RequestLog } from '../edge/request.js'
+import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/missing-cookie.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
@@ -27,14 +29,16 @@ export function login({ auth, site, metrics, requestLog }: LoginParts): Middlewa
   const { host: callbackHost } = new URL(site.homeUrl)
 
   return async function login(ctx) {
-    const [requested, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
+    const query = new URLSearchParams(ctx.querystring)
+    const [requested, ...more] = query.getAll('return_to')
     const returnTo = safeReturnTo(more.length === 0 ? requested : undefined)
     rememberReturnTo(ctx, returnTo)
+    const prompt = promptOf(query)
     const startedAt = otherLoopbackName(ctx, callbackHost)
     const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })
     const hasSessionCookie = readCookie(ctx.get('Cookie'), cookies.session) !== undefined
-    const begun = await auth.beginLogin({ browserId, returnTo, startedAt, succeededAt, hasSessionCookie })
+    const begun = await auth.beginLogin({ browserId, returnTo, startedAt, succeededAt, hasSessionCookie, prompt })
     if (begun.kind === 'loop') {
       requestLog(ctx).warn({ event: 'session_cookie_missing' }, 'a session cookie that was just set did not come back')
       throw sessionCookieMissing({ isOtherHost: ctx.host !== callbackHost, startedAt })
@@ -43,4 +47,13 @@ export function login({ auth, site, metrics, requestLog }: LoginParts): Middlewa
     requestLog(ctx).debug({ event: 'login_started' }, 'login started')
     redirect(ctx, begun.location)
   }
+}
+
+/** @throws HttpError 400 if the parameter has another value than the prompts that a page may request */
+function promptOf(query: URLSearchParams): LoginPrompt | undefined {
+  const values = query.getAll('prompt')
+  if (values.length === 0) return undefined
+  const prompt = LOGIN_PROMPTS.find(known => values.length === 1 && known === values[0])
+  if (!prompt) throw invalidRequest(`The parameter prompt must be one of: ${LOGIN_PROMPTS.join(', ')}.`)
+  return prompt
 }

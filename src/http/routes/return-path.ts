@@ -1,5 +1,7 @@
 /** Error pages offer a new login. This file determines the page to which the new login returns. */
+
 import type { Context } from 'koa'
+import type { LoginPrompt } from '../../login/begin-login.js'
 import { safeReturnTo } from '../../login/return-to.js'
 
 const returnPaths = new WeakMap<Context, string>()
@@ -23,7 +25,14 @@ export function returnToOf(ctx: Context, homePath: string): string {
   return isPage ? safeReturnTo(homePath.slice(0, -1) + ctx.url) : '/'
 }
 
-/** Returns the address of the login route. The parameter `return_to` is left out for the start page. */
-export function signInAddress(signInPath: string, returnTo: string): string {
-  return returnTo === '/' ? signInPath : `${signInPath}?return_to=${encodeURIComponent(returnTo)}`
+/**
+ * Returns the address of the login route. The parameter `return_to` is left out for the start page.
+ * @param prompt `login` if the provider must ask who is signing in
+ */
+export function signInAddress(signInPath: string, returnTo: string, prompt?: LoginPrompt): string {
+  const parameters = [
+    ...(prompt === undefined ? [] : [`prompt=${prompt}`]),
+    ...(returnTo === '/' ? [] : [`return_to=${encodeURIComponent(returnTo)}`])
+  ]
+  return parameters.length === 0 ? signInPath : `${signInPath}?${parameters.join('&')}`
 }

@@ -44,6 +44,24 @@ for (const mode of modes) {
   })
 }
 
+for (const prompt of ['login', 'select_account']) {
+  test(`login passes on prompt=${prompt} in place of the configured prompt, and opens the requested page afterwards`, async t => {
+    const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'consent' } } })
+    const { headers } = await browser.navigate(`/api/auth/login?prompt=${prompt}&return_to=%2Fmodels`)
+    t.is(parameter(headers.location, 'prompt'), prompt)
+    t.is(parameter((await browser.navigate('/api/auth/login')).headers.location, 'prompt'), 'consent')
+  })
+}
+
+for (const query of ['prompt=none', 'prompt=', 'prompt=login&prompt=login', 'prompt=login%20select_account']) {
+  test(`login refuses ${query}`, async t => {
+    const { browser } = await startTestServer(t)
+    const response = await browser.navigate(`/api/auth/login?${query}`)
+    t.is(response.statusCode, 400)
+    t.regex(response.text(), /prompt must be one of: login, select_account/)
+  })
+}
+
 test('login sends the configured prompt', async t => {
   const { browser } = await startTestServer(t, { overrides: { platform: { prompt: 'login' } } })
   t.is(parameter((await browser.navigate('/api/auth/login')).headers.location, 'prompt'), 'login')

@@ -23,6 +23,7 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
   const random = () => randomBytes(32).toString('base64url')
   const { authorizationEndpoint } = await idp.metadata()
   const url = await idp.authorizationUrl({
+    prompt: undefined,
     scope: mode.loginScope,
     state: random(),
     nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
