@@ -1,11 +1,11 @@
 import { createServer as createTlsServer } from 'node:tls'
 import test from 'ava'
-import { proxy } from '#src/cli/check/findings/proxy.js'
+import { proxy } from '#src/cli/check/proxy.js'
 import type { Config } from '#src/config/settings.js'
-import { selfSignedCertificate } from '../../../helpers/certificate.js'
-import { type DeepPartial, testConfig, unreachableIdp } from '../../../helpers/config.js'
-import { listen } from '../../../helpers/ports.js'
-import { startUpstream } from '../../../helpers/upstream.js'
+import { selfSignedCertificate } from '../../helpers/certificate.js'
+import { type DeepPartial, testConfig, unreachableIdp } from '../../helpers/config.js'
+import { listen } from '../../helpers/ports.js'
+import { startUpstream } from '../../helpers/upstream.js'
 
 const config = (routes: readonly string[], more: DeepPartial<Config> = {}) =>
   testConfig(unreachableIdp, { proxy: { routes }, ...more })

@@ -1,7 +1,47 @@
-/** Reads the memory and persistence settings of Redis. Only the `check` command uses this file. */
-import type { Cluster, Redis } from 'ioredis'
-import type { Config } from '../config/settings.js'
-import { withRedis } from './with-redis.js'
+/** Connects to Redis, runs the commands of the server, and reads the memory and persistence settings of Redis. */
+import { randomBytes } from 'node:crypto'
+import { parseRedisAddress } from '../../config/redis-address.js'
+import type { Config } from '../../config/settings.js'
+import { createKeyring } from '../../session/keyring.js'
+import { channelOf, prefixOf } from '../../store/index.js'
+import { type Cluster, openRedisClient, type Redis, type RedisClient } from '../../store/redis-client.js'
+import { reasonOf } from '../../store/redis-errors.js'
+import { createRedisScripts } from '../../store/redis-scripts.js'
+import { within } from '../../support/within.js'
+
+const KEY_TTL_MS = 1000
+
+/**
+ * Runs the Redis commands of a login, a refresh and a logout once, in the Redis of `config`. Returns undefined if all commands succeed. Otherwise returns the reason, such as `timeout`, a Node error
+ * code, or the code of a Redis error reply.
+ * @param timeoutMs the time limit of the whole call
+ */
+export async function redisProblem(config: Config, timeoutMs: number): Promise<string | undefined> {
+  try {
+    await withRedis(config, timeoutMs, async ({ commands }, { prefix, channel }) => {
+      const times = { entryMs: KEY_TTL_MS, loginMs: KEY_TTL_MS, keepMs: KEY_TTL_MS, lockMs: KEY_TTL_MS, settleMs: 0 }
+      const sealer = createKeyring([randomBytes(32).toString('base64url')]).sealer('check')
+      const scripts = createRedisScripts(command => command(commands), prefix, sealer, times)
+      const id = `check-${randomBytes(9).toString('base64url')}`
+      const owner = 'check'
+      const newLoss = 'check'
+      const record = { id, rev: 1, loggedInAt: 0, issuedAt: 0, fields: { refresh_token: '', expires_at: 0 } }
+      const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
+      await scripts.look(id, 0)
+      await scripts.take(id, { rev: 0, owner, reported: undefined, newLoss })
+      await scripts.hold(id, 0, owner, KEY_TTL_MS, newLoss)
+      await scripts.save(id, { rev: 1, owner, outcome, newLoss })
+      await scripts.seen(id, 1, newLoss)
+      await scripts.unseen(id)
+      await scripts.out(id)
+      await commands.set(`${prefix}probe`, '1', 'PX', KEY_TTL_MS)
+      await commands.publish(channel, '')
+    })
+    return undefined
+  } catch (error) {
+    return reasonOf(error)
+  }
+}
 
 /**
  * The state of one Redis server. A member is undefined if Redis did not report its value, for example for lack of
@@ -77,4 +117,40 @@ function persistenceOf(appendOnly: string | undefined, save: string | undefined)
   if (appendOnly === '1' || appendOnly === 'yes') return 'append-only file'
   if (appendOnly === undefined || save === undefined) return undefined
   return save === '' ? 'none' : 'snapshots'
+}
+
+/** The prefix of our keys, and the channel to which the client subscribes. */
+interface RedisNames {
+  readonly prefix: string
+  readonly channel: string
+}
+
+/**
+ * Connects to the Redis of `config`, calls `use`, and closes the connection.
+ * @param timeoutMs the time limit of the whole call
+ * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection and of `use`
+ */
+async function withRedis<T>(
+  config: Config,
+  timeoutMs: number,
+  use: (client: RedisClient, names: RedisNames) => Promise<T>
+): Promise<T> {
+  const address = parseRedisAddress(config.redisUrl ?? '')
+  if (!address) throw new TypeError('redisUrl is not the address of a Redis server')
+  const prefix = prefixOf(config)
+  const channel = channelOf(prefix)
+  let opening: Promise<RedisClient> | undefined
+  const ready = new Promise<void>((onReady, onError) => {
+    opening = openRedisClient(address, { channels: [channel], onReady, onError, onLost() {}, onMessage() {} })
+    opening.catch(onError)
+  })
+  async function connectAndUse() {
+    await ready
+    return use((await opening) as RedisClient, { prefix, channel })
+  }
+  try {
+    return await within(timeoutMs, connectAndUse())
+  } finally {
+    await opening?.then(client => client.close())
+  }
 }
