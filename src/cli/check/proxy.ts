@@ -1,6 +1,6 @@
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type ProxyRule, parseRules } from '../../config/proxy-rules.js'
+import type { ProxyRule } from '../../config/proxy-rules.js'
 import { errorCode } from '../../config/read-file.js'
 import type { Config } from '../../config/settings.js'
 import { explainConnectionError } from './errors.js'
@@ -10,7 +10,7 @@ const TIMEOUT_SECONDS = 10
 
 /** Connects to the target of every proxy rule. Warns about rules for a known API whose scopes the token lacks. */
 export async function proxy(config: Config): Promise<Finding[]> {
-  const { rules } = parseRules(config.proxy.routes)
+  const rules = config.proxy.routes
   const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]
   const connections = await Promise.all(origins.map(origin => tryToConnect(origin)))
   return [...connections, ...rules.flatMap(rule => missingScopes(rule, config))]

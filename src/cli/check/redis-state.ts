@@ -1,6 +1,6 @@
 /** Connects to Redis, runs the commands of the server, and reads the memory and persistence settings of Redis. */
 import { randomBytes } from 'node:crypto'
-import { parseRedisAddress } from '../../config/redis-address.js'
+import type { RedisAddress } from '../../config/redis-address.js'
 import type { Config } from '../../config/settings.js'
 import { createKeyring } from '../../session/keyring.js'
 import { channelOf, prefixOf } from '../../store/index.js'
@@ -12,13 +12,17 @@ import { within } from '../../support/within.js'
 const KEY_TTL_MS = 1000
 
 /**
- * Runs the Redis commands of a login, a refresh and a logout once, in the Redis of `config`. Returns undefined if all commands succeed. Otherwise returns the reason, such as `timeout`, a Node error
- * code, or the code of a Redis error reply.
+ * Runs the Redis commands of a login, a refresh and a logout once, in the Redis at `address`. Returns undefined if all
+ * commands succeed. Otherwise returns the reason, such as `timeout`, a Node error code, or the code of a Redis error reply.
  * @param timeoutMs the time limit of the whole call
  */
-export async function redisProblem(config: Config, timeoutMs: number): Promise<string | undefined> {
+export async function redisProblem(
+  address: RedisAddress,
+  config: Config,
+  timeoutMs: number
+): Promise<string | undefined> {
   try {
-    await withRedis(config, timeoutMs, async ({ commands }, { prefix, channel }) => {
+    await withRedis(address, config, timeoutMs, async ({ commands }, { prefix, channel }) => {
       const times = { entryMs: KEY_TTL_MS, loginMs: KEY_TTL_MS, keepMs: KEY_TTL_MS, lockMs: KEY_TTL_MS, settleMs: 0 }
       const sealer = createKeyring([randomBytes(32).toString('base64url')]).sealer('check')
       const scripts = createRedisScripts(command => command(commands), prefix, sealer, times)
@@ -61,12 +65,16 @@ export interface RedisCondition {
 }
 
 /**
- * Connects to the Redis of `config` and reads its state. For a cluster, the list has one entry for each master.
+ * Connects to the Redis at `address` and reads its state. For a cluster, the list has one entry for each master.
  * @param timeoutMs the time limit of the whole call
  * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection
  */
-export function redisConditions(config: Config, timeoutMs: number): Promise<readonly RedisCondition[]> {
-  return withRedis(config, timeoutMs, async client => {
+export function redisConditions(
+  address: RedisAddress,
+  config: Config,
+  timeoutMs: number
+): Promise<readonly RedisCondition[]> {
+  return withRedis(address, config, timeoutMs, async client => {
     // The object is an ioredis client. Its declared type lacks INFO and CONFIG, because the server does not use them.
     const commands = client.commands as Redis | Cluster
     const servers = commands.isCluster ? (commands as Cluster).nodes('master') : [commands as Redis]
@@ -126,17 +134,16 @@ interface RedisNames {
 }
 
 /**
- * Connects to the Redis of `config`, calls `use`, and closes the connection.
+ * Connects to the Redis at `address`, calls `use`, and closes the connection.
  * @param timeoutMs the time limit of the whole call
  * @throws TimeLimitError if the time limit is exceeded; also the errors of the connection and of `use`
  */
 async function withRedis<T>(
+  address: RedisAddress,
   config: Config,
   timeoutMs: number,
   use: (client: RedisClient, names: RedisNames) => Promise<T>
 ): Promise<T> {
-  const address = parseRedisAddress(config.redisUrl ?? '')
-  if (!address) throw new TypeError('redisUrl is not the address of a Redis server')
   const prefix = prefixOf(config)
   const channel = channelOf(prefix)
   let opening: Promise<RedisClient> | undefined

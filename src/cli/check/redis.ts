@@ -1,4 +1,4 @@
-import { parseRedisAddress } from '../../config/redis-address.js'
+import type { RedisAddress } from '../../config/redis-address.js'
 import type { Config } from '../../config/settings.js'
 import { explainConnectionError } from './errors.js'
 import { type RedisCondition, redisConditions, redisProblem } from './redis-state.js'
@@ -8,20 +8,24 @@ const TIMEOUT_SECONDS = 2
 
 /** Runs the commands that replicas use, then reads the memory and persistence settings of Redis. */
 export async function redis(config: Config): Promise<Finding[]> {
-  if (config.redisUrl === undefined) {
+  const { redisUrl } = config
+  if (redisUrl === undefined) {
     return [ok('redis', 'No Redis is configured. One process needs none, but several replicas need redisUrl.')]
   }
-  const problem = await redisProblem(config, TIMEOUT_SECONDS * 1000)
+  const problem = await redisProblem(redisUrl, config, TIMEOUT_SECONDS * 1000)
   if (problem === undefined) {
-    return [ok('redis', 'Redis answers and accepts the commands that replicas need.'), ...(await conditionOf(config))]
+    return [
+      ok('redis', 'Redis answers and accepts the commands that replicas need.'),
+      ...(await conditionOf(redisUrl, config))
+    ]
   }
-  const [message, next] = refusals[problem] ?? unreachable(problem, config.redisUrl)
+  const [message, next] = refusals[problem] ?? unreachable(problem, redisUrl)
   return [failed('redis', message, next)]
 }
 
-async function conditionOf(config: Config): Promise<Finding[]> {
+async function conditionOf(address: RedisAddress, config: Config): Promise<Finding[]> {
   try {
-    return redisFindings(await redisConditions(config, TIMEOUT_SECONDS * 1000))
+    return redisFindings(await redisConditions(address, config, TIMEOUT_SECONDS * 1000))
   } catch {
     return [unknownCondition()]
   }
@@ -46,8 +50,10 @@ const refusals: Readonly<Record<string, readonly [message: string, next: string]
   LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
 }
 
-function unreachable(reason: string, redisUrl: string): readonly [message: string, next: string] {
-  const { hosts = [], tls = false, masterName } = parseRedisAddress(redisUrl) ?? {}
+function unreachable(
+  reason: string,
+  { hosts, tls, masterName }: RedisAddress
+): readonly [message: string, next: string] {
   const host = hosts.map(({ host, port }) => `${host}:${port}`).join(', ')
   if (/^[A-Z]+$/.test(reason) && !reason.startsWith('E')) {
     return [`Redis at ${host} rejects a command (${reason}).`, 'Look for this code in the documentation of Redis.']

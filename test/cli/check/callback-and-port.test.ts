@@ -3,7 +3,7 @@ import test from 'ava'
 import { callback, port } from '#src/cli/check/callback-and-port.js'
 import { homeUrlOf } from '#src/config/addresses.js'
 import type { Config } from '#src/config/settings.js'
-import { type DeepPartial, testConfig } from '../../helpers/config.js'
+import { type TestSettings, testConfig } from '../../helpers/config.js'
 import { freePort, listen } from '../../helpers/ports.js'
 import { startTestServer } from '../../helpers/server.js'
 import { someProvider } from './checked.js'
@@ -108,7 +108,7 @@ for (const [url, listening, expected] of wrongCallbacks) {
   })
 }
 
-async function portLines(overrides: DeepPartial<Config>): Promise<string[]> {
+async function portLines(overrides: TestSettings): Promise<string[]> {
   const found = await port(testConfig(someProvider, overrides))
   return found.map(({ status, message, next }) => `${status} ${message}${next ? ` Next: ${next}` : ''}`)
 }
