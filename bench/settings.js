@@ -1,4 +1,5 @@
 /** The values that all parts of the benchmark share, and the server's settings with its own defaults. */
+import { parseRules } from '../dist/config/proxy-rules.js'
 import { settingKeys, settingOf } from '../dist/config/settings.js'
 
 export const CLIENT_ID = 'bench'
@@ -45,7 +46,7 @@ export function serverConfig({ secret, providerUrl, wwwroot }) {
     'platform.userinfoEndpoint': `${providerUrl}/userinfo`,
     'platform.revocationEndpoint': 'none',
     'platform.endSessionEndpoint': 'none',
-    'proxy.routes': [`GET,POST /proxied/* ${providerUrl}/proxied/*`],
+    'proxy.routes': parseRules([`GET,POST /proxied/* ${providerUrl}/proxied/*`]).rules,
     'proxy.maxBodyBytes': 2 ** 31
   }
   const config = {}

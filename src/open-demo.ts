@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
+import { parseRules } from './config/proxy-rules.js'
 import { type Config, settings } from './config/settings.js'
 
 export interface DemoChoices {
@@ -58,7 +59,8 @@ export async function openDemo(
     clientAuthentication: settings['platform.clientAuthentication'].default
   }
   // Rules that were given as flags come first, so that they can replace those of the demo.
-  const proxy: Config['proxy'] = { ...config.proxy, routes: [...config.proxy.routes, ...proxyRules] }
+  const { rules: routes } = parseRules([...config.proxy.routes.map(({ text }) => text), ...proxyRules])
+  const proxy: Config['proxy'] = { ...config.proxy, routes }
   return { url: issuer, config: { ...config, port, platform, proxy }, close: () => demo.close() }
 }
 

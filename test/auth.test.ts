@@ -1,7 +1,6 @@
 // Tests of the steps of a login as functions, without HTTP. The tests in test/http cover the same steps through HTTP.
 import test, { type ExecutionContext } from 'ava'
 import { createAuth } from '#src/auth.js'
-import type { Config } from '#src/config/settings.js'
 import type { CallbackRequest } from '#src/login/complete-login.js'
 import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
 import { noMetrics } from '#src/metrics/metrics.js'
@@ -10,7 +9,7 @@ import { createKeyring } from '#src/session/keyring.js'
 import { createSessionCookie } from '#src/session/session-cookie.js'
 import { createBackground } from '#src/support/background.js'
 import { createClock } from './helpers/clock.js'
-import { type DeepPartial, testConfig } from './helpers/config.js'
+import { type TestSettings, testConfig } from './helpers/config.js'
 import { collectLogs } from './helpers/logs.js'
 import { createFakeIdp } from './modes/fake-idp.js'
 import { createSharedStore } from './refresh/setup.js'
@@ -25,7 +24,7 @@ const known = {
   endSessionEndpoint: 'https://idp.example/logout'
 }
 
-async function setUp(overrides: DeepPartial<Config> = {}) {
+async function setUp(overrides: TestSettings = {}) {
   const config = testConfig(known, overrides)
   const clock = createClock(1_700_000_000_000)
   const { now } = clock

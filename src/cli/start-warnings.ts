@@ -1,8 +1,8 @@
 import type { LoadedConfig } from '../config/load.js'
 import type { SettingKey } from '../config/settings.js'
-import type { Finding } from './check/finding.js'
-import { callback } from './check/findings/callback.js'
-import { wwwroot } from './check/findings/wwwroot.js'
+import { callback } from './check/callback-and-port.js'
+import type { Finding } from './check/report.js'
+import { wwwroot } from './check/settings.js'
 
 export interface StartWarning {
   /** The setting, or a file or variable whose name resembles a setting. */

@@ -1,7 +1,7 @@
 /** The entries of `access.allow`. Each is an e-mail address, or a domain that begins with `@`. */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { quote } from './quote.js'
-import { asText, stringOrStrings, type ValueType } from './types.js'
+import { asText, itemsOf, REFUSED, type ValueType } from './types.js'
 
 export interface EmailAddress {
   /** Empty in the entry for a whole domain. */
@@ -39,17 +39,25 @@ function lowerCase(text: string): string {
   return text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 }
 
-export const accessEntries: ValueType<readonly string[]> = {
+export interface AccessEntry extends EmailAddress {
+  /** The entry as it was written. */
+  readonly text: string
+}
+
+export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]> = {
   allowed: 'e-mail addresses and domains such as @example.com, separated by spaces',
   json: { type: ['string', 'array'], items: { type: 'string', pattern: '^[^\\s@]*@[^\\s@]+$' }, minItems: 1 },
   fromText: asText,
-  schema: v =>
-    v.pipe(
-      stringOrStrings(v),
-      v.nonEmpty(),
-      v.checkItems(
-        entry => parseEmailAddress(entry) !== undefined,
-        ({ input }) => `${quote(String(input))} is neither an address nor a domain with @ in front`
-      )
-    )
+  parse(written) {
+    const items = itemsOf(written) ?? []
+    if (items.length === 0) return REFUSED
+    const entries: AccessEntry[] = []
+    for (const text of items) {
+      const address = parseEmailAddress(text)
+      if (!address) return { reason: `${quote(text)} is neither an address nor a domain with @ in front` }
+      entries.push({ ...address, text })
+    }
+    return { value: entries }
+  },
+  write: entries => entries.map(({ text }) => text)
 }

@@ -1,6 +1,5 @@
-import { parseRedisAddress, withoutSentinelPassword } from './redis-address.js'
 import { AUTH_ROUTES } from './routes.js'
-import { asText, type Valibot, type ValueType } from './types.js'
+import { asText, type Rule, textWith, type ValueType } from './types.js'
 
 // Types of the settings that hold an address. An address keeps its original spelling, because the provider compares the
 // callback URL character by character.
@@ -12,19 +11,26 @@ export const callbackAddress: ValueType<string> = {
   allowed: `an absolute http or https address whose path ends in ${callbackPath}`,
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
   fromText: asText,
-  schema: v =>
-    v.pipe(
-      v.string(),
-      v.check(isWebAddress, 'it is not an absolute http or https address'),
-      v.check(address => !hasUser(address), 'it holds a user name'),
-      // RFC 6749 section 3.1.2.
-      v.check(address => !address.includes('#'), 'it holds a fragment'),
-      v.check(address => pathOf(address).endsWith(callbackPath), `its path does not end in ${callbackPath}`),
-      // Our own redirects go to the path in front of the callback path. If it contained `//host`, they would lead to
-      // another site.
-      v.check(address => !pathOf(address).includes('//'), 'its path has an empty segment')
-    )
+  parse: textWith(
+    { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
+    { holds: address => !hasUser(address), reason: 'it holds a user name' },
+    // RFC 6749 section 3.1.2.
+    { holds: address => !address.includes('#'), reason: 'it holds a fragment' },
+    { holds: address => pathOf(address).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
+    // Our own redirects go to the path in front of the callback path. If it contained `//host`, they would lead to another
+    // site.
+    { holds: address => !pathOf(address).includes('//'), reason: 'its path has an empty segment' }
+  )
 }
+
+// The order matters, because the later rules need an address that can be parsed.
+const providerRules: readonly Rule[] = [
+  { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
+  { holds: address => !hasUser(address), reason: 'it holds a user name' },
+  // RFC 6749 sections 3.1 and 3.2.
+  { holds: address => !address.includes('#'), reason: 'it holds a fragment' },
+  { holds: isSafeAddress, reason: 'plain http would send secrets over the network unencrypted' }
+]
 
 /**
  * The type of an endpoint of the identity provider. The address must use https, because secrets are sent to it. Plain http
@@ -34,7 +40,7 @@ export const providerAddress: ValueType<string> = {
   allowed: 'an https address (plain http only on this machine)',
   json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
   fromText: asText,
-  schema: v => v.pipe(v.string(), isProviderAddress(v))
+  parse: textWith(...providerRules)
 }
 
 /** The type of an optional endpoint. The word `none` disables the endpoint. */
@@ -42,7 +48,7 @@ export const optionalProviderAddress: ValueType<string> = {
   allowed: `${providerAddress.allowed}, or the word none`,
   json: { type: 'string', pattern: '^(none|https?://[^\\s#]+)$' },
   fromText: asText,
-  schema: v => v.union([v.literal('none'), providerAddress.schema(v)])
+  parse: written => (written === 'none' ? { value: written } : providerAddress.parse(written))
 }
 
 /** The type of the issuer, which has neither a query nor a fragment (RFC 8414 section 2). */
@@ -50,24 +56,7 @@ export const issuerAddress: ValueType<string> = {
   allowed: `${providerAddress.allowed} without a query`,
   json: { type: 'string', pattern: '^https?://[^\\s?#]+$' },
   fromText: asText,
-  schema: v =>
-    v.pipe(
-      v.string(),
-      isProviderAddress(v),
-      v.check(address => !address.includes('?'), 'it holds a query')
-    )
-}
-
-export const redisAddress: ValueType<string> = {
-  allowed: 'redis://host:6379/0, rediss:// for TLS, host,host for a cluster, host,host?sentinel=NAME for sentinels',
-  json: { type: 'string', pattern: '^rediss?://\\S+$' },
-  fromText: asText,
-  schema: v =>
-    v.pipe(
-      v.string(),
-      v.check(address => /^rediss?:\/\/\S+$/.test(address) && !!parseRedisAddress(address), 'it is not a Redis address')
-    ),
-  mask: address => withoutSentinelPassword(withoutUser(address))
+  parse: textWith(...providerRules, { holds: address => !address.includes('?'), reason: 'it holds a query' })
 }
 
 /**
@@ -126,32 +115,12 @@ export function withoutUser(address: string): string {
  * make the server send secrets to local services.
  */
 export function discoveredEndpointProblem(endpoint: string, issuer: string): string | undefined {
-  const reason = brokenRule(endpoint)
-  if (reason !== undefined) return reason
+  const broken = providerRules.find(({ holds }) => !holds(endpoint))
+  if (broken) return broken.reason
   if (isLoopback(endpoint) && new URL(endpoint).protocol === 'http:' && !isLoopback(issuer)) {
     return 'it is plain http on this machine, but the issuer is on another machine'
   }
   return undefined
-}
-
-// The order matters, because the later rules need an address that can be parsed.
-const providerRules: readonly { readonly holds: (address: string) => boolean; readonly reason: string }[] = [
-  { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
-  { holds: address => !hasUser(address), reason: 'it holds a user name' },
-  // RFC 6749 sections 3.1 and 3.2.
-  { holds: address => !address.includes('#'), reason: 'it holds a fragment' },
-  { holds: isSafeAddress, reason: 'plain http would send secrets over the network unencrypted' }
-]
-
-function brokenRule(address: string): string | undefined {
-  return providerRules.find(({ holds }) => !holds(address))?.reason
-}
-
-function isProviderAddress(v: Valibot) {
-  return v.check<string, (issue: { input: string }) => string>(
-    address => brokenRule(address) === undefined,
-    ({ input }) => brokenRule(input) ?? ''
-  )
 }
 
 // The URL parser removes white space and replaces backslashes. An address that needs such a correction is refused,

@@ -1,20 +1,17 @@
-import * as v from 'valibot'
 import { withoutUser } from './addresses.js'
 import { quote } from './quote.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
 
-export type Checked = { readonly value: unknown } | { readonly refused: string }
+/** `refused` has one sentence for each problem. */
+export type Checked = { readonly value: unknown } | { readonly refused: readonly string[] }
 
-/** Checks one value against the type of its setting. Returns the parsed value, or the reason why the value is refused. */
+/** Checks one value against the type of its setting. Returns the parsed value, or the problems for which it is refused. */
 export function checkValue(key: SettingKey, value: unknown): Checked {
   const setting = settingOf(key)
-  // The validation stops at the first failed check, because a later check may rely on it. For example, a check of an
-  // address may parse a value that an earlier check has accepted as an address.
-  const result = v.safeParse(setting.type.schema(v), value, { abortPipeEarly: true })
-  if (result.success) return { value: result.output }
-  const [issue] = result.issues
-  const reason = issue.type === 'check' || issue.type === 'check_items' ? issue.message : undefined
-  return { refused: `${refusalReason(setting, value, reason)}; allowed: ${setting.type.allowed}` }
+  const { allowed, parse } = setting.type
+  const parsed = parse(value)
+  if ('value' in parsed) return parsed
+  return { refused: parsed.problems ?? [`${refusalReason(setting, value, parsed.reason)}; allowed: ${allowed}`] }
 }
 
 function refusalReason({ secret }: Setting, value: unknown, reason: string | undefined): string {

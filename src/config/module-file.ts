@@ -10,9 +10,9 @@ export async function checkModuleFile(given: string, cwd: string): Promise<Check
   try {
     await access(path, constants.R_OK)
     if ((await stat(path)).isFile()) return { value: path }
-    return { refused: refusal(given, 'it is not a file') }
+    return { refused: [refusal(given, 'it is not a file')] }
   } catch (error) {
-    return { refused: refusal(given, whyUnreadable(error)) }
+    return { refused: [refusal(given, whyUnreadable(error))] }
   }
 }
 

@@ -4,6 +4,7 @@ import { whyNotExact } from './exact-path.js'
 import { coversPattern, type PathPattern, parsePattern } from './path-pattern.js'
 import { quote } from './quote.js'
 import { AUTH_PATH, HEALTH_ROUTES } from './routes.js'
+import { REFUSED, type ValueType } from './types.js'
 
 export interface ProxyRule {
   /** The position in the list, starting with 1. Metrics and logs contain this number. */
@@ -31,6 +32,21 @@ export interface ParsedRules {
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export const longestTimeoutSeconds = 3600
+
+/** The type of the setting `proxy.routes`. */
+export const proxyRoutes: ValueType<readonly ProxyRule[], readonly string[]> = {
+  allowed: 'rules METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]',
+  json: { type: 'array', items: { type: 'string', pattern: '^\\s*[A-Z,]+\\s+/\\S+\\s+https?://\\S+(\\s+\\S+)*\\s*$' } },
+  isRepeatable: true,
+  sample: ['GET /api/hubs/** https://developer.api.autodesk.com/project/v1/hubs/**'],
+  fromText: splitRules,
+  parse(written) {
+    if (!Array.isArray(written) || !written.every(item => typeof item === 'string')) return REFUSED
+    const { rules, problems } = parseRules(written)
+    return problems.length > 0 ? { problems } : { value: rules }
+  },
+  write: rules => rules.map(({ text }) => text)
+}
 
 /**
  * Splits the text of a variable into rules. A new rule begins at each word that consists only of letters and commas, because

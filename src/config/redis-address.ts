@@ -1,3 +1,6 @@
+import { withoutUser } from './addresses.js'
+import { asText, REFUSED, type ValueType } from './types.js'
+
 /**
  * The parts of a `redisUrl`: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts
  * are the nodes of a cluster. With `?sentinel=NAME` the hosts are the sentinels that watch the master NAME. With
@@ -5,6 +8,8 @@
  * because the Redis client would accept any parameter as one of its options.
  */
 export interface RedisAddress {
+  /** The address as it was written. It may contain passwords. */
+  readonly text: string
   readonly kind: 'single' | 'cluster' | 'sentinel'
   readonly hosts: readonly { readonly host: string; readonly port: number }[]
   /** The name under which the sentinels know the master. */
@@ -25,6 +30,20 @@ const PARTS = /^(rediss?):\/\/(?:([^/?#]*)@)?([^/?#@]+)(?:\/(\d{1,5})?)?(?:\?([^
 const HOST = /^(?:\[([0-9a-f:.%]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i
 const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinelPassword'])
 
+/** The type of the setting `redisUrl`. */
+export const redisAddress: ValueType<RedisAddress, string> = {
+  allowed: 'redis://host:6379/0, rediss:// for TLS, host,host for a cluster, host,host?sentinel=NAME for sentinels',
+  json: { type: 'string', pattern: '^rediss?://\\S+$' },
+  fromText: asText,
+  parse(written) {
+    if (typeof written !== 'string') return REFUSED
+    const value = /^rediss?:\/\/\S+$/.test(written) ? parseRedisAddress(written) : undefined
+    return value ? { value } : { reason: 'it is not a Redis address' }
+  },
+  write: ({ text }) => text,
+  mask: text => withoutSentinelPassword(withoutUser(text))
+}
+
 /** Parses the address. Returns undefined if the address is malformed. */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   const [, scheme = '', credentials = '', hostList = '', database = '0', query] = PARTS.exec(text) ?? []
@@ -41,6 +60,7 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
 
   const [username, ...password] = credentials.split(':').map(decode)
   return {
+    text,
     kind: isCluster ? 'cluster' : masterName === undefined ? 'single' : 'sentinel',
     hosts,
     masterName,

@@ -63,7 +63,8 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, origin, path })
     if ('value' in outcome) values[key] = outcome.value
     // If the settings file could not be read, it may contain the missing setting. The setting is then not reported.
-    else if ('refused' in outcome || file.isRead) problems.push({ key, origin, message: problemText(key, outcome) })
+    else if ('refused' in outcome) problems.push(...outcome.refused.map(message => ({ key, origin, message })))
+    else if (file.isRead) problems.push({ key, origin, message: missingText(key, outcome.missing) })
   }
 
   for (const secretFile of secretFiles.values()) warnings.push(...(await exposedFile(secretFile)))
@@ -142,9 +143,9 @@ type Validated = { readonly origin: string } & (Checked | { readonly missing: 'e
 
 async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string): Promise<Validated> {
   if (emptyAt !== undefined && settingOf(key).refusesEmpty) {
-    return { origin: emptyAt, refused: `is empty; allowed: ${settingOf(key).type.allowed}, or remove the setting` }
+    return { origin: emptyAt, refused: [`is empty; allowed: ${settingOf(key).type.allowed}, or remove the setting`] }
   }
-  if (given && 'refused' in given) return given
+  if (given && 'refused' in given) return { origin: given.origin, refused: [given.refused] }
   if (given && 'value' in given) {
     const checked = checkValue(key, given.value)
     const checkPath = paths[key]
@@ -157,10 +158,9 @@ async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string
   return emptyAt ? { origin: emptyAt, missing: 'empty' } : { origin: notGiven, missing: 'absent' }
 }
 
-function problemText(key: SettingKey, outcome: { refused: string } | { missing: 'empty' | 'absent' }): string {
-  if ('refused' in outcome) return outcome.refused
+function missingText(key: SettingKey, missing: 'empty' | 'absent'): string {
   const { env, flag, secret } = settingOf(key)
   const ways = [`the variable ${env}${secret ? ` or ${env}_FILE` : ''}`, flag && `the flag ${flagName(flag)}`]
   const list = ways.filter(way => way !== undefined).join(', ')
-  return `${outcome.missing === 'empty' ? 'is empty' : 'is required'}; set ${list}, or ${key} in a settings file`
+  return `${missing === 'empty' ? 'is empty' : 'is required'}; set ${list}, or ${key} in a settings file`
 }

@@ -1,5 +1,4 @@
 import { isLoopback } from './addresses.js'
-import { parseRules } from './proxy-rules.js'
 import { quote } from './quote.js'
 import type { SettingKey, Values } from './settings.js'
 
@@ -29,7 +28,7 @@ const rules: readonly Rule[] = [
   listenersHaveTheirOwnPorts,
   forwardAuthWithoutRedis,
   graceCoversARefresh,
-  proxyRulesAreUsable,
+  publicTokenNeedsDualMode,
   proxyNeedsFetchMetadata
 ]
 
@@ -145,13 +144,12 @@ function graceCoversARefresh(values: Values): Finding | undefined {
   return { key: 'shutdown.graceSeconds', isWarning: true, message }
 }
 
-function proxyRulesAreUsable({ mode, 'proxy.routes': routes = [] }: Values): Finding[] {
-  const { rules, problems } = parseRules(routes)
-  const tokens = rules.filter(({ token }) => token === 'public' && mode === 'single')
-  const wrongTokens = tokens.map(
-    ({ text }) => `the rule ${quote(text)} uses the public token, but mode is single; allowed: token=internal`
-  )
-  return [...problems, ...wrongTokens].map(message => ({ key: 'proxy.routes', message }))
+function publicTokenNeedsDualMode({ mode, 'proxy.routes': routes = [] }: Values): Finding[] {
+  const unusable = routes.filter(({ token }) => token === 'public' && mode === 'single')
+  return unusable.map(({ text }) => ({
+    key: 'proxy.routes',
+    message: `the rule ${quote(text)} uses the public token, but mode is single; allowed: token=internal`
+  }))
 }
 
 function proxyNeedsFetchMetadata(values: Values): Finding | undefined {

@@ -1,5 +1,13 @@
 import { flagName } from './flags.js'
-import { defaultText, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
+import {
+  defaultText,
+  required,
+  type SettingKey,
+  settingKeys,
+  settingOf,
+  type Values,
+  writtenValue
+} from './settings.js'
 
 /** Returns a settings file in YAML that explains every setting. A setting without a value in `chosen` is a comment. */
 export function sampleFile(chosen: Values): string {
@@ -18,7 +26,7 @@ export function sampleFile(chosen: Values): string {
     if (group !== undefined && group !== openGroup) lines.push(`${mark}${group}:`)
     openGroup = group
     const indent = group === undefined ? '' : '  '
-    lines.push(...entry(key, member ?? key, chosen[key]).map(line => indent + line))
+    lines.push(...entry(key, member ?? key, writtenValue(key, chosen[key])).map(line => indent + line))
   }
   return `${lines.join('\n')}\n`
 }

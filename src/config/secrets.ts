@@ -1,4 +1,4 @@
-import { asText, stringOrStrings, type ValueType } from './types.js'
+import { asText, listWith, type Rule, textWith, type ValueType } from './types.js'
 
 // Types of the settings that hold secrets, and the checks that refuse a weak session secret.
 
@@ -15,26 +15,14 @@ export const sessionSecret: ValueType<string> = {
   allowed,
   json,
   fromText: asText,
-  schema: v =>
-    v.pipe(
-      v.string(),
-      v.check(isLongEnough, `it ${tooShort}`),
-      v.check(isNoExample, `it ${unreplaced}`),
-      v.check(isVaried, `it ${repetitive}`)
-    )
+  parse: textWith(...rulesFor('it'))
 }
 
 export const sessionSecrets: ValueType<readonly string[]> = {
   allowed: 'session secrets, separated by white space',
   json: { type: ['string', 'array'], items: json },
   fromText: asText,
-  schema: v =>
-    v.pipe(
-      stringOrStrings(v),
-      v.checkItems(isLongEnough, `one of them ${tooShort}`),
-      v.checkItems(isNoExample, `one of them ${unreplaced}`),
-      v.checkItems(isVaried, `one of them ${repetitive}`)
-    )
+  parse: listWith(...rulesFor('one of them'))
 }
 
 /** The client secret (RFC 6749 appendix A.2). The provider generated this secret, so its strength is not checked. */
@@ -42,17 +30,25 @@ export const clientSecret: ValueType<string> = {
   allowed: 'the client secret as the provider shows it',
   json: { type: 'string', pattern: '^[\\x20-\\x7e]+$' },
   fromText: asText,
-  schema: v =>
-    v.pipe(
-      v.string(),
-      v.check(secret => /^[\x20-\x7e]+$/.test(secret), 'it contains characters that a client secret cannot contain'),
-      v.check(isNoPlaceholder, 'it is a placeholder')
-    )
+  parse: textWith(
+    {
+      holds: secret => /^[\x20-\x7e]+$/.test(secret),
+      reason: 'it contains characters that a client secret cannot contain'
+    },
+    { holds: isNoPlaceholder, reason: 'it is a placeholder' }
+  )
 }
 
-const tooShort = `is shorter than ${shortestSecret} characters`
-const unreplaced = 'is an example or a placeholder'
-const repetitive = 'does not look random, because it repeats characters or words, or consists of consecutive characters'
+/** @param subject the beginning of each reason */
+function rulesFor(subject: string): readonly Rule[] {
+  const notRandom =
+    'does not look random, because it repeats characters or words, or consists of consecutive characters'
+  return [
+    { holds: isLongEnough, reason: `${subject} is shorter than ${shortestSecret} characters` },
+    { holds: isNoExample, reason: `${subject} is an example or a placeholder` },
+    { holds: isVaried, reason: `${subject} ${notRandom}` }
+  ]
+}
 
 function isLongEnough(secret: string): boolean {
   return [...secret].length >= shortestSecret

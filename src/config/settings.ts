@@ -1,7 +1,8 @@
 import { accessEntries } from './access-entry.js'
-import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress, redisAddress } from './addresses.js'
-import { longestTimeoutSeconds } from './proxy-rules.js'
-import { answerHeaderNames, csrfHeaderName, proxyRoutes, requestHeaderNames } from './proxy-types.js'
+import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress } from './addresses.js'
+import { answerHeaderNames, csrfHeaderName, requestHeaderNames } from './header-names.js'
+import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
+import { redisAddress } from './redis-address.js'
 import { clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
 import { integer, list, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
 
@@ -51,17 +52,16 @@ const endpoint = {
 // Other names that begin with `__` and a word and `-`, such as `__Secure-`, are refused. Browsers give such prefixes a
 // meaning, also in other letter case, and reject the cookie without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
+const anyCookieName = text(
+  'up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
+  cookieNamePattern
+)
 const cookieName: ValueType<string> = {
-  ...text(
-    'up to 64 letters, digits, dots, underscores and hyphens, without a prefix such as __Secure-',
-    cookieNamePattern
-  ),
-  schema: v =>
-    v.pipe(
-      v.string(),
-      v.regex(cookieNamePattern),
-      v.transform(name => name.replace(/^__Host-/, ''))
-    )
+  ...anyCookieName,
+  parse(written) {
+    const parsed = anyCookieName.parse(written)
+    return 'value' in parsed ? { value: parsed.value.replace(/^__Host-/, '') } : parsed
+  }
 }
 
 export const settings = {
@@ -449,16 +449,21 @@ type Member<Name extends Group> = Extract<SettingKey, `${Name}.${string}`> exten
 type TopKey = Exclude<SettingKey, `${string}.${string}`>
 
 type Row<Key extends SettingKey> = (typeof settings)[Key]
+type OrUndefined<Key extends SettingKey, Value> = Row<Key> extends { default: undefined } ? Value | undefined : Value
 type ValueOf<Key extends string> = Key extends SettingKey
-  ? Row<Key> extends { type: ValueType<infer Value>; default: infer Default }
-    ? Default extends undefined
-      ? Value | undefined
-      : Value
+  ? Row<Key> extends { type: ValueType<infer Value, infer _Written> }
+    ? OrUndefined<Key, Value>
+    : never
+  : never
+/** The value of a setting as a file or program contains it. */
+type WrittenOf<Key extends string> = Key extends SettingKey
+  ? Row<Key> extends { type: ValueType<infer _Value, infer Written> }
+    ? OrUndefined<Key, Written>
     : never
   : never
 
 /**
- * The valid settings, with all defaults. An optional setting without a default is `undefined` if it was not set. The part of
+ * The valid settings, with all defaults. The values are parsed: `proxy.routes` has rules, and `redisUrl` has an address. An optional setting without a default is `undefined` if it was not set. The part of
  * a key before the dot is the name of a group.
  */
 export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
@@ -469,8 +474,8 @@ export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
 export type Values = { readonly [Key in SettingKey]?: ValueOf<Key> }
 
 /** Settings from a program. `null` selects the default, even if the environment or a file has a value for the setting. */
-export type Overrides = { readonly [Key in TopKey]?: ValueOf<Key> | null } & {
-  readonly [Name in Group]?: { readonly [Key in Member<Name>]?: ValueOf<`${Name}.${Key}`> | null }
+export type Overrides = { readonly [Key in TopKey]?: WrittenOf<Key> | null } & {
+  readonly [Name in Group]?: { readonly [Key in Member<Name>]?: WrittenOf<`${Name}.${Key}`> | null }
 }
 
 export const settingKeys = Object.keys(settings) as readonly SettingKey[]
@@ -478,6 +483,12 @@ export const settingKeys = Object.keys(settings) as readonly SettingKey[]
 /** Returns the row of a setting as the type `Setting`, for code that handles all rows alike. */
 export function settingOf(key: SettingKey): Setting {
   return settings[key]
+}
+
+/** Returns the value as a settings file would contain it. */
+export function writtenValue(key: SettingKey, value: unknown): unknown {
+  const { type } = settingOf(key)
+  return value !== undefined && type.write ? type.write(value) : value
 }
 
 export function isSettingKey(key: string): key is SettingKey {

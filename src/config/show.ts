@@ -1,4 +1,4 @@
-import { defaultText, type SettingKey, settingOf, type Values } from './settings.js'
+import { defaultText, type SettingKey, settingOf, type Values, writtenValue } from './settings.js'
 
 /** The replacement for a secret. Its length does not depend on the secret. */
 const hidden = '********'
@@ -6,9 +6,9 @@ const hidden = '********'
 /** Returns the value for display. A secret is hidden, or loses only its password if its type has a `mask`. */
 export function shownValue(key: SettingKey, values: Values): unknown {
   const { secret, type } = settingOf(key)
-  const value = values[key]
+  const value = writtenValue(key, values[key])
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return value
-  if (!secret) return Array.isArray(value) && type.mask ? value.map(type.mask) : value
+  if (!secret) return value
   return typeof value === 'string' && type.mask ? type.mask(value) : hidden
 }
 

@@ -1,21 +1,17 @@
-import type * as valibot from 'valibot'
-
-/**
- * The type of a setting. It describes the allowed values for people and for editors, parses text, and validates values.
- *
- * valibot is passed as an argument, so that `--help` need not load it.
- */
-export interface ValueType<Value> {
+/** The type of a setting. It describes the allowed values for people and for editors, and it parses and checks values. */
+export interface ValueType<Value, Written = Value> {
   /** The allowed values, as text after "allowed: ". */
   readonly allowed: string
   readonly json: JsonSchema
   /**
    * Parses the text of a flag or variable into the value that a file would contain. Invalid text is returned unchanged, and
-   * the schema refuses it.
+   * `parse` refuses it.
    */
   readonly fromText: (text: string) => unknown
-  /** If a `check` fails, its message becomes part of our message. For other failures, our message contains only `allowed`. */
-  readonly schema: (v: Valibot) => valibot.GenericSchema<unknown, Value>
+  /** Checks the value of a file or program, and turns it into the value that the server uses. */
+  readonly parse: (written: unknown) => Parsed<Value>
+  /** Turns a parsed value back into a value for a file. Without this function, `parse` does not change the form of a value. */
+  write?(value: Value): Written
   /** Removes the secret part of a text, such as the password in an address. A secret without `mask` is never shown. */
   readonly mask?: (text: string) => string
   /** True if the flag may be given more than once. Each occurrence adds items to the list. */
@@ -24,8 +20,53 @@ export interface ValueType<Value> {
   readonly sample?: readonly string[]
 }
 
-export type Valibot = typeof valibot
+export type Parsed<Value> = { readonly value: Value } | Refusal
+
+/** The message about a refused value contains the value, the reason if there is one, and `allowed`. */
+export interface Refusal {
+  readonly reason?: string | undefined
+  /** Complete messages, for a type whose values can have several problems. They replace the message above. */
+  readonly problems?: readonly string[]
+}
+
+/** The refusal of a value that has the wrong form, so the allowed values are reason enough. */
+export const REFUSED: Refusal = {}
+
 export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/** A rule for a text or for each item of a list. Without a reason, the message contains only the allowed values. */
+export interface Rule {
+  readonly holds: (text: string) => boolean
+  readonly reason?: string
+}
+
+/**
+ * Returns a function that accepts a text if all rules hold. It stops at the first broken rule, because a later rule may rely
+ * on an earlier one. For example, a rule may parse an address that an earlier rule has accepted.
+ */
+export function textWith(...rules: readonly Rule[]): (written: unknown) => Parsed<string> {
+  return function parseText(written) {
+    if (typeof written !== 'string') return REFUSED
+    const broken = rules.find(({ holds }) => !holds(written))
+    return broken ? { reason: broken.reason } : { value: written }
+  }
+}
+
+/** Returns a function that accepts a list if all rules hold for every item. */
+export function listWith(...rules: readonly Rule[]): (written: unknown) => Parsed<readonly string[]> {
+  return function parseList(written) {
+    const items = itemsOf(written)
+    if (!items) return REFUSED
+    const broken = rules.find(({ holds }) => !items.every(holds))
+    return broken ? { reason: broken.reason } : { value: items }
+  }
+}
+
+/** Returns the items of a list, or the words of a text. Returns undefined for any other value. */
+export function itemsOf(written: unknown): readonly string[] | undefined {
+  if (typeof written === 'string') return written.split(/\s+/).filter(word => word !== '')
+  return Array.isArray(written) && written.every(item => typeof item === 'string') ? written : undefined
+}
 
 export function oneOf<const Options extends readonly [string, string, ...string[]]>(
   ...options: Options
@@ -34,7 +75,10 @@ export function oneOf<const Options extends readonly [string, string, ...string[
     allowed: `${options.slice(0, -1).join(', ')} or ${options.at(-1)}`,
     json: { enum: options },
     fromText: asText,
-    schema: v => v.picklist(options)
+    parse: written => {
+      const value = options.find(option => option === written)
+      return value === undefined ? REFUSED : { value }
+    }
   }
 }
 
@@ -42,7 +86,7 @@ export const yesOrNo: ValueType<boolean> = {
   allowed: 'true or false',
   json: { type: 'boolean' },
   fromText: text => words.get(text.toLowerCase()) ?? text,
-  schema: v => v.boolean()
+  parse: written => (typeof written === 'boolean' ? { value: written } : REFUSED)
 }
 
 const words = new Map([
@@ -56,7 +100,10 @@ export function integer(minimum: number, maximum: number, noun = 'a whole number
     json: { type: 'integer', minimum, maximum },
     // Number() would also accept '', ' 1', 0x1F and 1e3.
     fromText: text => (/^-?\d+$/.test(text) ? Number(text) : text),
-    schema: v => v.pipe(v.number(), v.integer(), v.minValue(minimum), v.maxValue(maximum))
+    parse: written =>
+      typeof written === 'number' && Number.isInteger(written) && written >= minimum && written <= maximum
+        ? { value: written }
+        : REFUSED
   }
 }
 
@@ -72,33 +119,19 @@ export function text(allowed: string, pattern: RegExp): ValueType<string> {
     allowed,
     json: { type: 'string', pattern: pattern.source },
     fromText: asText,
-    schema: v => v.pipe(v.string(), v.regex(pattern))
+    parse: textWith({ holds: text => pattern.test(text) })
   }
 }
 
 /** The type of a list. In a text, its items are separated by white space. In a settings file, it may also be an array. */
 export function list(allowed: string, item: RegExp): ValueType<readonly string[]> {
+  const parse = listWith({ holds: word => item.test(word) })
   return {
     allowed,
     json: { type: ['string', 'array'], items: { type: 'string', pattern: item.source }, minItems: 1 },
     fromText: asText,
-    schema: v =>
-      v.pipe(
-        stringOrStrings(v),
-        v.nonEmpty(),
-        v.everyItem(word => item.test(word))
-      )
+    parse: written => (itemsOf(written)?.length === 0 ? REFUSED : parse(written))
   }
-}
-
-export function stringOrStrings(v: Valibot) {
-  return v.union([
-    v.array(v.string()),
-    v.pipe(
-      v.string(),
-      v.transform(text => text.split(/\s+/).filter(word => word !== ''))
-    )
-  ])
 }
 
 export function asText(text: string): string {

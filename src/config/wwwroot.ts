@@ -18,7 +18,7 @@ export async function checkFolder(given: string, cwd: string): Promise<Checked> 
   const folder = resolve(cwd, given)
   const why = await whyUnusable(folder)
   if (why === undefined) return { value: folder }
-  return { refused: `found the text ${quote(given)}, but ${why}; allowed: a folder` }
+  return { refused: [`found the text ${quote(given)}, but ${why}; allowed: a folder`] }
 }
 
 /**

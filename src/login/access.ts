@@ -16,11 +16,10 @@ export type AccessDecision = 'allowed' | 'no_email' | 'not_verified' | 'not_list
 export type AccessRule = (claims: UserInfo) => AccessDecision
 
 /**
- * @param entries e-mail addresses and domains, written as the setting `access.allow` requires. An entry for a domain
- *   does not include its sub-domains.
+ * @param entries the entries of the setting `access.allow`. An entry for a domain does not include its sub-domains.
  */
-export function createAccessRule(entries: readonly string[]): AccessRule {
-  const listed = new Set(entries.map(entry => keyOf(parseEmailAddress(entry) as EmailAddress)))
+export function createAccessRule(entries: readonly EmailAddress[]): AccessRule {
+  const listed = new Set(entries.map(keyOf))
 
   return function decide({ email, email_verified }) {
     const address = typeof email === 'string' ? parseEmailAddress(email) : undefined

@@ -4,7 +4,6 @@
  */
 import type { Context, Middleware } from 'koa'
 import type { Auth } from '../auth.js'
-import { parseRules } from '../config/proxy-rules.js'
 import type { Config } from '../config/settings.js'
 import type { RequestLog } from '../http/edge/request.js'
 import { createOriginCheck } from '../http/edge/request-origin.js'
@@ -34,7 +33,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 export function proxy(parts: ProxyParts): Middleware {
   const { config, site, session, requireTokens, shutdownHooks } = parts
   const { routes, maxBodyBytes, csrfHeader } = config
-  const findRoute = createRoutes(parseRules(routes).rules, site.origin)
+  const findRoute = createRoutes(routes, site.origin)
   const checkOrigin = createOriginCheck('proxy', { publicOrigin: site.origin, csrfHeader })
   const upstreams = createUpstreams({
     connectTimeoutMs: CONNECT_TIMEOUT_MS,

@@ -4,7 +4,6 @@
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
-import { parseRedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
 import type { Keyring } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
@@ -42,9 +41,7 @@ export function createStore(config: Config, parts: StoreParts): SessionStore {
     const scripts = createMemoryScripts<SessionRecord>(clock.now, times)
     return createSessionStore({ kind: 'memory', scripts, connect: () => NO_LINK, clock, times, log })
   }
-  const address = parseRedisAddress(redisUrl)
-  if (!address) throw new TypeError('redisUrl is not the address of a Redis server')
-  const open = (events: RedisEvents) => openRedisClient(address, events)
+  const open = (events: RedisEvents) => openRedisClient(redisUrl, events)
   return createRedisStore({ ...parts, open, prefix: prefixOf(config), times })
 }
 

@@ -5,6 +5,8 @@
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
 
+export type { Cluster, Redis } from 'ioredis'
+
 export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'publish' | 'set'>
 
 export interface RedisClient {

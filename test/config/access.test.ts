@@ -9,7 +9,7 @@ const settingsFile = 'platform-auth-server.config.yaml'
 async function resolveIn(t: ExecutionContext, files: Record<string, string>, env: Record<string, string>) {
   const { values, problems } = await resolveSettings({ cwd: await tempFolder(t, files), env })
   const about = problems.filter(({ key }) => key === 'access.allow' || key.startsWith('PLATFORM_AUTH_ACCESS'))
-  return { allow: values['access.allow'], problems: about }
+  return { allow: values['access.allow']?.map(({ text }) => text), problems: about }
 }
 
 test('without access.allow everyone may sign in', async t => {

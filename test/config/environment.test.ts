@@ -268,7 +268,7 @@ test('a flag with the path of an empty secret file is refused, even if another s
 
 test('a password in a flag gets a warning that does not contain it', async t => {
   const { config, warnings } = await load(t, { flags: { redisUrl: 'redis://user:hunter2@localhost' } })
-  t.is(config.redisUrl, 'redis://user:hunter2@localhost')
+  t.is(config.redisUrl?.text, 'redis://user:hunter2@localhost')
   t.is(warnings.length, 1)
   t.is(warnings[0]?.origin, 'flag --redis-url')
   t.regex(warnings[0]?.message ?? '', /REDIS_URL_FILE/)

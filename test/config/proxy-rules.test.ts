@@ -4,7 +4,6 @@ import test from 'ava'
 import { checkValue } from '#src/config/check-value.js'
 import { parseRules, splitRules } from '#src/config/proxy-rules.js'
 import { settingOf } from '#src/config/settings.js'
-import { shownText } from '#src/config/show.js'
 import { load, problemsOf } from './given.js'
 
 const hubs = 'GET /api/hubs/** https://api.example/project/v1/hubs/**'
@@ -113,7 +112,8 @@ test('a target with user information is refused, and its password is not printed
   const { problems } = parseRules([rule])
   t.regex(problems[0] ?? '', /user information/)
   t.notRegex(problems.join(), /pa55word/)
-  t.is(shownText('proxy.routes', { 'proxy.routes': [rule] }), 'GET /a https://***@h.example/a')
+  const refused = checkValue('proxy.routes', [rule])
+  t.notRegex(JSON.stringify(refused), /pa55word/)
 })
 
 test('a rule is refused if earlier rules match all its requests, but not if they match only some', t => {
@@ -144,14 +144,15 @@ test('the rules in a variable may be on one line or on several', t => {
 
 test('rules can be given in a variable, on several lines in .env, with repeated flags and in a file', async t => {
   const routes = [hubs, issues]
+  const textsOf = ({ config }: Awaited<ReturnType<typeof load>>) => config.proxy.routes.map(({ text }) => text)
   const variable = await load(t, { env: { PLATFORM_AUTH_PROXY_ROUTES: routes.join(' ') } })
-  t.deepEqual(variable.config.proxy.routes, routes)
+  t.deepEqual(textsOf(variable), routes)
   const dotEnv = await load(t, { files: { '.env': `PLATFORM_AUTH_PROXY_ROUTES="\n${routes.join('\n')}\n"\n` } })
-  t.deepEqual(dotEnv.config.proxy.routes, routes)
+  t.deepEqual(textsOf(dotEnv), routes)
   const flags = await load(t, { flags: { 'proxy.routes': [hubs, issues] } })
-  t.deepEqual(flags.config.proxy.routes, routes)
+  t.deepEqual(textsOf(flags), routes)
   const yaml = `proxy:\n  routes:\n    # what people may see\n    - ${hubs}\n    - ${issues}\n`
-  t.deepEqual((await load(t, { files: { 'platform-auth-server.config.yaml': yaml } })).config.proxy.routes, routes)
+  t.deepEqual(textsOf(await load(t, { files: { 'platform-auth-server.config.yaml': yaml } })), routes)
   t.deepEqual((await load(t)).config.proxy.routes, [])
 })
 

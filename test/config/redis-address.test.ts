@@ -50,7 +50,7 @@ const accepted = {
 }
 
 for (const [text, address] of Object.entries(accepted)) {
-  test(`${text} is parsed`, t => t.deepEqual(parseRedisAddress(text), address))
+  test(`${text} is parsed`, t => t.deepEqual(parseRedisAddress(text), { text, ...address }))
 }
 
 const refused = {

@@ -5,7 +5,7 @@ import type { Config } from '#src/config/settings.js'
 import { serve } from '#src/server.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
-import { type DeepPartial, publicOrigin, testConfig } from '../helpers/config.js'
+import { publicOrigin, type TestSettings, testConfig } from '../helpers/config.js'
 import { collectLogs } from '../helpers/logs.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback } from '../helpers/server.js'
@@ -17,7 +17,7 @@ import { claimsOf, start } from './setup.js'
  * Starts a server and the demo as `--demo` does. The server knows only the issuer, the client id and the secret of the
  * demo.
  */
-async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: DeepPartial<Config> = {}) {
+async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: TestSettings = {}) {
   const clock = createClock()
   const demo = await start(t, { callbackUrl: `${publicOrigin}/api/auth/callback`, now: clock.now })
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })

@@ -12,5 +12,5 @@ test('the settings of the viewer example are valid with a client id and secrets,
     }
   })
   t.true(config.proxy.routes.length > 0)
-  for (const rule of config.proxy.routes) t.regex(rule, /^GET \/viewer-proxy\/\w*derivative\w*\/v2\//)
+  for (const { text } of config.proxy.routes) t.regex(text, /^GET \/viewer-proxy\/\w*derivative\w*\/v2\//)
 })

@@ -34,7 +34,7 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],
   [/^prom-client$/, ['metrics']],
-  [/^(cosmiconfig|valibot|proxy-from-env)$/, ['config']]
+  [/^(cosmiconfig|proxy-from-env)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
 const withoutContext = [

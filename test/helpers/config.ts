@@ -1,5 +1,13 @@
 import { configOf } from '#src/config/load.js'
-import { type Config, required, settingKeys, settingOf, type Values } from '#src/config/settings.js'
+import {
+  type Config,
+  type Overrides,
+  required,
+  type SettingKey,
+  settingKeys,
+  settingOf,
+  type Values
+} from '#src/config/settings.js'
 import type { HostileIdp } from './hostile-idp/index.js'
 
 export type DeepPartial<T> = T extends readonly unknown[]
@@ -7,6 +15,11 @@ export type DeepPartial<T> = T extends readonly unknown[]
   : T extends object
     ? { [K in keyof T]?: DeepPartial<T[K]> }
     : T
+
+/** Settings as a file would contain them. `undefined` switches an optional setting off. */
+export type TestSettings = {
+  readonly [Key in keyof Overrides]?: DeepPartial<Exclude<Overrides[Key], null>> | undefined
+}
 
 /**
  * The address under which browsers know the server under test. The server listens on a free port, and the browser
@@ -44,8 +57,8 @@ export const unreachableIdp: KnownIdp = {
  * Complete, valid settings for a server whose identity provider is `idp`. Every setting that is not given here has its
  * default.
  */
-export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): Config {
-  const ofTests: DeepPartial<Config> = {
+export function testConfig(idp: KnownIdp, overrides: TestSettings = {}): Config {
+  const ofTests: TestSettings = {
     port: 0,
     host: '127.0.0.1',
     session: { secret: 'session-secret-for-tests-qL3vX9pTz7RmYw2K' },
@@ -62,7 +75,22 @@ export function testConfig(idp: KnownIdp, overrides: DeepPartial<Config> = {}): 
     log: { level: 'trace', pretty: false, requests: true },
     shutdown: { graceSeconds: 10 }
   }
-  return merge(merge(defaults(), ofTests), overrides) as Config
+  return parsed(merge(merge(defaults(), ofTests), overrides) as Config)
+}
+
+/** Parses the settings whose parsed value has another form. The others may have values that no operator may set. */
+function parsed(written: Config): Config {
+  const settingValue = (key: SettingKey): unknown => {
+    const [first = '', member] = key.split('.')
+    const found = (written as unknown as Record<string, unknown>)[first]
+    const value = member === undefined ? found : (found as Record<string, unknown>)[member]
+    const { type } = settingOf(key)
+    if (value === undefined || !type.write) return value
+    const result = type.parse(value)
+    if ('value' in result) return result.value
+    throw new Error(`${key}: ${result.problems?.join() ?? result.reason}`)
+  }
+  return configOf(Object.fromEntries(settingKeys.map(key => [key, settingValue(key)])) as Values)
 }
 
 /** The defaults of the settings table. Required settings are undefined. */

@@ -9,7 +9,7 @@ import { type DemoOptions, startDemo } from '#src/demo/index.js'
 import { type ServeOptions, serve } from '#src/server.js'
 import { selfSignedCertificate } from './certificate.js'
 import { type Clock, createClock } from './clock.js'
-import { type DeepPartial, type KnownIdp, testConfig } from './config.js'
+import { type DeepPartial, type KnownIdp, type TestSettings, testConfig } from './config.js'
 import { createHostileIdp } from './hostile-idp/index.js'
 import { collectLogs } from './logs.js'
 import { listen } from './ports.js'
@@ -28,7 +28,7 @@ export interface FrontOptions {
 
 export interface DeploymentOptions extends FrontOptions {
   readonly mode?: Config['mode']
-  readonly overrides?: DeepPartial<Config>
+  readonly overrides?: TestSettings
 }
 
 /** Deploys with the demo identity provider, where a person signs in with a form. */

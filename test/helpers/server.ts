@@ -5,14 +5,14 @@ import { type RunningServer, type ServeOptions, serve } from '#src/server.js'
 import { type Browser, type BrowserResponse, createBrowser } from './browser.js'
 import { type ByteRecorder, recordBytes } from './byte-recorder.js'
 import { type Clock, createClock } from './clock.js'
-import { type DeepPartial, defaultCallbackUrl, testConfig } from './config.js'
+import { defaultCallbackUrl, type TestSettings, testConfig } from './config.js'
 import { createHostileIdp, type HostileIdp } from './hostile-idp/index.js'
 import { type CollectedLogs, collectLogs } from './logs.js'
 import { tempFolder } from './temp-folder.js'
 
 export interface TestServerOptions {
   readonly mode?: Config['mode']
-  readonly overrides?: DeepPartial<Config>
+  readonly overrides?: TestSettings
   /** Servers that are given the same provider are replicas of one deployment. */
   readonly idp?: HostileIdp
   readonly clock?: Clock

@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
-import type { Config } from '#src/config/settings.js'
-import type { DeepPartial } from './config.js'
+import type { TestSettings } from './config.js'
 import { listen } from './ports.js'
 import { sendRaw } from './raw.js'
 import { signIn, startTestServer, type TestServer, type TestServerOptions } from './server.js'
@@ -127,7 +126,7 @@ export interface ProxiedServer extends TestServer {
 /** Starts a server with proxy rules and a signed-in browser. */
 export async function startProxy(
   t: ExecutionContext,
-  proxy: DeepPartial<Config['proxy']>,
+  proxy: TestSettings['proxy'],
   options: TestServerOptions = {}
 ): Promise<ProxiedServer> {
   const started = await startTestServer(t, { ...options, overrides: { ...options.overrides, proxy } })

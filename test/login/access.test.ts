@@ -1,7 +1,12 @@
 import test from 'ava'
+import { type EmailAddress, parseEmailAddress } from '#src/config/access-entry.js'
 import { type AccessDecision, createAccessRule } from '#src/login/access.js'
 
-const decide = createAccessRule(['Ada@Example.com', '@team.example', '@bücher.example', '@bank.example'])
+const decide = createAccessRule(
+  ['Ada@Example.com', '@team.example', '@bücher.example', '@bank.example'].map(
+    entry => parseEmailAddress(entry) as EmailAddress
+  )
+)
 
 const table: readonly (readonly [what: string, email: unknown, decision: AccessDecision])[] = [
   ['a listed address', 'ada@example.com', 'allowed'],

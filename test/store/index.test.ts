@@ -1,17 +1,16 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import test from 'ava'
-import type { Config } from '#src/config/settings.js'
 import { createKeyring } from '#src/session/keyring.js'
 import { createStore } from '#src/store/index.js'
 import { systemClock } from '#src/support/clock.js'
-import { type DeepPartial, testConfig, unreachableIdp } from '../helpers/config.js'
+import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
 import { recordOf } from './replicas.js'
 
-async function setUp(t: { teardown(end: () => unknown): void }, overrides: DeepPartial<Config> = {}) {
+async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestSettings = {}) {
   const config = testConfig(unreachableIdp, overrides)
   const keyring = createKeyring([config.session.secret])
   const store = createStore(config, { keyring, clock: systemClock, log: (await collectLogs()).log })
@@ -31,6 +30,7 @@ test('if redisUrl is not set, the store is in the memory of this process', async
 test('the Redis client is loaded only if redisUrl is set', async t => {
   const script = (redisUrl: string) => `
     import { createRequire } from 'node:module'
+    import { parseRedisAddress } from '#src/config/redis-address.js'
     import { createStore } from '#src/store/index.js'
     import { systemClock } from '#src/support/clock.js'
     const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redisUrl: ${redisUrl} }
@@ -46,7 +46,7 @@ test('the Redis client is loaded only if redisUrl is set', async t => {
     return stdout.trim()
   }
   t.is(await run('undefined'), 'false')
-  t.is(await run("'redis://127.0.0.1:1'"), 'true')
+  t.is(await run("parseRedisAddress('redis://127.0.0.1:1')"), 'true')
 })
 
 testWithRedis('only replicas with the same mode, client and issuer share their sessions in Redis', async t => {

@@ -1,9 +1,8 @@
 // Several servers as replicas of one deployment, with one provider and one Redis. The requests of a browser go to different
 // replicas.
 import type { ExecutionContext } from 'ava'
-import type { Config } from '#src/config/settings.js'
 import { createClock } from '../helpers/clock.js'
-import { type DeepPartial, defaultCallbackUrl } from '../helpers/config.js'
+import { defaultCallbackUrl, type TestSettings } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp } from '../helpers/hostile-idp/index.js'
 import { type RedisServer, serialTestWithRedis, startRedis, testWithRedis } from '../helpers/redis.js'
@@ -20,7 +19,7 @@ async function startReplicated(
   mode: 'single' | 'dual',
   count = 2,
   times: ReplicaOptions['times'] = {},
-  overrides: DeepPartial<Config> = {}
+  overrides: TestSettings = {}
 ): Promise<Replicated> {
   const redis = await startRedis(t)
   const clock = createClock()

@@ -1,31 +1,17 @@
 /**
- * Tests the settings with the provider, with Redis and on this machine. Most files in `findings/` contain one check. The other
- * files in this folder are helpers.
+ * Tests the settings with the provider, with Redis and on this machine. Each check is a function that returns
+ * findings. `errors.ts` and `redis-state.ts` are helpers of the checks, and `report.ts` prints the findings.
  */
 import type { Environment } from '../../config/environment.js'
 import type { LoadedConfig } from '../../config/load.js'
-import type { Finding } from './finding.js'
-import { access } from './findings/access.js'
-import { callback } from './findings/callback.js'
-import { client } from './findings/client.js'
-import { clock } from './findings/clock.js'
-import { endpoints } from './findings/endpoints.js'
-import { extend } from './findings/extend.js'
-import { login } from './findings/login.js'
-import { logout } from './findings/logout.js'
-import { openid } from './findings/openid.js'
-import { outbound } from './findings/outbound.js'
-import { port } from './findings/port.js'
-import { proxy } from './findings/proxy.js'
-import { redis } from './findings/redis.js'
-import { refresh } from './findings/refresh.js'
-import { scopes } from './findings/scopes.js'
-import { sessionSize } from './findings/session-size.js'
-import { settings } from './findings/settings.js'
-import { tls } from './findings/tls.js'
-import { userInfo } from './findings/user-info.js'
-import { wwwroot } from './findings/wwwroot.js'
-import { openProvider, type Provider } from './provider.js'
+import { callback, port } from './callback-and-port.js'
+import { login, logout } from './login-and-logout.js'
+import { client, clock, endpoints, openProvider, outbound, type Provider, userInfo } from './provider.js'
+import { proxy } from './proxy.js'
+import { redis } from './redis.js'
+import { openid, refresh, scopes } from './refresh-and-scopes.js'
+import type { Finding } from './report.js'
+import { accessList, extend, settings, tls, wwwroot } from './settings.js'
 
 /** Runs all checks at the same time. Yields the findings in a fixed order, without waiting for later checks. */
 export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGenerator<Finding> {
@@ -36,12 +22,11 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
     callback(config),
     scopes(config, provider.mode),
     openid(loaded, provider.mode),
-    access(config),
+    accessList(config),
     tls(env),
     port(config),
     wwwroot(config),
     extend(config),
-    sessionSize(config, provider.idp, Date.now),
     redis(config),
     proxy(config),
     ...checkProvider(provider)

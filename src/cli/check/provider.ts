@@ -1,9 +1,15 @@
+import { randomBytes } from 'node:crypto'
+import { withoutUser } from '../../config/addresses.js'
+import { outboundProxy } from '../../config/outbound-proxy.js'
 import type { Config } from '../../config/settings.js'
 import { createMode } from '../../modes/index.js'
 import type { Mode } from '../../modes/mode.js'
 import { createIdentityProvider, type IdentityProvider } from '../../provider/client.js'
-import type { Endpoint } from '../../provider/errors.js'
+import { type Endpoint, OAuthError, ProviderError } from '../../provider/errors.js'
+import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../provider/metadata.js'
 import { createTransport, type Transport } from '../../provider/transport.js'
+import { type CheckedRequest, checkAddress, findingOfError, settingOfEndpoint } from './errors.js'
+import { type Finding, failed, ok, warning } from './report.js'
 
 /** The client of the identity provider, as the server uses it. All requests of the checks share one time limit. */
 export interface Provider {
@@ -45,4 +51,246 @@ export function openProvider(config: Config, now: () => number): Provider {
   }
   const idp = createIdentityProvider(config.platform, transport)
   return { config, idp, mode: createMode(config, idp, now), transport, clockReadings }
+}
+
+/** Checks that the addresses of the endpoints are known. All other checks of the provider need these addresses. */
+export async function endpoints({ config, idp, transport }: Provider): Promise<Finding[]> {
+  const { issuer } = config.platform
+  if (issuer === undefined) return withoutIssuer(config)
+  const request: CheckedRequest = {
+    check: 'endpoints',
+    endpoint: 'The discovery document',
+    url: discoveryUrl(issuer),
+    setting: 'platform.issuer',
+    timeoutSeconds: config.platform.timeoutSeconds
+  }
+  let metadata: ProviderMetadata
+  try {
+    metadata = await idp.metadata()
+  } catch (error) {
+    return [findingOfError(error, request)]
+  }
+  return [
+    ok('endpoints', `The discovery document of ${issuer} contains the endpoints.`),
+    ...(await disagreements(config, metadata, transport))
+  ]
+}
+
+const needed = ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint'] as const
+const keys = [...needed, 'revocationEndpoint', 'endSessionEndpoint'] as const
+
+function withoutIssuer({ platform }: Config): Finding[] {
+  const own = needed.filter(key => platform[key] !== undefined)
+  const builtIn = needed.filter(key => platform[key] === undefined)
+  if (own.length === 0) return [ok('endpoints', 'The endpoints are those of Autodesk Platform Services.')]
+  if (builtIn.length === 0) return [ok('endpoints', 'The endpoints come from the settings.')]
+  return [
+    failed(
+      'endpoints',
+      `The settings contain ${listed(own)}, but Autodesk Platform Services is still used for ${listed(builtIn)}.`,
+      'Set all three addresses for one provider, or set platform.issuer.'
+    )
+  ]
+}
+
+function listed(names: readonly string[]): string {
+  return names.map(name => `platform.${name}`).join(', ')
+}
+
+/** Warns about each endpoint that has one address in the settings and another address in the discovery document. */
+async function disagreements(config: Config, metadata: ProviderMetadata, transport: Transport): Promise<Finding[]> {
+  const { platform } = config
+  const set = keys.filter(key => platform[key] !== undefined && platform[key] !== 'none')
+  const findings = set.map(async key => {
+    const discovered = await createMetadata({ ...platform, [key]: undefined }, transport)().then(
+      found => found[key],
+      // The document does not contain this endpoint, so there is nothing to compare.
+      () => undefined
+    )
+    if (discovered === undefined || discovered === metadata[key]) return []
+    const address = new URL(discovered).href.slice(0, 200)
+    return [
+      warning(
+        'endpoints',
+        `platform.${key} is ${metadata[key]}, but the discovery document has ${address}.`,
+        `Remove platform.${key} from the settings, unless the difference is intended.`
+      )
+    ]
+  })
+  return (await Promise.all(findings)).flat()
+}
+
+/** Reports the proxy for calls to each origin of the provider, if the environment configures one. */
+export async function outbound({ idp }: Provider): Promise<Finding[]> {
+  const { tokenEndpoint, userinfoEndpoint, revocationEndpoint } = await idp.metadata()
+  const addresses = [tokenEndpoint, userinfoEndpoint, revocationEndpoint].filter(address => address !== undefined)
+  const origins = [...new Set(addresses.map(address => new URL(address).origin))]
+  const proxies = new Map(origins.map(origin => [origin, outboundProxy(origin)]))
+  return origins.flatMap(origin => {
+    const proxy = proxies.get(origin)
+    if (proxy === undefined) {
+      const usesProxy = [...proxies.values()].some(other => other !== undefined)
+      return usesProxy ? [ok('proxy', `Calls to ${origin} use no proxy (NO_PROXY).`)] : []
+    }
+    const shown = withoutUser(proxy)
+    if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol)) {
+      return [ok('proxy', `Calls to ${origin} go through the proxy ${shown} from the environment.`)]
+    }
+    return [
+      failed(
+        'proxy',
+        `The proxy ${shown} is not an http or https address.`,
+        'Set HTTPS_PROXY to an address such as http://host:port.'
+      )
+    ]
+  })
+}
+
+/**
+ * Sends a made-up code. If the client id and secret are right, the provider rejects the code (`invalid_grant`). Otherwise
+ * the provider rejects the client and does not check the code (RFC 6749 section 5.2).
+ */
+export async function client({ config, idp }: Provider): Promise<Finding[]> {
+  const { tokenEndpoint } = await idp.metadata()
+  const request: CheckedRequest = {
+    check: 'client',
+    endpoint: 'The token endpoint',
+    url: tokenEndpoint,
+    setting: settingOfEndpoint(config, 'tokenEndpoint'),
+    timeoutSeconds: config.platform.timeoutSeconds
+  }
+  try {
+    const random = () => randomBytes(32).toString('base64url')
+    await idp.authorizationCodeGrant({ code: random(), codeVerifier: config.platform.pkce ? random() : undefined })
+    return [
+      failed(
+        'client',
+        'The token endpoint gave tokens for a made-up code.',
+        'Do not use this provider. Compare its address with its documentation.'
+      )
+    ]
+  } catch (error) {
+    return [findingOfClientError(error, request)]
+  }
+}
+
+function findingOfClientError(error: unknown, request: CheckedRequest): Finding {
+  // The status 401 means that the client id or secret is wrong (RFC 6749 section 5.2), even if the error code is not
+  // invalid_client. Keycloak sends unauthorized_client.
+  if (error instanceof OAuthError) return error.status === 401 ? wrongCredentials(error) : findingOfCode(error)
+  if (error instanceof ProviderError && (error.status === 401 || error.status === 403)) {
+    return failed(
+      'client',
+      `The token endpoint rejects this client (${error.status}) and gives no reason.`,
+      `${compareCredentials} If they are right, ask the provider if it blocks this machine.`
+    )
+  }
+  return findingOfError(error, request)
+}
+
+const compareCredentials = "Compare platform.clientId and platform.clientSecret with the application's page."
+
+function wrongCredentials({ error, status }: Pick<OAuthError, 'error' | 'status'>): Finding {
+  return failed(
+    'client',
+    `The client id or secret is wrong. The token endpoint rejects the client (${status} ${error}).`,
+    `${compareCredentials} If they are right, set platform.clientAuthentication to its other value.`
+  )
+}
+
+function findingOfCode({ error, status }: OAuthError): Finding {
+  switch (error) {
+    case 'invalid_grant':
+      return ok(
+        'client',
+        'The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).'
+      )
+    case 'invalid_client':
+      return wrongCredentials({ error, status })
+    case 'unauthorized_client':
+    case 'unsupported_grant_type':
+      return failed(
+        'client',
+        `The token endpoint does not let this client exchange codes (${status} ${error}).`,
+        'Register the application as a web application that may use the authorization code grant.'
+      )
+    default:
+      return warning(
+        'client',
+        `The token endpoint rejected a made-up code with an unusual error (${status} ${error}), so the secret may be wrong.`,
+        `Sign in once. If that fails, look for ${error} in the provider's documentation.`
+      )
+  }
+}
+
+/** Sends a made-up token. If the token is rejected, the address is probably that of a user info endpoint. */
+export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
+  const { userinfoEndpoint } = await idp.metadata()
+  if (userinfoEndpoint === undefined) return [withoutEndpoint(config, mode)]
+  const request: CheckedRequest = {
+    check: 'userinfo',
+    endpoint: 'The user info endpoint',
+    url: userinfoEndpoint,
+    setting: settingOfEndpoint(config, 'userinfoEndpoint'),
+    timeoutSeconds: config.platform.timeoutSeconds
+  }
+  try {
+    await idp.userInfo('made-up-by-check', undefined)
+    return [
+      failed(
+        'userinfo',
+        'The address accepted a made-up token, so it is not a user info endpoint.',
+        checkAddress(request)
+      )
+    ]
+  } catch (error) {
+    const status = error instanceof OAuthError || error instanceof ProviderError ? error.status : undefined
+    if (status === 400 || status === 401 || status === 403) {
+      return [ok('userinfo', `The user info endpoint rejects a made-up token, as it should (${status}).`)]
+    }
+    return [findingOfError(error, request)]
+  }
+}
+
+function withoutEndpoint({ access }: Config, { loginScope }: Mode): Finding {
+  if (loginScope.split(' ').includes('openid')) {
+    return ok('userinfo', 'There is no user info endpoint, so names come from the ID token.')
+  }
+  if (access.allow) {
+    return failed(
+      'userinfo',
+      'There is no user info endpoint and no ID token, so access.allow cannot be checked and nobody can sign in.',
+      'Add openid and email to the scopes.'
+    )
+  }
+  return warning(
+    'userinfo',
+    'There is no user info endpoint and no ID token, so /api/auth/profile returns an empty name.',
+    'Add openid to the scopes.'
+  )
+}
+
+const WARNING_SECONDS = 60
+// With a larger difference, ID tokens are rejected and replicas disagree about the expiry of a token.
+const FAILURE_SECONDS = 300
+// The Date header is truncated to whole seconds, which removes half a second on average.
+const TRUNCATED_MS = 500
+
+/** Compares the clock of this machine with the provider's. Returns nothing if no response had a Date header. */
+export function clock(readings: readonly ClockReading[]): Finding[] {
+  // Token requests use POST, which caches do not answer. The date of their responses is therefore current.
+  const reading = readings.find(({ endpoint }) => endpoint === 'token') ?? readings[0]
+  if (!reading) return []
+  const { date, sentAt, receivedAt } = reading
+  const ahead = Math.round(((sentAt + receivedAt) / 2 - date - TRUNCATED_MS) / 1000)
+  const seconds = Math.abs(ahead)
+  if (seconds <= 1) return [ok('clock', "This machine's clock agrees with the provider's.")]
+  const message = `This machine's clock is ${durationText(seconds)} ${ahead > 0 ? 'ahead of' : 'behind'} the provider's.`
+  if (seconds <= WARNING_SECONDS) return [ok('clock', message)]
+  const next = 'Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.'
+  return [seconds <= FAILURE_SECONDS ? warning('clock', message, next) : failed('clock', message, next)]
+}
+
+function durationText(seconds: number): string {
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`
 }

@@ -1,7 +1,34 @@
 import { coloursFor } from '../colours.js'
 import { columnsOf, wrap } from '../layout.js'
 import type { Terminal } from '../terminal.js'
-import type { Finding, Status } from './finding.js'
+
+export type Status = 'ok' | 'warning' | 'failed'
+
+/** One result of a check. */
+export interface Finding {
+  /** The name of the check. Scripts may rely on it. */
+  readonly check: string
+  readonly status: Status
+  /** Whole sentences, without a secret and without the provider's own text. */
+  readonly message: string
+  /** Advice on what to do. */
+  readonly next?: string
+}
+
+/** The finding of `check` that a setting or an endpoint is right. */
+export function ok(check: string, message: string): Finding {
+  return { check, status: 'ok', message }
+}
+
+/** A finding that the server can run with, but that the operator should know. */
+export function warning(check: string, message: string, next: string): Finding {
+  return { check, status: 'warning', message, next }
+}
+
+/** A finding that keeps the server from working. It makes the exit code 1. */
+export function failed(check: string, message: string, next: string): Finding {
+  return { check, status: 'failed', message, next }
+}
 
 export interface Report {
   add(finding: Finding): void

@@ -1,5 +1,5 @@
 import { announceInLog, announceOnTerminal } from '../announce.js'
-import { tls } from '../check/findings/tls.js'
+import { tls } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { saveCompiledModules } from '../compile-cache.js'
 import { endOnUncaughtErrors } from '../crash.js'

@@ -17,9 +17,10 @@ export async function answersOfFlags({ flags, terminal }: Invocation): Promise<V
   const values: Partial<Record<SettingKey, unknown>> = {}
   const problems: Problem[] = []
   for (const [key, { origin, ...found }] of given) {
-    const checked: Checked = 'value' in found ? checkValue(key, found.value) : { refused: '', ...found }
+    const checked: Checked =
+      'value' in found ? checkValue(key, found.value) : { refused: 'refused' in found ? [found.refused] : [] }
     if ('value' in checked) values[key] = checked.value
-    else problems.push({ key, origin, message: checked.refused })
+    else problems.push(...checked.refused.map(message => ({ key, origin, message })))
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return values as Values

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Middleware } from 'koa'
-import { parseRules } from '../../config/proxy-rules.js'
+import type { ProxyRule } from '../../config/proxy-rules.js'
 
 /**
  * Wraps the layer for static files, so that it does not search the folders of proxy rules. Files take precedence over
  * proxy rules, but looking for a file costs 40 % of a proxied request. Therefore the first folder in the path of a rule
  * is searched only if `wwwroot` contained this folder when the server started.
  */
-export function skipProxiedFolders(staticFiles: Middleware, routes: readonly string[], wwwroot: string): Middleware {
-  const firstFolders = parseRules(routes).rules.map(({ path }) => path.segments[0] ?? '')
+export function skipProxiedFolders(staticFiles: Middleware, rules: readonly ProxyRule[], wwwroot: string): Middleware {
+  const firstFolders = rules.map(({ path }) => path.segments[0] ?? '')
   const skipped = new Set(firstFolders.filter(folder => folder !== '*' && !existsSync(join(wwwroot, folder))))
   if (skipped.size === 0) return staticFiles
 

@@ -1,8 +1,9 @@
+import test from 'ava'
+import { createHostileIdp } from '../../helpers/hostile-idp/index.js'
+import { check, checkAt, discovering } from './checked.js'
+
 // The internal token has the wide scope and stays on the server. In dual mode pages also get a public token, which has
 // only the public scopes. In single mode there is only one token, and it stays on the server.
-import test from 'ava'
-import { createHostileIdp } from '../../../helpers/hostile-idp/index.js'
-import { check, checkAt, discovering } from '../checked.js'
 
 const dual = ['--mode', 'dual']
 const offline =
@@ -76,17 +77,4 @@ test('check warns about a provider with an issuer but without openid in the scop
   const asking = await check(t, ['--scopes', 'openid data:read'], { env: discovering(idp) })
   t.is(about(asking.lines).length, 1)
   t.is(about((await checkAt(t)).lines).length, 1)
-})
-
-test('with logout at the provider check includes the ID token in the session size, and accepts openid in dual mode', async t => {
-  const idp = await createHostileIdp(t)
-  const sizeOf = async (...args: readonly string[]) => {
-    const { code, lines } = await check(t, args, { env: discovering(idp) })
-    t.is(code, 0, lines.join('\n'))
-    const [, size = ''] = /about ([\d,]+) characters/.exec(lines.find(line => / cookie /.test(line)) ?? '') ?? []
-    return Number(size.replace(',', ''))
-  }
-  const inSingle = ['--scopes', 'openid data:read']
-  t.true((await sizeOf(...inSingle, '--logout', 'idp')) > (await sizeOf(...inSingle)) + 500)
-  t.true((await sizeOf(...dual, '--internal-scopes', 'openid data:read', '--public-scopes', 'openid')) > 1000)
 })

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { checkAt } from '../checked.js'
+import { checkAt } from './checked.js'
 
 test('check warns that an access list needs verified email addresses', async t => {
   const { line, code } = await checkAt(t, { env: () => ({ PLATFORM_AUTH_ACCESS_ALLOW: '@team.example' }) })

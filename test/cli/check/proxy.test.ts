@@ -1,13 +1,12 @@
 import { createServer as createTlsServer } from 'node:tls'
 import test from 'ava'
-import { proxy } from '#src/cli/check/findings/proxy.js'
-import type { Config } from '#src/config/settings.js'
-import { selfSignedCertificate } from '../../../helpers/certificate.js'
-import { type DeepPartial, testConfig, unreachableIdp } from '../../../helpers/config.js'
-import { listen } from '../../../helpers/ports.js'
-import { startUpstream } from '../../../helpers/upstream.js'
+import { proxy } from '#src/cli/check/proxy.js'
+import { selfSignedCertificate } from '../../helpers/certificate.js'
+import { type TestSettings, testConfig, unreachableIdp } from '../../helpers/config.js'
+import { listen } from '../../helpers/ports.js'
+import { startUpstream } from '../../helpers/upstream.js'
 
-const config = (routes: readonly string[], more: DeepPartial<Config> = {}) =>
+const config = (routes: readonly string[], more: TestSettings = {}) =>
   testConfig(unreachableIdp, { proxy: { routes }, ...more })
 
 test('check reports no proxy finding if there are no proxy rules', async t => {
@@ -50,7 +49,7 @@ test('check fails for a target host with an untrusted certificate', async t => {
 const aps = 'https://developer.api.autodesk.com'
 
 test('check warns about a rule whose API needs scopes that the token does not have', async t => {
-  const warnings = async (routes: readonly string[], more: DeepPartial<Config>) =>
+  const warnings = async (routes: readonly string[], more: TestSettings) =>
     (await proxy(config(routes, more))).filter(({ status }) => status === 'warning').map(({ message }) => message)
   const issues = `GET,POST /api/issues/* ${aps}/construction/issues/v1/projects/*`
   const derivatives = `GET /viewer/** ${aps}/modelderivative/v2/** token=public`

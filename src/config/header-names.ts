@@ -1,22 +1,6 @@
-import { withoutUser } from './addresses.js'
-import { splitRules } from './proxy-rules.js'
-import { list, stringOrStrings, type ValueType } from './types.js'
+import { asText, list, listWith, textWith, type ValueType } from './types.js'
 
-// The types of the settings of the API proxy.
-
-/**
- * The type of a list of rules. A type can report only one problem, but a rule can have several. `rules.ts` therefore parses
- * the rules.
- */
-export const proxyRoutes: ValueType<readonly string[]> = {
-  allowed: 'rules METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]',
-  json: { type: 'array', items: { type: 'string', pattern: '^\\s*[A-Z,]+\\s+/\\S+\\s+https?://\\S+(\\s+\\S+)*\\s*$' } },
-  isRepeatable: true,
-  sample: ['GET /api/hubs/** https://developer.api.autodesk.com/project/v1/hubs/**'],
-  fromText: splitRules,
-  schema: v => v.array(v.string()),
-  mask: withoutUser
-}
+// The types of the settings of the API proxy that are names of headers.
 
 // The syntax of a header name (`token` in RFC 9110 section 5.6.2).
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -38,12 +22,10 @@ function headerNames(allowed: string, refused: readonly RegExp[], reason: string
     ...list(allowed, TOKEN),
     // An empty list is allowed, because it removes the default headers.
     json,
-    schema: v =>
-      v.pipe(
-        stringOrStrings(v),
-        v.everyItem(name => TOKEN.test(name)),
-        v.checkItems(name => !refused.some(pattern => pattern.test(name)), reason)
-      )
+    parse: listWith(
+      { holds: name => TOKEN.test(name) },
+      { holds: name => !refused.some(pattern => pattern.test(name)), reason }
+    )
   }
 }
 
@@ -62,14 +44,12 @@ export const answerHeaderNames = headerNames(
 export const csrfHeaderName: ValueType<string> = {
   allowed: 'the name of a header that no browser sends by itself, such as X-CSRF',
   json: { type: 'string', pattern: TOKEN.source },
-  fromText: text => text,
-  schema: v =>
-    v.pipe(
-      v.string(),
-      v.check(name => TOKEN.test(name), 'it is not a header name'),
-      v.check(
-        name => ![HOP_BY_HOP, NEVER_SENT, SENT_BY_BROWSERS].some(pattern => pattern.test(name)),
-        'browsers send this header by themselves'
-      )
-    )
+  fromText: asText,
+  parse: textWith(
+    { holds: name => TOKEN.test(name), reason: 'it is not a header name' },
+    {
+      holds: name => ![HOP_BY_HOP, NEVER_SENT, SENT_BY_BROWSERS].some(pattern => pattern.test(name)),
+      reason: 'browsers send this header by themselves'
+    }
+  )
 }

@@ -1,8 +1,41 @@
-import type { ProviderMetadata } from '../../../provider/metadata.js'
-import { type Finding, findingsFor } from '../finding.js'
-import type { Provider } from '../provider.js'
+import type { LoadedConfig } from '../../config/load.js'
+import type { Config } from '../../config/settings.js'
+import type { Mode } from '../../modes/mode.js'
+import { APS, type ProviderMetadata } from '../../provider/metadata.js'
+import type { Provider } from './provider.js'
+import { type Finding, ok, warning } from './report.js'
 
-const { ok, warning } = findingsFor('refresh')
+const WRITE_SCOPE = /:(write|create|update|delete|all)\b/
+
+/**
+ * Reports the access that pages get with the public token (in dual mode, the access token for pages). If the public
+ * scopes are no narrower than the internal scopes, the validation of the settings already warns.
+ */
+export function scopes({ platform: { internalScopes, publicScopes } }: Config, mode: Mode): Finding[] {
+  if (!mode.offersPublicToken) return [ok('scopes', `The token (${mode.loginScope}) stays on the server.`)]
+  const writing = publicScopes.filter(scope => WRITE_SCOPE.test(scope))
+  if (writing.length > 0) {
+    const message = `Every script in your pages has the public token, which allows changes (${writing.join(' ')}).`
+    return [warning('scopes', message, 'Put such scopes only into platform.internalScopes.')]
+  }
+  if (internalScopes.every(scope => publicScopes.includes(scope))) return []
+  return [
+    ok(
+      'scopes',
+      `Pages get ${publicScopes.join(' ')}, which is less than the server has (${internalScopes.join(' ')}).`
+    )
+  ]
+}
+
+/** Warns if the provider supports OpenID Connect but the login does not request the scope `openid`. */
+export function openid({ config, origins }: LoadedConfig, { loginScope }: Mode): Finding[] {
+  const { issuer } = config.platform
+  if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
+  // With APS, and with the demo that simulates it, the user info endpoint identifies the person without `openid`.
+  if (issuer === APS.issuer || origins['platform.issuer'] === 'demo') return []
+  const message = 'platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in.'
+  return [warning('scopes', message, 'Add openid to the scopes, unless this provider supports only OAuth 2.0.')]
+}
 
 /**
  * Reports if refreshes will probably work, from the discovery document and the endpoint addresses. Only a login can test a
@@ -16,6 +49,7 @@ export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
   return [
     ...findings,
     warning(
+      'refresh',
       'The provider offers offline_access, but the scopes do not contain it. Many providers issue a refresh token only with this scope.',
       'Add offline_access to the scopes, unless the provider issues refresh tokens without it (Keycloak does).'
     )
@@ -37,6 +71,7 @@ const knownProviders: readonly KnownProvider[] = [
     authorization: /\/protocol\/openid-connect\/auth$/,
     token: /\/protocol\/openid-connect\/token$/,
     finding: ok(
+      'refresh',
       'This looks like Keycloak, which supports dual mode: a refresh can request only the public scopes, and the next refresh can request all scopes again.'
     )
   },
@@ -44,6 +79,7 @@ const knownProviders: readonly KnownProvider[] = [
     authorization: /\/oauth2\/auth$/,
     token: /\/oauth2\/token$/,
     finding: warning(
+      'refresh',
       'This looks like Ory Hydra, which returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes.',
       SINGLE_MODE
     )
@@ -52,6 +88,7 @@ const knownProviders: readonly KnownProvider[] = [
     authorization: /\/authorize\/$/,
     token: /\/token\/$/,
     finding: warning(
+      'refresh',
       'This looks like Django OAuth Toolkit, which invalidates the internal token and its scopes when it issues the public token.',
       SINGLE_MODE
     )
@@ -62,6 +99,7 @@ const knownProviders: readonly KnownProvider[] = [
 function dualModeSupport({ isAps, authorizationEndpoint, tokenEndpoint }: ProviderMetadata): Finding {
   if (isAps)
     return ok(
+      'refresh',
       'Autodesk Platform Services supports dual mode: a refresh can request only the public scopes, and the next refresh can request all scopes again.'
     )
   const known = knownProviders.find(
@@ -69,6 +107,7 @@ function dualModeSupport({ isAps, authorizationEndpoint, tokenEndpoint }: Provid
   )
   if (known) return known.finding
   return ok(
+    'refresh',
     'Dual mode needs a provider where a refresh can request only the public scopes, and the next refresh can request all scopes again. Only a login can test that.'
   )
 }

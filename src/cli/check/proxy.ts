@@ -1,18 +1,16 @@
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type ProxyRule, parseRules } from '../../../config/proxy-rules.js'
-import { errorCode } from '../../../config/read-file.js'
-import type { Config } from '../../../config/settings.js'
-import { explainConnectionError } from '../connection-errors.js'
-import { type Finding, findingsFor } from '../finding.js'
-
-const { ok, warning, failed } = findingsFor('proxy')
+import type { ProxyRule } from '../../config/proxy-rules.js'
+import { errorCode } from '../../config/read-file.js'
+import type { Config } from '../../config/settings.js'
+import { explainConnectionError } from './errors.js'
+import { type Finding, failed, ok, warning } from './report.js'
 
 const TIMEOUT_SECONDS = 10
 
 /** Connects to the target of every proxy rule. Warns about rules for a known API whose scopes the token lacks. */
 export async function proxy(config: Config): Promise<Finding[]> {
-  const { rules } = parseRules(config.proxy.routes)
+  const rules = config.proxy.routes
   const origins = [...new Set(rules.map(({ targetOrigin }) => targetOrigin))]
   const connections = await Promise.all(origins.map(origin => tryToConnect(origin)))
   return [...connections, ...rules.flatMap(rule => missingScopes(rule, config))]
@@ -21,11 +19,11 @@ export async function proxy(config: Config): Promise<Finding[]> {
 async function tryToConnect(origin: string): Promise<Finding> {
   try {
     await connectOnce(new URL(origin))
-    return ok(`${origin} accepts connections.`)
+    return ok('proxy', `${origin} accepts connections.`)
   } catch (error) {
     const place = { host: new URL(origin).host, setting: 'proxy.routes', timeoutSeconds: TIMEOUT_SECONDS }
     const { message, next } = explainConnectionError(errorCode(error), place)
-    return failed(message, next)
+    return failed('proxy', message, next)
   }
 }
 
@@ -87,6 +85,6 @@ function missingScopes(
     const used = requirement.methods.filter(method => methods.includes(method)).join(', ')
     const setting = mode === 'single' ? 'platform.scopes' : `platform.${token}Scopes`
     const message = `The rule ${text} cannot work for ${used}. The API requires ${requirement.scopes.join(' or ')}, but the token has ${scopes.join(' ')}.`
-    return warning(message, `Add the scope to ${setting}, or remove the method from the rule.`)
+    return warning('proxy', message, `Add the scope to ${setting}, or remove the method from the rule.`)
   })
 }

@@ -1,0 +1,167 @@
+import { createServer } from 'node:net'
+import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/addresses.js'
+import { errorCode } from '../../config/read-file.js'
+import type { Config } from '../../config/settings.js'
+import { type Listener, listenError, listeners } from '../listen-error.js'
+import { type Finding, failed, ok, warning } from './report.js'
+
+/** Reports the callback URL to register, and every difference between this URL and the address of the server. */
+export function callback(config: Config): Finding[] {
+  const { callbackUrl } = config.platform
+  const place = placeOf(config)
+  return [
+    ok('callback', `Register exactly ${callbackUrl} at the provider. People open ${homeUrlOf(callbackUrl)}.`),
+    ...rules.flatMap(rule => rule(place) ?? [])
+  ]
+}
+
+interface Place {
+  readonly callbackUrl: string
+  readonly url: URL
+  readonly isHttps: boolean
+  /** True if the host of the callback URL is this machine. There is then probably no proxy in front of the server. */
+  readonly isLocal: boolean
+  /** The port of the callback URL. */
+  readonly port: number
+  readonly listeningPort: number
+  /** The host name in the URL that the server prints when it starts. */
+  readonly listeningHost: string
+}
+
+type Rule = (place: Place) => Finding | undefined
+
+function placeOf({ port, host, platform: { callbackUrl } }: Config): Place {
+  const url = new URL(callbackUrl)
+  const isHttps = url.protocol === 'https:'
+  return {
+    callbackUrl,
+    url,
+    isHttps,
+    isLocal: isLoopback(callbackUrl),
+    port: Number(url.port) || (isHttps ? 443 : 80),
+    listeningPort: port,
+    listeningHost: localNameOf(host)
+  }
+}
+
+const rules: readonly Rule[] = [spelling, schemeOfThisServer, schemeOnLocalhost, portOfThisServer, hostName, basePath]
+
+function spelling({ url, callbackUrl }: Place): Finding | undefined {
+  if (url.href === callbackUrl) return undefined
+  const message = `Browsers write the callback URL as ${url.href}, and the provider compares it character by character.`
+  return warning('callback', message, 'Set and register the URL in that spelling.')
+}
+
+function schemeOfThisServer({ isHttps, isLocal, port, listeningPort, url }: Place): Finding | undefined {
+  if (!isHttps || port !== listeningPort) return undefined
+  const message = `The callback URL says https for port ${port}, but on this port the server itself speaks plain http.`
+  if (!isLocal)
+    return warning('callback', message, 'Leave out the port, unless a proxy on another machine uses the same port.')
+  return failed(
+    'callback',
+    message,
+    `Use http://${url.host}${url.pathname}, or a proxy that terminates TLS on another port.`
+  )
+}
+
+function schemeOnLocalhost({ isHttps, isLocal, port, listeningPort, url }: Place): Finding | undefined {
+  if (!isHttps || !isLocal || port === listeningPort) return undefined
+  return warning(
+    'callback',
+    `https on ${url.hostname} works only with a proxy on this machine that terminates TLS, because this server speaks plain http.`,
+    `Without a proxy, use http://${url.hostname}:${listeningPort || 8080}${url.pathname}.`
+  )
+}
+
+function portOfThisServer({ isHttps, port, listeningPort }: Place): Finding | undefined {
+  if (isHttps || port === listeningPort) return undefined
+  const where = listeningPort === 0 ? 'any free port' : `port ${listeningPort}`
+  return warning(
+    'callback',
+    `The callback URL leads to port ${port}, but the server listens on ${where}.`,
+    `Use the same port (--port ${port}), unless a proxy forwards the requests.`
+  )
+}
+
+/** Cookies belong to one host name, so a login must end under the host name under which it began. */
+function hostName({ isHttps, isLocal, url, listeningHost, callbackUrl }: Place): Finding | undefined {
+  if (isHttps || !isLocal || url.hostname === listeningHost) return undefined
+  return warning(
+    'callback',
+    `The callback URL says ${url.hostname}, but the server prints ${listeningHost} as its own name. A login that begins at ${listeningHost} fails, because cookies belong to one host name.`,
+    `Open only ${homeUrlOf(callbackUrl)}, or use the same name in host and in the callback URL.`
+  )
+}
+
+function basePath({ isHttps, isLocal, port, listeningPort, callbackUrl }: Place): Finding | undefined {
+  const path = basePathOf(callbackUrl)
+  if (path === '') return undefined
+  const message = `The server answers ${callbackPath}, so a proxy must remove ${path} from the path of every request.`
+  if (isHttps || !isLocal || port !== listeningPort) return ok('callback', message)
+  return warning('callback', message, `Without a proxy, remove ${path} from the callback URL.`)
+}
+
+const TIMEOUT_MS = 2000
+const BODY_LIMIT = 1000
+
+/** Checks that the ports of the server are free, by listening on each for a moment. */
+export async function port(config: Config): Promise<Finding[]> {
+  const { metrics, forwardAuth, port, host } = config
+  const found = await tryToListen({ port, host, listener: 'server' })
+  const others: Finding[] = []
+  if (forwardAuth.port !== undefined) {
+    others.push(...(await tryToListen({ port: forwardAuth.port, host: forwardAuth.host, listener: 'forwardAuth' })))
+  }
+  if (metrics.port !== undefined) {
+    others.push(...(await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })))
+  }
+  // If this server is already running, it also uses the ports of its other listeners. The findings for these ports are then
+  // warnings.
+  const isRunning = found.some(({ status }) => status === 'warning')
+  return [...found, ...others.map(finding => (isRunning ? { ...finding, status: 'warning' as const } : finding))]
+}
+
+interface Address {
+  readonly port: number
+  readonly host: string | undefined
+  readonly listener: Listener
+}
+
+async function tryToListen({ port, host, listener }: Address): Promise<Finding[]> {
+  const { portOption, hostOption } = listeners[listener]
+  try {
+    await listenOnce(port, host)
+    return [ok('port', port === 0 ? `With ${portOption} 0, the system chooses a free port.` : `Port ${port} is free.`)]
+  } catch (error) {
+    if (errorCode(error) === 'EADDRINUSE' && (await isThisServer(port, host))) {
+      const message = `A platform-auth-server is already running on port ${port}.`
+      return [warning('port', message, `Stop it before you start another, or choose another port with ${portOption}.`)]
+    }
+    const [message = '', next = ''] = listenError(error, listener).message.split('. ')
+    const advice = next === '' ? `Choose another port with ${portOption}, or another host with ${hostOption}.` : next
+    return [failed('port', `${message}.`, advice)]
+  }
+}
+
+function listenOnce(port: number, host: string | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen({ port, ...(host !== undefined && { host }) }, () => server.close(() => resolve()))
+  })
+}
+
+async function isThisServer(port: number, host: string | undefined): Promise<boolean> {
+  try {
+    const url = `${localUrlOf({ port, host })}/healthz`
+    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) })
+    if (Number(response.headers.get('content-length') ?? BODY_LIMIT) >= BODY_LIMIT) {
+      await response.body?.cancel()
+      return false
+    }
+    const { status } = (await response.json()) as { status?: unknown }
+    return response.status === 200 && status === 'ok'
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,248 @@
+import { randomBytes } from 'node:crypto'
+import { homeUrlOf } from '../../config/addresses.js'
+import { codeChallengeOf } from '../../login/pkce.js'
+import { type Endpoint, isErrorCode, OAuthError, ProviderError } from '../../provider/errors.js'
+import type { Transport } from '../../provider/transport.js'
+import { type CheckedRequest, findingOfError, findingOfStatus, settingOfEndpoint } from './errors.js'
+import type { Provider } from './provider.js'
+import { type Finding, failed, ok, warning } from './report.js'
+
+// These errors mean that the person must sign in or consent. The provider has accepted the request itself.
+const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
+
+const remedies: Readonly<Record<string, string>> = {
+  invalid_scope: 'Request only scopes that the provider knows and the application may use.',
+  unauthorized_client: 'Register the application as a web application that may use the authorization code grant.',
+  unsupported_response_type: 'Register the application as a web application that may use the authorization code grant.',
+  invalid_request: 'If the provider does not support PKCE, set platform.pkce to false.'
+}
+
+/** Opens the login page like a browser that has no cookies yet, and reports if the provider accepts the request. */
+export async function login({ config, idp, mode, transport }: Provider): Promise<Finding[]> {
+  const { clientId, callbackUrl, pkce, timeoutSeconds } = config.platform
+  const random = () => randomBytes(32).toString('base64url')
+  const { authorizationEndpoint } = await idp.metadata()
+  const url = await idp.authorizationUrl({
+    prompt: undefined,
+    scope: mode.loginScope,
+    state: random(),
+    nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
+    codeChallenge: pkce ? codeChallengeOf(random()) : undefined
+  })
+  const request: CheckedRequest = {
+    check: 'login',
+    endpoint: 'The authorization endpoint',
+    url: authorizationEndpoint,
+    setting: settingOfEndpoint(config, 'authorizationEndpoint'),
+    timeoutSeconds
+  }
+  try {
+    const {
+      firstStatus,
+      status,
+      error,
+      url: end
+    } = await followRedirects(transport, { endpoint: 'authorization', url })
+    const register = `Register exactly ${callbackUrl} for the client ${clientId}.`
+    if (error !== undefined && !NEEDS_INTERACTION.test(error)) {
+      // The provider sends an error to the callback URL only if the client and this URL are valid (RFC 6749 section 4.1.2.1).
+      if (!isCallback(end, callbackUrl)) {
+        return [
+          failed('login', `The authorization endpoint rejects the client or the callback URL: ${error}.`, register)
+        ]
+      }
+      const next = remedies[error] ?? "Look for this code in the provider's documentation."
+      return [failed('login', `The authorization endpoint rejects this login: ${error}.`, next)]
+    }
+    if (firstStatus < 300)
+      return [
+        ok(
+          'login',
+          `The authorization endpoint answers with a page (${status}). Open it in a browser to see if it is the login page.`
+        )
+      ]
+    if (status < 400) return [ok('login', `The authorization endpoint accepts this login (${firstStatus}).`)]
+    // Dex answers 404 to an unknown client. If the address comes from the discovery document, a 404 does not mean that the
+    // address is wrong.
+    const isDiscovered = request.setting === 'platform.issuer'
+    if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
+      return [
+        failed('login', `The authorization endpoint rejects the client or the callback URL (${status}).`, register)
+      ]
+    }
+    if (status === 403) {
+      const message =
+        'The authorization endpoint answers 403. It rejects either this login or all requests that do not come from a browser.'
+      return [warning('login', message, 'Open the login in a browser. If it fails there too, check the callback URL.')]
+    }
+    return [findingOfStatus(status, request)]
+  } catch (error) {
+    return [findingOfError(error, request)]
+  }
+}
+
+function isCallback(address: string, callbackUrl: string): boolean {
+  const [reached, callback] = [new URL(address), new URL(callbackUrl)]
+  return reached.origin === callback.origin && reached.pathname === callback.pathname
+}
+
+/** Tests the endpoint that the setting `logout` needs. */
+export async function logout(provider: Provider): Promise<Finding[]> {
+  switch (provider.config.logout) {
+    case 'local':
+      return [ok('logout', 'A logout ends only the session of this server. The server does not inform the provider.')]
+    case 'revoke':
+      return revocation(provider)
+    case 'idp':
+      return idpLogout(provider)
+  }
+}
+
+/** Revokes a made-up token, which must succeed (RFC 7009 section 2.2). */
+async function revocation({ config, idp }: Provider): Promise<Finding[]> {
+  const { revocationEndpoint } = await idp.metadata()
+  if (revocationEndpoint === undefined) return [noRevocation(config.platform.revocationEndpoint)]
+  const request: CheckedRequest = {
+    check: 'logout',
+    endpoint: 'The revocation endpoint',
+    url: revocationEndpoint,
+    setting: settingOfEndpoint(config, 'revocationEndpoint'),
+    timeoutSeconds: Math.min(config.platform.timeoutSeconds, 2)
+  }
+  try {
+    await idp.revokeRefreshToken('made-up-by-check')
+    return [ok('logout', 'The revocation endpoint accepts requests.')]
+  } catch (error) {
+    return [findingOfRevocationError(error, request)]
+  }
+}
+
+function findingOfRevocationError(error: unknown, request: CheckedRequest): Finding {
+  if (error instanceof OAuthError && (error.status === 401 || error.error === 'invalid_client')) {
+    const message = `The revocation endpoint rejects the client (${error.status} ${error.error}).`
+    return failed('logout', message, 'Fix the client finding first. If the client finding is ok, set logout to local.')
+  }
+  // Some providers reject a made-up token, although RFC 7009 section 2.2 requires success.
+  if ((error instanceof OAuthError || error instanceof ProviderError) && error.status === 400) {
+    const code = error instanceof OAuthError ? ` ${error.error}` : ''
+    const message = `The revocation endpoint rejects a made-up token (400${code}), so this check cannot tell if it accepts a real one.`
+    return warning('logout', message, 'Sign in and out once, and look for revocation_failed in the log.')
+  }
+  return findingOfError(error, request)
+}
+
+function noRevocation(configured: string | undefined): Finding {
+  if (configured === 'none')
+    return ok('logout', 'Revocation is switched off, so refresh tokens stay valid after a logout.')
+  return warning(
+    'logout',
+    'The discovery document has no revocation endpoint, so refresh tokens stay valid after a logout.',
+    'Set platform.revocationEndpoint, or set logout to local.'
+  )
+}
+
+/** Opens the end-session endpoint like the browser of a person who is not signed in at the provider. */
+async function idpLogout(provider: Provider): Promise<Finding[]> {
+  const { config, idp, transport } = provider
+  const { callbackUrl, timeoutSeconds } = config.platform
+  const homeUrl = homeUrlOf(callbackUrl)
+  const url = await idp.endSessionUrl()
+  if (url === undefined) {
+    return [
+      failed(
+        'logout',
+        'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.',
+        'Set platform.endSessionEndpoint, or set logout to revoke.'
+      )
+    ]
+  }
+  const request: CheckedRequest = {
+    check: 'logout',
+    endpoint: 'The end-session endpoint',
+    url,
+    setting: settingOfEndpoint(config, 'endSessionEndpoint'),
+    timeoutSeconds
+  }
+  const next = `Register ${homeUrl} at the provider as an address to return to after logout.`
+  try {
+    const { status, error } = await followRedirects(transport, { endpoint: 'end_session', url })
+    if (error !== undefined) {
+      const message = `The end-session endpoint rejects a logout without an ID token: ${error}.`
+      return [
+        warning(
+          'logout',
+          message,
+          `${next} If it is registered, sign in and out once, because some providers require the ID token.`
+        )
+      ]
+    }
+    if (status < 400)
+      return [
+        ok(
+          'logout',
+          `The end-session endpoint answers (${status}). ${homeUrl} must be registered as an address to return to.`
+        )
+      ]
+    if (status !== 400) return [findingOfStatus(status, request)]
+    return [failed('logout', 'The end-session endpoint rejects the request (400).', next)]
+  } catch (error) {
+    return [findingOfError(error, request)]
+  }
+}
+
+export interface Destination {
+  /** The status of the first response. */
+  readonly firstStatus: number
+  /** The status of the last response. It can be a redirect, because a redirect to another origin is not followed. */
+  readonly status: number
+  /** The value of the query parameter `error` of a redirect, if a redirect had this parameter. */
+  readonly error: string | undefined
+  /** The address that contains the error code. Without an error, the last address that was opened. */
+  readonly url: string
+}
+
+const MOST_REDIRECTS = 10
+
+/**
+ * Opens a page of the provider like a browser that has no cookies yet. Follows redirects within one origin until a redirect
+ * has an error code. A redirect to another origin is not followed.
+ * @throws ProviderError if the provider cannot be reached or redirects too often
+ */
+export async function followRedirects(
+  transport: Transport,
+  start: { readonly endpoint: Endpoint; readonly url: string }
+): Promise<Destination> {
+  const { endpoint } = start
+  const { origin } = new URL(start.url)
+  const cookies = new Map<string, string>()
+  let { url } = start
+  let firstStatus: number | undefined
+  for (let redirects = 0; ; redirects++) {
+    const cookie = [...cookies].map(pair => pair.join('=')).join('; ')
+    const headers = { accept: 'text/html', ...(cookie !== '' && { cookie }) }
+    const { status, location, setCookies } = await transport.call({ endpoint, url, headers })
+    firstStatus ??= status
+    for (const line of setCookies) keepCookie(cookies, line)
+    const isRedirect = status >= 300 && status < 400 && location !== undefined && URL.canParse(location, url)
+    if (!isRedirect) return { firstStatus, status, error: undefined, url }
+    const target = new URL(location, url)
+    const error = target.searchParams.get('error')
+    if (error !== null) {
+      return {
+        firstStatus,
+        status,
+        error: isErrorCode(error) ? error : 'an error without a proper code',
+        url: target.href
+      }
+    }
+    if (target.origin !== origin) return { firstStatus, status, error: undefined, url }
+    if (redirects === MOST_REDIRECTS) throw new ProviderError(endpoint, 'unusable', 'it redirects in circles')
+    url = target.href
+  }
+}
+
+// All requests go to one origin and end within seconds, so the attributes of a cookie can be ignored.
+function keepCookie(cookies: Map<string, string>, setCookie: string): void {
+  const [, name, value] = /^\s*([^=;]+)=([^;]*)/.exec(setCookie) ?? []
+  if (name !== undefined && value !== undefined) cookies.set(name.trim(), value)
+}

@@ -1,0 +1,383 @@
+import test, { type ExecutionContext } from 'ava'
+import { type ClockReading, clock, endpoints, openProvider, outbound } from '#src/cli/check/provider.js'
+import type { Config } from '#src/config/settings.js'
+import { type DeepPartial, testConfig } from '../../helpers/config.js'
+import { createHostileIdp, faults, type HostileIdp } from '../../helpers/hostile-idp/index.js'
+import { check, checkAt, discovering, type Situation, someProvider } from './checked.js'
+
+test('check reports that the endpoints come from the settings', async t => {
+  t.is((await checkAt(t)).line('endpoints'), 'ok endpoints The endpoints come from the settings.')
+})
+
+/** Returns the findings for these settings. Without an issuer no request is sent. */
+async function configured(t: ExecutionContext, platform: DeepPartial<Config['platform']>) {
+  const provider = openProvider(testConfig(someProvider, { platform }), Date.now)
+  t.teardown(() => provider.transport.close())
+  return endpoints(provider)
+}
+
+test('check reports that the built-in endpoints are used', async t => {
+  const none = { authorizationEndpoint: undefined, tokenEndpoint: undefined, userinfoEndpoint: undefined }
+  t.deepEqual(await configured(t, none), [
+    { check: 'endpoints', status: 'ok', message: 'The endpoints are those of Autodesk Platform Services.' }
+  ])
+})
+
+test('check fails for endpoints of two different providers', async t => {
+  t.deepEqual(await configured(t, { tokenEndpoint: undefined, userinfoEndpoint: undefined }), [
+    {
+      check: 'endpoints',
+      status: 'failed',
+      message:
+        'The settings contain platform.authorizationEndpoint, but Autodesk Platform Services is still used for platform.tokenEndpoint, platform.userinfoEndpoint.',
+      next: 'Set all three addresses for one provider, or set platform.issuer.'
+    }
+  ])
+})
+
+interface Discovery {
+  readonly prepare?: (idp: HostileIdp) => void
+  readonly env?: (idp: HostileIdp) => Record<string, string>
+}
+
+async function discovered(t: ExecutionContext, { prepare = () => {}, env = () => ({}) }: Discovery) {
+  const idp = await createHostileIdp(t)
+  prepare(idp)
+  return { idp, ...(await check(t, [], { env: { ...discovering(idp), ...env(idp) } })) }
+}
+
+test('check accepts a discovery document that contains all endpoints', async t => {
+  const { line, idp, code } = await discovered(t, {})
+  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} contains the endpoints.`)
+  t.regex(line('client') ?? '', /^ok /)
+  t.is(code, 0)
+})
+
+test('check warns about an endpoint in the settings that differs from the discovered one', async t => {
+  const { lines, idp } = await discovered(t, {
+    env: idp => ({
+      PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/token?v=2`,
+      PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint
+    })
+  })
+  t.deepEqual(
+    lines.filter(line => line.includes(' endpoints ')),
+    [
+      `ok endpoints The discovery document of ${idp.issuer} contains the endpoints.`,
+      `warning endpoints platform.tokenEndpoint is ${idp.issuer}/token?v=2, but the discovery document has ${idp.tokenEndpoint}. Next: Remove platform.tokenEndpoint from the settings, unless the difference is intended.`
+    ]
+  )
+})
+
+test('check accepts an endpoint in the settings that is missing from the discovery document', async t => {
+  const { line, idp } = await discovered(t, {
+    prepare: idp => {
+      idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
+    },
+    env: idp => ({ PLATFORM_USERINFO_ENDPOINT: idp.userinfoEndpoint })
+  })
+  t.is(line('endpoints'), `ok endpoints The discovery document of ${idp.issuer} contains the endpoints.`)
+})
+
+const compareIssuer = "Next: Compare platform.issuer with the provider's documentation."
+
+const unusable: readonly (readonly [what: string, situation: Discovery, line: string])[] = [
+  [
+    'a document with another issuer',
+    {
+      prepare: idp => {
+        idp.discovery = document => ({ ...document, issuer: 'https://other.example' })
+      }
+    },
+    `failed endpoints The discovery document is unusable: its issuer is "https://other.example", but "ISSUER" is configured. ${compareIssuer}`
+  ],
+  [
+    'a document without a token endpoint',
+    {
+      prepare: idp => {
+        idp.discovery = document => ({ ...document, token_endpoint: undefined })
+      }
+    },
+    `failed endpoints The discovery document is unusable: it has no token_endpoint. ${compareIssuer}`
+  ],
+  [
+    'no document',
+    {
+      prepare: idp => {
+        idp.discovery = undefined
+      }
+    },
+    `failed endpoints The discovery document answers 404, so there is no such endpoint at ISSUER/.well-known/openid-configuration. ${compareIssuer}`
+  ],
+  [
+    'an HTML page instead of the document',
+    { prepare: idp => idp.fail('discovery', faults.html(200)) },
+    `failed endpoints The discovery document is unusable: the response is not a JSON object. ${compareIssuer}`
+  ],
+  [
+    'a closed port',
+    { env: () => ({ PLATFORM_ISSUER: 'http://127.0.0.1:1' }) },
+    'failed endpoints The discovery document cannot be reached: 127.0.0.1:1 refuses connections (ECONNREFUSED). Next: Check host and port in platform.issuer. If they are right, no server listens there or a firewall rejects the connection.'
+  ]
+]
+
+for (const [what, situation, expected] of unusable) {
+  test(`if check cannot find the endpoints, it sends no further request to the provider (${what})`, async t => {
+    const { line, idp, code } = await discovered(t, situation)
+    t.is(line('endpoints'), expected.replace('ISSUER', idp.issuer))
+    for (const other of ['login', 'client', 'userinfo', 'logout']) t.is(line(other), undefined)
+    t.is(idp.tokenRequests.length, 0)
+    t.is(code, 1)
+  })
+}
+
+test.serial(
+  'check shows the HTTP proxy for each provider address, and the addresses that are called directly',
+  async t => {
+    const before = { ...process.env }
+    t.teardown(() => {
+      process.env = before
+    })
+    process.env = { HTTPS_PROXY: 'http://user:hunter2@proxy.corp:3128', NO_PROXY: 'b.example' }
+    const config = testConfig(someProvider, { platform: { userinfoEndpoint: 'https://b.example/userinfo' } })
+    const provider = openProvider(config, Date.now)
+    t.teardown(() => provider.transport.close())
+    t.deepEqual(await outbound(provider), [
+      {
+        check: 'proxy',
+        status: 'ok',
+        message: 'Calls to https://a.example go through the proxy http://***@proxy.corp:3128 from the environment.'
+      },
+      { check: 'proxy', status: 'ok', message: 'Calls to https://b.example use no proxy (NO_PROXY).' }
+    ])
+    process.env = { HTTPS_PROXY: 'socks5://proxy.corp:1080' }
+    const [wrong] = await outbound(provider)
+    t.is(wrong?.status, 'failed')
+    process.env = {}
+    t.deepEqual(await outbound(provider), [])
+  }
+)
+
+const clientTable: readonly (readonly [what: string, situation: Situation, line: string])[] = [
+  [
+    'a provider that rejects only the made-up code',
+    {},
+    'ok client The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).'
+  ],
+  [
+    'a wrong secret',
+    { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
+  ],
+  [
+    'a wrong id',
+    { env: () => ({ PLATFORM_CLIENT_ID: 'another-client' }) },
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
+  ],
+  [
+    'a wrong secret at Keycloak',
+    { prepare: idp => idp.fail('token', faults.error('unauthorized_client', 401)) },
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
+  ],
+  [
+    "the gateway's error for a wrong client",
+    { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
+  ],
+  [
+    'another error of the gateway',
+    { prepare: idp => idp.fail('token', faults.gateway('AUTH-010', 403)) },
+    "failed client The token endpoint rejects this client (403) and gives no reason. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider if it blocks this machine."
+  ],
+  [
+    'an HTML page with status 401',
+    { prepare: idp => idp.fail('token', faults.html(401)) },
+    "failed client The token endpoint rejects this client (401) and gives no reason. Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, ask the provider if it blocks this machine."
+  ],
+  [
+    'a client that may not use the grant',
+    { prepare: idp => idp.fail('token', faults.error('unauthorized_client')) },
+    'failed client The token endpoint does not let this client exchange codes (400 unauthorized_client). Next: Register the application as a web application that may use the authorization code grant.'
+  ],
+  [
+    'another registered error',
+    { prepare: idp => idp.fail('token', faults.error('invalid_request')) },
+    "warning client The token endpoint rejected a made-up code with an unusual error (400 invalid_request), so the secret may be wrong. Next: Sign in once. If that fails, look for invalid_request in the provider's documentation."
+  ],
+  [
+    'an endpoint that gives tokens for any code',
+    { prepare: idp => idp.fail('token', faults.answer({ status: 200, body: { access_token: 'a', expires_in: 1 } })) },
+    'failed client The token endpoint gave tokens for a made-up code. Next: Do not use this provider. Compare its address with its documentation.'
+  ],
+  [
+    'an HTML page instead of tokens',
+    { prepare: idp => idp.fail('token', faults.html(200)) },
+    "failed client The token endpoint is unusable: the response is not a JSON object. Next: Compare platform.tokenEndpoint with the provider's documentation."
+  ],
+  [
+    'an address without an endpoint',
+    { env: idp => ({ PLATFORM_TOKEN_ENDPOINT: `${idp.issuer}/nothing?here` }) },
+    "failed client The token endpoint answers 404, so there is no such endpoint at ISSUER/nothing. Next: Compare platform.tokenEndpoint with the provider's documentation."
+  ],
+  [
+    'a redirect',
+    { prepare: idp => idp.fail('token', faults.redirect('https://elsewhere.example/')) },
+    "failed client The token endpoint answers 302, but the server does not follow redirects. Next: Compare platform.tokenEndpoint with the provider's documentation."
+  ],
+  [
+    'too many requests',
+    { prepare: idp => idp.fail('token', faults.tooManyRequests()) },
+    'warning client The token endpoint answers 429, so it has received too many requests. Next: Check again in a minute.'
+  ],
+  [
+    'a provider that answers 503',
+    { prepare: idp => idp.fail('token', faults.status(503)) },
+    'failed client The token endpoint answers 503, which is a fault of the provider. Next: Check again later. Ask the provider if the problem persists.'
+  ],
+  [
+    'a 400 without an error code',
+    { prepare: idp => idp.fail('token', faults.empty(400)) },
+    "failed client The token endpoint answers 400, which is an unexpected status. Next: Compare platform.tokenEndpoint with the provider's documentation."
+  ]
+]
+
+for (const [what, situation, expected] of clientTable) {
+  test(`check reports the right client finding for ${what}`, async t => {
+    const { line, idp, code } = await checkAt(t, situation)
+    t.is(line('client'), expected.replace('ISSUER', idp.issuer))
+    if (expected.startsWith('failed')) t.is(code, 1)
+    else t.is(code, 0)
+  })
+}
+
+test('check sends one made-up code, with the parameters of a real code exchange', async t => {
+  const { idp } = await checkAt(t)
+  t.is(idp.tokenRequests.length, 1)
+  t.like(idp.tokenRequests[0]?.form, {
+    grant_type: 'authorization_code',
+    redirect_uri: 'http://localhost:8080/api/auth/callback'
+  })
+  t.regex(idp.tokenRequests[0]?.form.code_verifier ?? '', /^[\w-]{43}$/)
+})
+
+test('check prints neither a secret nor text from the provider', async t => {
+  const quoting = (text: string) =>
+    faults.answer({ status: 400, body: { error: text, error_description: text, userMessage: text } })
+  for (const text of ['<script>alert(1)</script>', '\u001b[31mred', 'eyJhbGciOiJSUzI1NiJ9.secret']) {
+    const { output, idp, line } = await checkAt(t, {
+      prepare: idp => {
+        for (const endpoint of ['authorize', 'token', 'userinfo', 'revoke'] as const) {
+          idp.failWhen(endpoint, () => quoting(text))
+        }
+      }
+    })
+    t.regex(line('client') ?? '', /^failed client The token endpoint answers 400, which/)
+    t.false(output.includes(text))
+    for (const secret of [idp.clientSecret, 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU']) t.false(output.includes(secret))
+  }
+})
+
+const compareUserInfo = "Next: Compare platform.userinfoEndpoint with the provider's documentation."
+
+const userInfoTable: readonly (readonly [what: string, situation: Situation, line: string])[] = [
+  [
+    'an endpoint that rejects a made-up token',
+    {},
+    'ok userinfo The user info endpoint rejects a made-up token, as it should (401).'
+  ],
+  [
+    'a gateway that rejects a made-up token',
+    { prepare: idp => idp.fail('userinfo', faults.gateway('AUTH-006', 403)) },
+    'ok userinfo The user info endpoint rejects a made-up token, as it should (403).'
+  ],
+  [
+    'an address that accepts any token',
+    { prepare: idp => idp.fail('userinfo', faults.answer({ status: 200, body: { name: 'Everybody' } })) },
+    `failed userinfo The address accepted a made-up token, so it is not a user info endpoint. ${compareUserInfo}`
+  ],
+  [
+    'an HTML page',
+    { prepare: idp => idp.fail('userinfo', faults.html()) },
+    `failed userinfo The user info endpoint is unusable: the response is not a JSON object. ${compareUserInfo}`
+  ],
+  [
+    'an address without an endpoint',
+    { env: idp => ({ PLATFORM_USERINFO_ENDPOINT: `${idp.issuer}/nothing` }) },
+    `failed userinfo The user info endpoint answers 404, so there is no such endpoint at ISSUER/nothing. ${compareUserInfo}`
+  ]
+]
+
+for (const [what, situation, expected] of userInfoTable) {
+  test(`check reports the right user info finding for ${what}`, async t => {
+    const { line, idp } = await checkAt(t, situation)
+    t.is(line('userinfo'), expected.replace('ISSUER', idp.issuer))
+  })
+}
+
+test('without a user info endpoint check says that names come from the ID token, or that there are none', async t => {
+  const idp = await createHostileIdp(t)
+  idp.discovery = document => ({ ...document, userinfo_endpoint: undefined })
+  const asking = await check(t, ['--scopes', 'openid data:read'], { env: discovering(idp) })
+  t.is(asking.line('userinfo'), 'ok userinfo There is no user info endpoint, so names come from the ID token.')
+  const silent = await check(t, ['--scopes', 'data:read'], { env: discovering(idp) })
+  t.is(
+    silent.line('userinfo'),
+    'warning userinfo There is no user info endpoint and no ID token, so /api/auth/profile returns an empty name. Next: Add openid to the scopes.'
+  )
+  const guarded = await check(t, ['--scopes', 'data:read'], {
+    env: { ...discovering(idp), PLATFORM_AUTH_ACCESS_ALLOW: '@team.example' }
+  })
+  t.is(
+    guarded.line('userinfo'),
+    'failed userinfo There is no user info endpoint and no ID token, so access.allow cannot be checked and nobody can sign in. Next: Add openid and email to the scopes.'
+  )
+  t.is(guarded.code, 1)
+})
+
+const setClock = 'Next: Let NTP set the clock (timedatectl set-ntp true). For a container, set the clock of its host.'
+
+/** The reading of a clock that is ahead by this many seconds. The Date header has whole seconds. */
+function reading(aheadSeconds: number, endpoint: ClockReading['endpoint'] = 'token'): ClockReading {
+  const sentAt = 1_800_000_000_300
+  return { endpoint, date: 1_800_000_000_000 - aheadSeconds * 1000, sentAt, receivedAt: sentAt + 400 }
+}
+
+const clockTable: readonly (readonly [aheadSeconds: number, status: string, message: string])[] = [
+  [0, 'ok', "This machine's clock agrees with the provider's."],
+  [1, 'ok', "This machine's clock agrees with the provider's."],
+  [-30, 'ok', "This machine's clock is 30 s behind the provider's."],
+  [60, 'ok', "This machine's clock is 60 s ahead of the provider's."],
+  [61, 'warning', "This machine's clock is 61 s ahead of the provider's."],
+  [-300, 'warning', "This machine's clock is 5 min behind the provider's."],
+  [-301, 'failed', "This machine's clock is 5 min behind the provider's."],
+  [7200, 'failed', "This machine's clock is 120 min ahead of the provider's."]
+]
+
+for (const [aheadSeconds, status, message] of clockTable) {
+  test(`a clock that is ${aheadSeconds} s ahead gives the status ${status}`, t => {
+    const [finding] = clock([reading(aheadSeconds)])
+    t.is(finding?.status as string, status)
+    t.is(finding?.message, message)
+    t.is(finding?.next === undefined, status === 'ok')
+  })
+}
+
+test('the time of the token endpoint is used first, because other answers may come from a cache', t => {
+  const [finding] = clock([reading(3600, 'discovery'), reading(0)])
+  t.is(finding?.status, 'ok')
+})
+
+test('check reports no clock finding if the provider sends no Date header', t => {
+  t.deepEqual(clock([]), [])
+})
+
+test('check also reads the time from the Date header of an error response', async t => {
+  const { line, code } = await checkAt(t, {
+    prepare: idp => {
+      const date = new Date(Date.now() + 600_000).toUTCString()
+      idp.fail('token', faults.answer({ status: 400, headers: { date }, body: { error: 'invalid_grant' } }))
+    }
+  })
+  t.is(line('clock'), `failed clock This machine's clock is 10 min behind the provider's. ${setClock}`)
+  t.is(code, 1)
+})
