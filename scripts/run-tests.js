@@ -76,3 +76,4 @@ ava.on('close', (code, signal) => {
 })
 // AVA has the same terminal and gets the same Ctrl+C. It then prints the pending tests.
 process.on('SIGINT', () => {})
+process.on('SIGTERM', () => ava.kill('SIGTERM'))
