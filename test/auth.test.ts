@@ -117,22 +117,6 @@ test('a new login in a browser with an old copy of a cookie logs out the session
   t.deepEqual(idp.reused, [])
 })
 
-for (const mode of ['single', 'dual'] as const) {
-  test(`${mode}: logOut() during a refresh with "logout: revoke" revokes every refresh token that the session has`, async t => {
-    const { auth, clock, idp, log, background, signIn } = await setUp({ mode, logout: 'revoke' })
-    const { session } = await signIn(t)
-    clock.advanceSeconds(3601)
-    const held = idp.holdNext()
-    const waiting = auth.current(session, () => log)
-    await held.begun
-    await auth.logOut(session, log)
-    held.letGo()
-    t.deepEqual(await waiting, { kind: 'out' })
-    await background.ended()
-    t.deepEqual(idp.revoked, [session.fields.refresh_token, idp.newestRefreshToken])
-  })
-}
-
 test('logOut() revokes the newest refresh token, or returns the logout address of the provider, depending on the logout setting', async t => {
   const revoking = await setUp({ logout: 'revoke' })
   const { session } = await revoking.signIn(t)

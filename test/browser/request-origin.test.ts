@@ -71,7 +71,7 @@ for (const [name, host] of Object.entries(hosts)) {
     t.timeout(240_000)
     const origins = await startOrigins(t)
     const visitor = await visit({ ignoreHTTPSErrors: true, expectedErrors: /./ })
-    const sender = createSender(visitor, origins, host)
+    const sender = await createSender(visitor, origins, host)
     const rows: string[][] = []
     for (const [request, { page, script }] of Object.entries(navigations)) {
       rows.push([name, request, ...(await sender.row(url => sender.navigate(page, url, script)))])
@@ -90,10 +90,14 @@ for (const [name, host] of Object.entries(hosts)) {
   })
 }
 
-function createSender({ page, newTab }: Visitor, origins: Origins, host: string) {
+async function createSender({ page, newTab }: Visitor, origins: Origins, host: string) {
   const { originOf, requestWith, reached } = origins
   const surprises: string[] = []
   const app = originOf(hosts['this origin'])
+  // The tab of all navigations and prefetches. To open a tab costs Chromium more than to leave a page.
+  const tab = await newTab()
+  const devTools = await tab.context().newCDPSession(tab)
+  await devTools.send('Preload.enable')
   let count = 0
   let isSignedIn = false
 
@@ -136,13 +140,10 @@ function createSender({ page, newTab }: Visitor, origins: Origins, host: string)
   }
 
   async function navigate(path: string, url: string, script: string): Promise<void> {
-    const tab = await newTab()
     await tab.goto(originOf(host) + path)
     const loaded = tab.waitForEvent('load')
     await evaluate(tab, url, script)
-    // Chromium takes many seconds to close a tab in which a navigation has just begun.
     await loaded
-    await tab.close()
   }
 
   async function beacon(url: string): Promise<void> {
@@ -152,15 +153,14 @@ function createSender({ page, newTab }: Visitor, origins: Origins, host: string)
 
   /** Waits until Chromium reports that the prefetch has ended, or why it did not begin. */
   async function speculate(url: string): Promise<void> {
-    const tab = await newTab()
     await tab.goto(originOf(host) + PAGE)
-    const session = await tab.context().newCDPSession(tab)
     const ended = new Promise<void>(resolve => {
-      session.on('Preload.prefetchStatusUpdated', ({ prefetchUrl, status }) => {
-        if (prefetchUrl === url && ['Ready', 'Success', 'Failure'].includes(status)) resolve()
+      devTools.on('Preload.prefetchStatusUpdated', function onUpdate({ prefetchUrl, status }) {
+        if (prefetchUrl !== url || !['Ready', 'Success', 'Failure'].includes(status)) return
+        devTools.off('Preload.prefetchStatusUpdated', onUpdate)
+        resolve()
       })
     })
-    await session.send('Preload.enable')
     const rules = `JSON.stringify({ prefetch: [{ source: 'list', urls: [url], eagerness: 'immediate' }] })`
     await evaluate(
       tab,
@@ -168,7 +168,6 @@ function createSender({ page, newTab }: Visitor, origins: Origins, host: string)
       `document.head.append(Object.assign(document.createElement('script'), { type: 'speculationrules', textContent: ${rules} }))`
     )
     await ended
-    await tab.close()
   }
 
   function arrived(url: string): Promise<void> {

@@ -1,6 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { whyNotExact } from '#src/config/exact-path.js'
+import { cpuMsOf } from '../helpers/cpu-time.js'
 
 const inexact = [
   '/a/../b',
@@ -136,9 +137,7 @@ for (const path of exact) {
 
 test('a path of thousands of nested escapes is refused within a few milliseconds', t => {
   const path = `/a/%${'25'.repeat(15_000)}2e`
-  const started = performance.now()
-  t.is(typeof whyNotExact(path), 'string')
-  t.true(performance.now() - started < 250)
+  t.true(cpuMsOf(() => t.is(typeof whyNotExact(path), 'string')) < 250)
 })
 
 test('the WHATWG URL parser, which browsers and upstreams use, does not change an exact path', t => {

@@ -82,18 +82,6 @@ for (const mode of modes) {
     })
   }
 
-  test(`${mode}: fifty simultaneous requests of a gateway about an expired session cause one refresh`, async t => {
-    const { browser, port, idp, clock } = await startGuarded(t, { mode })
-    await signIn(browser)
-    clock.advanceSeconds(3600)
-    const before = idp.tokenRequests.length
-    const answers = await Promise.all(Array.from({ length: 50 }, () => askAbout(port, browser)))
-    t.true(answers.every(({ status }) => status === 200))
-    t.is(new Set(answers.map(({ authorization }) => authorization)).size, 1)
-    t.is(idp.tokenRequests.length - before, calls)
-    t.deepEqual(idp.reuses, [])
-  })
-
   test(`${mode}: after a refresh by forward-auth, a proxied request sends the new cookie to the browser without another refresh`, async t => {
     const upstream = await startUpstream(t)
     const overrides = { forwardAuth: { port: 0 }, proxy: { routes: [`GET /api/hubs ${upstream.origin}/hubs`] } }

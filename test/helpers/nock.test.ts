@@ -22,14 +22,6 @@ test('the test fails if an expected request was not sent', async t => {
   t.notRegex(error.message, /\/came/)
 })
 
-test('each test gets its own mocked host', async t => {
-  const [one, two] = [mockHost(t), mockHost(t)]
-  one.scope.get('/').reply(201)
-  two.scope.get('/').reply(202)
-  t.is(await statusOf(two.origin), 202)
-  t.is(await statusOf(one.origin), 201)
-})
-
 test('a request to any other host is refused', async t => {
   await t.throwsAsync(statusOf('https://unexpected.example/'), { any: true, code: 'ENETUNREACH' })
 })

@@ -3,6 +3,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { parseRules } from '#src/config/proxy-rules.js'
 import { createRoutes } from '#src/proxy/routes.js'
+import { cpuMsOf } from '../helpers/cpu-time.js'
 
 const rules = [
   'GET /api/hubs/** https://api.example/project/v1/hubs/**',
@@ -178,8 +179,7 @@ test('the forwarded path is always inside the target of its rule', t => {
 
 test('the proxy handles a long path in less than a quarter of a second', t => {
   for (const piece of ['/..', '/%2e', '//', '\\', ';', '%', '/a;', '/.;']) {
-    const started = performance.now()
-    find('GET', `/api/hubs${piece.repeat(32_000 / piece.length)}`)
-    t.true(performance.now() - started < 250, piece)
+    const path = `/api/hubs${piece.repeat(32_000 / piece.length)}`
+    t.true(cpuMsOf(() => find('GET', path)) < 250, piece)
   }
 })

@@ -1,6 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { readCookie } from '#src/session/cookie-header.js'
+import { cpuMsOf } from '../helpers/cpu-time.js'
 
 const headers: readonly (readonly [header: string, value: string | undefined])[] = [
   ['', undefined],
@@ -46,9 +47,8 @@ test('each cookie of a header is found by its name, and the first of several coo
 })
 
 test('a Cookie header full of similar names is parsed quickly', t => {
-  const started = performance.now()
   for (const piece of ['name', 'name ', ' name', ';name', 'name;', '    ']) {
-    t.is(readCookie(piece.repeat(32_768 / piece.length), 'name'), undefined)
+    const header = piece.repeat(32_768 / piece.length)
+    t.true(cpuMsOf(() => t.is(readCookie(header, 'name'), undefined)) < 250, piece)
   }
-  t.true(performance.now() - started < 1000)
 })

@@ -3,7 +3,7 @@ import { scheduleOf, simulate } from './run.js'
 import { safeguards } from './safeguards.js'
 
 // `npm run simulate -- --seeds N` runs any number of schedules.
-const SEEDS = 150
+const SEEDS = 100
 const SEEDS_PER_SAFEGUARD = 40
 
 test('no login is lost and no refresh token is used twice in some hundred random schedules of faults', async t => {

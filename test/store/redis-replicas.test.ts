@@ -209,14 +209,12 @@ testWithRedis('a refusal of a replica that has lost its lock does not end the se
   t.deepEqual(await save(other, newLock, recordOf('id', 2)), { kind: 'saved', lock: undefined })
 })
 
-testWithRedis('a logout during a refresh wins, and a logout reaches the memory of every replica', async t => {
+testWithRedis('a logout reaches the memory of every replica', async t => {
   const redis = await startRedis(t)
   const [one, two] = await startReplicas(t, redis.url)
   const session = await logIn(one, 'id')
   await connected(one, two)
-  const lock = await lockOf(one, session)
   t.deepEqual(await two.logOut(session), session)
-  t.deepEqual(await save(one, lock, recordOf('id', 2)), { kind: 'out' })
   await eventually(() => one.isLoggedOut('id'))
   t.deepEqual(await two.take(session, undefined), { kind: 'out' })
 })
