@@ -463,8 +463,9 @@ type WrittenOf<Key extends string> = Key extends SettingKey
   : never
 
 /**
- * The valid settings, with all defaults. The values are parsed: `proxy.routes` has rules, and `redisUrl` has an address. An optional setting without a default is `undefined` if it was not set. The part of
- * a key before the dot is the name of a group.
+ * The valid settings, with all defaults. The values are parsed: `proxy.routes` has rules, and `redisUrl` has an
+ * address. An optional setting without a default is `undefined` if it was not set. The part of a key before the dot is the
+ * name of a group.
  */
 export type Config = { readonly [Key in TopKey]: ValueOf<Key> } & {
   readonly [Name in Group]: { readonly [Key in Member<Name>]: ValueOf<`${Name}.${Key}`> }

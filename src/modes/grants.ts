@@ -125,12 +125,12 @@ async function identityOf(
   claims: IdTokenClaims,
   displayName: LoginRequest['displayName']
 ): Promise<Identity> {
-  const { userinfoEndpoint, endSessionEndpoint, isAps } = await idp.metadata()
+  const { userinfoEndpoint, endSessionEndpoint, quirks } = await idp.metadata()
   return {
     iss: claims.iss,
     sub: claims.sub,
     ...(userinfoEndpoint === undefined && { name: displayName(claims) }),
-    ...(keepsIdToken && endSessionEndpoint !== undefined && !isAps && { idToken })
+    ...(keepsIdToken && endSessionEndpoint !== undefined && !quirks.logsOutWithoutHint && { idToken })
   }
 }
 

@@ -9,6 +9,7 @@ import { type AuthorizationRequest, authorizationUrl } from './authorization-url
 import { endSessionUrl } from './end-session-url.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
+import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportResponse } from './transport.js'
 
@@ -80,14 +81,13 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
   let { clientSecret } = platform
   const metadata = createMetadata(platform, transport)
 
-  function authenticated(form: Record<string, string>, { isAps }: ProviderMetadata) {
+  function authenticated(form: Record<string, string>, { quirks }: ProviderMetadata) {
     if (platform.clientAuthentication === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
-    // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined. Autodesk Platform
-    // Services (APS) expects both without this encoding.
-    const [user, password] = isAps ? [clientId, clientSecret] : [formEncoded(clientId), formEncoded(clientSecret)]
-    const credentials = Buffer.from(`${user}:${password}`).toString('base64')
+    // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined.
+    const encode = quirks.takesPlainCredentials ? (text: string) => text : formEncoded
+    const credentials = Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
     return { form, headers: { authorization: `Basic ${credentials}` } }
   }
 
@@ -166,10 +166,6 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
 function formEncoded(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1)
 }
-
-// The gateway in front of Autodesk Platform Services has its own error responses. These codes of the gateway mean
-// `invalid_client`. All other error responses have the format of RFC 6749 section 5.2.
-const GATEWAY_CLIENT_ERRORS = new Set(['AUTH-001', 'AUTH-003'])
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
   const isRefusal = status >= 400 && status < 500 && status !== 429

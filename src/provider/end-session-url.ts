@@ -18,8 +18,7 @@ export function endSessionUrl(metadata: ProviderMetadata, request: EndSessionReq
   if (metadata.endSessionEndpoint === undefined) return undefined
   const url = new URL(metadata.endSessionEndpoint)
   url.searchParams.set('post_logout_redirect_uri', request.postLogoutRedirectUri)
-  // Autodesk Platform Services (APS) documents no other parameter.
-  if (metadata.isAps) return url.href
+  if (metadata.quirks.logsOutWithoutHint) return url.href
   url.searchParams.set('client_id', request.clientId)
   if (request.idTokenHint !== undefined) url.searchParams.set('id_token_hint', request.idTokenHint)
   return url.href

@@ -8,6 +8,7 @@ import { quote } from '../config/quote.js'
 import type { Config } from '../config/settings.js'
 import { isJsonObject } from '../support/json.js'
 import { ProviderError } from './errors.js'
+import { type Quirks, quirksOf } from './quirks.js'
 import type { Transport } from './transport.js'
 
 export interface ProviderMetadata {
@@ -24,8 +25,7 @@ export interface ProviderMetadata {
   readonly issParameterSupported: boolean
   /** The value of `scopes_supported` in the discovery document. Undefined if there is no document or no such value. */
   readonly scopesSupported: readonly string[] | undefined
-  /** True if the provider is APS, which deviates from the standards in some points (docs/providers/aps.md). */
-  readonly isAps: boolean
+  readonly quirks: Quirks
 }
 
 type Endpoints = Pick<
@@ -86,7 +86,7 @@ function configuredMetadata(platform: Endpoints): ProviderMetadata {
     endSessionEndpoint: optional(platform.endSessionEndpoint, APS.endSessionEndpoint),
     issParameterSupported: false,
     scopesSupported: undefined,
-    isAps: isOfAps(tokenEndpoint)
+    quirks: quirksOf({ authorizationEndpoint, tokenEndpoint })
   }
 }
 
@@ -118,10 +118,11 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
     if (value === undefined) throw unusable(`it has no ${name}`)
     return value
   }
+  const authorizationEndpoint = platform.authorizationEndpoint ?? required('authorization_endpoint')
   const tokenEndpoint = platform.tokenEndpoint ?? required('token_endpoint')
   return {
     issuer,
-    authorizationEndpoint: platform.authorizationEndpoint ?? required('authorization_endpoint'),
+    authorizationEndpoint,
     tokenEndpoint,
     // OpenID Connect Discovery section 3 recommends the user info endpoint but does not require it.
     userinfoEndpoint: optional(platform.userinfoEndpoint, address('userinfo_endpoint')),
@@ -129,7 +130,7 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
     endSessionEndpoint: optional(platform.endSessionEndpoint, address('end_session_endpoint')),
     issParameterSupported: document.authorization_response_iss_parameter_supported === true,
     scopesSupported: scopesOf(document.scopes_supported),
-    isAps: isOfAps(tokenEndpoint)
+    quirks: quirksOf({ issuer, authorizationEndpoint, tokenEndpoint })
   }
 }
 
@@ -145,8 +146,4 @@ function optional(configured: string | undefined, defaultAddress: string | undef
 
 function scopesOf(supported: unknown): string[] | undefined {
   return Array.isArray(supported) ? supported.filter(name => typeof name === 'string') : undefined
-}
-
-function isOfAps(tokenEndpoint: string): boolean {
-  return new URL(tokenEndpoint).origin === new URL(APS.tokenEndpoint).origin
 }

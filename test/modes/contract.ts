@@ -4,6 +4,8 @@ import fc from 'fast-check'
 import type { ModeParts } from '#src/modes/grants.js'
 import type { CodeGrant, Mode, Step, TokenState } from '#src/modes/mode.js'
 import { OAuthError, OtherIdentityError, ProviderError } from '#src/provider/errors.js'
+import { APS } from '#src/provider/metadata.js'
+import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
 import { busyError, createFakeIdp, type FakeIdp, type FakeIdpOptions, oauthError, upstreamError } from './fake-idp.js'
 
@@ -169,7 +171,7 @@ export function modeContract(under: ModeUnderTest): void {
     ['logout at the provider', { keepsIdToken: true }, true],
     ['logout at this server only', { keepsIdToken: false }, false],
     ['no end-session endpoint', { keepsIdToken: true, metadata: { endSessionEndpoint: undefined } }, false],
-    ['APS, which does not support id_token_hint', { keepsIdToken: true, metadata: { isAps: true } }, false]
+    ['APS, which does not support id_token_hint', { keepsIdToken: true, metadata: { quirks: quirksOf(APS) } }, false]
   ]
 
   for (const [what, options, isKept] of keeping) {

@@ -1,6 +1,7 @@
 import type { IdentityProvider, UserInfo } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
+import { quirksOf } from '#src/provider/quirks.js'
 import type { TokenSet } from '#src/provider/token-set.js'
 
 export type Grant =
@@ -115,7 +116,7 @@ export function createFakeIdp({
         issuer,
         issParameterSupported: false,
         scopesSupported: undefined,
-        isAps: false,
+        quirks: quirksOf({}),
         ...more
       } as const
     },

@@ -1,8 +1,14 @@
 import test from 'ava'
 import { type AuthorizationRequest, authorizationUrl } from '#src/provider/authorization-url.js'
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
+import { quirksOf } from '#src/provider/quirks.js'
 
-const metadata: ProviderMetadata = { ...APS, issParameterSupported: false, scopesSupported: undefined, isAps: true }
+const metadata: ProviderMetadata = {
+  ...APS,
+  issParameterSupported: false,
+  scopesSupported: undefined,
+  quirks: quirksOf(APS)
+}
 const request: AuthorizationRequest = {
   clientId: 'our client',
   redirectUri: 'https://app.example/api/auth/callback',

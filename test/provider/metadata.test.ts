@@ -1,6 +1,7 @@
 import test from 'ava'
 import { ProviderError } from '#src/provider/errors.js'
 import { APS, createMetadata } from '#src/provider/metadata.js'
+import { quirksOf } from '#src/provider/quirks.js'
 import type { TransportRequest, TransportResponse } from '#src/provider/transport.js'
 
 type Platform = Parameters<typeof createMetadata>[0]
@@ -56,7 +57,7 @@ test('without settings the endpoints are those of APS, and no discovery request 
     ...APS,
     issParameterSupported: false,
     scopesSupported: undefined,
-    isAps: true
+    quirks: quirksOf({ tokenEndpoint: APS.tokenEndpoint })
   })
   t.is(transport.requests.length, 0)
 })
@@ -75,7 +76,7 @@ test('configured endpoints replace those of APS, and the issuer is then unknown'
     ...own,
     issParameterSupported: false,
     scopesSupported: undefined,
-    isAps: false
+    quirks: quirksOf({})
   })
   t.is(transport.requests.length, 0)
 })
@@ -108,7 +109,7 @@ test('the endpoints of a configured issuer come from its discovery document', as
     endSessionEndpoint: document.end_session_endpoint,
     issParameterSupported: true,
     scopesSupported: undefined,
-    isAps: false
+    quirks: quirksOf({})
   })
   t.deepEqual(transport.requests, [
     { endpoint: 'discovery', url: 'https://idp.example/tenant/.well-known/openid-configuration' }
@@ -273,10 +274,14 @@ test('the supported scopes come from the discovery document, and malformed value
 
 test('a provider is recognized as APS by its token endpoint, whether that is the default, configured or discovered', async t => {
   const own = { ...nothingConfigured, tokenEndpoint: 'https://own.example/token' }
-  t.false((await createMetadata(own, answering(document))()).isAps)
+  t.false((await createMetadata(own, answering(document))()).quirks.takesPlainCredentials)
   const ofAps = { ...document, issuer: APS.issuer, token_endpoint: APS.tokenEndpoint }
-  t.true((await createMetadata({ ...nothingConfigured, issuer: APS.issuer }, answering(ofAps))()).isAps)
   t.true(
-    (await createMetadata({ ...nothingConfigured, tokenEndpoint: APS.tokenEndpoint }, answering(document))()).isAps
+    (await createMetadata({ ...nothingConfigured, issuer: APS.issuer }, answering(ofAps))()).quirks
+      .takesPlainCredentials
+  )
+  t.true(
+    (await createMetadata({ ...nothingConfigured, tokenEndpoint: APS.tokenEndpoint }, answering(document))()).quirks
+      .takesPlainCredentials
   )
 })

@@ -2,6 +2,7 @@
 import type { IdentityProvider } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
+import { quirksOf } from '#src/provider/quirks.js'
 import type { TokenSet } from '#src/provider/token-set.js'
 import { wait } from '#src/support/clock.js'
 import { TimeLimitError, within } from '#src/support/within.js'
@@ -155,7 +156,7 @@ export function createProvider(
           issuer: undefined,
           issParameterSupported: false,
           scopesSupported: undefined,
-          isAps: true
+          quirks: quirksOf(APS)
         }),
         async enterTokenQueue() {
           // Sometimes many other requests are in the queue.

@@ -1,7 +1,7 @@
 import type { LoadedConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
 import type { Mode } from '../../modes/mode.js'
-import { APS, type ProviderMetadata } from '../../provider/metadata.js'
+import { type Quirks, quirksOf } from '../../provider/quirks.js'
 import type { Provider } from './provider.js'
 import { type Finding, ok, warning } from './report.js'
 
@@ -31,8 +31,8 @@ export function scopes({ platform: { internalScopes, publicScopes } }: Config, m
 export function openid({ config, origins }: LoadedConfig, { loginScope }: Mode): Finding[] {
   const { issuer } = config.platform
   if (issuer === undefined || loginScope.split(' ').includes('openid')) return []
-  // With APS, and with the demo that simulates it, the user info endpoint identifies the person without `openid`.
-  if (issuer === APS.issuer || origins['platform.issuer'] === 'demo') return []
+  // The demo simulates Autodesk Platform Services.
+  if (quirksOf({ issuer }).identifiesWithoutOpenid || origins['platform.issuer'] === 'demo') return []
   const message = 'platform.issuer is set, but openid is not among the scopes, so no ID token proves who signs in.'
   return [warning('scopes', message, 'Add openid to the scopes, unless this provider supports only OAuth 2.0.')]
 }
@@ -43,7 +43,7 @@ export function openid({ config, origins }: LoadedConfig, { loginScope }: Mode):
  */
 export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
   const metadata = await idp.metadata()
-  const findings = mode.offersPublicToken ? [dualModeSupport(metadata)] : []
+  const findings = mode.offersPublicToken ? [dualModeSupport(metadata.quirks)] : []
   const isOffered = metadata.scopesSupported?.includes('offline_access') ?? false
   if (!isOffered || mode.loginScope.split(' ').includes('offline_access')) return findings
   return [
@@ -56,58 +56,14 @@ export async function refresh({ idp, mode }: Provider): Promise<Finding[]> {
   ]
 }
 
-interface KnownProvider {
-  /** The authorization endpoint and the token endpoint of this provider match these patterns on every host. */
-  readonly authorization: RegExp
-  readonly token: RegExp
-  readonly finding: Finding
-}
-
-const SINGLE_MODE = 'Use --mode single, unless a login in dual mode works with your version.'
-
-// These findings were tested with the versions in docs/providers/.
-const knownProviders: readonly KnownProvider[] = [
-  {
-    authorization: /\/protocol\/openid-connect\/auth$/,
-    token: /\/protocol\/openid-connect\/token$/,
-    finding: ok(
-      'refresh',
-      'This looks like Keycloak, which supports dual mode: a refresh can request only the public scopes, and the next refresh can request all scopes again.'
-    )
-  },
-  {
-    authorization: /\/oauth2\/auth$/,
-    token: /\/oauth2\/token$/,
-    finding: warning(
-      'refresh',
-      'This looks like Ory Hydra, which returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes.',
-      SINGLE_MODE
-    )
-  },
-  {
-    authorization: /\/authorize\/$/,
-    token: /\/token\/$/,
-    finding: warning(
-      'refresh',
-      'This looks like Django OAuth Toolkit, which invalidates the internal token and its scopes when it issues the public token.',
-      SINGLE_MODE
-    )
-  }
-]
-
 /** Dual mode needs a provider where a refresh can request fewer scopes, and the next refresh all scopes again. */
-function dualModeSupport({ isAps, authorizationEndpoint, tokenEndpoint }: ProviderMetadata): Finding {
-  if (isAps)
-    return ok(
-      'refresh',
-      'Autodesk Platform Services supports dual mode: a refresh can request only the public scopes, and the next refresh can request all scopes again.'
-    )
-  const known = knownProviders.find(
-    ({ authorization, token }) => authorization.test(authorizationEndpoint) && token.test(tokenEndpoint)
-  )
-  if (known) return known.finding
-  return ok(
-    'refresh',
-    'Dual mode needs a provider where a refresh can request only the public scopes, and the next refresh can request all scopes again. Only a login can test that.'
-  )
+function dualModeSupport({ name, isSure, dualModeProblem }: Quirks): Finding {
+  const need = 'a refresh can request only the public scopes, and the next refresh can request all scopes again.'
+  if (name === undefined || dualModeProblem === undefined) {
+    return ok('refresh', `Dual mode needs a provider where ${need} Only a login can test that.`)
+  }
+  const provider = isSure ? name : `This looks like ${name}, which`
+  if (dualModeProblem === null) return ok('refresh', `${provider} supports dual mode: ${need}`)
+  const next = 'Use --mode single, unless a login in dual mode works with your version.'
+  return warning('refresh', `${provider} ${dualModeProblem}.`, next)
 }

@@ -27,8 +27,28 @@ export interface Checked {
   line(check: string): string | undefined
 }
 
+const MAX_RUNS = 2
+let runs = 0
+const waiting: (() => void)[] = []
+
+/**
+ * Runs a check when fewer than two others are running. AVA starts all tests of a file at once. Without this limit, a check
+ * whose time limit is 2 s would spend this time waiting for the checks of other tests.
+ */
+export async function fewAtOnce<T>(run: () => Promise<T>): Promise<T> {
+  if (runs === MAX_RUNS) await new Promise<void>(resolve => waiting.push(resolve))
+  else runs++
+  try {
+    return await run()
+  } finally {
+    const next = waiting.shift()
+    if (next) next()
+    else runs--
+  }
+}
+
 export async function check(t: ExecutionContext, args: readonly string[], options: ShellOptions): Promise<Checked> {
-  const { code, output, errors } = await run(t, ['check', ...args], options)
+  const { code, output, errors } = await fewAtOnce(() => run(t, ['check', ...args], options))
   const [findings = '', summary = ''] = output.trimEnd().split('\n\n')
   const lines = findings.split('\n').map(line => line.replace(/ {2,}/g, ' '))
   const line = (check: string) => {

@@ -7,12 +7,12 @@ import { listen } from '../../helpers/ports.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../helpers/redis-topologies.js'
 import { documentedRights } from '../../store/rights.js'
-import { check, checkAt, someProvider } from './checked.js'
+import { check, checkAt, fewAtOnce, someProvider } from './checked.js'
 
 /** Returns the finding for the Redis at this address, on one line. */
 async function line(redisUrl: string | undefined): Promise<string> {
-  const [{ status, message, next } = { status: '', message: '', next: '' }] = await redis(
-    testConfig(someProvider, { redisUrl })
+  const [{ status, message, next } = { status: '', message: '', next: '' }] = await fewAtOnce(() =>
+    redis(testConfig(someProvider, { redisUrl }))
   )
   return `${status} ${message}${next ? ` Next: ${next}` : ''}`
 }
@@ -231,7 +231,7 @@ test('every warning about Redis tells the operator what to do', t => {
 
 /** Returns the findings about the condition of a Redis that can be reached, each on one line. */
 async function found(redisUrl: string): Promise<string[]> {
-  const [, ...rest] = await redis(testConfig(someProvider, { redisUrl }))
+  const [, ...rest] = await fewAtOnce(() => redis(testConfig(someProvider, { redisUrl })))
   return rest.map(({ status, message }) => `${status} ${message}`)
 }
 

@@ -1,0 +1,99 @@
+/**
+ * The points in which identity providers deviate from the standards, or that a standard leaves open. The metadata of a
+ * provider contains its quirks. Other code asks for a quirk and never for the name of a provider.
+ */
+
+export interface Quirks {
+  /** The name of the provider, if it is a known one. */
+  readonly name: string | undefined
+  /** True if the host proves which provider it is. Otherwise only the paths look like those of the named provider. */
+  readonly isSure: boolean
+  /** True if HTTP Basic has the client id and secret without the form encoding that RFC 6749 section 2.3.1 requires. */
+  readonly takesPlainCredentials: boolean
+  /**
+   * True if the end-session endpoint has no parameter except `post_logout_redirect_uri`. The session then keeps no ID token
+   * for `id_token_hint` (OpenID Connect RP-Initiated Logout section 2).
+   */
+  readonly logsOutWithoutHint: boolean
+  /** True if the user info endpoint identifies a person whose login did not request the scope `openid`. */
+  readonly identifiesWithoutOpenid: boolean
+  /**
+   * The reason why dual mode does not work, as the end of a sentence about the provider. Null if dual mode works, and
+   * undefined if nobody has tested it.
+   */
+  readonly dualModeProblem: string | null | undefined
+}
+
+/** The addresses of a provider. Those that are not known yet are missing. */
+export interface KnownAddresses {
+  readonly issuer?: string | undefined
+  readonly authorizationEndpoint?: string
+  readonly tokenEndpoint?: string
+}
+
+/** Returns the quirks of the provider at these addresses. A provider that is not in the table has none. */
+export function quirksOf(addresses: KnownAddresses): Quirks {
+  const row = table.find(({ recognises }) => recognises(addresses))
+  return { ...standard, ...row?.quirks }
+}
+
+const standard: Quirks = {
+  name: undefined,
+  isSure: false,
+  takesPlainCredentials: false,
+  logsOutWithoutHint: false,
+  identifiesWithoutOpenid: false,
+  dualModeProblem: undefined
+}
+
+interface Row {
+  readonly recognises: (addresses: KnownAddresses) => boolean
+  readonly quirks: Partial<Quirks>
+}
+
+// docs/providers/ has the tested versions of these providers. All except APS are recognised by their paths, because they run
+// on any host.
+const table: readonly Row[] = [
+  {
+    recognises: ({ issuer, tokenEndpoint = issuer }) =>
+      tokenEndpoint !== undefined && new URL(tokenEndpoint).origin === 'https://developer.api.autodesk.com',
+    quirks: {
+      name: 'Autodesk Platform Services',
+      isSure: true,
+      takesPlainCredentials: true,
+      logsOutWithoutHint: true,
+      identifiesWithoutOpenid: true,
+      dualModeProblem: null
+    }
+  },
+  {
+    recognises: withPaths(/\/protocol\/openid-connect\/auth$/, /\/protocol\/openid-connect\/token$/),
+    quirks: { name: 'Keycloak', dualModeProblem: null }
+  },
+  {
+    recognises: withPaths(/\/oauth2\/auth$/, /\/oauth2\/token$/),
+    quirks: {
+      name: 'Ory Hydra',
+      dualModeProblem:
+        'returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes'
+    }
+  },
+  {
+    recognises: withPaths(/\/authorize\/$/, /\/token\/$/),
+    quirks: {
+      name: 'Django OAuth Toolkit',
+      dualModeProblem: 'invalidates the internal token and its scopes when it issues the public token'
+    }
+  }
+]
+
+function withPaths(authorization: RegExp, token: RegExp): Row['recognises'] {
+  return ({ authorizationEndpoint = '', tokenEndpoint = '' }) =>
+    authorization.test(authorizationEndpoint) && token.test(tokenEndpoint)
+}
+
+/**
+ * Error codes that mean `invalid_client`. The gateway in front of Autodesk Platform Services sends them in its own format.
+ * The format is clear without knowing the provider, so responses of all providers are read in this way.
+ */
+export const GATEWAY_CLIENT_ERRORS: ReadonlySet<string> = new Set(['AUTH-001', 'AUTH-003'])
