@@ -24,7 +24,7 @@ local function position(rev)
   if state == 'out' then return {'out'} end
   if not current or current < rev then return {'behind'} end
   if state == 'ended' then return {'ended', reason} end
-  if current == rev then return {'same', seen and 1 or 0} end
+  if current == rev then return {'same', seen and 1 or 0, redis.call('EXISTS', recordKey)} end
   local text = record()
   if text then return {'newer', current, text, seen and 1 or 0} end
   return {seen and 'stale' or 'lost'}
@@ -158,13 +158,13 @@ if found[1] == 'behind' then
   redis.call('DEL', recordKey)
   raise(rev)
   markLoss(ARGV[2])
-  if ARGV[6] ~= '' then redis.call('SET', recordKey, ARGV[6], 'PX', ARGV[5]) end
-elseif found[1] == 'same' and found[2] == 0 then
-  redis.call('PEXPIRE', recordKey, ARGV[5])
-else
+elseif found[1] ~= 'same' or found[2] == 1 then
   return nil
 end
-redis.call('HSET', entry, 'seen', '1')
+if redis.call('PEXPIRE', recordKey, ARGV[5]) == 0 and ARGV[6] ~= '' then
+  redis.call('SET', recordKey, ARGV[6], 'PX', ARGV[5])
+end
+if found[1] == 'same' or ARGV[6] ~= '' then redis.call('HSET', entry, 'seen', '1') end
 renew(ARGV[3], ARGV[4])
 return nil
 `

@@ -89,8 +89,8 @@ export function createMemoryScripts<Stored>(
     if (entry?.state === 'out') return { kind: 'out' }
     if (!entry || entry.rev < rev) return { kind: 'behind' }
     if (entry.state === 'ended') return { kind: 'ended', reason: entry.reason }
-    if (entry.rev === rev) return { kind: 'same', isSeen: entry.isSeen }
     const record = records.get(id)
+    if (entry.rev === rev) return { kind: 'same', isSeen: entry.isSeen, hasRecord: record !== undefined }
     if (record !== undefined) return { kind: 'newer', rev: entry.rev, record, isSeen: entry.isSeen }
     return { kind: entry.isSeen ? 'stale' : 'lost' }
   }
@@ -222,9 +222,10 @@ export function createMemoryScripts<Stored>(
       if (found.kind === 'behind') {
         raise(id, entry, rev)
         markLoss(entry, newLoss)
-        if (given !== undefined) records.set(id, given, keepMs)
-      } else if (record !== undefined) records.set(id, record, keepMs)
-      entry.isSeen = true
+      }
+      const kept = found.kind === 'behind' ? given : (record ?? given)
+      if (kept !== undefined) records.set(id, kept, keepMs)
+      entry.isSeen = found.kind === 'same' || given !== undefined
       write(id, entry)
     },
     async unseen(id) {

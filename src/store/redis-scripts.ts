@@ -64,7 +64,7 @@ export function createRedisScripts(
   function positionOf(id: string, [kind, ...rest]: Reply): Position<SessionRecord> {
     switch (kind) {
       case 'same':
-        return { kind, isSeen: rest[0] === 1 }
+        return { kind, isSeen: rest[0] === 1, hasRecord: rest[1] === 1 }
       case 'newer': {
         const rev = Number(rest[0])
         return { kind, rev, record: open(id, rev, String(rest[1])), isSeen: rest[2] === 1 }

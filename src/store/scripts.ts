@@ -19,7 +19,7 @@
 /** The place of a revision in the history of its session. */
 export type Position<Stored> =
   /** The store has exactly this revision. */
-  | { readonly kind: 'same'; readonly isSeen: boolean }
+  | { readonly kind: 'same'; readonly isSeen: boolean; readonly hasRecord: boolean }
   /** The store has no entry, or only an older revision. */
   | { readonly kind: 'behind' }
   /** The store has a newer revision, and its record. */
@@ -95,8 +95,9 @@ export interface SessionScripts<Stored> {
   save(id: string, request: SaveRequest<Stored>): Promise<Saved<Stored>>
   /**
    * Records that a browser has sent exactly this revision. Its record expires after `keepSeconds`.
-   * @param record the session of the cookie. It is stored if the store has only an older revision, because requests with
-   *   the cookie before it may still be under way.
+   * @param record the session of the cookie. It is stored if the store has no record of this revision, because requests with
+   *   the cookie before it may still be under way. Without it, a new revision does not count as seen, so that a process
+   *   that has the record can store it.
    */
   seen(id: string, rev: number, newLoss: string, record?: Stored): Promise<void>
   /** Undoes `seen`, because a browser has sent an older revision. Does nothing if the record has expired. */

@@ -79,7 +79,7 @@ export interface SessionStore {
    * @param reportedLoss the loss that an earlier answer named
    * @throws StoredDataError if the stored data cannot be read
    */
-  take(session: Version, reportedLoss?: string): Promise<LockAnswer>
+  take(session: Version | SessionRecord, reportedLoss?: string): Promise<LockAnswer>
   /**
    * False if the lock may be lost: Redis was away since the lock was granted, or a browser has sent a newer revision. A lock
    * that is older than a second is confirmed in the store. Check directly before sending a token.
@@ -304,8 +304,11 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
         return learn(id, found)
       }
       if (newer && found?.kind === 'same' && found.isSeen) tell(id, () => scripts.unseen(id))
-      if (!newer && found?.kind === 'same' && !found.isSeen) tell(id, () => scripts.seen(id, session.rev, newId()))
-      if (!newer && found?.kind === 'behind') tell(id, () => scripts.seen(id, session.rev, newId(), session))
+      const isNews = found?.kind === 'behind' || (found?.kind === 'same' && !found.isSeen)
+      if (!newer && isNews) {
+        const record = found.kind === 'same' && found.hasRecord ? undefined : session
+        tell(id, () => scripts.seen(id, session.rev, newId(), record))
+      }
       return newer ? { kind: 'newer', record: newer } : { kind: 'current' }
     },
     newerHere,
@@ -331,6 +334,8 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
           case 'held':
             return { kind: 'wait', loss: undefined }
           case 'unsettled': {
+            // The store may not have this revision, and other processes need its record.
+            if ('fields' in session) remember(session, true)
             const isReported = taken.loss === reportedLoss || (await report(id))
             return { kind: 'wait', loss: isReported ? taken.loss : undefined }
           }

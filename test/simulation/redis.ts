@@ -264,7 +264,7 @@ async function runScript(
 function positionReply(found: Position<string>): Reply {
   switch (found.kind) {
     case 'same':
-      return ['same', found.isSeen ? 1 : 0]
+      return ['same', found.isSeen ? 1 : 0, found.hasRecord ? 1 : 0]
     case 'newer':
       return ['newer', found.rev, found.record, found.isSeen ? 1 : 0]
     case 'ended':
