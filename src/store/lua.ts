@@ -161,10 +161,12 @@ if found[1] == 'behind' then
 elseif found[1] ~= 'same' or found[2] == 1 then
   return nil
 end
-if redis.call('PEXPIRE', recordKey, ARGV[5]) == 0 and ARGV[6] ~= '' then
+local hasRecord = redis.call('PEXPIRE', recordKey, ARGV[5]) == 1
+if not hasRecord and ARGV[6] ~= '' then
   redis.call('SET', recordKey, ARGV[6], 'PX', ARGV[5])
+  hasRecord = true
 end
-if found[1] == 'same' or ARGV[6] ~= '' then redis.call('HSET', entry, 'seen', '1') end
+if hasRecord then redis.call('HSET', entry, 'seen', '1') end
 renew(ARGV[3], ARGV[4])
 return nil
 `

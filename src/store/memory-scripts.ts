@@ -225,7 +225,7 @@ export function createMemoryScripts<Stored>(
       }
       const kept = found.kind === 'behind' ? given : (record ?? given)
       if (kept !== undefined) records.set(id, kept, keepMs)
-      entry.isSeen = found.kind === 'same' || given !== undefined
+      entry.isSeen = kept !== undefined
       write(id, entry)
     },
     async unseen(id) {

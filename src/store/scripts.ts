@@ -95,8 +95,8 @@ export interface SessionScripts<Stored> {
   save(id: string, request: SaveRequest<Stored>): Promise<Saved<Stored>>
   /**
    * Records that a browser has sent exactly this revision. Its record expires after `keepSeconds`.
-   * @param record the session of the cookie. It is stored if the store has no record of this revision, because requests with
-   *   the cookie before it may still be under way. Without it, a new revision does not count as seen, so that a process
+   * @param record the session of the cookie. It is stored if the store has no record of its revision, because requests with
+   *   the cookie before it may still be under way. A revision without a record does not count as seen, so that a process
    *   that has the record can store it.
    */
   seen(id: string, rev: number, newLoss: string, record?: Stored): Promise<void>

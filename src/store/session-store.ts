@@ -284,6 +284,17 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     pausedUntil = Math.max(pausedUntil, now() + Math.min(ms, MAX_PAUSE_MS))
   }
 
+  /**
+   * Answers a request for a lock although a browser has sent a newer session than `session`. The refresh token of `session`
+   * must not be used, even if the process that has refreshed it could not store the newer session yet.
+   */
+  async function waitForNewer({ id, rev }: Version): Promise<LockAnswer> {
+    const found = await scripts.look(id, rev)
+    if (found.kind === 'same' || found.kind === 'behind' || found.kind === 'lost')
+      return { kind: 'wait', loss: undefined }
+    return learn(id, found)
+  }
+
   /** Reports a loss to all processes. Returns true if they can store again what they remember. */
   async function report(id: string): Promise<boolean> {
     if (!(await link.publish({ kind: 'lost', id }))) return false
@@ -322,7 +333,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       const elapsedMs = startStopwatch(clock)
       try {
         const browserRev = browsers.get(id)?.rev ?? 0
-        if (browserRev > rev) await scripts.seen(id, browserRev, newId())
+        if (browserRev > rev) return await waitForNewer(session)
         const taken = await scripts.take(id, { rev, owner, reported: reportedLoss, newLoss: newId() })
         switch (taken.kind) {
           case 'mine': {
