@@ -97,8 +97,8 @@ test('the commands in the introduction create the five files of secrets, with wh
   t.deepEqual(warnings, [])
   t.is(config.platform.clientSecret, 'gH5tR2wQ8zXc7VbN')
   t.deepEqual(config.session.previousSecrets, [])
-  const { password, host } = new URL(config.redisUrl ?? '')
-  t.is(host, 'redis:6379')
+  const { hosts: [redis] = [], password } = config.redisUrl ?? {}
+  t.deepEqual(redis, { host: 'redis', port: 6379 })
   t.is(await readFile(join(secrets, 'redis.conf'), 'utf8'), `requirepass ${password}\n`)
 })
 

@@ -74,7 +74,7 @@ test('the settings that the environment file offers in comments are valid', asyn
   t.is(folder, '/srv/www')
   const { config, warnings } = await settingsFrom(t, { ...environment, ...offered, PLATFORM_CLIENT_ID: 'a-client' })
   t.deepEqual(warnings, [])
-  t.is(new URL(config.redisUrl ?? '').protocol, 'redis:')
+  t.is(config.redisUrl?.kind, 'single')
 })
 
 test('the introduction installs the packed file of this version, and the unit and the environment file from it', t => {

@@ -5,7 +5,6 @@ import type { Environment } from '../../config/environment.js'
 import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
 import type { LoadedConfig } from '../../config/load.js'
 import type { Config } from '../../config/settings.js'
-import { loadExtension } from '../../http/routes/extension.js'
 import { messageOf } from '../errors.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
@@ -67,6 +66,8 @@ export async function wwwroot({ wwwroot: folder }: Config): Promise<Finding[]> {
 /** Imports the module of the setting `extend`, as the server does when it starts. Does not call the exported function. */
 export async function extend({ extend: path }: Config): Promise<Finding[]> {
   if (path === undefined) return []
+  // Koa is loaded late, because `start` imports this file, too.
+  const { loadExtension } = await import('../../http/routes/extension.js')
   try {
     await loadExtension(path)
     return [ok('extend', `${path} exports a function that can add routes.`)]
