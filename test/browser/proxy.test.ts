@@ -24,7 +24,7 @@ browserTest(
     await other.goto(without.url)
     await signInAs(other, 'Ada Lovelace')
     await other.getByRole('button', { name: 'Try api/hubs' }).click()
-    await answerOf(other).getByText('404').waitFor()
+    await answerOf(other).getByText('404', { exact: true }).waitFor()
     t.pass()
   }
 )
