@@ -17,7 +17,7 @@ export interface TurnLimits {
    */
   readonly waitingForHead: number
   /**
-   * Places of `waitingForHead` of which each person can have only one. A few persons whose requests take long can
+   * Places of `waitingForHead` of which each person can have only one. A few people whose requests take long can
    * therefore not take all places of a host.
    */
   readonly reserved: number

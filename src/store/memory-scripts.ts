@@ -27,7 +27,7 @@ export interface Entry {
   settledAt: number | undefined
 }
 
-/** The data of the store. Whoever has it can remove parts of it, as Redis does when it is emptied or full. */
+/** The data of the store. The simulation removes parts of it, as Redis does when it is emptied or full. */
 export interface MemoryStorage<Stored> {
   readonly entries: ExpiringMap<Entry>
   readonly records: ExpiringMap<Stored>

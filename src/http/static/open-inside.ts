@@ -1,7 +1,7 @@
 import fs, { constants, existsSync, type Stats } from 'node:fs'
 import { relative, sep } from 'node:path'
 
-/** An opened file. Whoever receives it must close the descriptor. */
+/** An opened file. The caller must close the descriptor. */
 export interface OpenedFile {
   readonly fd: number
   /** The status of the opened file, and not of a file that has taken its place since. */
