@@ -50,7 +50,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   const requestLog = createRequestLog(log)
   const logsRequests = config.log.requests
   const parts = { ...services, config, requestLog }
-  const sessionLayer = session(services)
+  const sessionLayer = session(parts)
   const tokensLayer = requireTokensOf(parts)
   const programSessionLayer = onFirstUse(async () =>
     (await import('./http/routes/program-session.js')).programSession(app, parts)

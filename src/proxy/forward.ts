@@ -6,7 +6,7 @@ import type { ProxyRule } from '../config/proxy-rules.js'
 import { hasBody, postponeBody } from '../http/edge/body-timeout.js'
 import type { RequestLog } from '../http/edge/request.js'
 import { tokensOf } from '../http/routes/require-tokens.js'
-import { sessionRecord } from '../http/routes/session.js'
+import { sessionRecord, withholdLateSession } from '../http/routes/session.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
 import { createAnswerHeaders } from './answer-headers.js'
@@ -121,6 +121,7 @@ export function createForward(parts: ForwardParts): Forward {
 
       function answered(statusCode: number, rawHeaders: readonly Buffer[]) {
         reportHead(String(statusCode))
+        withholdLateSession(ctx)
         if (statusCode === 401) refuse(upstreamUnauthorized())
         else if (statusCode === 407) refuse(upstreamError('unusable', new Error('it asks for proxy authentication')))
         // The session was refreshed for this request and then logged out. This response would set the new session

@@ -195,7 +195,7 @@ if found[1] == 'behind' then
 end
 redis.call('HSET', entry, 'owner', me, 'owned', untilMs)
 renew(ARGV[5], ARGV[6])
-return 1
+return found[1] == 'same' and owner == me and not loss and 1 or 0
 `
 
 // ARGV: entryMs, loginMs

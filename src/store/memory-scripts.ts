@@ -245,6 +245,7 @@ export function createMemoryScripts<Stored>(
         entry.ownedUntil = Math.max(entry.ownedUntil, untilMs)
         return false
       }
+      const isUnbroken = found.kind === 'same' && entry.owner === owner && entry.loss === undefined
       if (found.kind === 'behind') {
         raise(id, entry, rev)
         markLoss(entry, newLoss)
@@ -252,7 +253,7 @@ export function createMemoryScripts<Stored>(
       entry.owner = owner
       entry.ownedUntil = untilMs
       write(id, entry)
-      return true
+      return isUnbroken
     },
     async out(id) {
       const record = records.get(id)

@@ -103,8 +103,9 @@ export interface SessionScripts<Stored> {
   /** Undoes `seen`, because a browser has sent an older revision. Does nothing if the record has expired. */
   unseen(id: string): Promise<void>
   /**
-   * Takes a lock again that the store has lost. `leftMs` is the rest of its time. Returns false if another owner has the
-   * lock. That lock then lasts at least as long, because the token request of the caller may be under way.
+   * Takes a lock again that the store has lost. `leftMs` is the rest of its time. Returns true if the store had the lock
+   * and has lost no data since it was granted. Otherwise another owner may have had the lock meanwhile and used the token.
+   * If another owner has it now, its lock lasts at least as long, because the request of the caller may be under way.
    */
   hold(id: string, rev: number, owner: string, leftMs: number, newLoss: string): Promise<boolean>
   /** Logs the session out. Returns its newest record, if the store has it. */

@@ -82,7 +82,7 @@ export interface SessionStore {
   take(session: Version | SessionRecord, reportedLoss?: string): Promise<LockAnswer>
   /**
    * False if the lock may be lost: Redis was away since the lock was granted, or a browser has sent a newer revision. A lock
-   * that is older than a second is confirmed in the store. Check directly before sending a token.
+   * that is older than a second is confirmed in the store. Call it directly before a token is sent.
    */
   mayUse(lock: Lock): Promise<boolean>
   /** Stores the outcome of a token request. */

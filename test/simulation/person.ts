@@ -30,6 +30,8 @@ export interface PersonOptions {
   readonly copyShare: number
   /** True if a logout must be known everywhere at once, because no fault can delay it. */
   readonly logoutsAreSafe: boolean
+  /** The time in milliseconds for which the store keeps a record that the browser has. */
+  readonly keepMs: number
   /** True if the browser's own requests must never be taken for those of an old copy of its cookie. */
   readonly cookiesAreKnown: boolean
 }
@@ -38,7 +40,7 @@ export interface PersonOptions {
 const MAX_UNDER_WAY_MS = 50_000
 
 export function createPerson(options: PersonOptions): Person {
-  const { world, name, grantOf, servers, gatewayShare, copyShare, logoutsAreSafe, cookiesAreKnown } = options
+  const { world, name, grantOf, servers, gatewayShare, copyShare, logoutsAreSafe, keepMs, cookiesAreKnown } = options
   const violations: string[] = []
   let cookie: SessionRecord | undefined
   let copy: SessionRecord | undefined
@@ -66,7 +68,8 @@ export function createPerson(options: PersonOptions): Person {
               if (answer.kind === 'stale' && isFromBrowser && cookiesAreKnown && !isLate && !isLeaving) {
                 violations.push(`${name} was taken for an old copy of the cookie`)
               }
-              if (!isFromBrowser || !setsCookies || isSignedOut) return
+              // The server sets no cookie in a response that is later than a record is kept.
+              if (!isFromBrowser || !setsCookies || isSignedOut || world.now() - sentAt >= keepMs) return
               if ('record' in answer && answer.record !== record) cookie = answer.record
               if (answer.kind === 'ended') cookie = undefined
             })

@@ -132,7 +132,8 @@ export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promi
       gatewayShare: losesData ? 0 : index === 1 ? 1 : 0.1,
       copyShare: losesData ? 0 : index === 2 ? 0.3 : 0,
       logoutsAreSafe: isSteady,
-      // A response that a stopped process sends after a minute may replace a newer cookie.
+      keepMs: times.keepMs,
+      // The requests that a process has begun before a stop of more than a minute come too late.
       cookiesAreKnown: !losesData && activeMs === ACTIVE_MS && !kinds.includes('evict record') && index !== 2
     })
   )

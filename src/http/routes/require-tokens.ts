@@ -7,7 +7,7 @@ import type { RequestLog } from '../edge/request.js'
 import { BusyError } from '../errors/http-error.js'
 import { withholdCookies } from './cookies.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { removeSession, sessionRecord, writeSession } from './session.js'
+import { removeSession, sessionRecord, withholdLateSession, writeSession } from './session.js'
 import type { Site } from './site.js'
 
 /** The state of a request after `requireTokens` has run. */
@@ -36,12 +36,14 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
     const current = await auth.current(record, () => requestLog(ctx))
     if (current.kind === 'ended') {
       removeSession(ctx)
+      withholdLateSession(ctx)
       forgetSuccess(ctx)
     }
     // The browser may already have a newer cookie than this request, so an old cookie is not removed.
     if (!('record' in current)) return unauthorized(ctx)
     const isNew = current.record !== record
     if (isNew) writeSession(ctx, { ...current.record, fields: withOwnFields(current.record.fields, record.fields) })
+    withholdLateSession(ctx)
     if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
     ctx.state.tokens = auth.tokensOf(current.record)
     if (!isNew) return next()
@@ -53,6 +55,7 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
         withholdCookies(ctx, sessionCookie.names)
         unauthorized(ctx)
       }
+      if (!ctx.headerSent) withholdLateSession(ctx)
     }
   }
 

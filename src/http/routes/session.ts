@@ -3,6 +3,7 @@
  * own routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
  */
 import type { Context, Middleware } from 'koa'
+import type { Config } from '../../config/settings.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import type { SessionRecord } from '../../session/record.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
@@ -13,10 +14,14 @@ export interface SessionParts {
   readonly sessionCookie: SessionCookie
   readonly site: Pick<Site, 'cookies'>
   readonly metrics: Pick<Metrics, 'sessionWritten'>
+  readonly config: { readonly refresh: Pick<Config['refresh'], 'keepSeconds'> }
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
 }
 
 interface RequestSession {
   record: SessionRecord | undefined
+  readonly openedAt: number
   readonly parts: SessionParts
 }
 
@@ -31,7 +36,11 @@ export function session(parts: SessionParts): Middleware {
     const withSession: WithSession = ctx
     // If the layer runs twice, the second run must keep the current session, because a refresh may have replaced the
     // session of the request.
-    withSession[SESSION] ??= { record: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''), parts }
+    withSession[SESSION] ??= {
+      record: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''),
+      openedAt: parts.now(),
+      parts
+    }
     return next()
   }
 }
@@ -65,6 +74,17 @@ export function writeSession(ctx: Context, record: SessionRecord, sealed?: reado
     if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, secure)
     else if (sent.includes(name)) clearCookie(ctx, name, secure)
   }
+}
+
+/**
+ * Leaves the session cookies of the browser unchanged if this response is too late to set them. Meanwhile the browser
+ * may have got a newer session, and sent it so long ago that its record in the store has expired. A response that put an
+ * older session in its place would lose the login.
+ */
+export function withholdLateSession(ctx: Context): void {
+  const { openedAt, parts } = requestSession(ctx)
+  const { now, config, sessionCookie } = parts
+  if (now() - openedAt >= config.refresh.keepSeconds * 1000) withholdCookies(ctx, sessionCookie.names)
 }
 
 /** Clears the session's cookies in the browser, even if they cannot be opened. */
