@@ -11,7 +11,6 @@ import { watchConnections } from './http/edge/connections.js'
 import { inTurn } from './http/edge/pipelining.js'
 import { countRequests } from './http/edge/requests-in-progress.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
-import { loadKoaStatic } from './http/static/static-files.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { createServices, type ServiceParts } from './services.js'
 import { closeServer, listen } from './support/listener.js'
@@ -169,8 +168,6 @@ export async function serve(
     log.info({ event: 'server_stopped', duration_ms, all_work_done: isWorkDone }, 'stopped')
   }
 
-  // The first request for a file should not wait for koa-static. If it cannot be loaded, that request is rejected.
-  loadKoaStatic().catch(() => {})
   return {
     port,
     metricsPort: scrapes?.port,
