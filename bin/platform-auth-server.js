@@ -4,15 +4,11 @@
 const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 20 || (major === 20 && minor >= 19)) {
-  // The cache must be enabled before the program is loaded.
-  import('../dist/bundle/compile-cache.js')
-    .then(({ enableCompileCache }) => {
-      enableCompileCache()
-      return import('../dist/bundle/main.js')
-    })
-    .then(async ({ main }) => {
-      process.exitCode = await main()
-    })
+  // Error messages name the TypeScript files in src/ if this is on before the program is loaded.
+  process.setSourceMapsEnabled(true)
+  import('../dist/bundle/main.js').then(async ({ main }) => {
+    process.exitCode = await main()
+  })
 } else {
   process.stderr.write(`platform-auth-server needs Node 20.19 or newer; this is ${process.versions.node}.\n`)
   process.exitCode = 1

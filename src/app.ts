@@ -6,7 +6,7 @@ import { accessLog } from './http/edge/access-log.js'
 import { brokenAnswers } from './http/edge/broken-answers.js'
 import { health } from './http/edge/health.js'
 import { ignoreLongPreferences, refuseInvalidRequests } from './http/edge/limits.js'
-import { loadedInBackground, onFirstUse } from './http/edge/loaded-layers.js'
+import { loadedInBackground } from './http/edge/loaded-in-background.js'
 import { measure } from './http/edge/measure.js'
 import { createRequestLog } from './http/edge/request.js'
 import { requestOrigin } from './http/edge/request-origin.js'
@@ -52,7 +52,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   const parts = { ...services, config, requestLog }
   const sessionLayer = session(parts)
   const tokensLayer = requireTokensOf(parts)
-  const programSessionLayer = onFirstUse(async () =>
+  const programSessionLayer = loadedInBackground(async () =>
     (await import('./http/routes/program-session.js')).programSession(app, parts)
   )
   const originLayer = requestOrigin('program', { publicOrigin: site.origin })

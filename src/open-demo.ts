@@ -1,9 +1,9 @@
 /** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { createServer } from 'node:http'
 import type { Logger } from 'pino'
 import { parseRules } from './config/proxy-rules.js'
 import { type Config, settings } from './config/settings.js'
+import { closeServer, listen } from './support/listener.js'
 
 export interface DemoChoices {
   /** The port of the demo identity provider. By default the system chooses a free port. */
@@ -41,8 +41,6 @@ export async function openDemo(
     log,
     ...(demoPort !== undefined && { port: demoPort }),
     ...(tokenLifetimeSeconds !== undefined && { tokenLifetimeSeconds })
-  }).catch((error: unknown) => {
-    throw error instanceof Error ? Object.assign(error, { listener: 'demo' }) : error
   })
   const { issuer, clientId, clientSecret, proxyRules } = demo
   const platform: Config['platform'] = {
@@ -72,13 +70,9 @@ function withPort(address: string, port: number): string {
   return url.href
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  const port = await listen(probe, { port: 0 })
+  await closeServer(probe)
+  return port
 }

@@ -1,19 +1,19 @@
 /** Runs the HTTP servers. Sets time limits for clients, and finishes the requests in progress at shutdown. */
-import http, { type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { assemble, requireTokens } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
+import { listenForGateways } from './gateway/forward-auth.js'
 import { limitBodies } from './http/edge/body-timeout.js'
 import { answerClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
 import { inTurn } from './http/edge/pipelining.js'
 import { countRequests } from './http/edge/requests-in-progress.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
-import { loadKoaStatic } from './http/static/static-files.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { createServices, type ServiceParts } from './services.js'
+import { closeServer, listen } from './support/listener.js'
 import { within } from './support/within.js'
 
 export interface ServeOptions extends Partial<ServiceParts> {
@@ -108,9 +108,8 @@ export async function serve(
   limitBodies(server, clientLimits)
   answerClientErrors(server, pipelining, log)
   const opened: { close(): Promise<void> }[] = []
-  const { scrapes, gateways } = await openListeners().catch(async (error: unknown) => {
-    server.close()
-    await Promise.all(opened.map(listener => listener.close()))
+  const { port, scrapes, gateways } = await openListeners().catch(async (error: unknown) => {
+    await Promise.all([closeServer(server), ...opened.map(listener => listener.close())])
     await shutdown.close()
     throw error
   })
@@ -124,20 +123,21 @@ export async function serve(
   }
 
   async function openListeners() {
-    await listen(server, config)
-    const gateways = await openForwardAuth()
+    const { metrics, forwardAuth, log } = config
+    const port = await listen(server, config)
+    const gateways =
+      forwardAuth.port !== undefined
+        ? await listenForGateways(
+            { ...services, logsRequests: log.requests },
+            { ...forwardAuth, port: forwardAuth.port }
+          )
+        : undefined
     if (gateways) opened.push({ close: () => gateways.close(0) })
-    const { port, host } = config.metrics
-    const scrapes = prometheus && port !== undefined ? await listenForScrapes(prometheus, { port, host }) : undefined
-    return { scrapes, gateways }
-  }
-
-  // This module is loaded only if forward-auth is on, so that other servers start quickly.
-  async function openForwardAuth() {
-    const { port, host } = config.forwardAuth
-    if (port === undefined) return undefined
-    const { listenForGateways } = await import('./gateway/forward-auth.js')
-    return listenForGateways({ ...services, logsRequests: config.log.requests }, { port, host })
+    const scrapes =
+      prometheus && metrics.port !== undefined
+        ? await listenForScrapes(prometheus, { ...metrics, port: metrics.port })
+        : undefined
+    return { port, gateways, scrapes }
   }
 
   let closing: Promise<void> | undefined
@@ -168,9 +168,6 @@ export async function serve(
     log.info({ event: 'server_stopped', duration_ms, all_work_done: isWorkDone }, 'stopped')
   }
 
-  // The first request for a file should not wait for koa-static. If it cannot be loaded, that request is rejected.
-  loadKoaStatic().catch(() => {})
-  const { port } = server.address() as AddressInfo
   return {
     port,
     metricsPort: scrapes?.port,
@@ -188,16 +185,4 @@ export async function serve(
 async function createPrometheus() {
   const { createPrometheusMetrics } = await import('./metrics/prometheus.js')
   return createPrometheusMetrics()
-}
-
-function listen(server: Server, { port, host }: Config): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    // After a restart all pages connect again at the same moment. With Node's default of 511 waiting connections, some
-    // pages would have to retry.
-    server.listen({ port, backlog: 2048, ...(host !== undefined && { host }) }, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }

@@ -1,10 +1,9 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, parse, relative, resolve } from 'node:path'
-import type { CosmiconfigResult, PublicExplorer } from 'cosmiconfig'
+import { type CosmiconfigResult, cosmiconfig, defaultLoaders, type PublicExplorer } from 'cosmiconfig'
 import type { Problem } from './errors.js'
 import { emptyLayer, type Layer, layerOfObject } from './layer.js'
 import { createLoaders, whyUnusable } from './loaders.js'
-import { errorCode } from './read-file.js'
 
 export const fileName = 'platform-auth-server'
 
@@ -41,10 +40,7 @@ export async function layerOfFile(cwd: string, named?: string): Promise<FileLaye
   const present = await findFiles(cwd)
   const [first] = present
   const expected = first === undefined ? undefined : { path: join(cwd, first), shown: first, origin: `file ${first}` }
-  const mayFind = first !== undefined || (await mayHaveMetaConfig())
-  const layer = mayFind
-    ? await readSettings(cwd, expected, explorer => search(explorer, cwd, first))
-    : { ...emptyLayer, file: undefined, files: [], isRead: true }
+  const layer = await readSettings(cwd, expected, explorer => search(explorer, cwd, first))
   const { file } = layer
   const others = file === undefined ? [] : present.filter(place => join(cwd, place) !== file)
   const unused = others.map(other => shadowed(other, relative(cwd, file ?? '')))
@@ -60,23 +56,7 @@ async function search(explorer: PublicExplorer, cwd: string, first: string | und
   return (await explorer.load(join(cwd, first))) ?? found
 }
 
-/**
- * Returns false if cosmiconfig's meta configuration cannot exist. Then only our own search places count, and cosmiconfig
- * need not be loaded. cosmiconfig looks for the meta configuration in the working directory of the process.
- */
-async function mayHaveMetaConfig(): Promise<boolean> {
-  const names = await readdir('.config').catch((error: unknown) => (errorCode(error) === 'ENOENT' ? [] : undefined))
-  if (!names || names.some(name => name.startsWith('config.')) || (await isFile('package.yaml'))) return true
-  try {
-    const manifest: unknown = JSON.parse(await readFile('package.json', 'utf8'))
-    return typeof manifest !== 'object' || manifest === null || Object.hasOwn(manifest, 'cosmiconfig')
-  } catch (error) {
-    return errorCode(error) !== 'ENOENT'
-  }
-}
-
-async function createExplorer(onLoad: (path: string) => void): Promise<PublicExplorer> {
-  const { cosmiconfig, defaultLoaders } = await import('cosmiconfig')
+function createExplorer(onLoad: (path: string) => void): PublicExplorer {
   return cosmiconfig(fileName, {
     searchPlaces: [...searchPlaces],
     loaders: createLoaders(defaultLoaders['.yaml'], onLoad),
@@ -160,7 +140,7 @@ async function readSettings(
   // cosmiconfig also looks into a package.json that does not contain our key.
   const filesRead = (file: string) => [...new Set([file, ...loaded.filter(path => !isPackage(path))])]
   try {
-    const found = await read(await createExplorer(path => loaded.push(path)))
+    const found = await read(createExplorer(path => loaded.push(path)))
     const file = found?.filepath ?? expected?.path
     if (file === undefined) return { ...emptyLayer, file, files: [], isRead: true }
     const inPackage = isPackage(file) ? `, key ${fileName}` : ''

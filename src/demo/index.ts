@@ -7,11 +7,11 @@
  * This folder is loaded only if a demo is requested, so it does not slow down an ordinary start.
  */
 import { generateKeyPair, randomBytes } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { promisify } from 'node:util'
 import type Koa from 'koa'
 import { homeUrlOf } from '../config/addresses.js'
+import { closeServer, listen } from '../support/listener.js'
 import { createAccessTokenReader } from './access-token.js'
 import { countCalls, createCalls, type DemoCalls } from './calls.js'
 import { createPages } from './pages.js'
@@ -56,9 +56,12 @@ export interface Demo {
   close(): Promise<void>
 }
 
-/** Starts the demo identity provider. Rejects with Node's error if the port cannot be used. */
+/**
+ * Starts the demo identity provider. If its port cannot be used, rejects with Node's own error and adds `listener:
+ * 'demo'` to it.
+ */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
-  const { callbackUrl, port = 0, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
+  const { callbackUrl, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
   const postLogoutUrl = homeUrlOf(callbackUrl)
   // The id and secret are about as long as on the platform. Form-encoding does not change their characters.
   const clientId = `demo-${randomBytes(33).toString('base64url').slice(0, 43)}`
@@ -66,9 +69,8 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   const signingKey = await createSigningKey()
 
   const server = createServer({ keepAliveTimeout: 75_000 })
-  await listen(server, port)
-  const address = server.address() as AddressInfo
-  const issuer = `http://127.0.0.1:${address.port}`
+  const port = await listen(server, { port: options.port ?? 0, host: '127.0.0.1', listener: 'demo' })
+  const issuer = `http://127.0.0.1:${port}`
 
   const calls = createCalls()
   const people = createPeople()
@@ -104,9 +106,9 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     clientSecret,
     proxyRules: demoRules(issuer),
     postLogoutUrl,
-    port: address.port,
+    port,
     calls,
-    close: () => close(server)
+    close: () => closeServer(server)
   }
 }
 
@@ -118,22 +120,4 @@ async function createSigningKey() {
   const { privateKey } = await generate('rsa', options)
   const kid = randomBytes(32).toString('base64url')
   return { ...privateKey, kid, alg: 'RS256', use: 'sig' }
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    // Tests open a thousand connections at once. With the default backlog of 511 some would be dropped and retried later.
-    server.listen({ host: '127.0.0.1', port, backlog: 2048 }, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise(resolve => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
 }

@@ -4,7 +4,6 @@
  * Browsers must not get this token, so forward-auth has its own port.
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { Auth } from '../auth.js'
 import { requestIdOf } from '../http/edge/request.js'
@@ -12,6 +11,7 @@ import { type BrowserRequest, refusalOf } from '../http/edge/request-origin.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionCookie } from '../session/session-cookie.js'
+import { closeServer, listen } from '../support/listener.js'
 import { isRequestedByBrowser } from './open-location.js'
 
 export interface ForwardAuthParts {
@@ -54,21 +54,9 @@ export async function listenForGateways(
 ): Promise<ForwardAuthListener> {
   const answer = forwardAuth(parts)
   const server = http.createServer(LIMITS, answer)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', error => reject(Object.assign(error, { listener: 'forwardAuth' })))
-    server.listen({ port, host, backlog: 2048 }, resolve)
-  })
   return {
-    port: (server.address() as AddressInfo).port,
-    close: graceMs =>
-      new Promise(resolve => {
-        const cut = setTimeout(() => server.closeAllConnections(), graceMs)
-        server.close(() => {
-          clearTimeout(cut)
-          resolve()
-        })
-        server.closeIdleConnections()
-      })
+    port: await listen(server, { port, host, listener: 'forwardAuth' }),
+    close: graceMs => closeServer(server, graceMs)
   }
 }
 

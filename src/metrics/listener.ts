@@ -1,5 +1,5 @@
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { closeServer, listen } from '../support/listener.js'
 import type { PrometheusMetrics } from './prometheus.js'
 
 export interface MetricsListener {
@@ -25,16 +25,8 @@ export async function listenForScrapes(
     response.writeHead(200, { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' })
     response.end(await metrics.text())
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', error => reject(Object.assign(error, { listener: 'metrics' })))
-    server.listen({ port, host }, resolve)
-  })
   return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      })
+    port: await listen(server, { port, host, listener: 'metrics' }),
+    close: () => closeServer(server)
   }
 }

@@ -44,6 +44,18 @@ test('the program starts, answers requests, and exits with code 0 on SIGTERM', a
   t.is(output.stderr, '')
 })
 
+test('the stack trace of an error in the log names the files of src/', async t => {
+  const routes = "export default app => app.use(() => { throw new Error('broken') })"
+  const { child, output } = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, routes)
+  while (!output.stdout.includes('\n')) await once(child.stdout, 'data')
+  t.is((await fetch(`${JSON.parse(output.stdout).url}/broken`)).status, 500)
+  const failure = () => output.stdout.split('\n').find(line => line.includes('request_failed'))
+  while (failure() === undefined) await once(child.stdout, 'data')
+  const { stack } = JSON.parse(failure() ?? '').err
+  t.regex(stack, /\/src\/http\/errors\/errors\.ts:\d+:\d+/)
+  t.false(stack.includes('/bundle/'))
+})
+
 test("with a demo, a module's routes still work after a reload, and SIGTERM lets their requests finish", async t => {
   const routes = `export default (app, { Router }) => {
     const router = new Router()

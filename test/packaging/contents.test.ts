@@ -16,7 +16,7 @@ const wanted = [
   /^LICENSE$/,
   /^(README|ARCHITECTURE|CHANGELOG|SECURITY)\.md$/,
   /^bin\/platform-auth-server\.js$/,
-  /^dist\/([\w-]+\/)*[\w-]+\.(js|d\.ts)$/,
+  /^dist\/([\w-]+\/)*[\w-]+\.(js|js\.map|d\.ts)$/,
   /^wwwroot\/[\w-]+\.(html|css|js)$/,
   /^config\/(minimal|single|dual|issuer|full)\.yaml$/,
   /^config\/schema\.json$/,

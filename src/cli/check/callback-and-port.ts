@@ -1,7 +1,8 @@
-import { createServer } from 'node:net'
+import { createServer } from 'node:http'
 import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/addresses.js'
 import { errorCode } from '../../config/read-file.js'
 import type { Config } from '../../config/settings.js'
+import { closeServer, listen } from '../../support/listener.js'
 import { type Listener, listenError, listeners } from '../listen-error.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
@@ -143,12 +144,10 @@ async function tryToListen({ port, host, listener }: Address): Promise<Finding[]
   }
 }
 
-function listenOnce(port: number, host: string | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen({ port, ...(host !== undefined && { host }) }, () => server.close(() => resolve()))
-  })
+async function listenOnce(port: number, host: string | undefined): Promise<void> {
+  const server = createServer()
+  await listen(server, { port, host })
+  await closeServer(server)
 }
 
 async function isThisServer(port: number, host: string | undefined): Promise<boolean> {

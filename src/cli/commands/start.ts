@@ -1,7 +1,6 @@
 import { announceInLog, announceOnTerminal } from '../announce.js'
 import { tls } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
-import { saveCompiledModules } from '../compile-cache.js'
 import { endOnUncaughtErrors } from '../crash.js'
 import { readDemoOptions } from '../demo.js'
 import { type HeldSignals, holdSignals } from '../held-signals.js'
@@ -45,7 +44,6 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
     const server = await startServer(config, { log, demo: demo ?? false }).catch((error: unknown) => {
       throw listenError(error)
     })
-    saveCompiledModules()
     if (isTerminal) announceOnTerminal(config, server, terminal)
     else announceInLog(config, server, log)
     const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(sources), log)

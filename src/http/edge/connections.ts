@@ -5,6 +5,7 @@
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { closeServer } from '../../support/listener.js'
 
 export interface Connections {
   /** Closes each connection as soon as its current or next response has been sent. */
@@ -65,17 +66,15 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       })
       for (const socket of open) if (socket._httpMessage) endAfterResponse(socket)
     },
-    end(graceMs) {
-      return new Promise(resolve => {
-        const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
-        server.close(() => {
-          clearTimeout(deadline)
-          // The 'close' events of the last connections come a moment later.
-          if (open.size === 0) resolve()
-          else onAllClosed = resolve
-        })
-        // Browsers open connections in advance, and Node would wait for a connection on which no request has arrived.
-        for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    async end(graceMs) {
+      const closed = closeServer(server, graceMs)
+      // Browsers open connections in advance, and Node would wait for a connection on which no request has arrived.
+      for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+      await closed
+      if (open.size === 0) return
+      // The 'close' events of the last connections come a moment later.
+      await new Promise<void>(resolve => {
+        onAllClosed = resolve
       })
     }
   }

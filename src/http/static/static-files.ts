@@ -8,17 +8,10 @@ import type { ServerResponse } from 'node:http'
 import { extname, join, relative, sep } from 'node:path'
 import type { Context, Middleware, Next } from 'koa'
 import { AUTH_PATH, isAuthPath } from '../../config/routes.js'
+import { loadedInBackground } from '../edge/loaded-in-background.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { cacheControl } from './hashed-assets.js'
 import { closeFile, isMissing, type OpenedFile, openInside } from './open-inside.js'
-
-/**
- * Loads koa-static. This takes a third of the startup time, so it is done after the server listens, or on the first
- * request.
- */
-export function loadKoaStatic() {
-  return import('koa-static')
-}
 
 /**
  * Creates the layer that serves static files.
@@ -32,7 +25,7 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
   // Files take precedence over routes (service contract, section 4, rule 5). Requests under `/api/auth` look for a file
   // only if `wwwroot` contains this folder.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
-  let serve: Middleware | undefined
+  const serve = loadedInBackground(async () => (await import('koa-static')).default(root, { setHeaders: endSearch }))
 
   return function staticFiles(ctx, next) {
     return (isAuthPath(ctx.path) && !hasAuthFiles) || hidesDotSegment(ctx.path) ? next() : serveFile(ctx, next)
@@ -53,7 +46,6 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
 
   /** Returns the path of the file for the address of a request, or undefined if there is no such file. */
   async function find(ctx: Context): Promise<string | undefined> {
-    serve ??= (await loadKoaStatic()).default(root, { setHeaders: endSearch })
     try {
       await serve(ctx, async () => {})
     } catch (found) {

@@ -1,0 +1,46 @@
+/** Opens and closes the ports of the HTTP servers in this process. */
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface ListenOptions {
+  /** With 0, the system chooses a free port. */
+  readonly port: number
+  /** Without a host, the server listens on all addresses of the machine. */
+  readonly host?: string | undefined
+  /** The value of the property `listener` that an error gets. It tells which of several ports could not be opened. */
+  readonly listener?: string
+}
+
+// After a restart all pages connect again at the same moment. With Node's default of 511 waiting connections, some pages
+// would have to retry.
+const BACKLOG = 2048
+
+/**
+ * Starts listening, and returns the port. Rejects with Node's own error (`EADDRINUSE`, `EACCES`, …) if the port cannot be
+ * opened.
+ * @example const port = await listen(server, { port: 9464, host: '127.0.0.1', listener: 'metrics' })
+ */
+export function listen(server: Server, { port, host, listener }: ListenOptions): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => reject(listener === undefined ? error : Object.assign(error, { listener }))
+    server.once('error', fail)
+    server.listen({ port, host, backlog: BACKLOG }, () => {
+      server.off('error', fail)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
+}
+
+/**
+ * Stops accepting connections, and closes those that are idle. Resolves when all requests have ended. After `graceMs`
+ * milliseconds, destroys the connections that are still open.
+ */
+export function closeServer(server: Server, graceMs = 0): Promise<void> {
+  return new Promise(resolve => {
+    const deadline = setTimeout(() => server.closeAllConnections(), graceMs)
+    server.close(() => {
+      clearTimeout(deadline)
+      resolve()
+    })
+  })
+}
