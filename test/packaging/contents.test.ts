@@ -66,6 +66,19 @@ test('the bundle imports every dependency and contains none', t => {
   )
 })
 
+test('the packed types cite no document that is not in the package', t => {
+  for (const path of paths.filter(path => path.endsWith('.d.ts'))) {
+    const text = readText(path)
+    t.notRegex(text, /service contract|service-spec/, path)
+    const documents = [...text.matchAll(/[\w/-]+\.md\b/g)].map(([document]) => document)
+    t.deepEqual(
+      documents.filter(document => !paths.includes(document)),
+      [],
+      path
+    )
+  }
+})
+
 // Only useful with the source code.
 const leftOut = new Set(['CONTRIBUTING.md'])
 
