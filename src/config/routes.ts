@@ -1,6 +1,6 @@
 /** The paths of the server's own routes. The public paths may begin with a base path of a reverse proxy (`basePathOf`). */
 
-/** All routes of the service contract (section 4) are below this path. */
+/** The routes of login, logout and tokens are below this path. */
 export const AUTH_PATH = '/api/auth'
 
 export const AUTH_ROUTES = {

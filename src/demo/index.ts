@@ -19,7 +19,7 @@ import { createPeople } from './people.js'
 import { demoRules, platform } from './platform.js'
 import { createProvider } from './provider.js'
 import { signIn } from './sign-in.js'
-import { redirectIfSignedOut } from './sign-out.js'
+import { endRevokedSession, redirectIfSignedOut } from './sign-out.js'
 import { userInfo } from './user-info.js'
 
 export type { DemoCalls } from './calls.js'
@@ -90,6 +90,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   provider.use(platform({ tokens }))
   provider.use(signIn({ provider, people, pages }))
   provider.use(redirectIfSignedOut())
+  provider.use(endRevokedSession({ provider }))
   const report = (err: unknown) => log?.error({ err }, 'the demo identity provider failed')
   provider.on('server_error', (_ctx, err) => report(err))
   const app: Koa = provider

@@ -6,6 +6,8 @@ import { offeredPeople } from './people.js'
 export interface SignInPage {
   action: string
   scopes: readonly string[]
+  /** The name of the person who is signed in at the demo with this browser. */
+  signedIn: string | undefined
   /** The reason why the last attempt failed. */
   problem?: string
   /** The name that was typed in the last attempt. The form contains it again. */
@@ -93,8 +95,9 @@ function registeredCallback(callbackUrl: string): Html {
 
 // The page has three forms, so that Enter in the name field submits the typed name. In a single form, Enter would press
 // the first button of the page.
-function signInForm({ action, scopes, problem, typed }: SignInPage): Html {
+function signInForm({ action, scopes, signedIn, problem, typed }: SignInPage): Html {
   return html`<p>This identity provider is part of the server, so that you can try the server out. It has no passwords.</p>
+${signedIn === undefined ? undefined : html`<p>This browser is signed in here as <strong>${signedIn}</strong>. Choose the same person or another one.</p>`}
 <form method="post" action="${action}">
 <p class="label" id="offered">Sign in as</p>
 <div class="choices" role="group" aria-labelledby="offered">${offeredPeople.map(

@@ -1,6 +1,7 @@
 import { type JsonWebKey, randomBytes } from 'node:crypto'
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import { InvalidScope } from 'oidc-provider/lib/helpers/errors.js'
+import { base, Prompt } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
 import { audience, platformClaims } from './access-token.js'
 import type { DemoPages } from './pages.js'
@@ -92,7 +93,7 @@ function configurationOf({
       bitsOfOpaqueRandomness: (_ctx, token) => (token.kind === 'RefreshToken' ? 252 : 256),
       customizers: { jwt: (_ctx, token, jwt) => platformClaims(token, jwt, now) }
     },
-    interactions: { url: (_ctx, interaction) => `${paths.signIn}/${interaction.uid}` },
+    interactions: { url: (_ctx, interaction) => `${paths.signIn}/${interaction.uid}`, policy: signInPolicy() },
     jwks: { keys: [signingKey] },
     pkce: { required: () => false },
     renderError: (ctx, out) => pages.failed(ctx, out),
@@ -128,6 +129,14 @@ function configurationOf({
       return person && { accountId: person.id, claims: () => ({ sub: person.id }) }
     }
   }
+}
+
+// oidc-provider knows only `prompt=login`. The demo also shows its sign-in page for `prompt=select_account` (OpenID Connect Core
+// section 3.1.2.1).
+function signInPolicy() {
+  const policy = base()
+  policy.add(new Prompt({ name: 'select_account', requestable: true }))
+  return policy
 }
 
 // Returns all scopes of the platform and the scopes of this request. oidc-provider calls this function at the authorization

@@ -37,7 +37,9 @@ export function signIn({ provider, people, pages }: SignInParts): Koa.Middleware
     // The interaction cookie is valid only for its own path. If a request for another path has the cookie, no browser sent
     // the request.
     if (ctx.path !== action) throw new SessionNotFound('the sign-in belongs to another browser')
-    const page = { action, scopes: splitScope(interaction.params.scope) }
+    const { session: { accountId } = {} } = interaction
+    const signedIn = accountId === undefined ? undefined : people.find(accountId)?.name
+    const page = { action, scopes: splitScope(interaction.params.scope), signedIn }
     if (ctx.method === 'GET') return pages.signIn(ctx, page)
 
     const form = await readForm(ctx)
@@ -52,7 +54,7 @@ export function signIn({ provider, people, pages }: SignInParts): Koa.Middleware
     }
     const { id } = people.signIn(name)
     await endOtherSession(ctx, interaction, id)
-    return finishSignIn(ctx, { login: { accountId: id } })
+    return finishSignIn(ctx, { login: { accountId: id }, select_account: {} })
   }
 
   async function finishSignIn(ctx: Koa.Context, result: Parameters<Provider['interactionResult']>[2]) {

@@ -1,4 +1,5 @@
 import type Koa from 'koa'
+import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { paths } from './paths.js'
 
@@ -17,5 +18,20 @@ export function redirectIfSignedOut(): Koa.Middleware {
     if (typeof oidc.params?.state === 'string') target.searchParams.set('state', oidc.params.state)
     ctx.status = 303
     ctx.redirect(target.href)
+  }
+}
+
+/**
+ * Ends the session of the browser at the demo when the application revokes the refresh token of a login. An application revokes
+ * the token when the person signs out there, so the next login shows the sign-in page, and the person can choose again.
+ */
+export function endRevokedSession({ provider }: { provider: Provider }): Koa.Middleware {
+  return async function endRevokedSession(ctx, next) {
+    await next()
+    if (ctx.path !== paths.revocation || ctx.status !== 200) return
+    const { sessionUid } = (ctx as KoaContextWithOIDC).oidc.entities.RefreshToken ?? {}
+    if (sessionUid === undefined) return
+    const session = await provider.Session.findByUid(sessionUid)
+    await session?.destroy()
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Begins a login (service contract, section 5.1, step 1) and detects login loops. Some pages start a login whenever
- * nobody is signed in. If the browser does not keep the session cookie, such a page would start logins for ever, which
- * is a login loop.
+ * Begins a login and detects login loops. Some pages start a login whenever nobody is signed in. If the browser does not keep
+ * the session cookie, such a page would start logins for ever, which is a login loop.
  */
 
 import type { Mode } from '../modes/mode.js'

@@ -1,6 +1,5 @@
 /**
- * Completes a login after the identity provider has redirected the browser to the callback (service contract, section
- * 5.1, step 2).
+ * Completes a login after the identity provider has redirected the browser to the callback.
  */
 
 import { revokeInBackground } from '../modes/grants.js'

@@ -134,12 +134,12 @@ async function identityOf(
   }
 }
 
-/** Returns the expiry of the access token in milliseconds since the epoch (service contract, section 2.1). */
+/** Returns the expiry of the access token in milliseconds since the epoch. */
 export function expiresAt(tokenSet: TokenSet, now: number): number {
   return Math.round(now + tokenSet.expiresIn * 1000)
 }
 
-/** Creates the token object for handlers (service contract, section 2.3). */
+/** Creates the token object for handlers. */
 export function tokenObject(accessToken: string | undefined, expiresAt: number | undefined, now: number): TokenObject {
   return { access_token: accessToken ?? '', expires_in: Math.max(0, Math.round(((expiresAt ?? 0) - now) / 1000)) }
 }

@@ -7,7 +7,7 @@ import type { UserInfo } from '../provider/client.js'
 import type { IdTokenClaims } from '../provider/id-token.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
 
-/** An access token for handlers and pages (service contract, section 2.3). */
+/** An access token for handlers and pages. */
 export interface TokenObject {
   readonly access_token: string
   /** The remaining lifetime at the time of the request, in whole seconds. */
@@ -55,16 +55,14 @@ export interface Mode {
   /** True if `GET /api/auth/token` gives the browser an access token. */
   readonly offersPublicToken: boolean
   /**
-   * Exchanges the authorization code for tokens (service contract, section 5.1, step 2). If the response cannot be used,
-   * revokes its refresh token.
+   * Exchanges the authorization code for tokens. If the response cannot be used, revokes its refresh token.
    * @throws OAuthError or ProviderError
    */
   exchangeCode(grant: CodeGrant): Promise<ExchangedCode>
   /** True if the next token request is the second one of dual mode. */
   isSecondRequest(state: TokenState): boolean
   /**
-   * Sends the next token request of a refresh, or of a login after its code exchange (service contract, section 5.1, step
-   * 3.2). It uses the refresh token of `state`.
+   * Sends the next token request of a refresh, or of a login after its code exchange. It uses the refresh token of `state`.
    * @param timeoutMs the time limit in milliseconds
    * @throws OAuthError or ProviderError; `rescuedRefreshToken` returns the new refresh token of an unusable response
    */

@@ -1,5 +1,5 @@
 /**
- * Refreshes the tokens of a session (service contract, section 5.1, step 3.2). Providers may accept a refresh token only
+ * Refreshes the tokens of a session. Providers may accept a refresh token only
  * once, so a process must own the lock of the session to send it. ARCHITECTURE.md explains the design.
  */
 

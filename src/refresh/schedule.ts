@@ -10,7 +10,7 @@ export interface RefreshScheduleParts {
 
 /** Decides when the tokens of a session have to be refreshed. */
 export interface RefreshSchedule {
-  /** True if `expires_at` is in the past (service contract, section 5.1, step 3.2). */
+  /** True if `expires_at` is in the past. */
   hasExpired(fields: SessionFields): boolean
   /** True if the tokens have expired, or will expire so soon that they should be refreshed early. */
   isDue(record: SessionRecord): boolean

@@ -1,6 +1,5 @@
 /**
- * The session fields that the service contract defines (section 2.1). Handlers can read them, so their names must not
- * change. Every session has a refresh token and an expiry. In single mode it has one access token, and in dual mode it
+ * The fields of a session. Handlers can read them in `ctx.session`, so their names must not change. Every session has a refresh token and an expiry. In single mode it has one access token, and in dual mode it
  * has two.
  */
 export interface SessionFields {
@@ -25,7 +24,7 @@ export interface Identity {
   readonly idToken?: string
 }
 
-/** A session. In addition to the fields of the service contract, it has fields that only this server uses. */
+/** A session. In addition to the fields that handlers see, it has fields that only this server uses. */
 export interface SessionRecord {
   /**
    * The id of the login. A refresh does not change it. The store has one entry for each id, so a logout ends all copies of

@@ -49,7 +49,8 @@ test('on a terminal the server prints its address, mode, pages and the callback 
   const [, url = ''] = /^➜ Open: (http:\S+)\/$/.exec(lines[3] ?? '') ?? []
   t.is(lines[4], '➜ Mode: dual')
   t.regex(lines[5] ?? '', /^➜ Pages: \/\S+\/wwwroot$/)
-  t.is(lines[6], `➜ Callback: ${enough.PLATFORM_CALLBACK_URL} (register this URL at the provider)`)
+  t.is(lines[6], `➜ Callback: ${enough.PLATFORM_CALLBACK_URL}`)
+  t.is(lines[7], '(register this URL at the provider)')
   t.is((await fetch(`${url}/healthz`)).status, 200)
   t.deepEqual(log(), [])
   stop()
@@ -219,9 +220,23 @@ test('the settings of a demo contain no value for the real provider', async t =>
 })
 
 test('a demo on a terminal prints the address of its provider', async t => {
-  const { output } = await started(t, ['--demo', '--port', '0', '--demo-port', '0'], { isTTY: true, env: {} })
-  t.regex(withoutColours(output()), /Demo: +sign in as anyone at the built-in provider http:\/\/127\.0\.0\.1:\d+\n/)
+  const args = ['--demo', '--port', '0', '--demo-port', '0']
+  const { output } = await started(t, args, { isTTY: true, env: {} })
+  t.regex(withoutColours(output()), /Demo: +http:\/\/127\.0\.0\.1:\d+ \(sign in as anyone, without a password\)\n/)
 })
+
+for (const args of [[], ['--demo']]) {
+  test(`what the server prints at its start fits into 80 columns: ${args.join(' ') || 'without flags'}`, async t => {
+    const options = { isTTY: true, cwd: await tempFolder(t), env: args.length > 0 ? { PORT: '0' } : env }
+    const { output } = await started(t, args, options)
+    const lines = withoutColours(output()).split('\n')
+    t.true(lines.some(line => line.includes('the starter page')))
+    t.deepEqual(
+      lines.filter(line => line.length > 80),
+      []
+    )
+  })
+}
 
 test('wrong settings are reported before a demo starts', async t => {
   const { code, errors } = await run(t, ['--demo', '--log-level', 'loud'])

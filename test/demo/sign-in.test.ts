@@ -153,6 +153,28 @@ test('with prompt=login another person can sign in without signing out first', a
   t.like(await (await userInfo(demo, after.body.access_token)).json(), { name: 'Grace Hopper' })
 })
 
+test('with prompt=select_account the demo shows its sign-in page, which names the person who is signed in', async t => {
+  const demo = await start(t)
+  const browser = createBrowser(t)
+  const choose = authorizationUrl(demo, { prompt: 'select_account' })
+  const first = await browser.navigate(choose, follow)
+  t.notRegex(first.text(), /is signed in here/)
+  await signInAtDemo(browser, choose, 'Ada Lovelace')
+  const page = await browser.navigate(choose, follow)
+  t.is(page.statusCode, 200)
+  t.regex(page.text(), /is signed in here as <strong>Ada Lovelace<\/strong>/)
+  for (const [prompt, name] of [
+    ['select_account', 'Ada Lovelace'],
+    ['select_account', 'Grace Hopper'],
+    ['login', 'Zaha Hadid'],
+    ['login select_account', 'Kenzō Tange']
+  ] as const) {
+    const callback = await signInAtDemo(browser, authorizationUrl(demo, { prompt }), name)
+    const { body } = await exchangeCode(demo, parametersOf(callback).code ?? '')
+    t.like(await (await userInfo(demo, body.access_token)).json(), { name }, `${prompt}: ${name}`)
+  }
+})
+
 test('two logins in two tabs both finish, even with different names', async t => {
   const demo = await start(t)
   const browser = createBrowser(t)

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { createBrowser } from '../helpers/browser.js'
 import { signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
-import { authorizationUrl, endSessionUrl, exchangeCode, refresh, start } from './setup.js'
+import { authorizationUrl, endSessionUrl, exchangeCode, refresh, revoke, start } from './setup.js'
 
 const startPage = 'http://localhost:8080/'
 
@@ -39,6 +39,21 @@ test("a sign-out does not revoke the application's refresh tokens", async t => {
   const { body } = await exchangeCode(demo, callback.searchParams.get('code') ?? '')
   await signOutAtDemo(browser, endSessionUrl(demo))
   t.is((await refresh(demo, body.refresh_token)).status, 200)
+})
+
+test('after the application has revoked the refresh token of a login, the demo asks this browser again', async t => {
+  const demo = await start(t)
+  const [browser, other] = [createBrowser(t), createBrowser(t)]
+  await signInAtDemo(other, authorizationUrl(demo), 'Grace')
+  const callback = new URL(await signInAtDemo(browser, authorizationUrl(demo), 'Ada'))
+  const { body } = await exchangeCode(demo, callback.searchParams.get('code') ?? '')
+  const refreshed = await refresh(demo, body.refresh_token)
+  t.is((await revoke(demo, refreshed.body.refresh_token)).status, 200)
+  t.is((await revoke(demo, refreshed.body.refresh_token)).status, 200)
+  const next = await browser.navigate(authorizationUrl(demo), { follow: true })
+  t.regex(next.text(), /<label for="user">/)
+  t.notRegex(next.text(), /is signed in here/)
+  t.is((await other.navigate(authorizationUrl(demo))).statusCode, 303, 'another browser is still signed in')
 })
 
 test('a sign-out without a session redirects to the application at once', async t => {

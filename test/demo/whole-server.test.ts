@@ -6,6 +6,7 @@ import { serve } from '#src/server.js'
 import { createBrowser } from '../helpers/browser.js'
 import { createClock } from '../helpers/clock.js'
 import { publicOrigin, type TestSettings, testConfig } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { modes } from '../helpers/modes.js'
 import { openCallback } from '../helpers/server.js'
@@ -32,8 +33,8 @@ async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: Te
       platform: { issuer, ...endpoints(undefined), ...settings.platform }
     }
   )
-  const { log } = await collectLogs('info')
-  const server = await serve(config, { now: clock.now, log })
+  const logs = await collectLogs('info')
+  const server = await serve(config, { now: clock.now, log: logs.log })
   t.teardown(() => server.close())
   const newBrowser = () =>
     createBrowser(t, {
@@ -41,7 +42,7 @@ async function startBoth(t: ExecutionContext, mode: Config['mode'], settings: Te
       connectTo: { [publicOrigin]: `http://127.0.0.1:${server.port}` },
       now: clock.now
     })
-  return { demo, clock, newBrowser, browser: newBrowser() }
+  return { demo, clock, logs, newBrowser, browser: newBrowser() }
 }
 
 function endpoints<T>(address: T) {
@@ -58,7 +59,7 @@ for (const mode of modes) {
   const callsPerRefresh = mode === 'dual' ? 2 : 1
 
   test(`${mode} mode: a person signs in, gets a profile before and after the token expires, and signs out`, async t => {
-    const { demo, clock, browser } = await startBoth(t, mode)
+    const { demo, clock, logs, browser } = await startBoth(t, mode)
     const callback = await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
     t.is(callback.statusCode, 302)
     t.is(callback.headers.location, '/')
@@ -73,6 +74,21 @@ for (const mode of modes) {
 
     t.is((await browser.navigate('/api/auth/logout')).headers.location, '/')
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 401)
+    await eventually(() => logs.find(({ event }) => event === 'revoked') !== undefined)
+    const login = await browser.navigate('/api/auth/login', { follow: true })
+    t.regex(login.text(), /<label for="user">/, 'the demo asks who is signing in')
+  })
+
+  test(`${mode} mode: /api/auth/login?prompt= lets a person who is signed in choose another account`, async t => {
+    const { browser } = await startBoth(t, mode)
+    await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', 'Ada Lovelace'))
+    for (const [prompt, name] of [
+      ['login', 'Grace Hopper'],
+      ['select_account', 'Zaha Hadid']
+    ]) {
+      await openCallback(browser, await signInAtDemo(browser, `/api/auth/login?prompt=${prompt}`, String(name)))
+      t.deepEqual((await browser.fetch('/api/auth/profile')).json(), { name })
+    }
   })
 
   test(`${mode} mode: a denied login is answered with 403, and the next login succeeds`, async t => {

@@ -66,6 +66,25 @@ test('the bundle imports every dependency and contains none', t => {
   )
 })
 
+test('the packed types cite no document that is not in the package', t => {
+  for (const path of paths.filter(path => path.endsWith('.d.ts'))) {
+    const text = readText(path)
+    t.notRegex(text, /service contract|service-spec/, path)
+    const documents = [...text.matchAll(/[\w/-]+\.md\b/g)].map(([document]) => document)
+    t.deepEqual(
+      documents.filter(document => !paths.includes(document)),
+      [],
+      path
+    )
+  }
+})
+
+// npm 12 warns about each of these scripts when the package is installed from a file or a git address.
+test('the package has no script that npm would run, or ask about, when it is installed', t => {
+  const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
+  for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) t.false(script in scripts, script)
+})
+
 // Only useful with the source code.
 const leftOut = new Set(['CONTRIBUTING.md'])
 

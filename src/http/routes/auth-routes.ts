@@ -15,7 +15,7 @@ export interface AuthLayers {
   readonly callback: Middleware
   readonly logout: Middleware
   readonly profile: Middleware
-  /** True in dual mode, in which `/api/auth/token` gives pages the public token (service contract, section 4). */
+  /** True in dual mode, in which `/api/auth/token` gives pages the public token. */
   readonly offersPublicToken: boolean
 }
 

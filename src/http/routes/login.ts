@@ -21,8 +21,7 @@ export interface LoginParts {
 }
 
 /**
- * `GET /api/auth/login` redirects to the identity provider (service contract, section 5.1, step 1). It does not change
- * the session.
+ * `GET /api/auth/login` redirects to the identity provider. It does not change the session.
  */
 export function login({ auth, site, metrics, requestLog }: LoginParts): Middleware {
   const { cookies } = site
