@@ -31,7 +31,7 @@ export interface StartedLogin {
  * The result of reading the `state` at the callback.
  * - `foreign`: this deployment did not create the `state`, or another browser started the login
  * - `expired`: this deployment created the `state`, but more than 10 minutes ago
- * - `unbound`: the `state` has not expired, but the browser did not send the login cookie
+ * - `unbound`: the `state` has not expired, but the browser did not send the login cookie of this login
  */
 export type OpenedState =
   | { readonly kind: 'valid'; readonly transaction: LoginTransaction }
@@ -83,7 +83,9 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
       if (!plaintext) return { kind: 'foreign' }
       const { seed, browser, returnTo, startedAt, exp } = JSON.parse(plaintext.toString()) as SealedState
       const isOurs = browserId !== undefined && isSame(fingerprintOf(browserId), browser)
-      if (!isOurs && browserId !== undefined) return { kind: 'foreign' }
+      // If the login began under another name of this machine, the browser has other cookies for that name. A login cookie
+      // of the callback's host is then no sign of another browser.
+      if (!isOurs && browserId !== undefined && startedAt === undefined) return { kind: 'foreign' }
       // The login cookie expires together with the `state`. A missing cookie is therefore normal here.
       if (exp <= now()) return { kind: 'expired', returnTo }
       if (!isOurs) return { kind: 'unbound', returnTo, startedAt }

@@ -115,6 +115,19 @@ test('if a login began at 127.0.0.1, the callback at localhost explains that the
   t.regex(page.text(), /href="http:\/\/localhost:8080\/api\/auth\/login\?return_to=%2Fa-page"/)
 })
 
+test('a browser that has a login cookie at localhost too learns that its login began at 127.0.0.1', async t => {
+  const { browser, newBrowser } = await startTestServer(t)
+  await startLogin(browser)
+  // Cookies belong to one host name, so the browser has a second cookie jar for 127.0.0.1.
+  const sameBrowserElsewhere = newBrowser()
+  const login = await sameBrowserElsewhere.navigate('/api/auth/login', { headers: { host: '127.0.0.1:8080' } })
+  const back = await sameBrowserElsewhere.navigate(login.headers.location ?? '', { from: publicOrigin })
+  const page = await openCallback(browser, back.headers.location ?? '')
+  t.is(page.statusCode, 400)
+  t.regex(page.text(), twoNames)
+  t.deepEqual(reasonsOn(page), [], 'the page lists no other reason')
+})
+
 test('if a login began at another port of the same host, the page does not blame the host name, because cookies ignore ports', async t => {
   const { browser } = await startTestServer(t)
   const login = await browser.navigate('/api/auth/login', { headers: { host: 'localhost:5173' } })

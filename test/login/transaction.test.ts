@@ -101,6 +101,17 @@ test('the state of another browser is foreign, before and after its expiry', t =
   for (const other of others) t.deepEqual(open(state, other), { kind: 'foreign' })
 })
 
+test('the state of a login that began under another name of this machine is unbound, whatever cookie the browser has', t => {
+  const { begin, open, clock } = setUp()
+  const own = newBrowserId()
+  const { state } = begin(own, '/a', '127.0.0.1:8080')
+  t.is(open(state, own).kind, 'valid')
+  const unbound = { kind: 'unbound', returnTo: '/a', startedAt: '127.0.0.1:8080' } as const
+  for (const other of [undefined, newBrowserId()]) t.deepEqual(open(state, other), unbound)
+  clock.advance(TEN_MINUTES_MS)
+  for (const other of [undefined, newBrowserId()]) t.deepEqual(open(state, other), { kind: 'expired', returnTo: '/a' })
+})
+
 test('a state without a login cookie is unbound, and expired after ten minutes', t => {
   const { begin, open, clock } = setUp()
   const { state } = begin(newBrowserId(), '/')

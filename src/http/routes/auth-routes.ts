@@ -27,8 +27,8 @@ export function authRouter(layers: AuthLayers): Router {
   router.get(AUTH_ROUTES.login, from('login'), login)
   router.get(AUTH_ROUTES.callback, from('callback'), session, callback)
   router.get(AUTH_ROUTES.logout, from('logout'), session, logout)
-  router.get(AUTH_ROUTES.profile, from('pageData'), session, requireTokens, profile)
-  if (offersPublicToken) router.get(AUTH_ROUTES.token, from('pageData'), session, requireTokens, token)
+  router.get(AUTH_ROUTES.profile, from('pageData'), signInPage, session, requireTokens, profile)
+  if (offersPublicToken) router.get(AUTH_ROUTES.token, from('pageData'), signInPage, session, requireTokens, token)
   else router.get(AUTH_ROUTES.token, noPublicToken)
   return router
 }
@@ -52,6 +52,17 @@ export function authRoutes(layers: AuthLayers): Middleware {
 const noPublicToken: Middleware = function noPublicToken() {
   const description = 'This route exists in dual mode only (mode: dual).'
   throw new HttpError({ status: 404, error: 'not_found', description })
+}
+
+/**
+ * Shows the error page for 401 to a person who opens an address of data in a tab. Scripts still get an empty body (service
+ * contract, section 7). A script may also ask for HTML, but its requests have another `Sec-Fetch-Mode`.
+ */
+const signInPage: Middleware = async function signInPage(ctx, next) {
+  await next()
+  if (ctx.status !== 401 || (ctx.get('Sec-Fetch-Mode') || 'navigate') !== 'navigate') return
+  if (ctx.accepts('json', 'html') !== 'html') return
+  throw new HttpError({ status: 401, error: 'unauthorized', description: 'Nobody is signed in in this browser.' })
 }
 
 const SHARED_HEADERS = Object.entries({

@@ -8,7 +8,7 @@ import { failedLogin } from '../errors/login-error.js'
 import { parseAuthorizationResponse } from './authorization-response.js'
 import { type LoginCookie, readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
-import { rememberReturnTo } from './return-path.js'
+import { publicPathOf, rememberReturnTo } from './return-path.js'
 import { sessionRecord, writeSession } from './session.js'
 import type { Site } from './site.js'
 
@@ -53,11 +53,11 @@ export function callback({ auth, site, metrics, requestLog }: CallbackParts): Mi
         if (loginCookie) writeLoginCookie(ctx, cookies, { ...loginCookie, succeededAt })
         requestLog(ctx).info({ event: 'login_succeeded' }, 'login succeeded')
         metrics.callbackEnded(isRepeated ? 'repeated' : 'succeeded')
-        return publicPathOf(returnTo)
+        return publicPathOf(returnTo, homePath)
       }
       case 'kept':
         metrics.callbackEnded('repeated')
-        return publicPathOf(completed.returnTo)
+        return publicPathOf(completed.returnTo, homePath)
       case 'expired':
         if (completed.isSignedIn) return homePath
         throw failedLogin(completed, site)
@@ -66,11 +66,5 @@ export function callback({ auth, site, metrics, requestLog }: CallbackParts): Mi
       default:
         throw failedLogin(completed, site)
     }
-  }
-
-  // The path `/` means the start page. If a reverse proxy removes a base path from each request, the browser needs the
-  // start page with this base path. All other return paths came from the browser and already contain the base path.
-  function publicPathOf(returnTo: string): string {
-    return returnTo === '/' ? homePath : returnTo
   }
 }

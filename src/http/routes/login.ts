@@ -1,7 +1,6 @@
 import type { Middleware } from 'koa'
 import type { Auth } from '../../auth.js'
 import { LOGIN_PROMPTS, type LoginPrompt } from '../../login/begin-login.js'
-import { safeReturnTo } from '../../login/return-to.js'
 import { newBrowserId } from '../../login/transaction.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import { readCookie } from '../../session/cookie-header.js'
@@ -10,7 +9,7 @@ import { invalidRequest } from '../errors/http-error.js'
 import { otherLoopbackName, sessionCookieMissing } from '../errors/missing-cookie.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
-import { rememberReturnTo } from './return-path.js'
+import { rememberReturnTo, requestedReturnTo } from './return-path.js'
 import type { Site } from './site.js'
 
 export interface LoginParts {
@@ -28,11 +27,9 @@ export function login({ auth, site, metrics, requestLog }: LoginParts): Middlewa
   const { host: callbackHost } = new URL(site.homeUrl)
 
   return async function login(ctx) {
-    const query = new URLSearchParams(ctx.querystring)
-    const [requested, ...more] = query.getAll('return_to')
-    const returnTo = safeReturnTo(more.length === 0 ? requested : undefined)
+    const returnTo = requestedReturnTo(ctx)
     rememberReturnTo(ctx, returnTo)
-    const prompt = promptOf(query)
+    const prompt = promptOf(new URLSearchParams(ctx.querystring))
     const startedAt = otherLoopbackName(ctx, callbackHost)
     const { browserId = newBrowserId(), succeededAt } = readLoginCookie(ctx, cookies) ?? {}
     writeLoginCookie(ctx, cookies, { browserId, succeededAt: undefined })

@@ -1,8 +1,27 @@
-/** Error pages offer a new login. This file determines the page to which the new login returns. */
+/**
+ * The page to which a browser returns after a login or a logout. Error pages offer a new login, and this file also
+ * determines the page to which that login returns.
+ */
 
 import type { Context } from 'koa'
 import type { LoginPrompt } from '../../login/begin-login.js'
 import { safeReturnTo } from '../../login/return-to.js'
+
+/** Returns the path and query in the parameter `return_to` if it is safe, otherwise `/`. */
+export function requestedReturnTo(ctx: Context): string {
+  const [requested, ...more] = new URLSearchParams(ctx.querystring).getAll('return_to')
+  return safeReturnTo(more.length === 0 ? requested : undefined)
+}
+
+/**
+ * Returns the public path of a return path. The return path `/` means the start page. If a reverse proxy removes a base
+ * path from each request, the browser needs the start page with this base path. All other return paths came from the
+ * browser and already contain the base path.
+ * @param homePath the public path of the start page, for example `/app/`
+ */
+export function publicPathOf(returnTo: string, homePath: string): string {
+  return returnTo === '/' ? homePath : returnTo
+}
 
 const returnPaths = new WeakMap<Context, string>()
 

@@ -4,6 +4,7 @@ import { eventually } from '../../helpers/eventually.js'
 import { createHostileIdp, faults } from '../../helpers/hostile-idp/index.js'
 import { modes } from '../../helpers/modes.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
+import { httpsCallbackUrl } from '../support.js'
 
 for (const mode of modes) {
   test(`${mode}: logout redirects to the start page and deletes all cookies`, async t => {
@@ -170,8 +171,41 @@ test('a link on another site can log a person out, but an image, script, frame o
   t.is(navigation.statusCode, 302)
 })
 
-test('logout never redirects to an address in the query', async t => {
+test('logout redirects to a path in return_to, and with logout: idp only if the provider has no logout page', async t => {
   const { browser } = await startTestServer(t)
+  await signIn(browser)
+  const response = await browser.navigate('/api/auth/logout?return_to=%2Fgoodbye%3Fby%3Dme')
+  t.is(response.headers.location, '/goodbye?by=me')
+  t.deepEqual(browser.cookies.all(), [])
+  const discovered = await startDiscovered(t)
+  const signsOut = await discovered.browser.navigate('/api/auth/logout?return_to=%2Fgoodbye')
+  t.true(String(signsOut.headers.location).startsWith(discovered.idp.endSessionEndpoint))
+  t.false(String(signsOut.headers.location).includes('goodbye'))
+  await discovered.idp.offline()
+})
+
+test('with a base path, logout without a usable return_to redirects to the start page below the base path', async t => {
+  const { browser } = await startTestServer(t, { overrides: { platform: { callbackUrl: httpsCallbackUrl } } })
+  for (const query of ['', '?return_to=/', '?return_to=//evil.example', '?return_to=/a&return_to=/b']) {
+    const { headers } = await browser.navigate(`/tools/viewer/api/auth/logout${query}`)
+    t.is(headers.location, '/tools/viewer/', query)
+  }
+})
+
+test('logout never redirects to an unsafe address in the query', async t => {
+  const { browser } = await startTestServer(t)
+  const unsafe = [
+    '//evil.example',
+    '/\\evil.example',
+    '/%09/evil.example',
+    'javascript:alert(1)',
+    '/../api/auth/login',
+    '/a'.repeat(1100)
+  ]
+  for (const value of unsafe) {
+    const { headers } = await browser.navigate(`/api/auth/logout?return_to=${encodeURIComponent(value)}`)
+    t.is(headers.location, '/', value)
+  }
   for (const name of ['return_to', 'post_logout_redirect_uri', 'redirect_uri', 'next']) {
     const { headers } = await browser.navigate(`/api/auth/logout?${name}=https://evil.example/`)
     t.is(headers.location, '/')

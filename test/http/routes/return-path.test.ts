@@ -75,6 +75,35 @@ test('a login through the link on an error page returns to the page where the fa
   t.is((await openCallback(browser, back.headers.location ?? '')).headers.location, returnTo)
 })
 
+for (const path of ['/api/auth/profile', '/api/auth/token']) {
+  test(`a person who opens ${path} in a tab without a session gets the 401 page, and a script gets an empty body`, async t => {
+    const { browser } = await startTestServer(t, { mode: 'dual' })
+    const page = await browser.navigate(path)
+    t.is(page.statusCode, 401)
+    t.is(page.headers['content-type'], 'text/html; charset=utf-8')
+    t.regex(page.text(), /<h1>You are not signed in<\/h1>[\s\S]*<code>401 unauthorized<\/code>/)
+    t.is(/<a class="button" href="([^"]*)"/.exec(page.text())?.[1], '/api/auth/login')
+    t.deepEqual(page.setCookies, [])
+    const scripts = [browser.fetch(path), browser.fetch(path, { headers: { accept: 'text/html' } }), browser.get(path)]
+    for (const response of await Promise.all(scripts)) {
+      t.is(response.statusCode, 401)
+      t.is(response.body.length, 0)
+      t.is(response.headers['content-type'], undefined)
+    }
+  })
+}
+
+test('if a session has ended, the 401 page for a person clears its cookies too', async t => {
+  const { browser, clock, idp } = await startTestServer(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  idp.fail('token', faults.error('invalid_grant'))
+  const page = await browser.navigate('/api/auth/profile')
+  t.is(page.statusCode, 401)
+  t.regex(page.text(), /You are not signed in/)
+  t.is(browser.cookies.get('platform_session'), undefined)
+})
+
 test('the error page for a login of another browser does not contain the return path of that login', async t => {
   const { browser, newBrowser } = await startTestServer(t)
   const back = await startLogin(browser, returnTo)
