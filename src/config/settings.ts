@@ -1,5 +1,6 @@
 import { accessEntries } from './access-entry.js'
 import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress } from './addresses.js'
+import { clientId } from './client-id.js'
 import { answerHeaderNames, csrfHeaderName, requestHeaderNames } from './header-names.js'
 import { logLevel } from './log-level.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
@@ -162,11 +163,7 @@ export const settings = {
     env: 'PLATFORM_CLIENT_ID',
     tutorialEnv: 'APS_CLIENT_ID',
     flag: '--client-id <id>',
-    // RFC 6749 appendix A.1, without the colon, which ends the user name in HTTP Basic (RFC 7617 section 2).
-    type: text(
-      'the client id as the provider shows it (visible ASCII characters, no colon)',
-      /^(?!replace-)[\x21-\x39\x3b-\x7e]+$/
-    ),
+    type: clientId,
     default: required,
     summary: 'OAuth client id of the application.'
   },

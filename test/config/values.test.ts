@@ -21,8 +21,16 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
     'ünïcödé-ßecret-öf-ënough-lëngth-1'
   ],
   ['session.previousSecrets', [], [varied, varied]],
-  ['platform.clientId', 'abc', 'Your+Id/1=', 'x'.repeat(200)],
-  ['platform.clientSecret', 'short', 'with space'],
+  [
+    'platform.clientId',
+    'abc',
+    'Your+Id/1=',
+    'x'.repeat(200),
+    'change-management',
+    'the-client-id-of-ours',
+    'my-client'
+  ],
+  ['platform.clientSecret', 'short', 'with space', 'the-client-secret-of-ours'],
   [
     'platform.callbackUrl',
     'https://app.example.com/api/auth/callback',
@@ -165,6 +173,38 @@ for (const [key, ...values] of refused) {
       t.true('refused' in result, `${String(value)} was accepted`)
       if ('refused' in result)
         t.true(result.refused[0]?.endsWith(`allowed: ${settingOf(key).type.allowed}`), result.refused.join())
+    }
+  })
+}
+
+for (const [key, ...placeholders] of [
+  [
+    'platform.clientId',
+    'the-client-id',
+    'THE_CLIENT_ID',
+    'your-client-id',
+    'YOUR_CLIENT_ID_HERE',
+    '<your client id>',
+    'client_id',
+    'the-application-id',
+    `\${APS_CLIENT_ID}`,
+    'replace-with-your-client-id',
+    'changeme'
+  ],
+  [
+    'platform.clientSecret',
+    'the-client-secret',
+    'the-value-of-the-client-secret',
+    'YOUR_CLIENT_SECRET',
+    '<secret>',
+    `\${APS_CLIENT_SECRET}`,
+    'change-me'
+  ]
+] as const) {
+  test(`${key} refuses a placeholder and says that it is one`, t => {
+    for (const text of placeholders) {
+      const result = checkValue(key, text)
+      t.regex('refused' in result ? (result.refused[0] ?? '') : '', /it is a placeholder; allowed: the client/, text)
     }
   })
 }
