@@ -1,31 +1,25 @@
 /** Creates the log of the process. Each event is one line of JSON, or a readable line for a person at a terminal. */
-import { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Config } from './config/settings.js'
 import { OAuthError, ProviderError } from './provider/errors.js'
 import { SessionTooLargeError } from './session/session-cookie.js'
+import { type Colours, coloursFor } from './support/colours.js'
+import { readableLine } from './support/readable-line.js'
 
 /**
  * Creates the log of the process.
  * @param output destination of the lines, standard output by default
+ * @param colours colours of the lines for people, by default those of standard output
  */
-export async function createLog({ level, pretty }: Config['log'], output?: DestinationStream): Promise<Logger> {
+export function createLog(
+  { level, pretty }: Config['log'],
+  output?: DestinationStream,
+  colours: Colours = coloursFor(process)
+): Logger {
   const isPretty = pretty ?? (output === undefined && process.stdout.isTTY === true)
-  const options = logOptions(level)
   const lines = output ?? standardOutput()
-  if (!isPretty) return pino(options, lines)
-  const { default: prettyStream } = await import('pino-pretty')
-  const forPeople = prettyStream({ destination: writableOf(lines) })
-  return pino(options, { write: line => void forPeople.write(shortRequest(line)) })
-}
-
-/** Shortens the event of a request to one line for people. Other events keep their fields. */
-function shortRequest(line: string): string {
-  const entry = JSON.parse(line) as Record<string, unknown>
-  if (entry.event !== 'request') return line
-  const { level, time, method, path, status = 'no answer', duration_ms, aborted } = entry
-  const msg = `${method} ${path} ${status} in ${duration_ms} ms${aborted ? ', aborted by the client' : ''}`
-  return `${JSON.stringify({ level, time, msg })}\n`
+  const forPeople = { write: (line: string) => lines.write(readableLine(line, colours)) }
+  return pino(logOptions(level), isPretty ? forPeople : lines)
 }
 
 // sonic-boom, which writes the lines, blocks the process for a tenth of a second before each retry.
@@ -62,15 +56,6 @@ export function standardOutput(fd = 1): DestinationStream {
       stream.write(start + line)
     }
   }
-}
-
-function writableOf(lines: DestinationStream): Writable {
-  return new Writable({
-    write(line, _encoding, done) {
-      lines.write(String(line))
-      done()
-    }
-  })
 }
 
 /** Options that all log lines share: times are in UTC, and errors are reduced to the useful fields. */

@@ -4,7 +4,10 @@ import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:f
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import test, { type Implementation } from 'ava'
+import type { Logger } from 'pino'
 import { createLog, standardOutput } from '#src/log.js'
+import { ProviderError } from '#src/provider/errors.js'
+import { type Colours, coloursFor } from '#src/support/colours.js'
 import { eventually } from './helpers/eventually.js'
 import { collectLogs } from './helpers/logs.js'
 import { testWhere } from './helpers/requirement.js'
@@ -19,7 +22,7 @@ for (const pretty of [false, true]) {
   onFullDisk(`a program whose ${pretty ? 'pretty' : 'JSON'} log goes to a full disk continues and can exit`, t => {
     const program = `
       const { createLog } = await import(${JSON.stringify(import.meta.resolve('#src/log.js'))})
-      const log = await createLog({ level: 'info', pretty: ${pretty} })
+      const log = createLog({ level: 'info', pretty: ${pretty} })
       log.info('lost')
       log.fatal('lost')
       console.error('went on')
@@ -91,16 +94,97 @@ test('the log of an unexpected error contains its message and stack but none of 
   t.notRegex(lines.join(), /Bearer/)
 })
 
-test('a pretty log prints a request on one line and other events with their fields', async t => {
+/** Returns the text that a terminal shows for the events that `write` logs. */
+function shown(write: (log: Logger) => void, colours?: Colours): string {
   const lines: string[] = []
-  const output = { write: (text: string) => void lines.push(stripVTControlCharacters(text)) }
-  const log = await createLog({ level: 'info', pretty: true, requests: true }, output)
-  const request = { event: 'request', request_id: 'x', method: 'GET', path: '/a', duration_ms: 3, client: '::1' }
-  log.info({ ...request, status: 200, aborted: false }, 'request')
-  log.info({ ...request, aborted: true }, 'request')
-  log.warn({ event: 'setting_warning', setting: 'port' }, 'look')
-  await eventually(() => lines.join('').includes('setting: "port"'))
-  const [first, second] = lines.join('').split('\n')
-  t.regex(first ?? '', /^\[.*\] INFO: GET \/a 200 in 3 ms$/)
-  t.regex(second ?? '', /^\[.*\] INFO: GET \/a no answer in 3 ms, aborted by the client$/)
-})
+  const output = { write: (text: string) => void lines.push(text) }
+  write(createLog({ level: 'trace', pretty: true, requests: true }, output, colours))
+  return lines.join('').replace(/^\d\d:\d\d:\d\d\.\d{3}/gm, 'TIME')
+}
+
+const request = { event: 'request', request_id: 'x', method: 'GET', path: '/a', duration_ms: 3, client: '::1' }
+
+/** Code that does not belong to Node or to a package throws this error. */
+function thrown(message: string): Error {
+  const error = new TypeError(message)
+  error.stack = [
+    `TypeError: ${message}`,
+    '    at handler (file:///app/routes.mjs:5:3)',
+    '    at async dispatch (/app/node_modules/koa-compose/index.js:42:32)',
+    '    at node:internal/process/task_queues:95:5'
+  ].join('\n')
+  return error
+}
+
+const events: readonly (readonly [name: string, write: (log: Logger) => void, text: string])[] = [
+  [
+    'an event',
+    log => log.info({ event: 'logout', had_session: true }, 'out'),
+    'INFO  out event=logout had_session=true'
+  ],
+  ['an event without fields', log => log.warn('look'), 'WARN  look'],
+  ['an event without a message', log => log.debug({ event: 'x' }), 'DEBUG event=x'],
+  [
+    'a field with spaces',
+    log => log.trace({ reason: 'no answer', sizes: { a: 1 } }, 'x'),
+    'TRACE x reason="no answer" sizes={"a":1}'
+  ],
+  [
+    'a message of several lines',
+    log => log.error('The settings:\n  port\r\n  mode'),
+    'ERROR The settings: | port | mode'
+  ],
+  [
+    'characters that a terminal interprets',
+    log => log.info({ x: '\u001b[2J\u009b\u202e' }, '\u001b[2J'),
+    'INFO  ?[2J x="\\u001b[2J??"'
+  ],
+  ['a request', log => log.info({ ...request, status: 200, aborted: false }, 'request'), 'INFO  GET /a 200 in 3 ms'],
+  [
+    'an aborted request',
+    log => log.info({ ...request, aborted: true }, 'request'),
+    'INFO  GET /a no answer in 3 ms, aborted by the client'
+  ],
+  [
+    'a request with control characters',
+    log => log.info({ ...request, path: '/\u009b1m', status: 200 }, 'request'),
+    'INFO  GET /?1m 200 in 3 ms'
+  ],
+  [
+    'an unexpected error',
+    log => log.fatal({ event: 'crashed', err: thrown('no token') }, 'the process ends'),
+    'FATAL the process ends event=crashed\n    TypeError: no token | at handler (file:///app/routes.mjs:5:3)'
+  ],
+  [
+    'an error of the provider',
+    log =>
+      log.error(
+        { event: 'x', err: new ProviderError('token', 'timeout', 'no response', { durationMs: 9 }) },
+        'refused'
+      ),
+    "ERROR refused event=x\n    ProviderError: the identity provider's token endpoint: no response endpoint=token problem=timeout duration_ms=9"
+  ]
+]
+
+for (const [name, write, text] of events) {
+  test(`in a log for people, an event is one line, and its error is a second line: ${name}`, t => {
+    t.is(shown(write, coloursFor({ stdout: {}, env: {} })), `TIME ${text}\n`)
+  })
+}
+
+for (const [env, isTTY, isColoured] of [
+  [{}, true, true],
+  [{}, false, false],
+  [{ TERM: 'dumb' }, true, false],
+  [{ NO_COLOR: '1' }, true, false],
+  [{ NO_COLOR: '', FORCE_COLOR: '' }, true, true],
+  [{ FORCE_COLOR: '1' }, false, true],
+  [{ FORCE_COLOR: '1', NO_COLOR: '1', TERM: 'dumb' }, false, true],
+  [{ FORCE_COLOR: '0' }, true, false],
+  [{ FORCE_COLOR: 'false' }, true, false]
+] as const) {
+  test(`output for people has colours: ${isColoured}, with isTTY ${isTTY} and ${JSON.stringify(env)}`, t => {
+    const text = shown(log => log.warn('look'), coloursFor({ stdout: { isTTY }, env }))
+    t.is(stripVTControlCharacters(text) !== text, isColoured)
+  })
+}

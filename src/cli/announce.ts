@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/settings.js'
 import type { RunningServer } from '../start.js'
-import { coloursFor } from './colours.js'
+import { coloursFor } from '../support/colours.js'
 import { columnsOf } from './layout.js'
 import type { Terminal } from './terminal.js'
 import { version } from './version.js'

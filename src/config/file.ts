@@ -4,6 +4,7 @@ import { type CosmiconfigResult, cosmiconfig, defaultLoaders, type PublicExplore
 import type { Problem } from './errors.js'
 import { emptyLayer, type Layer, layerOfObject } from './layer.js'
 import { createLoaders, whyUnusable } from './loaders.js'
+import { unsupportedFormat } from './unsupported-format.js'
 
 export const fileName = 'platform-auth-server'
 
@@ -85,10 +86,11 @@ async function misnamedFiles(cwd: string): Promise<string[]> {
 
 function misnamed(place: string): Problem {
   const { ext } = parse(place)
-  const name = `${fileName}.config${extensions.includes(ext) ? ext : '.yaml'}`
-  const named = extensions.includes(ext) ? `, or give it with --config ${place}` : ''
-  const message = `is not read, because it does not have the name of a settings file; rename it to ${name}${named}`
-  return { key: place, origin: 'working directory', message }
+  const base = `${fileName}.config`
+  const why =
+    unsupportedFormat(ext, base) ??
+    `it does not have the name of a settings file; rename it to ${base}${ext}, or give it with --config ${place}`
+  return { key: place, origin: 'working directory', message: `is not read, because ${why}` }
 }
 
 function shadowed(place: string, found: string): Problem {

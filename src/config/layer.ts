@@ -19,7 +19,7 @@ export type Given = {
 export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
 
 /**
- * Reads nested settings from a file or a program.
+ * Reads nested settings from a file or a program. A text may have the form that a variable has, such as `"8096"` for a port.
  * @param nullIsDefault if true, `null` requests the default; otherwise a setting that is `null` counts as not set
  */
 export function layerOfObject(object: unknown, origin: string, { nullIsDefault = false } = {}): Layer {
@@ -29,7 +29,8 @@ export function layerOfObject(object: unknown, origin: string, { nullIsDefault =
 
   function add(key: string, value: unknown) {
     if (!isSettingKey(key)) refuse(key, unknownKey(key))
-    else if (value !== null || (settingOf(key).refusesEmpty && !nullIsDefault)) given.set(key, { origin, value })
+    else if (value !== null || (settingOf(key).refusesEmpty && !nullIsDefault))
+      given.set(key, { origin, value: typeof value === 'string' ? settingOf(key).type.fromText(value) : value })
     else if (nullIsDefault) given.set(key, { origin, useDefault: true })
   }
 

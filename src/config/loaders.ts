@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Loader, Loaders } from 'cosmiconfig'
+import { findJsonError } from './json-error.js'
 import { quote } from './quote.js'
 import { errorCode, whyUnreadable } from './read-file.js'
+import { unsupportedFormat } from './unsupported-format.js'
 
 // The loaders for cosmiconfig, and the messages for files that cannot be loaded. A message may contain the number of a line
 // but never its text, because the line may contain a secret. The messages of parsers often quote the line.
@@ -52,7 +55,7 @@ function withClearErrors(load: Loader): Loader {
 export function whyUnusable(error: unknown, path: string): string {
   if (error instanceof Unusable) return error.message
   // cosmiconfig reads its meta configuration with its own loader, whose messages quote the file.
-  if (error instanceof Error && error.name === 'JSONError') return notJson
+  if (error instanceof Error && error.name === 'JSONError') return whyNotJson(readIfPossible(path))
   if (isYamlError(error)) {
     // A message of js-yaml may quote the file after a quotation mark, a colon or a tag, so the message is cut there.
     const reason = error.reason.replace(/\s*["'!<:].*$/s, '')
@@ -73,20 +76,36 @@ const builtInErrors = new Set(['SyntaxError', 'ReferenceError', 'TypeError', 'Ra
 
 class Unusable extends Error {}
 
-const notJson = 'is not valid JSON'
+function whyNotJson(text: string | undefined): string {
+  if (text === undefined) return 'is not valid JSON'
+  const { expected, place } = findJsonError(withoutMark(text))
+  return `is not valid JSON: expected ${expected} at ${place}`
+}
+
+function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, '')
+}
+
+function readIfPossible(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
 
 function loadJson(path: string, text: string): unknown {
   const isPackage = parse(path).name === 'package'
   try {
-    const content: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+    const content: unknown = JSON.parse(withoutMark(text))
     // cosmiconfig reads the key `platform-auth-server` from a package.json. This would throw if the content were null.
     return isPackage ? (content ?? {}) : content
   } catch {
     // An invalid package.json is ignored here, because npm reports it.
     if (isPackage) return {}
-    if (isJson(withoutComments(text)))
-      throw new Unusable('contains comments, which JSON does not allow; use YAML (.yaml) for comments')
-    throw new Unusable(notJson)
+    if (!isJson(withoutComments(text))) throw new Unusable(whyNotJson(text))
+    const { place } = findJsonError(withoutMark(text))
+    throw new Unusable(`contains comments, which JSON does not allow, at ${place}; use YAML (.yaml) for comments`)
   }
 }
 
@@ -125,7 +144,10 @@ async function importScript(path: string): Promise<{ default?: unknown }> {
   }
 }
 
-function refuseExtension(): never {
+function refuseExtension(path: string): never {
+  const { name, ext } = parse(path)
+  const why = unsupportedFormat(ext, name)
+  if (why !== undefined) throw new Unusable(`cannot be read, because ${why}`)
   throw new Unusable('has an unsupported file extension; allowed: .yaml, .json, .js, .mjs and .cjs')
 }
 

@@ -1,3 +1,4 @@
+import { isPlaceholder, placeholderReason } from './placeholder.js'
 import { asText, listWith, type Rule, textWith, type ValueType } from './types.js'
 
 // Types of the settings that hold secrets, and the checks that refuse a weak session secret.
@@ -35,7 +36,7 @@ export const clientSecret: ValueType<string> = {
       holds: secret => /^[\x20-\x7e]+$/.test(secret),
       reason: 'it contains characters that a client secret cannot contain'
     },
-    { holds: isNoPlaceholder, reason: 'it is a placeholder' }
+    { holds: secret => hasNoPlaceholder(secret) && !isPlaceholder(secret), reason: placeholderReason }
   )
 }
 
@@ -58,12 +59,12 @@ function isLongEnough(secret: string): boolean {
 // practically never does. Fewer words are refused in a client secret, because the provider chooses its text. Only words
 // that show that it is still a placeholder are refused.
 
-function isNoPlaceholder(secret: string): boolean {
+function hasNoPlaceholder(secret: string): boolean {
   return !hasWord(secret, 'change|changeme|replace|placeholder|your')
 }
 
 function isNoExample(secret: string): boolean {
-  return isNoPlaceholder(secret) && !hasWord(secret, 'example|sample|dummy|secret|password|supersecret')
+  return hasNoPlaceholder(secret) && !hasWord(secret, 'example|sample|dummy|secret|password|supersecret')
 }
 
 function hasWord(text: string, words: string): boolean {

@@ -1,6 +1,8 @@
 import { accessEntries } from './access-entry.js'
 import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress } from './addresses.js'
+import { clientId } from './client-id.js'
 import { answerHeaderNames, csrfHeaderName, requestHeaderNames } from './header-names.js'
+import { logLevel } from './log-level.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
 import { redisAddress } from './redis-address.js'
 import { clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
@@ -161,11 +163,7 @@ export const settings = {
     env: 'PLATFORM_CLIENT_ID',
     tutorialEnv: 'APS_CLIENT_ID',
     flag: '--client-id <id>',
-    // RFC 6749 appendix A.1, without the colon, which ends the user name in HTTP Basic (RFC 7617 section 2).
-    type: text(
-      'the client id as the provider shows it (visible ASCII characters, no colon)',
-      /^(?!replace-)[\x21-\x39\x3b-\x7e]+$/
-    ),
+    type: clientId,
     default: required,
     summary: 'OAuth client id of the application.'
   },
@@ -371,9 +369,9 @@ export const settings = {
   'log.level': {
     env: 'LOG_LEVEL',
     flag: '--log-level <level>',
-    type: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    type: logLevel,
     default: 'info',
-    summary: 'Least severe level that is logged.'
+    summary: 'Least severe level that is logged, as a word or as the number in the JSON lines.'
   },
   'log.pretty': {
     env: 'PLATFORM_AUTH_LOG_PRETTY',
@@ -381,14 +379,14 @@ export const settings = {
     type: yesOrNo,
     default: undefined,
     defaultText: 'on a terminal only',
-    summary: 'Writes log lines for people instead of JSON.'
+    summary: 'Writes log lines for people instead of JSON: one line for each event, and a second line for an error.'
   },
   'log.requests': {
     env: 'PLATFORM_AUTH_LOG_REQUESTS',
     flag: '--log-requests',
     type: yesOrNo,
     default: false,
-    summary: 'Logs one line for every request.'
+    summary: 'Logs one line for every request. Successful requests for /healthz and /readyz are left out.'
   },
   trustProxy: {
     env: 'PLATFORM_AUTH_TRUST_PROXY',

@@ -4,8 +4,8 @@ export interface ValueType<Value, Written = Value> {
   readonly allowed: string
   readonly json: JsonSchema
   /**
-   * Parses the text of a flag or variable into the value that a file would contain. Invalid text is returned unchanged, and
-   * `parse` refuses it.
+   * Parses a text, from a flag, a variable or a file, into the value that a file would contain. Invalid text is returned
+   * unchanged, and `parse` refuses it.
    */
   readonly fromText: (text: string) => unknown
   /** Checks the value of a file or program, and turns it into the value that the server uses. */

@@ -152,17 +152,33 @@ const broken = [
     text: 'secret: hunter2\n---\nport: 1',
     says: /^is not valid YAML: expected a single document in the stream, but found more$/
   },
-  { name: 'e.json', text: '{\n"secret": hunter2 }', says: /^is not valid JSON$/ },
-  { name: 'f.json', text: '{"secret": "hunter2",}', says: /^is not valid JSON$/ },
-  { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON$/ },
+  {
+    name: 'e.json',
+    text: '{\n"secret": hunter2 }',
+    says: /^is not valid JSON: expected a value at line 2, column 11$/
+  },
+  {
+    name: 'f.json',
+    text: '{"secret": "hunter2",}',
+    says: /^is not valid JSON: expected a name in double quotes at line 1, column 22$/
+  },
+  { name: 'g.json', text: '{"secret": "hunter2', says: /^is not valid JSON: expected a value at line 1, column 12$/ },
   {
     name: 'g1.json',
     text: '// hunter2\n{}\n',
-    says: /^contains comments, which JSON does not allow; use YAML \(\.yaml\) for comments$/
+    says: /^contains comments, which JSON does not allow, at line 1, column 1; use YAML \(\.yaml\) for comments$/
   },
   { name: 'g2.json', text: '{ "a": "//", /* hunter2\n */ "port": 9000 }', says: /^contains comments/ },
-  { name: 'g4.json', text: '// hunter2\n{ "port": hunter2 }', says: /^is not valid JSON$/ },
-  { name: 'g3.json', text: '{\n"port": 9000,\n"secret":\nhunter2 }', says: /^is not valid JSON$/ },
+  {
+    name: 'g4.json',
+    text: '// hunter2\n{ "port": hunter2 }',
+    says: /^is not valid JSON: expected a value at line 1, column 1$/
+  },
+  {
+    name: 'g3.json',
+    text: '{\n"port": 9000,\n"secret":\nhunter2 }',
+    says: /^is not valid JSON: expected a value at line 4, column 1$/
+  },
   { name: 'h.mjs', text: '\nexport default { secret: hunter2 }', says: /^cannot be run: ReferenceError at line 2$/ },
   {
     name: 'i.cjs',
@@ -187,8 +203,17 @@ const broken = [
   },
   { name: 'j3.cjs', text: 'require("not-there")', says: /^cannot be run: there is no module "not-there"$/ },
   { name: 'k.mjs', text: 'export const port = 1', says: /^has no default export$/ },
-  { name: 'l.ts', text: 'export default { port: 1 }', says: /^has an unsupported file extension; allowed: \.yaml/ },
-  { name: 'm.toml', text: 'port = 1', says: /^has an unsupported file extension/ }
+  {
+    name: 'l.ts',
+    text: 'export default { port: 1 }',
+    says: /^cannot be read, because TypeScript is not supported; compile it to l\.mjs, or remove its types and rename it to l\.mjs$/
+  },
+  {
+    name: 'm.toml',
+    text: 'secret = "hunter2"',
+    says: /^cannot be read, because TOML is not supported; write the same settings in YAML, in m\.yaml$/
+  },
+  { name: 'n.txt', text: 'port = 1', says: /^has an unsupported file extension; allowed: \.yaml/ }
 ]
 
 for (const { name, text, says } of broken) {
@@ -276,8 +301,12 @@ test('a settings file may import another file', async t => {
 })
 
 for (const [place, text, says] of [
-  ['package.json', '{ "hunter2', 'is not valid JSON'],
-  ['.config/config.json', '{ "hunter2": 1, }', 'is not valid JSON'],
+  ['package.json', '{ "hunter2', 'is not valid JSON: expected a name in double quotes or } at line 1, column 3'],
+  [
+    '.config/config.json',
+    '{ "hunter2": 1, }',
+    'is not valid JSON: expected a name in double quotes at line 1, column 17'
+  ],
   ['.config/config.yaml', 'hunter2: "', 'is not valid YAML']
 ] as const) {
   test(`a broken meta configuration is reported with its name: ${place}`, async t => {
@@ -292,24 +321,28 @@ for (const [place, text, says] of [
   })
 }
 
-for (const [name, advice] of [
+const noSuchName = 'it does not have the name of a settings file; rename it to platform-auth-server.config'
+for (const [name, why] of [
+  ['platform-auth-server.yaml', `${noSuchName}.yaml, or give it with --config platform-auth-server.yaml`],
+  ['config/platform-auth-server.json', `${noSuchName}.json, or give it with --config config/platform-auth-server.json`],
   [
-    'platform-auth-server.yaml',
-    'rename it to platform-auth-server.config.yaml, or give it with --config platform-auth-server.yaml'
+    'platform-auth-server.config.ts',
+    'TypeScript is not supported; compile it to platform-auth-server.config.mjs, or remove its types and rename it to platform-auth-server.config.mjs'
   ],
-  ['platform-auth-server.config.ts', 'rename it to platform-auth-server.config.yaml'],
-  ['.platform-auth-serverrc.toml', 'rename it to platform-auth-server.config.yaml'],
   [
-    'config/platform-auth-server.json',
-    'rename it to platform-auth-server.config.json, or give it with --config config/platform-auth-server.json'
+    'platform-auth-server.config.cts',
+    'TypeScript is not supported; compile it to platform-auth-server.config.cjs, or remove its types and rename it to platform-auth-server.config.cjs'
+  ],
+  [
+    '.platform-auth-serverrc.toml',
+    'TOML is not supported; write the same settings in YAML, in platform-auth-server.config.yaml'
   ]
 ] as const) {
-  test(`a settings file with a name that is not searched gets a warning: ${name}`, async t => {
+  test(`a settings file that is not searched for gets a warning with advice: ${name}`, async t => {
     const { config, file, warnings } = await load(t, { files: { [name]: '{"port":1005}' } })
     t.is(config.port, 8080)
     t.is(file, undefined)
-    const message = `is not read, because it does not have the name of a settings file; ${advice}`
-    t.deepEqual(warnings, [{ key: name, origin: 'working directory', message }])
+    t.deepEqual(warnings, [{ key: name, origin: 'working directory', message: `is not read, because ${why}` }])
   })
 }
 

@@ -21,8 +21,16 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
     'ünïcödé-ßecret-öf-ënough-lëngth-1'
   ],
   ['session.previousSecrets', [], [varied, varied]],
-  ['platform.clientId', 'abc', 'Your+Id/1=', 'x'.repeat(200)],
-  ['platform.clientSecret', 'short', 'with space'],
+  [
+    'platform.clientId',
+    'abc',
+    'Your+Id/1=',
+    'x'.repeat(200),
+    'change-management',
+    'the-client-id-of-ours',
+    'my-client'
+  ],
+  ['platform.clientSecret', 'short', 'with space', 'the-client-secret-of-ours'],
   [
     'platform.callbackUrl',
     'https://app.example.com/api/auth/callback',
@@ -154,7 +162,7 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['profile.keepSeconds', -1, 3601, '30', 0.5],
   ['logout', 'none', false],
   ['redisUrl', 'localhost:6379', 'http://localhost', 'redis://', 'redis://a b', 5],
-  ['log.level', 'verbose', 'INFO'],
+  ['log.level', 'verbose', 'INFO', '35', 35, 0, '030', null, [30]],
   ['shutdown.graceSeconds', -1, 301]
 ]
 
@@ -165,6 +173,38 @@ for (const [key, ...values] of refused) {
       t.true('refused' in result, `${String(value)} was accepted`)
       if ('refused' in result)
         t.true(result.refused[0]?.endsWith(`allowed: ${settingOf(key).type.allowed}`), result.refused.join())
+    }
+  })
+}
+
+for (const [key, ...placeholders] of [
+  [
+    'platform.clientId',
+    'the-client-id',
+    'THE_CLIENT_ID',
+    'your-client-id',
+    'YOUR_CLIENT_ID_HERE',
+    '<your client id>',
+    'client_id',
+    'the-application-id',
+    `\${APS_CLIENT_ID}`,
+    'replace-with-your-client-id',
+    'changeme'
+  ],
+  [
+    'platform.clientSecret',
+    'the-client-secret',
+    'the-value-of-the-client-secret',
+    'YOUR_CLIENT_SECRET',
+    '<secret>',
+    `\${APS_CLIENT_SECRET}`,
+    'change-me'
+  ]
+] as const) {
+  test(`${key} refuses a placeholder and says that it is one`, t => {
+    for (const text of placeholders) {
+      const result = checkValue(key, text)
+      t.regex('refused' in result ? (result.refused[0] ?? '') : '', /it is a placeholder; allowed: the client/, text)
     }
   })
 }
@@ -184,7 +224,10 @@ const fromText: readonly (readonly [SettingKey, string, unknown])[] = [
   ['trustProxy', 'yes', true],
   ['trustProxy', '1', true],
   ['trustProxy', 'on', true],
-  ['platform.scopes', ' a:b\tc ', ['a:b', 'c']]
+  ['platform.scopes', ' a:b\tc ', ['a:b', 'c']],
+  ['log.level', 'warn', 'warn'],
+  ['log.level', '40', 'warn'],
+  ['log.level', '60', 'fatal']
 ]
 
 for (const [key, text, value] of fromText) {
@@ -195,6 +238,16 @@ for (const [key, text, value] of fromText) {
     t.deepEqual(member === undefined ? found : found?.[member], value)
   })
 }
+
+test('a settings file may write a number or a yes-or-no value as a text, as variables do', async t => {
+  const text =
+    'port: "8096"\ntrustProxy: "yes"\nlog: { level: 40, requests: "true" }\nplatform: { timeoutSeconds: "5" }\n'
+  const { config } = await load(t, { files: { 'x.yaml': text }, configFile: 'x.yaml' })
+  t.deepEqual([config.port, config.trustProxy, config.log.requests, config.log.level], [8096, true, true, 'warn'])
+  t.is(config.platform.timeoutSeconds, 5)
+  const [problem] = await problemsOf(t, { files: { 'x.yaml': 'port: "80.5"' }, configFile: 'x.yaml' })
+  t.is(problem?.message, 'found the text "80.5"; allowed: a port number from 0 to 65535')
+})
 
 for (const text of ['0x50', '8e1', '80.0', '+80', '8 0', '-1', 'http']) {
   test(`the text ${text} is not a valid port`, async t => {

@@ -64,7 +64,11 @@ const [deployment, service, budget, policy] = readYaml(file) as [Deployment, Ser
 const [, , redisPolicy] = readYaml('deploy/kubernetes/redis.yaml') as [unknown, unknown, NetworkPolicy]
 const pod = deployment.spec.template
 const [container] = pod.spec.containers
-const variables = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
+const variables: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(container.env.map(({ name, value }) => [name, value])),
+  // The file has a placeholder.
+  PLATFORM_CLIENT_ID: 'a-client'
+}
 
 test('the deployment, its service and its disruption budget select the same pods', t => {
   t.deepEqual([deployment.kind, service.kind, budget.kind], ['Deployment', 'Service', 'PodDisruptionBudget'])

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { main } from '#src/cli/main.js'
+import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
+import { type SettingKey, settingOf } from '#src/config/settings.js'
 import { shell } from '../cli/shell.js'
 import { load } from '../config/given.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
@@ -109,10 +111,15 @@ for (const line of commandLines.filter(({ text }) => own.test(text))) {
 }
 
 for (const block of blocksOf('variables')) {
-  test(`the server accepts these variables once the placeholder is replaced: ${title(block)}`, async t => {
-    const { SERVER_SESSION_SECRET: placeholder, ...variables } = parseEnv(block.text)
-    t.truthy(placeholder)
-    const files = { '.env': block.text.replace(`${placeholder}`, 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU') }
+  test(`the server accepts these variables once the placeholders are replaced: ${title(block)}`, async t => {
+    const variables = parseEnv(block.text)
+    const asWritten = await tempFolder(t, { '.env': block.text })
+    const error = await t.throwsAsync(loadConfig({ env: {}, cwd: asWritten }), { instanceOf: ConfigError })
+    const placeholders = error?.problems.map(({ key }) => settingOf(key as SettingKey).env) ?? []
+    t.true(placeholders.includes('SERVER_SESSION_SECRET'))
+    const replace = (text: string, name: string) =>
+      text.replace(`${name}=${variables[name]}`, `${name}=wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU`)
+    const files = { '.env': placeholders.reduce(replace, block.text) }
     const { config, warnings } = await loadConfig({ env: {}, cwd: await tempFolder(t, files) })
     t.is(config.platform.callbackUrl, String(variables.PLATFORM_CALLBACK_URL))
     t.deepEqual(warnings, [])

@@ -23,6 +23,6 @@ export async function collectLogs(level: Config['log']['level'] = 'trace'): Prom
     lines.push(line)
     entries.push(JSON.parse(line) as LogEntry)
   }
-  const log = await createLog({ level, pretty: false, requests: true }, { write })
+  const log = createLog({ level, pretty: false, requests: true }, { write })
   return { log, lines, entries, find: matches => entries.find(matches) }
 }

@@ -1,4 +1,4 @@
-import { coloursFor } from '../colours.js'
+import { coloursFor } from '../../support/colours.js'
 import { columnsOf, wrap } from '../layout.js'
 import type { Terminal } from '../terminal.js'
 

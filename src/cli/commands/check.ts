@@ -33,7 +33,7 @@ async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) 
   const loaded = await loadConfig({ ...sourcesOf(invocation), demo: demoOptions !== undefined })
   if (!demoOptions) return use(loaded)
   // The log goes to stderr, because stdout is for the findings.
-  const log = await createLog({ ...loaded.config.log, pretty: false }, invocation.terminal.stderr)
+  const log = createLog({ ...loaded.config.log, pretty: false }, invocation.terminal.stderr)
   const demo = await openDemo(loaded.config, demoOptions, log).catch((error: unknown) => {
     throw listenError(error)
   })

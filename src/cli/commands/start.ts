@@ -1,3 +1,4 @@
+import { coloursFor } from '../../support/colours.js'
 import { announceInLog, announceOnTerminal } from '../announce.js'
 import { tls } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
@@ -33,7 +34,8 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
   const loaded = await loadConfig(sources)
   const { config } = loaded
   const isTerminal = terminal.stdout.isTTY === true
-  const log = await createLog({ ...config.log, pretty: config.log.pretty ?? isTerminal }, terminal.log)
+  const logSettings = { ...config.log, pretty: config.log.pretty ?? isTerminal }
+  const log = createLog(logSettings, terminal.log, coloursFor(terminal))
 
   const stopWatching = endOnUncaughtErrors(terminal, log)
   try {

@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa'
+import { HEALTH_ROUTES } from '../../config/routes.js'
 import { type RequestLog, requestId } from './request.js'
 import { wasSent } from './was-sent.js'
 
@@ -6,9 +7,12 @@ import { wasSent } from './was-sent.js'
 // that header has another form, the address of the connection is logged instead.
 const ADDRESS = /^[\w.:%[\]-]{1,64}$/
 
+const HEALTH_PATHS: ReadonlySet<string> = new Set(Object.values(HEALTH_ROUTES))
+
 /**
  * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
- * logged, because it contains codes and states.
+ * logged, because it contains codes and states. Probes ask for the health routes every few seconds, so a request for them
+ * is logged only if it fails.
  */
 export function accessLog(requestLog: RequestLog): Middleware {
   return function accessLog(ctx, next) {
@@ -18,13 +22,15 @@ export function accessLog(requestLog: RequestLog): Middleware {
     const peer = ctx.req.socket.remoteAddress
     ctx.set('X-Request-Id', requestId(ctx))
     ctx.res.once('close', () => {
+      const isAnswered = wasSent(ctx)
+      if (HEALTH_PATHS.has(path) && isAnswered && ctx.res.statusCode < 400) return
       const fields = {
         event: 'request',
         method,
         path,
         // If no headers were sent, the client got no status. The status in `ctx` would then be Koa's initial 404.
         ...(ctx.headerSent && { status: ctx.res.statusCode }),
-        aborted: !wasSent(ctx),
+        aborted: !isAnswered,
         // For proxied requests: the number of the proxy rule, and the time until the upstream had sent its response
         // headers.
         ...(ctx.state.proxyRule !== undefined && { proxy_rule: ctx.state.proxyRule }),

@@ -5,7 +5,7 @@ import { createLog } from '#src/log.js'
 import { serve } from '#src/server.js'
 
 const config = JSON.parse(process.argv[2] ?? '') as Config
-const log = await createLog(config.log)
+const log = createLog(config.log)
 const server = await serve(config, { log })
 
 process.on('message', query => {

@@ -162,7 +162,7 @@ test('without log.requests a successful request has no log line and no request i
 
 test('with log.requests each response has a request id of its own, which its log line repeats', async t => {
   const { browser, line } = await start(t)
-  const paths = ['/', '/nothing', '/healthz', '/api/auth/profile', '/api/auth/logout']
+  const paths = ['/', '/nothing', '/healthz.txt', '/api/auth/profile', '/api/auth/logout']
   const named: string[] = []
   for (const path of paths) named.push(String((await browser.get(path)).headers['x-request-id']))
   t.is(new Set(named).size, paths.length)
@@ -171,4 +171,18 @@ test('with log.requests each response has a request id of its own, which its log
     (await Promise.all(paths.map((_, index) => line(index + 1)))).map(({ request_id }) => request_id),
     named
   )
+})
+
+test('a request for a health route is logged only if it fails', async t => {
+  const { browser, server, logs, line, requestLines } = await start(t)
+  for (const path of ['/healthz', '/readyz']) {
+    await browser.get(path)
+    await browser.request('HEAD', path)
+  }
+  await sendRaw(server.port, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n')
+  t.like(await line(), { path: '/healthz', status: 413 })
+  await browser.get('/healthz.txt')
+  t.like(await line(2), { path: '/healthz.txt', status: 404 })
+  t.is(requestLines().length, 2)
+  t.is(logs.entries.length, 2)
 })
