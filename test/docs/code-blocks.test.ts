@@ -38,11 +38,14 @@ type Kind =
   | 'redis'
   | 'findings'
   | 'provider'
+  | 'steps'
 
 function kindOf({ language, text }: { language: string; text: string }): Kind | undefined {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
   // Settings of an identity provider. test/providers/ starts the providers with the same settings.
   if (language === 'python' || (language === 'yaml' && text.startsWith('staticClients:'))) return 'provider'
+  // The .env of the Compose sample, and values of the Helm chart. test/docs/ten-steps.test.ts tests them.
+  if (language === 'ini' || (language === 'yaml' && text.trimStart().startsWith('image:'))) return 'steps'
   if (language === 'yaml') return 'settings'
   if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'
   if (language === '' && /^(user auth|maxmemory) /.test(text)) return 'redis'
@@ -73,8 +76,9 @@ const commandLines = blocksOf('shell').flatMap(({ path, text }) =>
 const own = /^npx platform-auth-server\b/
 const npm = /^npm (run [\w:]+|test|ci)\b/
 // These commands need Docker, a cluster, systemd or Hydra. test/deploy/ and test/rehearsal/ test the files that they
-// use.
-const elsewhere = /^(docker|kubectl|helm|cd|env|nginx|hydra) /
+// use. test/docs/ten-steps.test.ts runs the commands that create secrets.
+const elsewhere =
+  /^(docker|kubectl|helm|cd|env|nginx|hydra|curl|mkdir|read|openssl|touch|echo|sudo|password=\$\(openssl) /
 
 test('every line of a shell block is tested in this file or needs a tool that is not installed here', t => {
   const lines = commandLines.map(({ text }) => text).filter(text => text !== '')

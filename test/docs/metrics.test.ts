@@ -44,10 +44,10 @@ function labelsOf(text: string, name: string): string[] {
   return [...new Set(labels)].filter(label => label !== 'le')
 }
 
-test('docs/operations.md lists every metric of the server with its labels, and no other metric', async t => {
+test('docs/logs-and-metrics.md lists every metric of the server with its labels, and no other metric', async t => {
   const byName = (a: { readonly name: string }, b: { readonly name: string }) => a.name.localeCompare(b.name)
   const own = (await scraped()).filter(({ name }) => name.startsWith('platform_auth_'))
-  const documented = tableRows(readText('docs/operations.md'))
+  const documented = tableRows(readText('docs/logs-and-metrics.md'))
     .filter(([name]) => name?.startsWith('`platform_auth_'))
     .map(([name = '', labels = '']) => ({
       name: codeSpans(name).join(),

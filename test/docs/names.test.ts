@@ -63,7 +63,8 @@ for (const path of markdown) {
       const typed = after.replace(/#.*$/, '').trim().split(/ +/)
       const [command = ''] = typed
       if (/^[a-z]+$/.test(command)) t.true(words.has(command), `${line}: ${command} is no command`)
-      for (const flag of typed.filter(word => word.startsWith('--'))) t.true(flags.has(flag), `${line}: ${flag}`)
+      // A lone `--` ends the flags of kubectl.
+      for (const flag of typed.filter(word => /^--./.test(word))) t.true(flags.has(flag), `${line}: ${flag}`)
     }
     t.pass()
   })

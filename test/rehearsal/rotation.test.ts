@@ -9,7 +9,7 @@ import { type Crowd, letIn } from './crowd.js'
 import { type Deployment, deploy } from './deployment.js'
 import { hasNginx } from './nginx.js'
 
-// Follows the steps for new secrets in docs/operations.md while people use the application.
+// Follows the steps for new secrets in docs/secrets.md while people use the application.
 
 const oldSecret = 'aVq7Zx81Qw7Lp3Vn5Rt9cTb4YhUj2MnBv'
 const newSecret = 'pLk9Kd62Hy4Mb8Jf0Gs1eRw3XzQoTiUy'

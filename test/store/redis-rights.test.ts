@@ -1,4 +1,4 @@
-// The ACL line in docs/operations.md allows everything that servers need, and nothing else.
+// The ACL line in docs/redis-and-replicas.md allows everything that servers need, and nothing else.
 import { Redis } from 'ioredis'
 import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl } from '../helpers/config.js'

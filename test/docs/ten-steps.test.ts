@@ -1,0 +1,76 @@
+// Follows docs/ten-steps.md as far as that is possible without Docker and a cluster.
+import { spawnSync } from 'node:child_process'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { Ajv } from 'ajv'
+import test from 'ava'
+import { defaultLoaders } from 'cosmiconfig'
+import { loadConfig } from '#src/config/load.js'
+import { chartFolder } from '../deploy/chart.js'
+import { fencedBlocks, linesOf } from '../helpers/markdown.js'
+import { readText } from '../helpers/repository.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const [, oneMachine = '', kubernetes = ''] = readText('docs/ten-steps.md').split(/^## .*$/m)
+
+function blockWith(section: string, text: string): string {
+  const blocks = fencedBlocks(section).filter(block => block.text.includes(text))
+  if (blocks.length !== 1) throw new Error(`${blocks.length} blocks contain ${text}`)
+  return blocks.map(block => block.text.replaceAll(/^ {3}/gm, '')).join()
+}
+
+test('both ways have ten steps', t => {
+  for (const section of [oneMachine, kubernetes]) {
+    const numbers = [...section.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number))
+    t.deepEqual(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  }
+})
+
+test('one machine: the commands for the secrets are those of deploy/compose.yaml, which another test runs', t => {
+  const [, commands = ''] =
+    /^(# {3}mkdir -p deploy\/secrets .*\n(?:# {3}.*\n)+)/m.exec(readText('deploy/compose.yaml')) ?? []
+  t.deepEqual(linesOf(blockWith(oneMachine, 'requirepass')), [
+    ...linesOf(commands.replaceAll(/^# {3}/gm, '')),
+    'cd ../..'
+  ])
+})
+
+test('one machine: the file .env has the variables of the Compose files', t => {
+  const files = ['deploy/compose.yaml', 'deploy/compose.caddy.yaml'].map(readText).join('\n')
+  const used = [...files.matchAll(/\$\{(\w+):/g)].map(([, name = '']) => name)
+  const given = parseEnv(blockWith(oneMachine, 'PUBLIC_HOST='))
+  t.deepEqual(Object.keys(given).sort(), [...new Set(used)].sort())
+  t.is(given.PUBLIC_HOST, new URL(given.PLATFORM_CALLBACK_URL ?? '').host)
+})
+
+test('Kubernetes: the commands create the secrets, with which the server starts', async t => {
+  const folder = await tempFolder(t)
+  const script = `kubectl() { echo "$@"; }\n${blockWith(kubernetes, 'requirepass')}`
+  const options = { cwd: folder, input: 'gH5tR2wQ8zXc7VbN\n', encoding: 'utf8' } as const
+  const { status, stdout, stderr } = spawnSync('bash', ['-e', '-c', script], options)
+  t.is(status, 0, stderr)
+  const path = (name: string) => join(folder, 'deploy/secrets', name)
+  const names = [...stdout.matchAll(/--from-file=(\S+)/g)].map(([, name = '']) => name)
+  t.deepEqual(names, ['redis.conf', 'client-secret', 'session-secret', 'previous-secrets', 'redis-url'])
+  for (const name of names) t.is((await stat(path(name))).mode & 0o777, 0o600, name)
+
+  const env = {
+    PLATFORM_CLIENT_ID: 'a-client',
+    PLATFORM_CALLBACK_URL: 'https://app.example.com/api/auth/callback',
+    PLATFORM_CLIENT_SECRET_FILE: path('client-secret'),
+    SERVER_SESSION_SECRET_FILE: path('session-secret'),
+    SERVER_SESSION_PREVIOUS_SECRETS_FILE: path('previous-secrets'),
+    REDIS_URL_FILE: path('redis-url')
+  }
+  const { config, warnings } = await loadConfig({ env, cwd: folder })
+  t.deepEqual(warnings, [])
+  t.is(config.platform.clientSecret, 'gH5tR2wQ8zXc7VbN')
+  t.is(await readFile(path('redis.conf'), 'utf8'), `requirepass ${config.redisUrl?.password}\n`)
+})
+
+test('Kubernetes: the chart accepts the values', t => {
+  const values: unknown = defaultLoaders['.yaml']('values.yaml', blockWith(kubernetes, 'callbackUrl:'))
+  const validate = new Ajv({ strict: false }).compile(JSON.parse(readText(`${chartFolder}/values.schema.json`)))
+  t.true(validate(values), JSON.stringify(validate.errors))
+})
