@@ -40,6 +40,8 @@ interface Session {
   state: 'live' | 'left' | 'gone'
 }
 
+// The default of refresh.keepSeconds.
+const KEEP_MS = 60_000
 const LONGEST_THOUGHT_MS = 4000
 const CLOSED_TABS = 0.05
 const LOGOUTS = 0.01
@@ -89,7 +91,7 @@ export function createPerson(options: PersonOptions): Person {
       const response = await browser.fetch(path, signal ? { signal } : {})
       tally.durations.push(performance.now() - started)
       tally.statuses.set(response.statusCode, (tally.statuses.get(response.statusCode) ?? 0) + 1)
-      look(path, response, of)
+      look(path, response, of, performance.now() - started)
       return response
     } catch {
       tally.unanswered++
@@ -99,7 +101,7 @@ export function createPerson(options: PersonOptions): Person {
     }
   }
 
-  function look(path: string, response: BrowserResponse, of: Session): void {
+  function look(path: string, response: BrowserResponse, of: Session, durationMs: number): void {
     const { statusCode, headers } = response
     const isProfile = path.endsWith('/profile')
     const complain = (what: string) => tally.faults.push(`${path}: ${what}`)
@@ -114,7 +116,9 @@ export function createPerson(options: PersonOptions): Person {
         return
       }
       case 401:
-        if (of.state !== 'live') return
+        // The server keeps a newer session for this time for requests that still have the old cookie. A later request gets
+        // 401, and the cookie in the browser stays. If the login is lost, the next request shows it.
+        if (of.state !== 'live' || durationMs > KEEP_MS) return
         of.state = 'gone'
         tally.gone.push(options.judge(of.grant))
         return
