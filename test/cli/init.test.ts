@@ -219,6 +219,7 @@ const repositories: readonly (readonly [
   ['an entry in the folder above', { '../.git/HEAD': '', '../.gitignore': '.env\n' }, undefined, ''],
   ['an entry only for the folder above', { '../.git': '', '../.gitignore': '/.env\n' }, '.env\n', added],
   ['a .gitignore above, but no repository', { '../.gitignore': '.env\n' }, undefined, notInGit],
+  ['a folder with the name .gitignore', { '.git/HEAD': '', '.gitignore/keep': '' }, undefined, notInGit],
   ['no repository', {}, undefined, notInGit]
 ]
 

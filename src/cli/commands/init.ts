@@ -43,8 +43,7 @@ export const init: Command = async function init(invocation) {
     settings: needs.settings && (await writeNew(join(cwd, settingsFile), texts.settings)),
     secrets: needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
   }
-  const ignored = written.secrets && needs.ignoring && answers.ignores
-  if (ignored) await ignoreSecrets(cwd)
+  const ignored = written.secrets && needs.ignoring && answers.ignores && (await ignoreSecrets(cwd))
   if (!written.settings) stderr.write(`${keptMessage(presentSettings ?? settingsFile)}.\n`)
   if (!written.secrets) stderr.write(`${secretsMessage ?? keptMessage(secretsFile)}.\n`)
   if (written.settings || written.secrets) {

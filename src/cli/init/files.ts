@@ -76,9 +76,11 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
  * into those of the folders above. A folder with a `.gitignore` counts as a repository.
  */
 export async function gitStateOf(cwd: string): Promise<'ignored' | 'not ignored' | 'no repository'> {
-  const own = await readIfExists(join(cwd, ignoreFile))
+  // A .gitignore that cannot be read counts as empty.
+  const textIn = (folder: string) => readIfExists(join(folder, ignoreFile)).catch(() => '')
+  const own = await textIn(cwd)
   const above = await foldersAboveInRepository(cwd)
-  const textsAbove = await Promise.all((above ?? []).map(folder => readIfExists(join(folder, ignoreFile))))
+  const textsAbove = await Promise.all((above ?? []).map(textIn))
   // A pattern with a slash at its start applies only to the folder of its .gitignore.
   const isIgnored =
     /^\/?(\*\*\/)?\.env\*?\s*$/m.test(own ?? '') || textsAbove.some(text => /^(\*\*\/)?\.env\*?\s*$/m.test(text ?? ''))
@@ -101,17 +103,24 @@ async function foldersAboveInRepository(cwd: string): Promise<string[] | undefin
   }
 }
 
-/** Adds `.env` to the `.gitignore` of the folder, and creates this file if it does not exist. */
-export async function ignoreSecrets(cwd: string): Promise<void> {
+/**
+ * Adds `.env` to the `.gitignore` of the folder, and creates this file if it does not exist. Returns false if the file cannot
+ * be changed.
+ */
+export async function ignoreSecrets(cwd: string): Promise<boolean> {
   const path = join(cwd, ignoreFile)
-  const text = (await readIfExists(path)) ?? ''
-  await appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${secretsFile}\n`)
+  try {
+    const text = (await readIfExists(path)) ?? ''
+    await appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${secretsFile}\n`)
+    return true
+  } catch {
+    return false
+  }
 }
 
-/** Returns the text of a file, or undefined if there is no such file. */
 async function readIfExists(path: string): Promise<string | undefined> {
   return readTextFile(path).catch((error: unknown) => {
-    if (['ENOENT', 'EISDIR'].includes(errorCode(error) ?? '')) return undefined
+    if (errorCode(error) === 'ENOENT') return undefined
     throw error
   })
 }
