@@ -139,6 +139,7 @@ const events: readonly (readonly [name: string, write: (log: Logger) => void, te
     log => log.info({ x: '\u001b[2J\u009b\u202e' }, '\u001b[2J'),
     'INFO  ?[2J x="\\u001b[2J??"'
   ],
+  ['an error that is not an Error', log => log.warn({ err: 'refused' }, 'look'), 'WARN  look'],
   ['a request', log => log.info({ ...request, status: 200, aborted: false }, 'request'), 'INFO  GET /a 200 in 3 ms'],
   [
     'an aborted request',

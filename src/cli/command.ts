@@ -18,7 +18,7 @@ export interface CommandEntry {
   readonly name: string
   readonly summary: string
   readonly options?: readonly { readonly flags: string; readonly summary: string }[]
-  /** True if the command uses the settings. Its help then lists the flags of the settings. */
+  /** True if the command uses the settings. Its help then mentions the flags of the settings. */
   readonly takesSettings?: true
   readonly load: () => Promise<Command>
 }

@@ -50,12 +50,12 @@ const firstSteps = [
   '  npx platform-auth-server init     writes the settings files to fill in'
 ].join('\n')
 
-/** Returns true if all required settings are missing and there is no other problem. */
+/** Returns true if all required settings are missing, and there is no other problem or a warning that may be the reason. */
 function hasNoSettings(error: unknown): boolean {
   if (!(error instanceof ConfigError)) return false
   const needed = settingKeys.filter(key => settingOf(key).default === required)
   const isMissing = (key: string) => error.problems.some(problem => problem.key === key && problem.origin === notGiven)
-  return error.problems.length === needed.length && needed.every(isMissing)
+  return error.problems.length === needed.length && error.warnings.length === 0 && needed.every(isMissing)
 }
 
 function usageErrorOf(error: CommanderError): UsageError {
@@ -74,7 +74,7 @@ function usageErrorOf(error: CommanderError): UsageError {
 
 /** Explains that an option needs a value. The message of commander contains the declaration of the option: '--mode <mode>'. */
 function missingValue(error: CommanderError): UsageError {
-  const [, declared = ''] = /'(.+)'/s.exec(error.message) ?? []
+  const [, declared = ''] = /'(?:-\w, )?(.+)'/s.exec(error.message) ?? []
   const option = settingOptions().find(({ flags }) => flags === declared)
   const [flag = '', value = ''] = declared.split(' ')
   if (option?.key === undefined || flag.endsWith('-file'))

@@ -6,7 +6,9 @@ import { defaultText, required, type SettingKey, settingKeys, settingOf } from '
 export interface CommandLineOption {
   /** The declaration in the syntax of commander, such as `--port <port>`. */
   readonly flags: string
-  /** The heading above the flag in `--help`. */
+  /** The short form, such as `-p`. */
+  readonly short?: string
+  /** The heading above the flag in `--help all`. */
   readonly group: string
   readonly summary: string
   /** A remark in `--help`, such as the variable and the default. */
@@ -15,46 +17,56 @@ export interface CommandLineOption {
   readonly isRepeatable?: boolean
   /** The setting that the flag sets. */
   readonly key?: SettingKey
-  /** True if `--help` does not list the flag. */
+  /** True if no help lists the flag. */
   readonly hidden?: boolean
 }
 
-/** The flags that are not settings. */
-export const ownOptions: readonly CommandLineOption[] = [
+/** A flag that is not a setting. */
+export interface OwnOption extends CommandLineOption {
+  /** The names of the commands whose help lists the flag. */
+  readonly commands: readonly string[]
+}
+
+export const ownOptions: readonly OwnOption[] = [
   {
     flags: '--config <file>',
     group: 'Settings file:',
     summary: 'Read this settings file.',
-    note: 'default: the first file found, see below'
+    note: 'default: the first file found, such as platform-auth-server.config.yaml',
+    commands: ['start', 'check', 'config']
   },
   {
     flags: '--demo',
     group: 'Trying it out:',
-    summary: 'Run with a built-in identity provider. No other settings are needed.'
+    summary: 'Run with a built-in identity provider. No other settings are needed.',
+    commands: ['start', 'check']
   },
   {
     flags: '--demo-port <port>',
     group: 'Trying it out:',
     summary: 'Port of the built-in provider.',
-    note: 'default: any free port'
+    note: 'default: any free port',
+    commands: ['start', 'check']
   },
   {
     flags: '--demo-token-lifetime <seconds>',
     group: 'Trying it out:',
     summary: 'Lifetime of the access tokens of the built-in provider. With a short lifetime, you soon see a refresh.',
-    note: 'default: 3599'
+    note: 'default: 3599',
+    commands: ['start']
   }
 ]
 
 /** Returns the flags of the settings table. */
 export function settingOptions(): CommandLineOption[] {
   return settingKeys.flatMap(key => {
-    const { env, flag, type, default: value } = settingOf(key)
+    const { env, flag, shortFlag, type, default: value } = settingOf(key)
     if (flag === undefined) return []
     const summary = summaryOf(flag, settingOf(key).summary)
     const note = `${env}, ${value === required ? 'required' : `default: ${defaultText(key)}`}`
     const { isRepeatable = false } = type
-    const option = { flags: flag, group: groupOf(key), summary, note, isRepeatable, key }
+    const short = shortFlag && { short: shortFlag }
+    const option = { flags: flag, ...short, group: groupOf(key), summary, note, isRepeatable, key }
     const opposite = oppositeOf(flag)
     return opposite === undefined ? [option] : [option, { ...option, flags: opposite, hidden: true }]
   })
@@ -84,9 +96,4 @@ const headings: Readonly<Record<string, string>> = {
 
 function groupOf(key: SettingKey): string {
   return headings[key.split('.', 1).join('')] ?? 'Server:'
-}
-
-/** Returns the settings without a flag. */
-export function settingsWithoutFlag(): SettingKey[] {
-  return settingKeys.filter(key => settingOf(key).flag === undefined)
 }

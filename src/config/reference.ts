@@ -15,12 +15,13 @@ export function withReference(markdown: string): string {
 /** Returns a Markdown table with one row for each setting. */
 export function referenceTable(): string {
   const rows = settingKeys.map(key => {
-    const { env, flag, type, secret, summary } = settingOf(key)
+    const { env, flag, shortFlag, type, secret, summary } = settingOf(key)
+    const flags = [shortFlag, flag && flagName(flag)].filter(name => name !== undefined)
     const names = secret ? `\`${env}\`, \`${env}_FILE\`` : `\`${env}\``
     return [
       `\`${key}\``,
       names,
-      flag ? `\`${flagName(flag)}\`` : '',
+      flags.map(name => `\`${name}\``).join(', '),
       cell(type.allowed),
       cell(defaultText(key)),
       cell(summary)

@@ -11,12 +11,33 @@ import {
 
 /** Returns a settings file in YAML that explains every setting. A setting without a value in `chosen` is a comment. */
 export function sampleFile(chosen: Values): string {
-  const lines = [
+  const header = [
     '# Settings of platform-auth-server. Each comment lists the allowed values, the default, the variable and the flag.',
     '# Flags override variables, variables override this file, and this file overrides the defaults.'
   ]
+  return fileOf(header, settingKeys, chosen, explained)
+}
+
+/** Returns a settings file in YAML for `init`, with only the settings in `chosen`. Comments say what each of them means. */
+export function shortFile(chosen: Values): string {
+  const header = [
+    '# Settings of platform-auth-server. The secrets are in .env, and all other settings have their defaults.',
+    '# `npx platform-auth-server --help all` lists all settings. In an installed package,',
+    '# node_modules/platform-auth-server/docs/configuration.md explains them, and config/full.yaml there is a sample.'
+  ]
+  const keys = settingKeys.filter(key => chosen[key] !== undefined)
+  return fileOf(header, keys, chosen, key => [`# ${settingOf(key).summary}`])
+}
+
+function fileOf(
+  header: readonly string[],
+  keys: readonly SettingKey[],
+  chosen: Values,
+  comments: (key: SettingKey) => readonly string[]
+): string {
+  const lines = [...header]
   let openGroup: string | undefined
-  for (const key of settingKeys) {
+  for (const key of keys) {
     const [first, member] = key.split('.')
     const group = member === undefined ? undefined : first
     lines.push('')
@@ -26,7 +47,8 @@ export function sampleFile(chosen: Values): string {
     if (group !== undefined && group !== openGroup) lines.push(`${mark}${group}:`)
     openGroup = group
     const indent = group === undefined ? '' : '  '
-    lines.push(...entry(key, member ?? key, writtenValue(key, chosen[key])).map(line => indent + line))
+    const value = valueLines(member ?? key, writtenValue(key, chosen[key]), settingOf(key).type.sample)
+    lines.push(...[...comments(key), ...value].map(line => indent + line))
   }
   return `${lines.join('\n')}\n`
 }
@@ -46,14 +68,14 @@ export function fullSample(): string {
   return `# yaml-language-server: $schema=./schema.json\n${sampleFile(values)}`
 }
 
-function entry(key: SettingKey, name: string, value: unknown): string[] {
+function explained(key: SettingKey): string[] {
   const { env, flag, type, secret, summary, default: defaultValue } = settingOf(key)
   const isRequired = defaultValue === required
   const names = [env, ...(flag ? [flagName(flag)] : [])].join(', ')
   const facts = secret
     ? `Keep it out of this file: ${names} or ${env}_FILE.`
     : `Allowed: ${type.allowed}. ${isRequired ? 'Required' : `Default: ${defaultText(key)}`}. ${names}`
-  return [`# ${summary}`, `# ${facts}`, ...valueLines(name, value, type.sample)]
+  return [`# ${summary}`, `# ${facts}`]
 }
 
 function valueLines(name: string, value: unknown, sample: readonly string[] | undefined): string[] {

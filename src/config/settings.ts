@@ -22,6 +22,8 @@ export interface Setting<Value = unknown> {
   readonly tutorialEnv?: string
   /** The flag in the syntax of commander. The value of a flag that ends in `-file <file>` is the path of a file. */
   readonly flag?: string
+  /** The short form of the flag, such as `-p`. */
+  readonly shortFlag?: string
   readonly type: ValueType<Value>
   readonly default: Value | undefined | typeof required
   /** The text for the default in the reference, if the value itself is not clear. */
@@ -78,6 +80,7 @@ export const settings = {
   port: {
     env: 'PORT',
     flag: '--port <port>',
+    shortFlag: '-p',
     type: port,
     default: 8080,
     summary: 'Port on which the server listens. With 0, the system chooses a free port.'

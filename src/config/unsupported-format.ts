@@ -6,7 +6,7 @@ interface Format {
 
 const inYaml = (base: string) => `write the same settings in YAML, in ${base}.yaml`
 const inJavaScript = (extension: string) => (base: string) =>
-  `compile it to ${base}${extension}, or remove its types and rename it to ${base}${extension}`
+  `compile it or remove its types, and name the result ${base}${extension}`
 
 const formats: ReadonlyMap<string, Format> = new Map([
   ['.toml', { name: 'TOML', advice: inYaml }],

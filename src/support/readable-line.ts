@@ -14,8 +14,8 @@ export function readableLine(line: string, colours: Colours): string {
   const text = isRequest ? requestText(fields) : printable(String(msg ?? ''))
   const more = isRequest ? '' : fieldsText(fields)
   const first = [clock, levelText(Number(level), colours), text, more && colours.dim(more)].filter(Boolean).join(' ')
-  const second = err === undefined ? '' : `    ${errorText(err as Entry)}\n`
-  return `${first}\n${second}`
+  const second = err === undefined ? '' : errorText(err as Entry)
+  return second === '' ? `${first}\n` : `${first}\n    ${second}\n`
 }
 
 function levelText(level: number, { bold, red, yellow, green, dim }: Colours): string {
@@ -30,7 +30,8 @@ function requestText({ method, path, status = 'no answer', duration_ms, aborted 
 }
 
 function errorText({ type, message, stack, ...fields }: Entry): string {
-  const description = typeof stack === 'string' ? usefulFrames(stack) : `${type}: ${message}`
+  const known = [type, message].filter(part => part !== undefined).join(': ')
+  const description = typeof stack === 'string' ? usefulFrames(stack) : known
   return [printable(description), fieldsText(fields)].filter(Boolean).join(' ')
 }
 

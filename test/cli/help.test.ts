@@ -5,8 +5,8 @@ import { flagName } from '#src/config/flags.js'
 import { defaultText, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
 import { run } from './shell.js'
 
-test('--help lists every setting with its variable and its default', async t => {
-  const { code, output, errors } = await run(t, ['--help'])
+test('--help all lists every setting with its variable and its default', async t => {
+  const { code, output, errors } = await run(t, ['--help', 'all'])
   const text = output.replace(/\s+/g, ' ')
   t.is(code, 0)
   t.is(errors, '')
@@ -18,54 +18,94 @@ test('--help lists every setting with its variable and its default', async t => 
   }
 })
 
-test('--help groups the flags', async t => {
+test('--help all groups the flags', async t => {
+  const { output } = await run(t, ['--help', 'all'])
+  const headings = ['Server:', 'Session:', 'Identity provider:', 'Log:', 'Metrics:', 'Trying it out:', 'Commands:']
+  for (const heading of headings) t.regex(output, new RegExp(`^${heading}$`, 'm'))
+})
+
+/** Returns the names in the first column of a section of a help. */
+function namesIn(help: string, title: string): string[] {
+  const [, text = ''] = help.split(`\n${title}\n`)
+  const [rows = ''] = text.split('\n\n')
+  return [...rows.matchAll(/^ {2}(\S.*?)(?: {2}|$)/gm)].map(([, name = '']) => name)
+}
+
+test('--help shows the commands, five examples and ten settings, in this order, and then where the rest is', async t => {
   const { output } = await run(t, ['--help'])
-  for (const heading of [
-    'Server:',
-    'Session:',
-    'Identity provider:',
-    'Log:',
-    'Metrics:',
-    'Trying it out:',
-    'Commands:'
-  ]) {
-    t.regex(output, new RegExp(`^${heading}$`, 'm'))
+  const titles = [...output.matchAll(/^(\S.*):(?:$| platform)/gm)].map(([, title]) => title)
+  t.deepEqual(titles, ['Usage', 'Commands', 'Examples', 'The settings that most people need', 'More'])
+  t.deepEqual(namesIn(output, 'Commands:'), [...commands.map(({ name }) => name), 'help [command]'])
+  t.is(namesIn(output, 'Examples:').length, 5)
+  const most = namesIn(output, 'The settings that most people need:')
+  t.is(most.length, 10)
+  t.is(most[1], '-p, --port <port>')
+  t.true(namesIn(output, 'More:').includes('platform-auth-server --help all'))
+})
+
+test('each example of --help is a command line that exists', async t => {
+  for (const example of namesIn((await run(t, ['--help'])).output, 'Examples:')) {
+    const [, words = ''] = /^(?:npx|node node_modules\/\.bin)[ /]platform-auth-server ?(.*)/.exec(example) ?? []
+    const args = words.split(' ').filter(word => word !== '')
+    const { code, errors } = await run(t, [...args, '--help'])
+    t.deepEqual([code, errors], [0, ''], example)
   }
 })
 
-test('--help lists every command, and each command has its own help', async t => {
-  const { output } = await run(t, ['--help'])
-  for (const { name, summary } of commands) {
-    t.regex(output, new RegExp(`^  ${name}\\b`, 'm'))
-    const own = await run(t, [name, '--help'])
-    t.is(own.code, 0)
-    t.true(own.output.replace(/\s+/g, ' ').includes(summary))
+test('--help and the help of start name the entrypoint of a container and the reason', async t => {
+  for (const args of [['--help'], ['--help', 'all'], ['start', '--help']]) {
+    const text = (await run(t, args)).output.replace(/\s+/g, ' ')
+    t.regex(
+      text,
+      /entrypoint of a container, start Node itself: node node_modules\/\.bin\/platform-auth-server\. npx .* SIGTERM/
+    )
   }
 })
 
-test('the command help prints the same text as --help', async t => {
-  t.is((await run(t, ['help'])).output, (await run(t, ['--help'])).output)
-  for (const name of [...commands.map(command => command.name), 'help']) {
-    const { code, output } = await run(t, ['help', name])
+const ownHelp: readonly (readonly [command: string, options: readonly string[]])[] = [
+  ['start', ['--config <file>', '--demo', '--demo-port <port>', '--demo-token-lifetime <seconds>']],
+  ['check', ['--json', '--config <file>', '--demo', '--demo-port <port>']],
+  ['config', ['--json', '--config <file>']],
+  ['init', ['--yes']],
+  ['secret', []],
+  ['help', []]
+]
+
+for (const [command, options] of ownHelp) {
+  test(`the help of ${command} shows only the options of this command`, async t => {
+    const { code, output } = await run(t, [command, '--help'])
     t.is(code, 0)
-    t.is(output, (await run(t, [name, '--help'])).output)
+    t.deepEqual(namesIn(output, 'Options:'), [...options, '-h, --help'])
+    const entry = commands.find(({ name }) => name === command)
+    if (entry) t.true(output.replace(/\s+/g, ' ').includes(entry.summary))
+    t.is(output.includes('--help\nall') || output.includes('--help all'), entry?.takesSettings === true)
+  })
+}
+
+test('the command help and the word after --help print the same text as --help', async t => {
+  const output = async (...args: string[]) => (await run(t, args)).output
+  t.is(await output('help'), await output('--help'))
+  t.is(await output('-h'), await output('--help'))
+  t.is(await output('help', 'all'), await output('--help', 'all'))
+  t.is(await output('--help', '--mode', 'dual'), await output('--help'))
+  for (const name of [...commands.map(command => command.name), 'help']) {
+    t.is(await output('help', name), await output(name, '--help'))
+    t.is(await output('--help', name), await output(name, '--help'))
   }
 })
 
-test('--help fits the width of the terminal', async t => {
-  const { output } = await run(t, ['--help'], { isTTY: true, columns: 80 })
-  for (const line of output.split('\n')) t.true(line.length <= 80, line)
+test('every help fits the width of the terminal', async t => {
+  for (const args of [['--help'], ['--help', 'all'], ...commands.map(({ name }) => [name, '--help'])]) {
+    const { output } = await run(t, args, { isTTY: true, columns: 80 })
+    for (const line of output.split('\n')) t.true(line.length <= 80, line)
+  }
 })
 
-test('--help ends with three examples, and the help of each command lists the flags that the command accepts', async t => {
-  const { output } = await run(t, ['--help'])
-  const [, examples = ''] = output.split('\nExamples:\n')
-  t.is(examples.trim().split('\n').length, 3)
-  for (const name of ['start', 'check', 'config', 'init']) {
-    const own = (await run(t, [name, '--help'])).output
-    for (const flag of ['--mode', '--port', '--config']) t.true(own.includes(`${flag} <`), `${name} ${flag}`)
+test('-p is the short form of --port', async t => {
+  for (const args of [['-p', '9000'], ['-p9000']]) {
+    const { settings } = JSON.parse((await run(t, ['config', '--json', ...args])).output)
+    t.deepEqual(settings.port, { value: 9000, origin: 'flag --port' })
   }
-  t.false((await run(t, ['secret', '--help'])).output.includes('--port'))
 })
 
 test('--version prints the version of the package', async t => {
@@ -102,14 +142,14 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['--session-secret', 'x'], /--session-secret-file\?/],
   [['--client-secret', 'x'], /--client-secret-file\?/],
   [['--client-secret=TopSecret'], /^There is no flag --client-secret\. Did you mean --client-secret-file\?\n$/],
-  [['--qqqqqqqq=TopSecret=='], /^There is no flag --qqqqqqqq\. --help lists all of them\.\n$/],
+  [['--qqqqqqqq=TopSecret=='], /^There is no flag --qqqqqqqq\. --help all lists all of them\.\n$/],
   [['--log-pretty=TopSecret'], /^--log-pretty takes no value\.\n$/],
   [['config', '--json=TopSecret'], /^--json takes no value\.\n$/],
   [['--yes'], /^--yes is an option of init only\.\n$/],
   [['secret', '--json'], /^--json is an option of (\w+ or )*\w+ only\.\n$/],
   [['config', '--jsn'], /--json\?/],
   [['--hepl'], /--help\?/],
-  [['--qqqqqqqq'], /^There is no flag --qqqqqqqq\. --help lists all of them\.\n$/],
+  [['--qqqqqqqq'], /^There is no flag --qqqqqqqq\. --help all lists all of them\.\n$/],
   [['strat'], /^There is no command strat\. Did you mean start\?\n$/],
   [['CLIENT_SECRET=TopSecret'], /^There is no command CLIENT_SECRET\. --help lists all of them\.\n$/],
   [['hlep'], /^There is no command hlep\. Did you mean help\?\n$/],
@@ -120,6 +160,8 @@ const misspelt: readonly (readonly [readonly string[], RegExp])[] = [
   [['secret', 'PASSWORD=TopSecret'], /^secret accepts only flags. Remove PASSWORD\.\n$/],
   [['start', './wwwroot'], /^To serve a folder of pages, use the flag --wwwroot: --wwwroot \.\/wwwroot\n$/],
   [['./wwwroot'], /^To serve a folder of pages, use the flag --wwwroot: --wwwroot \.\/wwwroot\n$/],
+  [['--help', 'chek'], /^There is no command chek\. Did you mean check\?\n$/],
+  [['-p'], /^--port needs a value: a port number from 0 to 65535\.\n$/],
   [['--port'], /^--port needs a value: a port number from 0 to 65535\.\n$/],
   [['--mode'], /^--mode needs a value: single or dual\.\n$/],
   [['--config'], /^--config needs a value: --config <file>\n$/],

@@ -28,11 +28,32 @@ async function person(t: ExecutionContext, cwd: string, answers: readonly string
   return { code: await ended, output: console.output(), errors: console.errors() }
 }
 
-test('init --yes asks and prints nothing and writes a settings file and a .env file', async t => {
+test('init --yes asks nothing, writes a settings file and a .env file, and says so', async t => {
   const cwd = await tempFolder(t)
-  const result = await run(t, ['init', '--yes'], { cwd })
-  t.deepEqual([result.code, result.output, result.errors], [0, '', ''])
+  const result = await run(t, ['init', '--yes'], { cwd, isTTY: true })
+  t.deepEqual([result.code, result.errors], [0, ''])
+  t.true(result.output.startsWith(`Wrote ${settingsFile} and .env.\nOnly your user can read .env,`), result.output)
   t.deepEqual((await readdir(cwd)).toSorted(), ['.env', settingsFile])
+})
+
+test('the settings file of init has only the given settings, and says where the others are explained', async t => {
+  const cwd = await tempFolder(t)
+  await run(t, ['init', '--yes', '--mode', 'dual', '--client-id', 'me'], { cwd })
+  const text = await readFile(join(cwd, settingsFile), 'utf8')
+  t.deepEqual(text.match(/^ *\w+:.*$/gm), [
+    'mode: dual',
+    'port: 8080',
+    'platform:',
+    '  clientId: me',
+    '  callbackUrl: http://localhost:8080/api/auth/callback',
+    'refresh:',
+    '  marginSeconds: 120',
+    '  spreadSeconds: 1500'
+  ])
+  t.true(text.split('\n').length < 30, text)
+  t.true(text.includes('npx platform-auth-server --help all'))
+  for (const [, path = ''] of text.matchAll(/node_modules\/platform-auth-server\/([\w./-]+\w)/g))
+    t.truthy(readText(path), path)
 })
 
 test('init writes a .env file that only its owner can read, with a new secret each time', async t => {
@@ -162,6 +183,8 @@ test('without a terminal init asks nothing and prints the remaining steps', asyn
   t.is(code, 0)
   t.deepEqual(output.trimEnd().split('\n'), [
     `Wrote ${settingsFile} and .env.`,
+    'Only your user can read .env, because it contains the secrets.',
+    'Before you put this folder under version control, add .env to .gitignore.',
     `1. Put the client id into ${settingsFile}.`,
     '2. Put the client secret into .env.',
     '3. Register http://localhost:8080/api/auth/callback as a callback URL at the provider.',
@@ -177,18 +200,54 @@ test('the settings file of init begins with the line that tells editors its sche
   t.true(readText('docs/configuration.md').includes(`\n${line}\n`), line)
 })
 
-for (const [before, after] of [
-  ['node_modules\n', 'node_modules\n.env\n'],
-  ['node_modules', 'node_modules\n.env\n'],
-  ['', '.env\n'],
-  ['/.env\n', '/.env\n'],
-  ['.env*\n', '.env*\n']
+const added = 'Added .env to .gitignore.'
+const notInGit = 'Before you put this folder under version control, add .env to .gitignore.'
+
+const repositories: readonly (readonly [
+  name: string,
+  files: Record<string, string>,
+  after: string | undefined,
+  says: string
+])[] = [
+  ['lines', { '.gitignore': 'node_modules\n' }, 'node_modules\n.env\n', added],
+  ['no line break at the end', { '.gitignore': 'node_modules' }, 'node_modules\n.env\n', added],
+  ['an empty file', { '.gitignore': '' }, '.env\n', added],
+  ['an entry for this folder', { '.gitignore': '/.env\n' }, '/.env\n', ''],
+  ['an entry with a star', { '.gitignore': '.env*\n' }, '.env*\n', ''],
+  ['a repository without a .gitignore', { '.git/HEAD': '' }, '.env\n', added],
+  ['a repository above', { '../.git/HEAD': '' }, '.env\n', added],
+  ['an entry in the folder above', { '../.git/HEAD': '', '../.gitignore': '.env\n' }, undefined, ''],
+  ['an entry only for the folder above', { '../.git': '', '../.gitignore': '/.env\n' }, '.env\n', added],
+  ['a .gitignore above, but no repository', { '../.gitignore': '.env\n' }, undefined, notInGit],
+  ['a folder with the name .gitignore', { '.git/HEAD': '', '.gitignore/keep': '' }, undefined, notInGit],
+  ['no repository', {}, undefined, notInGit]
+]
+
+for (const [name, files, after, says] of repositories) {
+  test(`without questions, init adds .env to .gitignore in a repository that does not ignore it: ${name}`, async t => {
+    const cwd = join(await tempFolder(t, { 'app/keep': '', ...inFolder('app', files) }), 'app')
+    const { output } = await run(t, ['init', '--yes'], { cwd })
+    t.is(await readFile(join(cwd, '.gitignore'), 'utf8').catch(() => undefined), after)
+    for (const text of [added, notInGit]) t.is(output.includes(text), text === says, text)
+  })
+}
+
+function inFolder(folder: string, files: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(files).map(([path, text]) => [join(folder, path), text]))
+}
+
+for (const [answer, after] of [
+  ['\n', '.env\n'],
+  ['no\n', undefined]
 ] as const) {
-  test(`init adds .env to .gitignore unless an entry covers it: ${JSON.stringify(before)}`, async t => {
-    const cwd = await tempFolder(t, { '.gitignore': before })
-    const { output } = await run(t, ['init'], { cwd })
-    t.is(await readFile(join(cwd, '.gitignore'), 'utf8'), after)
-    t.is(output.includes('Added .env to .gitignore.'), before !== after)
+  test(`on a terminal, init asks before it adds .env to .gitignore: ${JSON.stringify(answer)}`, async t => {
+    const cwd = await tempFolder(t, { [settingsFile]: '' })
+    const { code, output } = await person(t, cwd, ['\n', 'perhaps\n', answer])
+    t.is(code, 0)
+    t.regex(output, /Add \.env to \.gitignore, so that the secrets stay out of git \(yes or no\) \[yes\]: /)
+    t.regex(output, /allowed: yes or no/)
+    t.is(await readFile(join(cwd, '.gitignore'), 'utf8').catch(() => undefined), after)
+    t.is(output.includes(after === undefined ? notInGit : added), true)
   })
 }
 
@@ -203,7 +262,8 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
     'https://a.example/api/auth/callback\n',
     'example.com\n',
     'ada@example.com @team.example\n',
-    'c1ient\n'
+    'c1ient\n',
+    'yes\n'
   ]
   const { code, output } = await person(t, cwd, answers)
   t.is(code, 0)
@@ -225,7 +285,7 @@ test('on a terminal init asks for the settings, offers defaults, and repeats a q
 
 test('init does not show the client secret while it is typed', async t => {
   const cwd = await tempFolder(t, { [settingsFile]: '' })
-  const { output } = await person(t, cwd, ['hunter2hunter2\n'])
+  const { output } = await person(t, cwd, ['hunter2hunter2\n', '\n'])
   t.regex(output, /Client secret, not shown/)
   t.false(output.includes('hunter2'))
   t.is(parseEnv(await readFile(join(cwd, '.env'), 'utf8')).PLATFORM_CLIENT_SECRET, 'hunter2hunter2')

@@ -65,6 +65,9 @@ test('without any settings the error begins with the commands for a first start'
   t.regex(demo ?? '', /^ {2}npx platform-auth-server --demo /)
   t.regex(init ?? '', /^ {2}npx platform-auth-server init /)
   t.notRegex((await run(t, [], { env: { PORT: 'x' } })).errors, /No settings were found/)
+  // The reason is probably this file, and a new file would not help.
+  const files = { 'platform-auth-server.config.toml': 'port = 1' }
+  t.notRegex((await run(t, [], { files })).errors, /No settings were found/)
 })
 
 test('when the output is not a terminal, the server logs its start as one JSON line', async t => {

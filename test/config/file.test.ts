@@ -206,7 +206,7 @@ const broken = [
   {
     name: 'l.ts',
     text: 'export default { port: 1 }',
-    says: /^cannot be read, because TypeScript is not supported; compile it to l\.mjs, or remove its types and rename it to l\.mjs$/
+    says: /^cannot be read, because TypeScript is not supported; compile it or remove its types, and name the result l\.mjs$/
   },
   {
     name: 'm.toml',
@@ -327,11 +327,11 @@ for (const [name, why] of [
   ['config/platform-auth-server.json', `${noSuchName}.json, or give it with --config config/platform-auth-server.json`],
   [
     'platform-auth-server.config.ts',
-    'TypeScript is not supported; compile it to platform-auth-server.config.mjs, or remove its types and rename it to platform-auth-server.config.mjs'
+    'TypeScript is not supported; compile it or remove its types, and name the result platform-auth-server.config.mjs'
   ],
   [
     'platform-auth-server.config.cts',
-    'TypeScript is not supported; compile it to platform-auth-server.config.cjs, or remove its types and rename it to platform-auth-server.config.cjs'
+    'TypeScript is not supported; compile it or remove its types, and name the result platform-auth-server.config.cjs'
   ],
   [
     '.platform-auth-serverrc.toml',

@@ -29,7 +29,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'init',
     summary: 'Write a settings file and a .env with a new secret. Never overwrites a file.',
-    options: [{ flags: '--yes', summary: 'Ask no questions and print nothing. The answers come from the flags.' }],
+    options: [{ flags: '--yes', summary: 'Ask no questions. The answers come from the flags.' }],
     takesSettings: true,
     load: async () => (await import('./init.js')).init
   },

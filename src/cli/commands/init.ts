@@ -3,9 +3,11 @@ import { findFiles } from '../../config/file.js'
 import type { Values } from '../../config/settings.js'
 import type { Command, Invocation } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
-import { answersOfFlags, askFor, clientIdPlaceholder, withDefaults } from '../init/answers.js'
+import { answersOfFlags, askFor, askToIgnoreSecrets, clientIdPlaceholder, withDefaults } from '../init/answers.js'
 import {
   existingSecretsMessage,
+  gitStateOf,
+  ignoreFile,
   ignoreSecrets,
   keptMessage,
   secretsFile,
@@ -17,28 +19,37 @@ import {
 import { createQuestions } from '../questions.js'
 
 /**
- * Writes the two files that a new deployment needs: a settings file with comments, and a `.env` with the secrets. Never
- * overwrites a file.
+ * Writes the two files that a new deployment needs: a short settings file, and a `.env` with the secrets. Never overwrites a
+ * file. Adds `.env` to `.gitignore` if the person agrees, or without a question if the folder belongs to a git repository.
  */
 export const init: Command = async function init(invocation) {
-  const { terminal, options } = invocation
-  const { cwd, stdout, stderr } = terminal
+  const { cwd, stdout, stderr } = invocation.terminal
   const given = await answersOfFlags(invocation)
   const [presentSettings] = await findFiles(cwd)
   const secretsMessage = await existingSecretsMessage(join(cwd, secretsFile))
-  const needs = { settings: presentSettings === undefined, secrets: secretsMessage === undefined }
+  const git = await gitStateOf(cwd)
+  const needs = {
+    settings: presentSettings === undefined,
+    secrets: secretsMessage === undefined,
+    ignoring: secretsMessage === undefined && git !== 'ignored'
+  }
 
-  const values = withDefaults(isAnswered(invocation) ? given : await ask(needs, given, invocation))
+  const answers = isAnswered(invocation)
+    ? { values: given, ignores: git === 'not ignored' }
+    : await ask(needs, given, invocation)
+  const values = withDefaults(answers.values)
   const texts = { settings: settingsText(values), secrets: secretsText(values) }
   const written = {
     settings: needs.settings && (await writeNew(join(cwd, settingsFile), texts.settings)),
     secrets: needs.secrets && (await writeNew(join(cwd, secretsFile), texts.secrets, 0o600))
   }
-  const ignored = written.secrets && (await ignoreSecrets(cwd))
+  const ignored = written.secrets && needs.ignoring && answers.ignores && (await ignoreSecrets(cwd))
   if (!written.settings) stderr.write(`${keptMessage(presentSettings ?? settingsFile)}.\n`)
   if (!written.secrets) stderr.write(`${secretsMessage ?? keptMessage(secretsFile)}.\n`)
-  if (options.yes !== true && (written.settings || written.secrets))
-    stdout.write(nextSteps({ ...written, ignored }, values))
+  if (written.settings || written.secrets) {
+    const isExposed = written.secrets && needs.ignoring && !ignored
+    stdout.write([...results({ ...written, ignored, isExposed }), ...nextSteps(written, values), ''].join('\n'))
+  }
   return exitCodes.fine
 }
 
@@ -46,26 +57,50 @@ function isAnswered({ options, terminal: { stdin, stdout } }: Invocation): boole
   return options.yes === true || stdin.isTTY !== true || stdout.isTTY !== true
 }
 
-interface Files {
+interface Needs {
   readonly settings: boolean
   readonly secrets: boolean
-  /** True if the file of secrets was added to `.gitignore`. */
-  readonly ignored: boolean
+  /** True if `.env` will be written and no `.gitignore` covers it. */
+  readonly ignoring: boolean
 }
 
-async function ask(needs: Omit<Files, 'ignored'>, given: Values, { terminal }: Invocation): Promise<Values> {
+interface Answers {
+  readonly values: Values
+  /** True if `.env` should be added to `.gitignore`. */
+  readonly ignores: boolean
+}
+
+async function ask(needs: Needs, given: Values, { terminal }: Invocation): Promise<Answers> {
   const questions = createQuestions(terminal)
   try {
-    return await askFor(needs, given, questions)
+    const values = await askFor(needs, given, questions)
+    return { values, ignores: needs.ignoring && (await askToIgnoreSecrets(questions)) }
   } finally {
     questions.close()
   }
 }
 
-function nextSteps(written: Files, values: Values): string {
+interface Written {
+  readonly settings: boolean
+  readonly secrets: boolean
+}
+
+/** Says which files were written. `isExposed` is true if git would not ignore the secrets. */
+function results(written: Written & { readonly ignored: boolean; readonly isExposed: boolean }): string[] {
+  const files = [...(written.settings ? [settingsFile] : []), ...(written.secrets ? [secretsFile] : [])]
+  return [
+    `Wrote ${files.join(' and ')}.`,
+    ...(written.secrets ? [`Only your user can read ${secretsFile}, because it contains the secrets.`] : []),
+    ...(written.ignored ? [`Added ${secretsFile} to ${ignoreFile}.`] : []),
+    ...(written.isExposed
+      ? [`Before you put this folder under version control, add ${secretsFile} to ${ignoreFile}.`]
+      : [])
+  ]
+}
+
+function nextSteps(written: Written, values: Values): string[] {
   const hasClientId = values['platform.clientId'] !== clientIdPlaceholder
   const hasClientSecret = values['platform.clientSecret'] !== undefined
-  const files = [...(written.settings ? [settingsFile] : []), ...(written.secrets ? [secretsFile] : [])]
   const steps = [
     ...(written.settings && !hasClientId ? [`Put the client id into ${settingsFile}.`] : []),
     ...(written.secrets && !hasClientSecret ? [`Put the client secret into ${secretsFile}.`] : []),
@@ -73,6 +108,5 @@ function nextSteps(written: Files, values: Values): string {
     'Test the settings: npx platform-auth-server check',
     'Start: npx platform-auth-server'
   ]
-  const wroteFiles = `Wrote ${files.join(' and ')}.${written.ignored ? ` Added ${secretsFile} to .gitignore.` : ''}`
-  return [wroteFiles, ...steps.map((step, index) => `${index + 1}. ${step}`), ''].join('\n')
+  return steps.map((step, index) => `${index + 1}. ${step}`)
 }

@@ -3,6 +3,7 @@ import { type Checked, checkValue } from '../../config/check-value.js'
 import { ConfigError, type Problem } from '../../config/errors.js'
 import { layerOfFlags } from '../../config/flags.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
+import { yesOrNo } from '../../config/types.js'
 import type { Invocation } from '../command.js'
 import type { Questions } from '../questions.js'
 
@@ -67,6 +68,16 @@ export async function askFor(
   }
   if (topics.secrets) await ask('platform.clientSecret', 'Client secret, not shown (empty: fill it in later)')
   return values as Values
+}
+
+/** Asks if `.env` should be added to `.gitignore`. */
+export async function askToIgnoreSecrets(questions: Questions): Promise<boolean> {
+  const check = (answer: string): Checked => {
+    const parsed = yesOrNo.parse(yesOrNo.fromText(answer))
+    return 'value' in parsed ? parsed : { refused: ['allowed: yes or no'] }
+  }
+  const text = 'Add .env to .gitignore, so that the secrets stay out of git (yes or no)'
+  return (await questions.ask({ text, defaultAnswer: 'yes', isSecret: false, check })) === true
 }
 
 async function answerTo(questions: Questions, key: SettingKey, text: string, defaultAnswer: string): Promise<unknown> {

@@ -1,19 +1,20 @@
-import { appendFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { appendFile, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { fileName } from '../../config/file.js'
 import { newSecret } from '../../config/new-secret.js'
 import { errorCode, readTextFile } from '../../config/read-file.js'
-import { sampleFile } from '../../config/sample.js'
+import { shortFile } from '../../config/sample.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
 import { UsageError } from '../errors.js'
 
 export const settingsFile = `${fileName}.config.yaml`
 export const secretsFile = '.env'
+export const ignoreFile = '.gitignore'
 
 export function settingsText(values: Values): string {
   const nonSecrets = Object.entries(values).filter(([key]) => !settingOf(key as SettingKey).secret)
-  return `# yaml-language-server: $schema=${schema}\n${sampleFile(Object.fromEntries(nonSecrets) as Values)}`
+  return `# yaml-language-server: $schema=${schema}\n${shortFile(Object.fromEntries(nonSecrets) as Values)}`
 }
 
 /** The schema of the installed package, for editors that complete and check the file. */
@@ -71,17 +72,57 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
 }
 
 /**
- * Adds `.env` to the `.gitignore` of the folder. Returns false if the folder has no `.gitignore` or the line is already there.
+ * Finds out if git ignores the `.env` of a folder. It looks into the `.gitignore` of the folder, and in a git repository also
+ * into those of the folders above. A folder with a `.gitignore` counts as a repository.
+ */
+export async function gitStateOf(cwd: string): Promise<'ignored' | 'not ignored' | 'no repository'> {
+  // A .gitignore that cannot be read counts as empty.
+  const textIn = (folder: string) => readIfExists(join(folder, ignoreFile)).catch(() => '')
+  const own = await textIn(cwd)
+  const above = await foldersAboveInRepository(cwd)
+  const textsAbove = await Promise.all((above ?? []).map(textIn))
+  // A pattern with a slash at its start applies only to the folder of its .gitignore.
+  const isIgnored =
+    /^\/?(\*\*\/)?\.env\*?\s*$/m.test(own ?? '') || textsAbove.some(text => /^(\*\*\/)?\.env\*?\s*$/m.test(text ?? ''))
+  if (isIgnored) return 'ignored'
+  return own === undefined && above === undefined ? 'no repository' : 'not ignored'
+}
+
+/** Returns the folders above `cwd` up to the root of its git repository. Returns undefined outside a repository. */
+async function foldersAboveInRepository(cwd: string): Promise<string[] | undefined> {
+  const above: string[] = []
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    if (folder !== cwd) above.push(folder)
+    // In a worktree or submodule, .git is a file.
+    const isRoot = await stat(join(folder, '.git')).then(
+      () => true,
+      () => false
+    )
+    if (isRoot) return above
+    if (folder === dirname(folder)) return undefined
+  }
+}
+
+/**
+ * Adds `.env` to the `.gitignore` of the folder, and creates this file if it does not exist. Returns false if the file cannot
+ * be changed.
  */
 export async function ignoreSecrets(cwd: string): Promise<boolean> {
-  const path = join(cwd, '.gitignore')
-  const text = await readTextFile(path).catch((error: unknown) => {
-    if (['ENOENT', 'EISDIR'].includes(errorCode(error) ?? '')) return undefined
+  const path = join(cwd, ignoreFile)
+  try {
+    const text = (await readIfExists(path)) ?? ''
+    await appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${secretsFile}\n`)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function readIfExists(path: string): Promise<string | undefined> {
+  return readTextFile(path).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined
     throw error
   })
-  if (text === undefined || /^\/?\.env\*?\s*$/m.test(text)) return false
-  await appendFile(path, `${text === '' || text.endsWith('\n') ? '' : '\n'}${secretsFile}\n`)
-  return true
 }
 
 /** Returns a line of a `.env` file. Tries each kind of quotation mark, because the format has no escape character. */
