@@ -3,7 +3,7 @@ import Koa, { type Middleware } from 'koa'
 import type { Config } from './config/settings.js'
 import { STARTER_PAGE } from './config/wwwroot.js'
 import { accessLog } from './http/edge/access-log.js'
-import { brokenAnswers } from './http/edge/broken-answers.js'
+import { brokenResponses } from './http/edge/broken-responses.js'
 import { health } from './http/edge/health.js'
 import { ignoreLongPreferences, refuseInvalidRequests } from './http/edge/limits.js'
 import { loadedInBackground } from './http/edge/loaded-in-background.js'
@@ -70,7 +70,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   app.use(ignoreLongPreferences)
   if (metrics !== noMetrics) app.use(measure(metrics))
   if (logsRequests) app.use(accessLog(requestLog))
-  app.on('error', brokenAnswers(requestLog))
+  app.on('error', brokenResponses(requestLog))
   app.use(errors({ ...parts, logsRequests }))
   app.use(refuseInvalidRequests)
   app.use(health({ isDraining, storeStatus }))

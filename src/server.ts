@@ -6,7 +6,7 @@ import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
 import { listenForGateways } from './gateway/forward-auth.js'
 import { limitBodies } from './http/edge/body-timeout.js'
-import { answerClientErrors } from './http/edge/client-errors.js'
+import { respondToClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
 import { inTurn } from './http/edge/pipelining.js'
 import { countRequests } from './http/edge/requests-in-progress.js'
@@ -106,7 +106,7 @@ export async function serve(
   server.on('checkExpectation', pipelining.listener)
   const connections = watchConnections(server, clientLimits)
   limitBodies(server, clientLimits)
-  answerClientErrors(server, pipelining, log)
+  respondToClientErrors(server, pipelining, log)
   const opened: { close(): Promise<void> }[] = []
   const { port, scrapes, gateways } = await openListeners().catch(async (error: unknown) => {
     await Promise.all([closeServer(server), ...opened.map(listener => listener.close())])

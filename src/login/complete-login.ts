@@ -87,7 +87,7 @@ export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | 
 export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
 
 // A repeated callback sends the same code, and some providers accept a code for one minute only.
-const LONGEST_RETRY_SECONDS = 30
+const MAX_RETRY_SECONDS = 30
 
 export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
   const { idp, transactions, codeExchanges, store, sessionCookie, now } = parts
@@ -148,7 +148,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     if (!(cause instanceof ProviderError && cause.isBusy)) return { kind: 'failed', error }
     // The callback can be repeated only while the code and the state are still valid.
     const retrySeconds = retrySecondsOf(cause)
-    const comesTooLate = retrySeconds > LONGEST_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
+    const comesTooLate = retrySeconds > MAX_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
     return { kind: 'busy', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
   }
 

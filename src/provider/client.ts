@@ -169,8 +169,8 @@ function formEncoded(text: string): string {
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
   const isRefusal = status >= 400 && status < 500 && status !== 429
-  const answer = isJsonObject(json) ? json : {}
-  const error = GATEWAY_CLIENT_ERRORS.has(String(answer.errorCode)) ? 'invalid_client' : answer.error
+  const body = isJsonObject(json) ? json : {}
+  const error = GATEWAY_CLIENT_ERRORS.has(String(body.errorCode)) ? 'invalid_client' : body.error
   if (isRefusal && isErrorCode(error)) {
     return new OAuthError({ error, status, endpoint, retryAfterSeconds })
   }

@@ -5,7 +5,7 @@ import { HttpError } from '../errors/http-error.js'
 
 // The package negotiator, which Koa and koa-send use, needs time quadratic in the length of these headers. Browsers
 // send about a hundred characters.
-const LONGEST_PREFERENCE = 1024
+const MAX_PREFERENCE_LENGTH = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
 
 /**
@@ -15,7 +15,7 @@ const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-cha
 export const ignoreLongPreferences: Middleware = function ignoreLongPreferences(ctx, next) {
   const { headers } = ctx.req
   for (const name of PREFERENCES) {
-    if (`${headers[name] ?? ''}`.length > LONGEST_PREFERENCE) delete headers[name]
+    if (`${headers[name] ?? ''}`.length > MAX_PREFERENCE_LENGTH) delete headers[name]
   }
   return next()
 }

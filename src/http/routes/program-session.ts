@@ -35,7 +35,7 @@ type Marked = Context & { [HAS_SESSION]?: true }
 export function programSession(app: Koa, parts: ProgramSessionParts): Middleware {
   const { config, site, auth, requestLog, now } = parts
   const { cookies } = site
-  const keepMs = config.refresh.keepSeconds * 1000
+  const maxRequestMs = config.refresh.keepSeconds * 1000
 
   class BrowserStore {
     readonly #ctx: Context
@@ -61,7 +61,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
       // No cookie can be set after the headers were sent. If the request took longer than `keepSeconds`, another
       // request may have refreshed the tokens, and the result of that refresh may have expired in the store. The server
       // then cannot know whether this request has the newest refresh token.
-      if (ctx.headerSent || now() - this.#readAt > keepMs) {
+      if (ctx.headerSent || now() - this.#readAt > maxRequestMs) {
         const reason = ctx.headerSent ? 'response_started' : 'request_too_long'
         requestLog(ctx).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
         return
