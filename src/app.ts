@@ -5,7 +5,7 @@ import { STARTER_PAGE } from './config/wwwroot.js'
 import { accessLog } from './http/edge/access-log.js'
 import { brokenResponses } from './http/edge/broken-responses.js'
 import { health } from './http/edge/health.js'
-import { ignoreLongPreferences, refuseInvalidRequests } from './http/edge/limits.js'
+import { ignoreLongPreferences, rejectInvalidRequests } from './http/edge/limits.js'
 import { loadedInBackground } from './http/edge/loaded-in-background.js'
 import { measure } from './http/edge/measure.js'
 import { createRequestLog } from './http/edge/request.js'
@@ -72,7 +72,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   if (logsRequests) app.use(accessLog(requestLog))
   app.on('error', brokenResponses(requestLog))
   app.use(errors({ ...parts, logsRequests }))
-  app.use(refuseInvalidRequests)
+  app.use(rejectInvalidRequests)
   app.use(health({ isDraining, storeStatus }))
   if (config.fallback !== undefined) app.use(fallback(files, config.fallback))
   app.use(skipProxiedFolders(files, config.proxy.routes, wwwroot))

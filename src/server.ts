@@ -98,8 +98,8 @@ export async function serve(
     log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
   )
   const clientLimits = { ...CLIENT_LIMITS, ...limits }
-  // By default, Node itself refuses a request without a host or with an unknown expectation. Its responses lack our
-  // headers, so the application refuses these requests instead. Node's `requestTimeout` limits the whole request, even
+  // By default, Node itself rejects a request without a host or with an unknown expectation. Its responses lack our
+  // headers, so the application rejects these requests instead. Node's `requestTimeout` limits the whole request, even
   // if the body arrives steadily, so `limitBodies` replaces it.
   const options = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
   const server = http.createServer(options, pipelining.listener)

@@ -50,7 +50,7 @@ export function createProgram(
     if (entry.takesSettings) command.configureHelp({ showGlobalOptions: true })
     for (const option of entry.options ?? []) command.option(option.flags, option.summary)
     command.action(() => {
-      refuseArguments(entry, command.args)
+      rejectArguments(entry, command.args)
       return invoke(entry, command.opts())
     })
   }
@@ -64,7 +64,7 @@ export function createProgram(
 }
 
 /** @throws {UsageError} if the command has arguments, because all commands accept only flags */
-function refuseArguments({ name }: CommandEntry, [excess]: readonly string[]): void {
+function rejectArguments({ name }: CommandEntry, [excess]: readonly string[]): void {
   if (excess === undefined) return
   if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
   // The part after an equals sign may be a secret, so the message does not contain it.

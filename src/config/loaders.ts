@@ -21,8 +21,8 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
     '.mjs': loadScript,
     '.cjs': loadScript,
     // The TypeScript loader of cosmiconfig needs the compiler, so it is not used.
-    '.ts': refuseExtension,
-    default: refuseExtension
+    '.ts': rejectExtension,
+    default: rejectExtension
   }
   const reported =
     (load: Loader): Loader =>
@@ -125,7 +125,7 @@ async function importScript(path: string): Promise<{ default?: unknown }> {
   }
 }
 
-function refuseExtension(): never {
+function rejectExtension(): never {
   throw new Unusable('has an unsupported file extension; allowed: .yaml, .json, .js, .mjs and .cjs')
 }
 

@@ -33,7 +33,7 @@ export interface Setting<Value = unknown> {
    * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies. If
    * an empty access list counted as not set, everyone could sign in.
    */
-  readonly refusesEmpty?: true
+  readonly rejectsEmpty?: true
   /** Explains the setting in the reference, in `--help` and in settings files. */
   readonly summary: string
 }
@@ -49,7 +49,7 @@ const endpoint = {
 } as const
 
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
-// Other names that begin with `__` and a word and `-`, such as `__Secure-`, are refused. Browsers give such prefixes a
+// Other names that begin with `__` and a word and `-`, such as `__Secure-`, are rejected. Browsers give such prefixes a
 // meaning, also in other letter case, and reject the cookie without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const anyCookieName = text(
@@ -307,7 +307,7 @@ export const settings = {
     type: accessEntries,
     default: undefined,
     defaultText: 'everyone',
-    refusesEmpty: true,
+    rejectsEmpty: true,
     summary:
       'E-mail addresses and domains of the people who may sign in. The provider must confirm that it has verified the address of the person.'
   },

@@ -7,7 +7,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Auth } from '../auth.js'
 import { requestIdOf } from '../http/edge/request.js'
-import { type BrowserRequest, refusalOf } from '../http/edge/request-origin.js'
+import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionCookie } from '../session/session-cookie.js'
@@ -78,7 +78,7 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Decision> {
     if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
     const { headers } = request
-    const reason = refusalOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
+    const reason = rejectionOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
     if (reason !== undefined) return { status: 403, reason }
     const record = sessionCookie.open(headers.cookie ?? '')
     if (!record) return { status: 401 }

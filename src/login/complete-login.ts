@@ -49,7 +49,7 @@ export interface CallbackRequest {
  * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session anyway
  * - `otherIssuer`: the response came from another identity provider
  * - `notAuthorized`: the identity provider returned an error instead of a code
- * - `codeRefused`: the identity provider refused the code
+ * - `codeRejected`: the identity provider rejected the code
  * - `used`: an earlier callback has completed this login, and the browser has no valid session now
  * - `denied`: the account may not sign in here
  * - `pending`: the identity provider has not answered yet; the code exchange continues, and a later callback gets its
@@ -68,7 +68,7 @@ export type CallbackResult =
       readonly isRepeated: boolean
     }
   | { readonly kind: 'kept' }
-  | { readonly kind: 'otherIssuer' | 'codeRefused' | 'used' }
+  | { readonly kind: 'otherIssuer' | 'codeRejected' | 'used' }
   | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
   | { readonly kind: 'expired'; readonly isSignedIn: boolean }
   | { readonly kind: 'notAuthorized'; readonly error: string }
@@ -111,7 +111,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     session: SessionRecord | undefined
   ): Promise<CallbackResult> {
     const exchange = await codeExchanges.exchange(transaction, code)
-    if (exchange.kind === 'refused') return { kind: 'codeRefused' }
+    if (exchange.kind === 'rejected') return { kind: 'codeRejected' }
     if (exchange.kind === 'denied') return exchange
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }

@@ -168,10 +168,10 @@ function formEncoded(text: string): string {
 }
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
-  const isRefusal = status >= 400 && status < 500 && status !== 429
+  const isRejection = status >= 400 && status < 500 && status !== 429
   const body = isJsonObject(json) ? json : {}
   const error = GATEWAY_CLIENT_ERRORS.has(String(body.errorCode)) ? 'invalid_client' : body.error
-  if (isRefusal && isErrorCode(error)) {
+  if (isRejection && isErrorCode(error)) {
     return new OAuthError({ error, status, endpoint, retryAfterSeconds })
   }
   return new ProviderError(endpoint, 'unusable', `it answered ${status}`, { status, durationMs, retryAfterSeconds })

@@ -21,7 +21,7 @@ export function pausedError(pausedMs: number): ProviderError {
   return new ProviderError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
 }
 
-// Delays for a provider that sends no `Retry-After`, and for calls that the full queue of this process refused.
+// Delays for a provider that sends no `Retry-After`, and for calls that the full queue of this process rejected.
 const DEFAULT_RETRY_SECONDS = 5
 const QUEUE_RETRY_SECONDS = 2
 

@@ -18,9 +18,9 @@ export async function answersOfFlags({ flags, terminal }: Invocation): Promise<V
   const problems: Problem[] = []
   for (const [key, { origin, ...found }] of given) {
     const checked: Checked =
-      'value' in found ? checkValue(key, found.value) : { refused: 'refused' in found ? [found.refused] : [] }
+      'value' in found ? checkValue(key, found.value) : { rejected: 'rejected' in found ? [found.rejected] : [] }
     if ('value' in checked) values[key] = checked.value
-    else problems.push(...checked.refused.map(message => ({ key, origin, message })))
+    else problems.push(...checked.rejected.map(message => ({ key, origin, message })))
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return values as Values

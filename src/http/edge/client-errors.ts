@@ -20,7 +20,7 @@ const BY_CODE: Readonly<Record<string, RawResponse>> = {
 const LINGER_MS = 1000
 
 export function respondToClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
-  const refused = new WeakSet<Socket>()
+  const rejected = new WeakSet<Socket>()
 
   server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
     const socket = stream as Socket
@@ -29,11 +29,11 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
       return
     }
     // Node emits the event again if more data arrives while earlier responses are still being sent.
-    if (refused.has(socket)) return
-    refused.add(socket)
+    if (rejected.has(socket)) return
+    rejected.add(socket)
     const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
     log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code: error.code }, 'request refused')
-    pipelining.refuseInTurn(socket, () => {
+    pipelining.rejectInTurn(socket, () => {
       if (socket.writable) socket.end(responseOf(status, description))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })

@@ -48,7 +48,7 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
     // are logged as errors, because the operator must fix something.
     const isOurs =
       error instanceof HttpError || error instanceof StoreUnavailableError || error instanceof StoredDataError
-    const isTransient = isOurs || (error instanceof ProviderError && !error.isRefusal)
+    const isTransient = isOurs || (error instanceof ProviderError && !error.isRejection)
     log[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
 

@@ -19,7 +19,7 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       return signInAgain('This answer did not come from the configured identity provider.')
     case 'notAuthorized':
       return notAuthorized(failed.error)
-    case 'codeRefused':
+    case 'codeRejected':
       return signInAgain('The identity provider did not accept this login any more.')
     case 'used':
       return signInAgain('This login has been used already.')

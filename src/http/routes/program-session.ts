@@ -74,7 +74,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
     async destroy(): Promise<void> {
       removeSession(this.#ctx)
       // After this call, koa-session clears the first cookie through `ctx.cookies`. Behind a proxy that terminates TLS,
-      // `ctx.cookies` refuses to set a Secure cookie unless this property is set.
+      // `ctx.cookies` throws an error for a Secure cookie unless this property is set.
       this.#ctx.cookies.secure = cookies.secure
     }
   }
