@@ -330,6 +330,7 @@ export const settings = {
   'proxy.requestHeaders': {
     env: 'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
     type: requestHeaderNames,
+    // The APIs of APS need these two headers to select a region. No API needs an additional response header.
     default: ['x-ads-region', 'region'],
     summary: 'Additional request headers that the proxy forwards.'
   },
@@ -409,6 +410,8 @@ export const settings = {
   'forwardAuth.host': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',
     type: hostName,
+    // The server itself listens on all addresses, because browsers must reach it. This port gives away tokens, so by
+    // default it is open only to this machine.
     default: '127.0.0.1',
     summary: 'Host name or address on which the forward-auth port listens.'
   },
@@ -423,6 +426,7 @@ export const settings = {
   'metrics.host': {
     env: 'PLATFORM_AUTH_METRICS_HOST',
     type: hostName,
+    // As with forward-auth, other machines need no access unless the operator says so.
     default: '127.0.0.1',
     summary: 'Host name or address on which the metrics port listens.'
   },

@@ -47,6 +47,7 @@ const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeou
 /**
  * Starts the listener. If the port cannot be used, rejects with Node's own error and adds `listener: 'forwardAuth'` to
  * it.
+ * @example const gateways = await listenForGateways(parts, { port: 4180, host: '127.0.0.1' })
  */
 export async function listenForGateways(
   parts: ForwardAuthParts,

@@ -8,7 +8,7 @@ import { revokeInBackground } from '../modes/grants.js'
 import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
-import { pausedError, pauseIfBusy } from '../refresh/busy.js'
+import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/busy.js'
 import { PATIENCE_MS } from '../refresh/refresh.js'
 import { NotSentError, sendUnderLock } from '../refresh/token-request.js'
 import type { SessionRecord } from '../session/record.js'
@@ -73,8 +73,6 @@ export class LoginInterruptedError extends Error {
 // These characters hold 132 random bits. The id is part of the session cookie, so it should be short.
 const ID_LENGTH = 22
 const LOCK_DELAY_MS = 100
-// The delay for a provider that answers 503 without `Retry-After`.
-const DEFAULT_RETRY_SECONDS = 5
 // The person who signs in would not wait for longer.
 const MAX_BUSY_WAIT_SECONDS = 10
 // The reasons that the store keeps for a login that has ended. Other replicas may have stored them before an update.

@@ -33,6 +33,7 @@ export interface Profiles {
 // The cache takes at most 20 MB, even if every name has 1,000 characters.
 const MAX_CACHED = 10_000
 
+/** @example const name = await createProfiles(parts).displayName(record, accessToken) */
 export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): Profiles {
   const cached = createExpiringMap<Promise<string>>(MAX_CACHED, now)
 

@@ -76,6 +76,7 @@ export interface IdentityProvider {
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
 
+/** @example const tokenSet = await createIdentityProvider(config.platform, transport).refreshTokenGrant(grant) */
 export function createIdentityProvider(platform: Config['platform'], transport: Transport): IdentityProvider {
   const { clientId, callbackUrl: redirectUri, prompt } = platform
   let { clientSecret } = platform

@@ -92,6 +92,11 @@ interface Waiting extends Requester {
   readonly reject: () => void
 }
 
+/**
+ * @example const turn = createTurns().take({ origin, session, person, isUploading })
+ * if (turn.hasStarted() || (await turn.wait(30_000))) send()
+ * turn.end()
+ */
 export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
   const common = createTally(limits.waitingForHead - limits.reserved)
   const reserved = createTally(limits.reserved)

@@ -96,6 +96,7 @@ interface Opened {
 // because V8 stores a longer substring as a view, and a view keeps the whole `Cookie` header in memory.
 const TAG_CHARACTERS = 12
 
+/** @example const record = createSessionCookie(parts).open(request.headers.cookie ?? '') */
 export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
   const {
     sealer,

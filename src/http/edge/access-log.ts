@@ -9,6 +9,7 @@ const ADDRESS = /^[\w.:%[\]-]{1,64}$/
 /**
  * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
  * logged, because it contains codes and states.
+ * @example app.use(accessLog(createRequestLog(log)))
  */
 export function accessLog(requestLog: RequestLog): Middleware {
   return function accessLog(ctx, next) {

@@ -1,4 +1,4 @@
-/** Checks that every request passes first. Later layers can rely on them. */
+/** Checks that every request passes first. Later middleware can rely on them. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'

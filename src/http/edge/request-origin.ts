@@ -88,8 +88,9 @@ const LINK_METHODS = ['GET', 'HEAD']
 const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
 
 /**
- * Creates the layer that throws HttpError 403 if the request may not use the session. It must run before the session is
+ * Creates the middleware that throws HttpError 403 if the request may not use the session. It must run before the session is
  * used.
+ * @example app.use(requestOrigin('program', { publicOrigin: site.origin }))
  */
 export function requestOrigin(audience: Audience, options: OriginOptions): Middleware {
   const check = createOriginCheck(audience, options)
@@ -111,7 +112,10 @@ export function createOriginCheck(
   }
 }
 
-/** Returns the reason why a request may not use the session of its browser, or undefined if it may. */
+/**
+ * Returns the reason why a request may not use the session of its browser, or undefined if it may.
+ * @example rejectionOf({ methods: ['GET'], headers }, 'forwardAuth', { publicOrigin: site.origin })
+ */
 export function rejectionOf(
   { methods, headers }: BrowserRequest,
   audience: Audience,

@@ -14,9 +14,10 @@ import { cacheControl } from './hashed-assets.js'
 import { closeFile, isMissing, type OpenedFile, openInside } from './open-inside.js'
 
 /**
- * Creates the layer that serves static files.
+ * Creates the middleware that serves static files.
  * @param wwwroot an existing folder, either from the setting `wwwroot` or the folder of the starter page
  * @param hashedAssets the folders below wwwroot whose files browsers may cache for a year
+ * @example app.use(staticFiles('/srv/wwwroot', ['assets']))
  */
 export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = []): Middleware {
   const root = realpathSync.native(wwwroot)
