@@ -1,11 +1,11 @@
-/** The Koa application. It lists the layers (the Koa middleware) that every request passes, outermost first. */
+/** The Koa application. It lists the middleware that every request passes, outermost first. */
 import Koa, { type Middleware } from 'koa'
 import type { Config } from './config/settings.js'
 import { STARTER_PAGE } from './config/wwwroot.js'
 import { accessLog } from './http/edge/access-log.js'
-import { brokenAnswers } from './http/edge/broken-answers.js'
+import { brokenResponses } from './http/edge/broken-responses.js'
 import { health } from './http/edge/health.js'
-import { ignoreLongPreferences, refuseInvalidRequests } from './http/edge/limits.js'
+import { ignoreLongPreferences, rejectInvalidRequests } from './http/edge/limits.js'
 import { loadedInBackground } from './http/edge/loaded-in-background.js'
 import { measure } from './http/edge/measure.js'
 import { createRequestLog } from './http/edge/request.js'
@@ -42,7 +42,7 @@ export interface AssembleOptions {
   readonly isDemo?: boolean
 }
 
-/** Creates the application and adds the layers in their order. */
+/** Creates the application and adds the middleware in its order. */
 export function assemble(config: Config, services: Services, options: AssembleOptions = {}): Koa {
   const { isDraining = () => false, isDemo = false } = options
   const { log, metrics, auth, site, storeStatus, shutdown } = services
@@ -59,7 +59,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot, config.hashedAssets)
   gates.set(app, (ctx, next) => {
-    // The handlers behind this layer use the tokens of one person, so no shared cache may store their responses. A
+    // The handlers behind this middleware use the tokens of one person, so no shared cache may store their responses. A
     // handler may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
@@ -70,9 +70,9 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   app.use(ignoreLongPreferences)
   if (metrics !== noMetrics) app.use(measure(metrics))
   if (logsRequests) app.use(accessLog(requestLog))
-  app.on('error', brokenAnswers(requestLog))
+  app.on('error', brokenResponses(requestLog))
   app.use(errors({ ...parts, logsRequests }))
-  app.use(refuseInvalidRequests)
+  app.use(rejectInvalidRequests)
   app.use(health({ isDraining, storeStatus }))
   if (config.fallback !== undefined) app.use(fallback(files, config.fallback))
   app.use(skipProxiedFolders(files, config.proxy.routes, wwwroot))

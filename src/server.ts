@@ -6,7 +6,7 @@ import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
 import { listenForGateways } from './gateway/forward-auth.js'
 import { limitBodies } from './http/edge/body-timeout.js'
-import { answerClientErrors } from './http/edge/client-errors.js'
+import { respondToClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
 import { inTurn } from './http/edge/pipelining.js'
 import { countRequests } from './http/edge/requests-in-progress.js'
@@ -98,15 +98,15 @@ export async function serve(
     log.info({ event: 'client_error', code: 'TOO_MANY_PIPELINED' }, 'connection closed')
   )
   const clientLimits = { ...CLIENT_LIMITS, ...limits }
-  // By default, Node itself refuses a request without a host or with an unknown expectation. Its responses lack our
-  // headers, so the application refuses these requests instead. Node's `requestTimeout` limits the whole request, even
+  // By default, Node itself rejects a request without a host or with an unknown expectation. Its responses lack our
+  // headers, so the application rejects these requests instead. Node's `requestTimeout` limits the whole request, even
   // if the body arrives steadily, so `limitBodies` replaces it.
   const options = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
   const server = http.createServer(options, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
   const connections = watchConnections(server, clientLimits)
   limitBodies(server, clientLimits)
-  answerClientErrors(server, pipelining, log)
+  respondToClientErrors(server, pipelining, log)
   const opened: { close(): Promise<void> }[] = []
   const { port, scrapes, gateways } = await openListeners().catch(async (error: unknown) => {
     await Promise.all([closeServer(server), ...opened.map(listener => listener.close())])

@@ -15,7 +15,7 @@ const LONGEST_START_MS = 10_000
 const LONGEST_END_MS = 3000
 const BETWEEN_LOOKS_MS = 20
 const LONGEST_COMPLAINT = 4000
-const MOST_REDIRECTS = 10
+const MAX_REDIRECTS = 10
 
 /** The reason why a program cannot be measured here, or undefined. */
 export const unmeasurable = process.platform === 'linux' ? undefined : 'its processes can be measured on Linux only'
@@ -114,7 +114,7 @@ function connects(port) {
 async function signIn(origin) {
   const cookies = new Map()
   let url = origin
-  for (let redirects = 0; redirects < MOST_REDIRECTS; redirects++) {
+  for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
     const headers = { accept: 'text/html', cookie: [...cookies.values()].join('; ') }
     const response = await get({ url, headers })
     for (const setCookie of response.headers['set-cookie'] ?? []) {
@@ -130,5 +130,5 @@ async function signIn(origin) {
     }
     url = new URL(location, url).href
   }
-  throw new Error(`${origin} redirects more than ${MOST_REDIRECTS} times`)
+  throw new Error(`${origin} redirects more than ${MAX_REDIRECTS} times`)
 }

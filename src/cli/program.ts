@@ -45,7 +45,7 @@ export function createProgram(
     command.configureHelp({ formatHelp: () => helpOn(entry.name, terminal) })
     for (const option of entry.options ?? []) command.option(option.flags)
     command.action(() => {
-      refuseArguments(entry, command.args)
+      rejectArguments(entry, command.args)
       return invoke(entry, command.opts())
     })
   }
@@ -78,7 +78,7 @@ function wordAfterHelp(args: readonly string[]): string | undefined {
 }
 
 /** @throws {UsageError} if the command has arguments, because all commands accept only flags */
-function refuseArguments({ name }: CommandEntry, [excess]: readonly string[]): void {
+function rejectArguments({ name }: CommandEntry, [excess]: readonly string[]): void {
   if (excess === undefined) return
   if (name === defaultCommand.name && isPath(excess)) throw missingFlag(excess)
   // The part after an equals sign may be a secret, so the message does not contain it.

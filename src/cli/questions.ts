@@ -55,7 +55,7 @@ export function createQuestions({ stdin, stdout }: Terminal): Questions {
         })
         const checked = question.check(answer)
         if ('value' in checked) return checked.value
-        stdout.write(`  ${checked.refused.join('\n  ')}\n`)
+        stdout.write(`  ${checked.rejected.join('\n  ')}\n`)
       }
     },
     close: () => lines.close()

@@ -1,7 +1,7 @@
 /** The entries of `access.allow`. Each is an e-mail address, or a domain that begins with `@`. */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { quote } from './quote.js'
-import { asText, itemsOf, REFUSED, type ValueType } from './types.js'
+import { asText, itemsOf, REJECTED, type ValueType } from './types.js'
 
 export interface EmailAddress {
   /** Empty in the entry for a whole domain. */
@@ -29,7 +29,7 @@ export function parseEmailAddress(text: string): EmailAddress | undefined {
 
 function asciiDomain(written: string): string | undefined {
   const ascii = domainToASCII(written)
-  // The conversion also corrects invalid input and turns the Kelvin sign (U+212A) into a k. Such input is refused.
+  // The conversion also corrects invalid input and turns the Kelvin sign (U+212A) into a k. Such input is rejected.
   const isUnchanged = ascii === written || domainToUnicode(ascii) === written
   return isUnchanged && DOMAIN.test(ascii) ? ascii : undefined
 }
@@ -50,7 +50,7 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
   fromText: asText,
   parse(written) {
     const items = itemsOf(written) ?? []
-    if (items.length === 0) return REFUSED
+    if (items.length === 0) return REJECTED
     const entries: AccessEntry[] = []
     for (const text of items) {
       const address = parseEmailAddress(text)

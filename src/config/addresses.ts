@@ -123,7 +123,7 @@ export function discoveredEndpointProblem(endpoint: string, issuer: string): str
   return undefined
 }
 
-// The URL parser removes white space and replaces backslashes. An address that needs such a correction is refused,
+// The URL parser removes white space and replaces backslashes. An address that needs such a correction is rejected,
 // because the result may not be what its author meant.
 function isWebAddress(address: string): boolean {
   return /^https?:\/\/[^\s\\]+$/i.test(address) && URL.canParse(address)

@@ -2,19 +2,19 @@ import { withoutUser } from './addresses.js'
 import { quote } from './quote.js'
 import { type Setting, type SettingKey, settingOf } from './settings.js'
 
-/** `refused` has one sentence for each problem. */
-export type Checked = { readonly value: unknown } | { readonly refused: readonly string[] }
+/** `rejected` has one sentence for each problem. */
+export type Checked = { readonly value: unknown } | { readonly rejected: readonly string[] }
 
-/** Checks one value against the type of its setting. Returns the parsed value, or the problems for which it is refused. */
+/** Checks one value against the type of its setting. Returns the parsed value, or the problems for which it is rejected. */
 export function checkValue(key: SettingKey, value: unknown): Checked {
   const setting = settingOf(key)
   const { allowed, parse } = setting.type
   const parsed = parse(value)
   if ('value' in parsed) return parsed
-  return { refused: parsed.problems ?? [`${refusalReason(setting, value, parsed.reason)}; allowed: ${allowed}`] }
+  return { rejected: parsed.problems ?? [`${rejectionReason(setting, value, parsed.reason)}; allowed: ${allowed}`] }
 }
 
-function refusalReason({ secret }: Setting, value: unknown, reason: string | undefined): string {
+function rejectionReason({ secret }: Setting, value: unknown, reason: string | undefined): string {
   if (secret) return reason ?? `found ${typeName(value)}`
   return `found ${describe(value)}${reason ? `, but ${reason}` : ''}`
 }

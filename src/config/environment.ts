@@ -74,7 +74,7 @@ async function givenByVariable(
   if (direct?.text && file?.text) {
     return {
       origin: direct.origin,
-      refused: `is set together with ${file.name} (${file.origin}); remove one of the two`
+      rejected: `is set together with ${file.name} (${file.origin}); remove one of the two`
     }
   }
   const variable = file?.text ? file : direct
@@ -82,7 +82,7 @@ async function givenByVariable(
   const { origin } = variable
   const text = variable.text.trim()
   if (/[\r\n]/.test(text) && variable.isInDotEnv && !severalLinesAllowed.has(variable.name)) {
-    return { origin, refused: `${severalLines}; allowed: ${variable === file ? 'the name of a file' : type.allowed}` }
+    return { origin, rejected: `${severalLines}; allowed: ${variable === file ? 'the name of a file' : type.allowed}` }
   }
   if (variable === file) return readSecretFile(variable.text, cwd, origin)
   return { origin, value: secret ? variable.text : type.fromText(text) }

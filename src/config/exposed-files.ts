@@ -44,7 +44,7 @@ async function isReachableByOthers(path: string): Promise<boolean> {
 }
 
 /**
- * Returns a problem for each file inside wwwroot. Names that begin with a dot are not served, but their files are refused
+ * Returns a problem for each file inside wwwroot. Names that begin with a dot are not served, but their files are rejected
  * too. A copy of the folder or another web server might publish them.
  * @param wwwroot the absolute path of the folder of static files
  */

@@ -28,7 +28,7 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
     const found = await readSecretFile(value, cwd, origin)
     // An empty variable counts as not set, but an empty file named by a flag is a mistake.
     return 'value' in found && String(found.value).trim() === ''
-      ? { origin, refused: `the file ${value} is empty` }
+      ? { origin, rejected: `the file ${value} is empty` }
       : found
   }
   return { origin, value: type.fromText(value.trim()) }

@@ -16,7 +16,7 @@ const NEVER_ANSWERED =
 const SENT_BY_BROWSERS =
   /^(accept.*|content-.*|cache-control|pragma|range|if-.*|user-agent|dnt|priority|upgrade-insecure-requests|purpose|save-data|device-memory|downlink|dpr|ect|rtt|viewport-width|width|last-event-id|date|origin-.*|x-client-data|traceparent|tracestate)$/i
 
-function headerNames(allowed: string, refused: readonly RegExp[], reason: string): ValueType<readonly string[]> {
+function headerNames(allowed: string, rejected: readonly RegExp[], reason: string): ValueType<readonly string[]> {
   const { minItems: _, ...json } = list(allowed, TOKEN).json
   return {
     ...list(allowed, TOKEN),
@@ -24,7 +24,7 @@ function headerNames(allowed: string, refused: readonly RegExp[], reason: string
     json,
     parse: listWith(
       { holds: name => TOKEN.test(name) },
-      { holds: name => !refused.some(pattern => pattern.test(name)), reason }
+      { holds: name => !rejected.some(pattern => pattern.test(name)), reason }
     )
   }
 }

@@ -18,7 +18,7 @@ export interface JsonError {
   readonly place: string
 }
 
-/** Returns the first error of a text that JSON.parse refuses. The error contains no part of the text. */
+/** Returns the first error of a text that JSON.parse rejects. The error contains no part of the text. */
 export function findJsonError(text: string): JsonError {
   const tokens = new RegExp(TOKEN)
   // The brackets that are open.

@@ -9,12 +9,12 @@ export interface Layer {
   readonly warnings: readonly Problem[]
 }
 
-/** One setting in a source. It has a value, the reason why its value is refused, or a request for the default. */
+/** One setting in a source. It has a value, the reason why its value is rejected, or a request for the default. */
 export type Given = {
   readonly origin: string
   /** The absolute path of the file, for a secret that has its own file. */
   readonly secretFile?: string
-} & ({ readonly value: unknown } | { readonly refused: string } | { readonly useDefault: true })
+} & ({ readonly value: unknown } | { readonly rejected: string } | { readonly useDefault: true })
 
 export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] }
 
@@ -25,28 +25,28 @@ export const emptyLayer: Layer = { given: new Map(), problems: [], warnings: [] 
 export function layerOfObject(object: unknown, origin: string, { nullIsDefault = false } = {}): Layer {
   const given = new Map<SettingKey, Given>()
   const problems: Problem[] = []
-  const refuse = (key: string, message: string) => void problems.push({ key, origin, message })
+  const reject = (key: string, message: string) => void problems.push({ key, origin, message })
 
   function add(key: string, value: unknown) {
-    if (!isSettingKey(key)) refuse(key, unknownKey(key))
-    else if (value !== null || (settingOf(key).refusesEmpty && !nullIsDefault))
+    if (!isSettingKey(key)) reject(key, unknownKey(key))
+    else if (value !== null || (settingOf(key).rejectsEmpty && !nullIsDefault))
       given.set(key, { origin, value: typeof value === 'string' ? settingOf(key).type.fromText(value) : value })
     else if (nullIsDefault) given.set(key, { origin, useDefault: true })
   }
 
   if (!isMapping(object)) {
-    refuse('settings', 'must be a mapping of settings to values')
+    reject('settings', 'must be a mapping of settings to values')
     return { ...emptyLayer, problems }
   }
   for (const [name, value] of Object.entries(object)) {
     if (name === '$schema') continue
-    if (isSettingKey(name) && name.includes('.')) refuse(name, writtenFlat(name))
+    if (isSettingKey(name) && name.includes('.')) reject(name, writtenFlat(name))
     else if (!groups.includes(name)) add(name, value)
     else if (isMapping(value)) for (const [member, inner] of Object.entries(value)) add(`${name}.${member}`, inner)
     // If an empty `access:` counted as not set, everyone could sign in.
     else if (value === null && !nullIsDefault) for (const key of strictMembersOf(name)) add(key, null)
     // The message does not contain the value, because it may be a secret that belongs one level deeper.
-    else if (value !== null && value !== undefined) refuse(name, `must be a group with the settings ${membersOf(name)}`)
+    else if (value !== null && value !== undefined) reject(name, `must be a group with the settings ${membersOf(name)}`)
   }
   return { given, problems, warnings: [] }
 }
@@ -67,7 +67,7 @@ function writtenFlat(key: string): string {
 }
 
 function strictMembersOf(group: string): readonly SettingKey[] {
-  return settingKeys.filter(key => key.startsWith(`${group}.`) && settingOf(key).refusesEmpty)
+  return settingKeys.filter(key => key.startsWith(`${group}.`) && settingOf(key).rejectsEmpty)
 }
 
 function membersOf(group: string): string {

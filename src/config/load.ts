@@ -16,6 +16,7 @@ export interface LoadedConfig {
  * Collects the settings and checks them. In order of precedence, they come from the flags, from the built-in settings of a
  * demo, from the program that calls this function, from the environment, from `.env` and from a settings file.
  * @throws {ConfigError} listing every problem
+ * @example const { config, warnings } = await loadConfig({ cwd: '/srv', env: process.env })
  */
 export async function loadConfig(sources: Sources = {}): Promise<LoadedConfig> {
   const resolution = await resolveSettings(sources)

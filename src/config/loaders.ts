@@ -24,8 +24,8 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
     '.mjs': loadScript,
     '.cjs': loadScript,
     // The TypeScript loader of cosmiconfig needs the compiler, so it is not used.
-    '.ts': refuseExtension,
-    default: refuseExtension
+    '.ts': rejectExtension,
+    default: rejectExtension
   }
   const reported =
     (load: Loader): Loader =>
@@ -144,7 +144,7 @@ async function importScript(path: string): Promise<{ default?: unknown }> {
   }
 }
 
-function refuseExtension(path: string): never {
+function rejectExtension(path: string): never {
   const { name, ext } = parse(path)
   const why = unsupportedFormat(ext, name)
   if (why !== undefined) throw new Unusable(`cannot be read, because ${why}`)

@@ -1,4 +1,4 @@
-import { asText, REFUSED, type ValueType } from './types.js'
+import { asText, REJECTED, type ValueType } from './types.js'
 
 /** The levels of pino with their numbers, which pino writes into the JSON lines. */
 const numbers = { fatal: 60, error: 50, warn: 40, info: 30, debug: 20, trace: 10 } as const
@@ -15,10 +15,10 @@ export const logLevel: ValueType<LogLevel> = {
   json: { enum: [...names, ...Object.values(numbers)] },
   fromText: asText,
   parse(written) {
-    if (typeof written !== 'string' && typeof written !== 'number') return REFUSED
+    if (typeof written !== 'string' && typeof written !== 'number') return REJECTED
     const value = names.find(
       name => name === written || (name !== 'silent' && String(numbers[name]) === String(written))
     )
-    return value === undefined ? REFUSED : { value }
+    return value === undefined ? REJECTED : { value }
   }
 }

@@ -4,18 +4,18 @@ import type { Checked } from './check-value.js'
 import { quote } from './quote.js'
 import { whyUnreadable } from './read-file.js'
 
-/** Makes the path of a module absolute. Refuses a path that does not lead to a file, or that this user may not read. */
+/** Makes the path of a module absolute. Rejects a path that does not lead to a file, or that this user may not read. */
 export async function checkModuleFile(given: string, cwd: string): Promise<Checked> {
   const path = resolve(cwd, given)
   try {
     await access(path, constants.R_OK)
     if ((await stat(path)).isFile()) return { value: path }
-    return { refused: [refusal(given, 'it is not a file')] }
+    return { rejected: [rejection(given, 'it is not a file')] }
   } catch (error) {
-    return { refused: [refusal(given, whyUnreadable(error))] }
+    return { rejected: [rejection(given, whyUnreadable(error))] }
   }
 }
 
-function refusal(given: string, why: string): string {
+function rejection(given: string, why: string): string {
   return `found the text ${quote(given)}, but ${why}; allowed: the path of a JavaScript module`
 }

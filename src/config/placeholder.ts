@@ -8,5 +8,5 @@ export function isPlaceholder(text: string): boolean {
   return PLACEHOLDER.test(text)
 }
 
-/** The reason for which a placeholder is refused. */
+/** The reason for which a placeholder is rejected. */
 export const placeholderReason = 'it is a placeholder'

@@ -4,7 +4,7 @@ import { whyNotExact } from './exact-path.js'
 import { coversPattern, type PathPattern, parsePattern } from './path-pattern.js'
 import { quote } from './quote.js'
 import { AUTH_PATH, HEALTH_ROUTES } from './routes.js'
-import { REFUSED, type ValueType } from './types.js'
+import { REJECTED, type ValueType } from './types.js'
 
 export interface ProxyRule {
   /** The position in the list, starting with 1. Metrics and logs contain this number. */
@@ -41,7 +41,7 @@ export const proxyRoutes: ValueType<readonly ProxyRule[], readonly string[]> = {
   sample: ['GET /api/hubs/** https://developer.api.autodesk.com/project/v1/hubs/**'],
   fromText: splitRules,
   parse(written) {
-    if (!Array.isArray(written) || !written.every(item => typeof item === 'string')) return REFUSED
+    if (!Array.isArray(written) || !written.every(item => typeof item === 'string')) return REJECTED
     const { rules, problems } = parseRules(written)
     return problems.length > 0 ? { problems } : { value: rules }
   },
@@ -78,39 +78,39 @@ export function parseRules(texts: readonly string[]): ParsedRules {
   return { rules, problems }
 }
 
-function parseRule(text: string, number: number, refuse: (problem: string) => void): ProxyRule | undefined {
+function parseRule(text: string, number: number, reject: (problem: string) => void): ProxyRule | undefined {
   const [methodList = '', pathText, targetText, ...optionTexts] = text.split(' ')
   if (pathText === undefined || targetText === undefined) {
-    refuse('it is incomplete; allowed: METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]')
+    reject('it is incomplete; allowed: METHODS PATH TARGET [token=internal|public] [timeout=SECONDS] [plain-http]')
     return undefined
   }
   const methods = [...new Set(methodList.split(','))]
   for (const method of methods.filter(method => !METHODS.includes(method))) {
-    refuse(`${quote(method)} is not a method of a rule; allowed: ${METHODS.join(', ')} (GET includes HEAD)`)
+    reject(`${quote(method)} is not a method of a rule; allowed: ${METHODS.join(', ')} (GET includes HEAD)`)
   }
-  const path = parsePath(pathText, refuse)
-  const options = parseOptions(optionTexts, refuse)
-  const target = parseTarget(targetText, options.isPlainHttp, refuse)
+  const path = parsePath(pathText, reject)
+  const options = parseOptions(optionTexts, reject)
+  const target = parseTarget(targetText, options.isPlainHttp, reject)
   if (!path || !target) return undefined
   if (countWildcards(path) !== countWildcards(target.pattern) || path.hasRest !== target.pattern.hasRest) {
-    refuse('the wildcards of path and target do not correspond; allowed: the same wildcards in the same order')
+    reject('the wildcards of path and target do not correspond; allowed: the same wildcards in the same order')
   }
   const { token, timeoutSeconds } = options
   return { number, text, methods, path, targetOrigin: target.origin, target: target.pattern, token, timeoutSeconds }
 }
 
-function parsePath(text: string, refuse: (problem: string) => void): PathPattern | undefined {
-  const pattern = parsePatternText(text, problem => refuse(`the path ${quote(text)} is unusable: ${problem}`))
+function parsePath(text: string, reject: (problem: string) => void): PathPattern | undefined {
+  const pattern = parsePatternText(text, problem => reject(`the path ${quote(text)} is unusable: ${problem}`))
   if (!pattern) return undefined
   const { segments } = pattern
   if (segments.every(segment => segment === '')) {
-    refuse(
+    reject(
       `the path ${quote(text)} matches every path of this server; allowed: a path with at least one segment, such as /api/hubs/**`
     )
     return undefined
   }
   if (isReserved(segments)) {
-    refuse(
+    reject(
       `the path ${quote(text)} belongs to this server itself; allowed: paths outside ${AUTH_PATH}, ${HEALTH_ROUTES.healthz} and ${HEALTH_ROUTES.readyz}`
     )
   }
@@ -124,19 +124,19 @@ export function isReserved(segments: readonly string[]): boolean {
 
 const RESERVED = [AUTH_PATH, ...Object.values(HEALTH_ROUTES)].map(path => path.slice(1).split('/'))
 
-function parsePatternText(text: string, refuse: (problem: string) => void): PathPattern | undefined {
+function parsePatternText(text: string, reject: (problem: string) => void): PathPattern | undefined {
   const why = text.startsWith('/') ? whyNotExact(text) : 'it does not begin with a slash'
   if (why !== undefined) {
-    refuse(`${why}; allowed: literal segments, * for one segment, and /** at the end`)
+    reject(`${why}; allowed: literal segments, * for one segment, and /** at the end`)
     return undefined
   }
   if (text.includes('?')) {
-    refuse('it holds a query; allowed: a path without a query (the query of each request is forwarded)')
+    reject('it holds a query; allowed: a path without a query (the query of each request is forwarded)')
     return undefined
   }
   const pattern = parsePattern(text)
   if (pattern.segments.some(segment => segment !== '*' && segment.includes('*'))) {
-    refuse('it has a * inside a segment; allowed: * for one whole segment, and /** at the end')
+    reject('it has a * inside a segment; allowed: * for one whole segment, and /** at the end')
     return undefined
   }
   return pattern
@@ -147,23 +147,23 @@ interface Target {
   readonly pattern: PathPattern
 }
 
-function parseTarget(text: string, isPlainHttp: boolean, refuse: (problem: string) => void): Target | undefined {
-  const refuseTarget = (problem: string) => refuse(`the target ${quote(withoutUser(text))} is unusable: ${problem}`)
+function parseTarget(text: string, isPlainHttp: boolean, reject: (problem: string) => void): Target | undefined {
+  const rejectTarget = (problem: string) => reject(`the target ${quote(withoutUser(text))} is unusable: ${problem}`)
   const [, scheme, authority = '', rest = '/'] = /^(https?):\/\/([^/?#\\]+)(.*)$/i.exec(text) ?? []
   if (!scheme || authority.includes('*') || !URL.canParse(`${scheme}://${authority}`)) {
-    refuseTarget('it is not an address; allowed: https://host/path, or http://host/path with the option plain-http')
+    rejectTarget('it is not an address; allowed: https://host/path, or http://host/path with the option plain-http')
     return undefined
   }
   const { origin, protocol } = new URL(`${scheme}://${authority}`)
-  if (authority.includes('@')) refuseTarget('it holds user information; allowed: an address without it')
+  if (authority.includes('@')) rejectTarget('it holds user information; allowed: an address without it')
   if (/[?#]/.test(rest)) {
-    refuseTarget('it holds a query or a fragment; allowed: an address without them')
+    rejectTarget('it holds a query or a fragment; allowed: an address without them')
     return undefined
   }
   if (protocol === 'http:' && !isPlainHttp && !isLoopback(origin)) {
-    refuseTarget('plain http would send tokens over the network unencrypted; allowed: https, or the option plain-http')
+    rejectTarget('plain http would send tokens over the network unencrypted; allowed: https, or the option plain-http')
   }
-  const pattern = parsePatternText(rest === '' ? '/' : rest, refuseTarget)
+  const pattern = parsePatternText(rest === '' ? '/' : rest, rejectTarget)
   return pattern && { origin, pattern }
 }
 
@@ -173,20 +173,20 @@ interface Options {
   readonly isPlainHttp: boolean
 }
 
-function parseOptions(texts: readonly string[], refuse: (problem: string) => void): Options {
+function parseOptions(texts: readonly string[], reject: (problem: string) => void): Options {
   const given = new Map<string, string>()
   for (const text of texts) {
     const [name = '', value] = text.split('=')
     const isKnown = OPTIONS.get(name)?.test(text) ?? false
     if (!isKnown) {
-      refuse(`${quote(text)} is not an option; allowed: token=internal, token=public, timeout=SECONDS, plain-http`)
-    } else if (given.has(name)) refuse(`the option ${name} is given twice; allowed: once`)
+      reject(`${quote(text)} is not an option; allowed: token=internal, token=public, timeout=SECONDS, plain-http`)
+    } else if (given.has(name)) reject(`the option ${name} is given twice; allowed: once`)
     given.set(name, value ?? '')
   }
   const timeout = given.get('timeout')
   const timeoutSeconds = timeout === undefined ? undefined : Number(timeout)
   if (timeoutSeconds !== undefined && !(timeoutSeconds >= 1 && timeoutSeconds <= longestTimeoutSeconds)) {
-    refuse(`timeout=${timeout} is out of range; allowed: 1 to ${longestTimeoutSeconds} seconds`)
+    reject(`timeout=${timeout} is out of range; allowed: 1 to ${longestTimeoutSeconds} seconds`)
   }
   return {
     token: given.get('token') === 'public' ? 'public' : 'internal',

@@ -15,7 +15,7 @@ export async function readSecretFile(path: string, cwd: string, origin: string):
     // A path that does not exist may be the secret itself, given by mistake, so the message does not show it.
     const file = fileExists(error) ? `the file ${path}` : 'the file'
     const allowed = 'allowed: the path of a file that holds the secret'
-    return { origin, refused: `${file} cannot be read: ${whyUnreadable(error)}; ${allowed}` }
+    return { origin, rejected: `${file} cannot be read: ${whyUnreadable(error)}; ${allowed}` }
   }
 }
 

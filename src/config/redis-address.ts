@@ -1,5 +1,5 @@
 import { withoutUser } from './addresses.js'
-import { asText, REFUSED, type ValueType } from './types.js'
+import { asText, REJECTED, type ValueType } from './types.js'
 
 /**
  * The parts of a `redisUrl`: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts
@@ -36,7 +36,7 @@ export const redisAddress: ValueType<RedisAddress, string> = {
   json: { type: 'string', pattern: '^rediss?://\\S+$' },
   fromText: asText,
   parse(written) {
-    if (typeof written !== 'string') return REFUSED
+    if (typeof written !== 'string') return REJECTED
     const value = /^rediss?:\/\/\S+$/.test(written) ? parseRedisAddress(written) : undefined
     return value ? { value } : { reason: 'it is not a Redis address' }
   },
@@ -51,12 +51,12 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
   const masterName = parameters.get('sentinel') ?? undefined
   const hosts = hostList.split(',').map(host => parseHost(host, masterName === undefined ? REDIS_PORT : SENTINEL_PORT))
   const isCluster = parameters.has('cluster') || (hosts.length > 1 && masterName === undefined)
-  const isRefused =
+  const isRejected =
     scheme === '' ||
     masterName === '' ||
     (isCluster && (masterName !== undefined || database !== '0')) ||
     [...parameters.keys()].some(name => !PARAMETERS.has(name))
-  if (isRefused || !hosts.every(host => host !== undefined)) return undefined
+  if (isRejected || !hosts.every(host => host !== undefined)) return undefined
 
   const [username, ...password] = credentials.split(':').map(decode)
   return {

@@ -63,7 +63,7 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, origin, path })
     if ('value' in outcome) values[key] = outcome.value
     // If the settings file could not be read, it may contain the missing setting. The setting is then not reported.
-    else if ('refused' in outcome) problems.push(...outcome.refused.map(message => ({ key, origin, message })))
+    else if ('rejected' in outcome) problems.push(...outcome.rejected.map(message => ({ key, origin, message })))
     else if (file.isRead) problems.push({ key, origin, message: missingText(key, outcome.missing) })
   }
 
@@ -142,10 +142,10 @@ const paths: { readonly [Key in SettingKey]?: (given: string, cwd: string) => Pr
 type Validated = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })
 
 async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string): Promise<Validated> {
-  if (emptyAt !== undefined && settingOf(key).refusesEmpty) {
-    return { origin: emptyAt, refused: [`is empty; allowed: ${settingOf(key).type.allowed}, or remove the setting`] }
+  if (emptyAt !== undefined && settingOf(key).rejectsEmpty) {
+    return { origin: emptyAt, rejected: [`is empty; allowed: ${settingOf(key).type.allowed}, or remove the setting`] }
   }
-  if (given && 'refused' in given) return { origin: given.origin, refused: [given.refused] }
+  if (given && 'rejected' in given) return { origin: given.origin, rejected: [given.rejected] }
   if (given && 'value' in given) {
     const checked = checkValue(key, given.value)
     const checkPath = paths[key]

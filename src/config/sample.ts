@@ -43,7 +43,7 @@ function fileOf(
     lines.push('')
     // A group without members counts as an empty value of each member. If a member must not be empty, the line of the group
     // is therefore a comment too.
-    const mark = settingOf(key).refusesEmpty && chosen[key] === undefined ? '# ' : ''
+    const mark = settingOf(key).rejectsEmpty && chosen[key] === undefined ? '# ' : ''
     if (group !== undefined && group !== openGroup) lines.push(`${mark}${group}:`)
     openGroup = group
     const indent = group === undefined ? '' : '  '

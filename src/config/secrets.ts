@@ -1,7 +1,7 @@
 import { isPlaceholder, placeholderReason } from './placeholder.js'
 import { asText, listWith, type Rule, textWith, type ValueType } from './types.js'
 
-// Types of the settings that hold secrets, and the checks that refuse a weak session secret.
+// Types of the settings that hold secrets, and the checks that reject a weak session secret.
 
 export const shortestSecret = 32
 
@@ -56,8 +56,8 @@ function isLongEnough(secret: string): boolean {
 }
 
 // A secret counts as an example if it contains a typical word such as `changeme` as a separate word. Random text
-// practically never does. Fewer words are refused in a client secret, because the provider chooses its text. Only words
-// that show that it is still a placeholder are refused.
+// practically never does. Fewer words are rejected in a client secret, because the provider chooses its text. Only words
+// that show that it is still a placeholder are rejected.
 
 function hasNoPlaceholder(secret: string): boolean {
   return !hasWord(secret, 'change|changeme|replace|placeholder|your')

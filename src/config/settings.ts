@@ -37,7 +37,7 @@ export interface Setting<Value = unknown> {
    * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies. If
    * an empty access list counted as not set, everyone could sign in.
    */
-  readonly refusesEmpty?: true
+  readonly rejectsEmpty?: true
   /** Explains the setting in the reference, in `--help` and in settings files. */
   readonly summary: string
 }
@@ -53,7 +53,7 @@ const endpoint = {
 } as const
 
 // With https, the server adds the prefix `__Host-` to the cookie name, so the setting may contain or omit this prefix.
-// Other names that begin with `__` and a word and `-`, such as `__Secure-`, are refused. Browsers give such prefixes a
+// Other names that begin with `__` and a word and `-`, such as `__Secure-`, are rejected. Browsers give such prefixes a
 // meaning, also in other letter case, and reject the cookie without https (RFC 6265bis section 5.7).
 const cookieNamePattern = /^(__Host-)?(?!__[A-Za-z]+-)[A-Za-z0-9._-]{1,64}$/
 const anyCookieName = text(
@@ -308,7 +308,7 @@ export const settings = {
     type: accessEntries,
     default: undefined,
     defaultText: 'everyone',
-    refusesEmpty: true,
+    rejectsEmpty: true,
     summary:
       'E-mail addresses and domains of the people who may sign in. The provider must confirm that it has verified the address of the person.'
   },
@@ -331,6 +331,7 @@ export const settings = {
   'proxy.requestHeaders': {
     env: 'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
     type: requestHeaderNames,
+    // The APIs of APS need these two headers to select a region. No API needs an additional response header.
     default: ['x-ads-region', 'region'],
     summary: 'Additional request headers that the proxy forwards.'
   },
@@ -410,6 +411,8 @@ export const settings = {
   'forwardAuth.host': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_HOST',
     type: hostName,
+    // The server itself listens on all addresses, because browsers must reach it. This port gives away tokens, so by
+    // default it is open only to this machine.
     default: '127.0.0.1',
     summary: 'Host name or address on which the forward-auth port listens.'
   },
@@ -424,6 +427,7 @@ export const settings = {
   'metrics.host': {
     env: 'PLATFORM_AUTH_METRICS_HOST',
     type: hostName,
+    // As with forward-auth, other machines need no access unless the operator says so.
     default: '127.0.0.1',
     summary: 'Host name or address on which the metrics port listens.'
   },

@@ -5,7 +5,7 @@ export interface ValueType<Value, Written = Value> {
   readonly json: JsonSchema
   /**
    * Parses a text, from a flag, a variable or a file, into the value that a file would contain. Invalid text is returned
-   * unchanged, and `parse` refuses it.
+   * unchanged, and `parse` rejects it.
    */
   readonly fromText: (text: string) => unknown
   /** Checks the value of a file or program, and turns it into the value that the server uses. */
@@ -20,17 +20,17 @@ export interface ValueType<Value, Written = Value> {
   readonly sample?: readonly string[]
 }
 
-export type Parsed<Value> = { readonly value: Value } | Refusal
+export type Parsed<Value> = { readonly value: Value } | Rejection
 
-/** The message about a refused value contains the value, the reason if there is one, and `allowed`. */
-export interface Refusal {
+/** The message about a rejected value contains the value, the reason if there is one, and `allowed`. */
+export interface Rejection {
   readonly reason?: string | undefined
   /** Complete messages, for a type whose values can have several problems. They replace the message above. */
   readonly problems?: readonly string[]
 }
 
-/** The refusal of a value that has the wrong form, so the allowed values are reason enough. */
-export const REFUSED: Refusal = {}
+/** The rejection of a value that has the wrong form, so the allowed values are reason enough. */
+export const REJECTED: Rejection = {}
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
@@ -46,7 +46,7 @@ export interface Rule {
  */
 export function textWith(...rules: readonly Rule[]): (written: unknown) => Parsed<string> {
   return function parseText(written) {
-    if (typeof written !== 'string') return REFUSED
+    if (typeof written !== 'string') return REJECTED
     const broken = rules.find(({ holds }) => !holds(written))
     return broken ? { reason: broken.reason } : { value: written }
   }
@@ -56,7 +56,7 @@ export function textWith(...rules: readonly Rule[]): (written: unknown) => Parse
 export function listWith(...rules: readonly Rule[]): (written: unknown) => Parsed<readonly string[]> {
   return function parseList(written) {
     const items = itemsOf(written)
-    if (!items) return REFUSED
+    if (!items) return REJECTED
     const broken = rules.find(({ holds }) => !items.every(holds))
     return broken ? { reason: broken.reason } : { value: items }
   }
@@ -77,7 +77,7 @@ export function oneOf<const Options extends readonly [string, string, ...string[
     fromText: asText,
     parse: written => {
       const value = options.find(option => option === written)
-      return value === undefined ? REFUSED : { value }
+      return value === undefined ? REJECTED : { value }
     }
   }
 }
@@ -86,7 +86,7 @@ export const yesOrNo: ValueType<boolean> = {
   allowed: 'true or false',
   json: { type: 'boolean' },
   fromText: text => words.get(text.toLowerCase()) ?? text,
-  parse: written => (typeof written === 'boolean' ? { value: written } : REFUSED)
+  parse: written => (typeof written === 'boolean' ? { value: written } : REJECTED)
 }
 
 const words = new Map([
@@ -103,7 +103,7 @@ export function integer(minimum: number, maximum: number, noun = 'a whole number
     parse: written =>
       typeof written === 'number' && Number.isInteger(written) && written >= minimum && written <= maximum
         ? { value: written }
-        : REFUSED
+        : REJECTED
   }
 }
 
@@ -130,7 +130,7 @@ export function list(allowed: string, item: RegExp): ValueType<readonly string[]
     allowed,
     json: { type: ['string', 'array'], items: { type: 'string', pattern: item.source }, minItems: 1 },
     fromText: asText,
-    parse: written => (itemsOf(written)?.length === 0 ? REFUSED : parse(written))
+    parse: written => (itemsOf(written)?.length === 0 ? REJECTED : parse(written))
   }
 }
 

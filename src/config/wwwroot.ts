@@ -11,14 +11,14 @@ import type { Values } from './settings.js'
 export const STARTER_PAGE = fileURLToPath(new URL('../../wwwroot', import.meta.url))
 
 /**
- * Makes the path of the folder of static files absolute. Refuses a folder that does not exist or that this user may not
+ * Makes the path of the folder of static files absolute. Rejects a folder that does not exist or that this user may not
  * enter.
  */
 export async function checkFolder(given: string, cwd: string): Promise<Checked> {
   const folder = resolve(cwd, given)
   const why = await whyUnusable(folder)
   if (why === undefined) return { value: folder }
-  return { refused: [`found the text ${quote(given)}, but ${why}; allowed: a folder`] }
+  return { rejected: [`found the text ${quote(given)}, but ${why}; allowed: a folder`] }
 }
 
 /**

@@ -46,9 +46,9 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
     const [, accessToken = ''] = /^bearer ([\w.-]+)$/i.exec(ctx.get('Authorization')) ?? []
     const userId = tokens.userIdOf(accessToken)
     if (userId === undefined)
-      refuse(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
+      reject(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
     else if (!tokens.scopesOf(accessToken).includes(REQUIRED_SCOPE)) {
-      refuse(ctx, 403, 'AUTH-010', `The access token lacks the scope ${REQUIRED_SCOPE}.`)
+      reject(ctx, 403, 'AUTH-010', `The access token lacks the scope ${REQUIRED_SCOPE}.`)
     } else await route[1](ctx, userId)
   }
 
@@ -58,8 +58,8 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
       return
     }
     const title = await readTitle(ctx)
-    if (title === undefined) refuse(ctx, 400, 'ISSUE-001', 'Send JSON such as {"title": "A door opens the wrong way"}.')
-    else if (issues.length >= MAX_ISSUES) refuse(ctx, 429, 'ISSUE-002', 'The demo cannot store more issues.')
+    if (title === undefined) reject(ctx, 400, 'ISSUE-001', 'Send JSON such as {"title": "A door opens the wrong way"}.')
+    else if (issues.length >= MAX_ISSUES) reject(ctx, 429, 'ISSUE-002', 'The demo cannot store more issues.')
     else {
       const issue = { id: issues.length + 1, title, createdBy: userId }
       issues.push(issue)
@@ -70,7 +70,7 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
 }
 
 // Answers with an error in the format of the platform's gateway.
-function refuse(ctx: Koa.Context, status: number, errorCode: string, developerMessage: string): void {
+function reject(ctx: Koa.Context, status: number, errorCode: string, developerMessage: string): void {
   ctx.status = status
   ctx.body = { developerMessage, errorCode, 'more info': 'This is the demo.' }
 }

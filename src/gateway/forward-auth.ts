@@ -7,7 +7,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Auth } from '../auth.js'
 import { requestIdOf } from '../http/edge/request.js'
-import { type BrowserRequest, refusalOf } from '../http/edge/request-origin.js'
+import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionCookie } from '../session/session-cookie.js'
@@ -33,7 +33,7 @@ export interface ForwardAuthListener {
   close(graceMs: number): Promise<void>
 }
 
-interface Answer {
+interface Decision {
   readonly status: 200 | 401 | 403 | 500 | 503
   readonly accessToken?: string
   readonly retryAfterSeconds?: number
@@ -47,13 +47,14 @@ const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeou
 /**
  * Starts the listener. If the port cannot be used, rejects with Node's own error and adds `listener: 'forwardAuth'` to
  * it.
+ * @example const gateways = await listenForGateways(parts, { port: 4180, host: '127.0.0.1' })
  */
 export async function listenForGateways(
   parts: ForwardAuthParts,
   { port, host }: { readonly port: number; readonly host: string }
 ): Promise<ForwardAuthListener> {
-  const answer = forwardAuth(parts)
-  const server = http.createServer(LIMITS, answer)
+  const respond = forwardAuth(parts)
+  const server = http.createServer(LIMITS, respond)
   return {
     port: await listen(server, { port, host, listener: 'forwardAuth' }),
     close: graceMs => closeServer(server, graceMs)
@@ -75,10 +76,10 @@ export async function listenForGateways(
 function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
   const { auth, site, sessionCookie, logsRequests, metrics, log } = parts
 
-  async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Answer> {
+  async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Decision> {
     if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
     const { headers } = request
-    const reason = refusalOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
+    const reason = rejectionOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
     if (reason !== undefined) return { status: 403, reason }
     const record = sessionCookie.open(headers.cookie ?? '')
     if (!record) return { status: 401 }
@@ -96,11 +97,11 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
       child ??= log.child({ request_id: requestId })
       return child
     }
-    const answer = await decide(request, requestLog).catch((err: unknown): Answer => {
+    const decision = await decide(request, requestLog).catch((err: unknown): Decision => {
       requestLog().error({ event: 'request_failed', status: 500, error: 'server_error', err }, 'request failed')
       return { status: 500 }
     })
-    const { status, accessToken, retryAfterSeconds, reason } = answer
+    const { status, accessToken, retryAfterSeconds, reason } = decision
     metrics.forwardAuthEnded(status)
     if (reason === 'open_location') {
       const message = 'the gateway lets browsers ask for its forward-auth address; make that location internal'

@@ -8,7 +8,7 @@ import { revokeInBackground } from '../modes/grants.js'
 import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
-import { pausedError, pauseIfBusy } from '../refresh/busy.js'
+import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/busy.js'
 import { PATIENCE_MS } from '../refresh/refresh.js'
 import { NotSentError, sendUnderLock } from '../refresh/token-request.js'
 import type { SessionRecord } from '../session/record.js'
@@ -34,13 +34,13 @@ export interface CodeExchangeParts {
  * - `fresh`: this call exchanged the code, or joined another call that exchanged it
  * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
  * - `used`: an earlier call exchanged the code, and a browser has its session, or the session has ended
- * - `refused`: the identity provider refused the code
+ * - `rejected`: the identity provider rejected the code
  * - `denied`: the account may not sign in here; its refresh token is revoked
  */
 export type CodeExchange =
   | { readonly kind: 'fresh' | 'repeated'; readonly record: SessionRecord }
   | { readonly kind: 'used' }
-  | { readonly kind: 'refused' }
+  | { readonly kind: 'rejected' }
   | { readonly kind: 'denied'; readonly reason: Denial }
 
 export type Denial = Exclude<AccessDecision, 'allowed'>
@@ -73,12 +73,10 @@ export class LoginInterruptedError extends Error {
 // These characters hold 132 random bits. The id is part of the session cookie, so it should be short.
 const ID_LENGTH = 22
 const LOCK_DELAY_MS = 100
-// The delay for a provider that answers 503 without `Retry-After`.
-const DEFAULT_RETRY_SECONDS = 5
 // The person who signs in would not wait for longer.
 const MAX_BUSY_WAIT_SECONDS = 10
-// The reasons that the store keeps for a login that has ended.
-const REFUSED = 'refused'
+// The reasons that the store keeps for a login that has ended. Other replicas may have stored them before an update.
+const REJECTED = 'refused'
 const FAILED = 'failed'
 const DENIED = 'denied '
 
@@ -125,11 +123,11 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
       )
     } catch (error) {
       pauseIfBusy(store, error)
-      // After a refused code, the state cannot be used again. Otherwise an attacker could try many codes with one state.
-      const isRefused = error instanceof OAuthError && error.error === 'invalid_grant'
+      // After a rejected code, the state cannot be used again. Otherwise an attacker could try many codes with one state.
+      const isRejected = error instanceof OAuthError && error.error === 'invalid_grant'
       const failure = { kind: 'failure', pauseMs: 0, isDoubtful: false } as const
-      await store.save(lock, isRefused ? { kind: 'ended', reason: REFUSED } : failure)
-      if (isRefused) return { kind: 'refused' }
+      await store.save(lock, isRejected ? { kind: 'ended', reason: REJECTED } : failure)
+      if (isRejected) return { kind: 'rejected' }
       if (error instanceof NotSentError && error.reason === 'pending') throw new StoreUnavailableError('pending')
       throw busyErrorOf(error) ?? error
     }
@@ -213,7 +211,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
 
 /** Returns the result of a login that has ended before. */
 function endedLogin(reason: string): CodeExchange {
-  if (reason === REFUSED) return { kind: 'refused' }
+  if (reason === REJECTED) return { kind: 'rejected' }
   if (reason.startsWith(DENIED)) return { kind: 'denied', reason: reason.slice(DENIED.length) as Denial }
   return { kind: 'used' }
 }

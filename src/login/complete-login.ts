@@ -48,7 +48,7 @@ export interface CallbackRequest {
  * - `expired`: the login took too long; `isSignedIn` is true if the browser has a valid session anyway
  * - `otherIssuer`: the response came from another identity provider
  * - `notAuthorized`: the identity provider returned an error instead of a code
- * - `codeRefused`: the identity provider refused the code
+ * - `codeRejected`: the identity provider rejected the code
  * - `used`: an earlier callback has completed this login, and the browser has no valid session now
  * - `denied`: the account may not sign in here
  * - `pending`: the identity provider has not answered yet; the code exchange continues, and a later callback gets its
@@ -67,7 +67,7 @@ export type CallbackResult =
       readonly isRepeated: boolean
     }
   | { readonly kind: 'kept' }
-  | { readonly kind: 'otherIssuer' | 'codeRefused' | 'used' }
+  | { readonly kind: 'otherIssuer' | 'codeRejected' | 'used' }
   | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
   | { readonly kind: 'expired'; readonly isSignedIn: boolean }
   | { readonly kind: 'notAuthorized'; readonly error: string }
@@ -86,7 +86,7 @@ export type CompletedLogin = (CallbackResult & { readonly returnTo: string }) | 
 export type CompleteLogin = (request: CallbackRequest) => Promise<CompletedLogin>
 
 // A repeated callback sends the same code, and some providers accept a code for one minute only.
-const LONGEST_RETRY_SECONDS = 30
+const MAX_RETRY_SECONDS = 30
 
 export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
   const { idp, transactions, codeExchanges, store, sessionCookie, now } = parts
@@ -110,7 +110,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     session: SessionRecord | undefined
   ): Promise<CallbackResult> {
     const exchange = await codeExchanges.exchange(transaction, code)
-    if (exchange.kind === 'refused') return { kind: 'codeRefused' }
+    if (exchange.kind === 'rejected') return { kind: 'codeRejected' }
     if (exchange.kind === 'denied') return exchange
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
@@ -147,7 +147,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     if (!(cause instanceof ProviderError && cause.isBusy)) return { kind: 'failed', error }
     // The callback can be repeated only while the code and the state are still valid.
     const retrySeconds = retrySecondsOf(cause)
-    const comesTooLate = retrySeconds > LONGEST_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
+    const comesTooLate = retrySeconds > MAX_RETRY_SECONDS || now() + retrySeconds * 1000 >= expiresAt
     return { kind: 'busy', cause, retry: isCodeSpent || comesTooLate ? 'login' : 'callback' }
   }
 

@@ -31,10 +31,11 @@ export interface Profiles {
 }
 
 // The cache takes at most 20 MB, even if every name has 1,000 characters.
-const MOST_CACHED = 10_000
+const MAX_CACHED = 10_000
 
+/** @example const name = await createProfiles(parts).displayName(record, accessToken) */
 export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): Profiles {
-  const cached = createExpiringMap<Promise<string>>(MOST_CACHED, now)
+  const cached = createExpiringMap<Promise<string>>(MAX_CACHED, now)
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
     const { userinfoEndpoint } = await idp.metadata()

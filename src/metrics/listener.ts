@@ -11,6 +11,7 @@ export interface MetricsListener {
  * Serves `GET /metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot be
  * opened, rejects with the error of Node and adds the property `listener: 'metrics'`, which tells this port from the
  * public one.
+ * @example const scrapes = await listenForScrapes(metrics, { port: 9464, host: '127.0.0.1' })
  */
 export async function listenForScrapes(
   metrics: PrometheusMetrics,

@@ -61,9 +61,11 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     PROVIDER_SECONDS,
     ['rule', 'outcome']
   )
-  const brokenAnswers = counter('proxy_answers_broken_total', 'Proxied responses that the upstream did not complete.', [
-    'rule'
-  ])
+  const brokenResponses = counter(
+    'proxy_answers_broken_total',
+    'Proxied responses that the upstream did not complete.',
+    ['rule']
+  )
   new Gauge({
     name: `${PREFIX}coordination_store`,
     help: '1 for the store that coordinates refreshes.',
@@ -94,6 +96,6 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     forwardAuthEnded: status => forwardAuth.inc({ status }),
     requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds),
     upstreamAnswered: (rule, outcome, seconds) => upstreams.observe({ rule, outcome }, seconds),
-    proxiedAnswerBroken: rule => brokenAnswers.inc({ rule })
+    proxiedAnswerBroken: rule => brokenResponses.inc({ rule })
   }
 }

@@ -6,6 +6,7 @@ import type { ModeParts } from './grants.js'
 import type { Mode } from './mode.js'
 import { createSingleMode } from './single.js'
 
+/** @example const { state } = await createMode(config, idp, Date.now).exchangeCode(grant) */
 export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
   const { platform, logout } = config
   const { clientId, pkce } = platform

@@ -28,10 +28,10 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
   async function createTunnel(proxy: string): Promise<https.Agent> {
     const { HttpsProxyAgent } = await import('https-proxy-agent')
     const agent = new HttpsProxyAgent(proxy, options)
-    // If the proxy refuses the tunnel, the agent would return the response of the proxy as the response of the
+    // If the proxy rejects the tunnel, the agent would return the response of the proxy as the response of the
     // provider.
     agent.on('proxyConnect', ({ statusCode }: { statusCode: number }, request: http.ClientRequest) => {
-      if (statusCode !== 200) request.destroy(new ProxyRefusedError(statusCode))
+      if (statusCode !== 200) request.destroy(new ProxyRejectedError(statusCode))
     })
     return agent
   }
@@ -58,10 +58,10 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
 }
 
 /**
- * The proxy refused to open a tunnel. Status 407 means that the address of the proxy must contain a user name and a
+ * The proxy rejected the request for a tunnel. Status 407 means that the address of the proxy must contain a user name and a
  * password.
  */
-class ProxyRefusedError extends Error {
+class ProxyRejectedError extends Error {
   readonly code: string
 
   constructor(status: number) {

@@ -76,6 +76,7 @@ export interface IdentityProvider {
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
 
+/** @example const tokenSet = await createIdentityProvider(config.platform, transport).refreshTokenGrant(grant) */
 export function createIdentityProvider(platform: Config['platform'], transport: Transport): IdentityProvider {
   const { clientId, callbackUrl: redirectUri, prompt } = platform
   let { clientSecret } = platform
@@ -168,10 +169,10 @@ function formEncoded(text: string): string {
 }
 
 function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, durationMs }: TransportResponse): Error {
-  const isRefusal = status >= 400 && status < 500 && status !== 429
-  const answer = isJsonObject(json) ? json : {}
-  const error = GATEWAY_CLIENT_ERRORS.has(String(answer.errorCode)) ? 'invalid_client' : answer.error
-  if (isRefusal && isErrorCode(error)) {
+  const isRejection = status >= 400 && status < 500 && status !== 429
+  const body = isJsonObject(json) ? json : {}
+  const error = GATEWAY_CLIENT_ERRORS.has(String(body.errorCode)) ? 'invalid_client' : body.error
+  if (isRejection && isErrorCode(error)) {
     return new OAuthError({ error, status, endpoint, retryAfterSeconds })
   }
   return new ProviderError(endpoint, 'unusable', `it answered ${status}`, { status, durationMs, retryAfterSeconds })

@@ -89,10 +89,10 @@ export class ProviderError extends Error {
   }
 
   /**
-   * True if the provider refused the request without an OAuth error code, for example because of a wrong client secret.
+   * True if the provider rejected the request without an OAuth error code, for example because of a wrong client secret.
    * The same request would fail again, so the operator must correct the configuration.
    */
-  get isRefusal(): boolean {
+  get isRejection(): boolean {
     const { status = 0 } = this
     return status >= 400 && status < 500 && status !== 408 && status !== 429
   }

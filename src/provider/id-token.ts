@@ -62,23 +62,23 @@ export interface ExpectedRefreshClaims {
  * @throws UnusableTokenSetError if the ID token cannot be used for another reason
  */
 export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims): void {
-  const refuse: Refuse = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
-  const claims = parseClaims(idToken, refuse)
+  const reject: Reject = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
+  const claims = parseClaims(idToken, reject)
   const otherIdentity = (name: string) =>
     new OtherIdentityError(messageOf(`its ${name} differs from that of the login`))
   if (claims.iss !== expected.iss) throw otherIdentity('iss')
   if (claims.sub !== expected.sub) throw otherIdentity('sub')
-  checkAudience(claims, expected.clientId, refuse)
+  checkAudience(claims, expected.clientId, reject)
 }
 
 /** Creates the error for a rejected ID token. */
-type Refuse = (detail: string) => ProviderError
+type Reject = (detail: string) => ProviderError
 
-function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string, refuse: Refuse): void {
+function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId: string, reject: Reject): void {
   const audience = Array.isArray(aud) ? aud : [aud]
-  if (!audience.includes(clientId)) throw refuse('its aud does not name this client')
+  if (!audience.includes(clientId)) throw reject('its aud does not name this client')
   const needsAzp = audience.length > 1
-  if ((needsAzp || azp !== undefined) && azp !== clientId) throw refuse('its azp does not name this client')
+  if ((needsAzp || azp !== undefined) && azp !== clientId) throw reject('its azp does not name this client')
 }
 
 // OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit here is larger, because `iss` is
@@ -87,7 +87,7 @@ function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]{1,1000}$/.test(value)
 }
 
-function parseClaims(idToken: string, refuse: Refuse): Readonly<Record<string, unknown>> {
+function parseClaims(idToken: string, reject: Reject): Readonly<Record<string, unknown>> {
   const parts = idToken.split('.')
   try {
     const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString())
@@ -95,7 +95,7 @@ function parseClaims(idToken: string, refuse: Refuse): Readonly<Record<string, u
   } catch {
     // The error is thrown below, because a token with another number of parts must have the same error.
   }
-  throw refuse('it is not a JWT')
+  throw reject('it is not a JWT')
 }
 
 function unusable(detail: string): ProviderError {

@@ -22,6 +22,10 @@ export interface QueueLimits {
 
 export class QueueFullError extends Error {}
 
+/**
+ * @example const release = await createQueue({ atOnce: 64, waiting: 1000 }).enter(signal)
+ * try { await call() } finally { release() }
+ */
 export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
   // A Set keeps the order of insertion, so its first element has waited longest.
   const urgent = new Set<() => void>()

@@ -5,6 +5,7 @@
  */
 import type { Got, Method } from 'got'
 import { outboundProxy } from '../config/outbound-proxy.js'
+import { LATE_RESPONSE_MS } from '../support/within.js'
 import { createAgents, type ProxyFor } from './agents.js'
 import { type Endpoint, ProviderError } from './errors.js'
 import { createQueue, type Queue, QueueFullError, type QueueLimits } from './queue.js'
@@ -191,15 +192,14 @@ export function createTransport(
   }
 }
 
-// If the process was suspended, a response may have arrived that Node has not read yet when an overdue timer fires. The
-// response contains the only copy of a new token, so it must not be discarded.
-const LATE_ANSWER_MS = 100
-
-/** Returns a signal that aborts after `ms` milliseconds. */
+/**
+ * Returns a signal that aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new
+ * token, so an overdue timer does not discard it.
+ */
 function abortAfter(ms: number): { readonly signal: AbortSignal; readonly cancel: () => void } {
   const controller = new AbortController()
   let timer = setTimeout(() => {
-    timer = setTimeout(() => controller.abort(), LATE_ANSWER_MS)
+    timer = setTimeout(() => controller.abort(), LATE_RESPONSE_MS)
   }, ms)
   return { signal: controller.signal, cancel: () => clearTimeout(timer) }
 }

@@ -9,11 +9,11 @@ import { tokensOf } from '../http/routes/require-tokens.js'
 import { sessionRecord, withholdLateSession } from '../http/routes/session.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
-import { createAnswerHeaders } from './answer-headers.js'
 import { createMapLocation } from './location.js'
 import { createRequestBody, type RequestBody } from './request-body.js'
 import { createRequestHeaders } from './request-headers.js'
 import { requesterOf } from './requester.js'
+import { createResponseHeaders } from './response-headers.js'
 import type { FindRoute, Route } from './routes.js'
 import { createTurns, type Turn, UpstreamBusyError } from './turns.js'
 import type { Exchange, UpstreamError, UpstreamRequest, Upstreams } from './upstream.js'
@@ -48,7 +48,7 @@ export type Forward = (ctx: Context, route: ForwardRoute) => Promise<void>
 export function createForward(parts: ForwardParts): Forward {
   const { upstreams, maxBodyBytes, auth, shutdownHooks, metrics, requestLog } = parts
   const selectRequestHeaders = createRequestHeaders(parts.requestHeaders)
-  const selectAnswerHeaders = createAnswerHeaders(parts.answerHeaders)
+  const selectResponseHeaders = createResponseHeaders(parts.answerHeaders)
   const mapLocation = createMapLocation(parts.findRoute, parts.basePath)
   const turns = createTurns()
 
@@ -59,8 +59,8 @@ export function createForward(parts: ForwardParts): Forward {
     const silenceMs = (rule.timeoutSeconds ?? parts.timeoutSeconds) * 1000
     const turn = takeTurn(ctx, rule)
     try {
-      const hasCome = turn.hasCome() || (await waitForTurn(ctx, rule, turn, silenceMs))
-      if (hasCome && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, turn)
+      const hasStarted = turn.hasStarted() || (await waitForTurn(ctx, rule, turn, silenceMs))
+      if (hasStarted && !ctx.res.destroyed) await exchangeWithUpstream(ctx, route, silenceMs, turn)
     } finally {
       turn.end()
     }
@@ -103,7 +103,7 @@ export function createForward(parts: ForwardParts): Forward {
   ): Promise<void> {
     const { req, res } = ctx
     const startedAt = performance.now()
-    let state: 'waiting' | 'answering' | 'over' = 'waiting'
+    let state: 'waiting' | 'responding' | 'over' = 'waiting'
     let exchange: Exchange | undefined
     let removeStopHook = () => {}
     const body = hasBody(req) ? createRequestBody(req, maxBodyBytes, () => exchange?.progressed()) : undefined
@@ -122,8 +122,9 @@ export function createForward(parts: ForwardParts): Forward {
       function answered(statusCode: number, rawHeaders: readonly Buffer[]) {
         reportHead(String(statusCode))
         withholdLateSession(ctx)
-        if (statusCode === 401) refuse(upstreamUnauthorized())
-        else if (statusCode === 407) refuse(upstreamError('unusable', new Error('it asks for proxy authentication')))
+        if (statusCode === 401) rejectWith(upstreamUnauthorized())
+        else if (statusCode === 407)
+          rejectWith(upstreamError('unusable', new Error('it asks for proxy authentication')))
         // The session was refreshed for this request and then logged out. This response would set the new session
         // cookies, so it is dropped, and `requireTokens` answers 401.
         else if (res.hasHeader('Set-Cookie') && isLoggedOut(ctx)) abort(resolve)
@@ -133,18 +134,18 @@ export function createForward(parts: ForwardParts): Forward {
       function begin(statusCode: number, rawHeaders: readonly Buffer[]) {
         const mapped = (location: string) => mapLocation(location, { rule, target })
         const setsCookie = res.hasHeader('Set-Cookie')
-        const headers = selectAnswerHeaders({ statusCode, rawHeaders }, { mapLocation: mapped, setsCookie })
+        const headers = selectResponseHeaders({ statusCode, rawHeaders }, { mapLocation: mapped, setsCookie })
         try {
           for (const [name, [value = '', ...more]] of headers)
             res.setHeader(name, more.length > 0 ? [value, ...more] : value)
         } catch (error) {
-          // Node refuses a header value. Remove the headers of the API's response, so that the error response does not
+          // Node rejects a header value. Remove the headers of the API's response, so that the error response does not
           // have them.
           for (const name of headers.keys()) res.removeHeader(name)
-          refuse(upstreamError('unusable', error))
+          rejectWith(upstreamError('unusable', error))
           return
         }
-        state = 'answering'
+        state = 'responding'
         ctx.respond = false
         res.statusCode = statusCode
         // Send the headers at once, because the first event of a stream may come minutes later. An empty write in
@@ -173,7 +174,7 @@ export function createForward(parts: ForwardParts): Forward {
         abort(resolve)
       }
 
-      function refuse(error: unknown) {
+      function rejectWith(error: unknown) {
         abort(() => reject(error))
       }
 
@@ -195,7 +196,7 @@ export function createForward(parts: ForwardParts): Forward {
     }
 
     function reportHead(outcome: string) {
-      turn.headCame()
+      turn.headReceived()
       const elapsedMs = performance.now() - startedAt
       ctx.state.upstreamMs = Math.round(elapsedMs)
       metrics.upstreamAnswered(rule.number, outcome, elapsedMs / 1000)

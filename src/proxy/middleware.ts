@@ -43,7 +43,7 @@ export function proxy(parts: ProxyParts): Middleware {
   const forward = createForward({ ...parts, ...config, findRoute, basePath: site.basePath, upstreams })
 
   return function proxy(ctx, next) {
-    // Other layers may have rewritten `ctx.url`. The rules are applied to the original target, because the original
+    // Other middleware may have rewritten `ctx.url`. The rules are applied to the original target, because the original
     // target is forwarded.
     const route = findRoute(ctx.method, ctx.originalUrl)
     if (!route) return next()

@@ -54,7 +54,7 @@ export class UpstreamBusyError extends Error {
 /** A request that counts towards the limits. */
 export interface Turn {
   /** Returns false while the request waits for its turn. */
-  hasCome(): boolean
+  hasStarted(): boolean
   /**
    * Waits for the turn. Resolves with true when the request may be sent, or with false when `end` is called.
    * @param patienceMs the time limit in milliseconds
@@ -64,7 +64,7 @@ export interface Turn {
   /** Call this when the whole body was sent to the upstream. Requests without a body need no call. */
   bodySent(): void
   /** Call this when the headers of the response have arrived, or when the request fails without a response. */
-  headCame(): void
+  headReceived(): void
   /** Call this when the response is complete, or when the client has disconnected. */
   end(): void
 }
@@ -89,9 +89,14 @@ interface Waiting extends Requester {
   /** Starts the request. */
   readonly start: () => void
   /** Removes the request from the line. Its `wait` rejects with UpstreamBusyError. */
-  readonly refuse: () => void
+  readonly reject: () => void
 }
 
+/**
+ * @example const turn = createTurns().take({ origin, session, person, isUploading })
+ * if (turn.hasStarted() || (await turn.wait(30_000))) send()
+ * turn.end()
+ */
 export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
   const common = createTally(limits.waitingForHead - limits.reserved)
   const reserved = createTally(limits.reserved)
@@ -147,7 +152,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
     line.add(waiting)
     if (line.size <= limits.inLine) return
     const loser = line.newestOfLargest(waiting) ?? waiting
-    loser.refuse()
+    loser.reject()
     if (loser === waiting) throw new UpstreamBusyError('too many requests are waiting')
   }
 
@@ -167,7 +172,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
         session,
         person,
         start,
-        refuse: () => giveUp(new UpstreamBusyError('the line is full'))
+        reject: () => giveUp(new UpstreamBusyError('the line is full'))
       }
 
       function start() {
@@ -184,7 +189,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
         if (state === 'inProgress' && isHeadExpected) freePlace ??= takePlace(origin, person, false)
       }
 
-      function headCame() {
+      function headReceived() {
         if (!isHeadExpected) return
         isHeadExpected = false
         freePlace?.()
@@ -193,7 +198,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
       function end() {
         if (state === 'inLine') giveUp(false)
         if (state === 'over') return
-        headCame()
+        headReceived()
         state = 'over'
         inProgress -= 1
         hosts.remove(origin)
@@ -213,7 +218,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
       else start()
 
       return {
-        hasCome: () => state !== 'inLine',
+        hasStarted: () => state !== 'inLine',
         wait(patienceMs) {
           return new Promise((resolve, reject) => {
             const timer = setTimeout(
@@ -228,7 +233,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
           })
         },
         bodySent,
-        headCame,
+        headReceived,
         end
       }
     }

@@ -21,8 +21,9 @@ export function pausedError(pausedMs: number): ProviderError {
   return new ProviderError('token', 'unusable', 'it asked for a pause', { status: 429, retryAfterSeconds })
 }
 
-// Delays for a provider that sends no `Retry-After`, and for calls that the full queue of this process refused.
-const DEFAULT_RETRY_SECONDS = 5
+/** The delay after a temporary failure if the response of the provider has no `Retry-After`. */
+export const DEFAULT_RETRY_SECONDS = 5
+// The delay for calls that the full queue of this process rejected. It is shorter, because the queue empties quickly.
 const QUEUE_RETRY_SECONDS = 2
 
 /**

@@ -11,7 +11,7 @@ import type { SessionRecord } from '../session/record.js'
 import type { Lock, SaveAnswer, SessionStore } from '../store/session-store.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
 import { pauseIfBusy, pauseSecondsAfter } from './busy.js'
-import { judgeRefusal } from './refusal.js'
+import { judgeRejection } from './rejection.js'
 import type { Log, RefreshProblem } from './report.js'
 import type { RefreshSchedule } from './schedule.js'
 import { NotSentError, sendUnderLock } from './token-request.js'
@@ -170,13 +170,13 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
       return afterFailure(saved, notNow(session, error.reason, calls, error.retryAfterSeconds))
     }
     pauseIfBusy(store, error)
-    const refusal = judgeRefusal(error, lock.suspectMs)
+    const rejection = judgeRejection(error, lock.suspectMs)
     const isOther = error instanceof OtherIdentityError
-    if (isOther || refusal !== 'final') logFailure(error, refusal === 'doubtful', log)
-    if (isOther || refusal === 'final') {
+    if (isOther || rejection !== 'final') logFailure(error, rejection === 'doubtful', log)
+    if (isOther || rejection === 'final') {
       const saved = await store.save(lock, { kind: 'ended', reason: isOther ? 'other_identity' : 'refused' })
       if (saved.kind === 'newer') return notNow(saved.record, 'pending', calls)
-      // If the refusal could not be stored, another process may have used the refresh token with success.
+      // If the rejection could not be stored, another process may have used the refresh token with success.
       if (saved.kind === 'unknown') return notNow(session, 'pending', calls)
       return { result: { kind: saved.kind === 'out' ? 'out' : 'ended' }, calls }
     }
@@ -192,7 +192,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
         ? { result: { ...result, reason: 'provider', retryAfterSeconds }, calls, reason: 'provider' }
         : { result, calls, reason: 'provider' }
     }
-    const saved = await store.save(lock, { kind: 'failure', pauseMs, isDoubtful: refusal === 'doubtful' })
+    const saved = await store.save(lock, { kind: 'failure', pauseMs, isDoubtful: rejection === 'doubtful' })
     return afterFailure(saved, notNow(session, 'provider', calls, retryAfterSeconds))
   }
 }
@@ -204,7 +204,7 @@ function logFailure(error: unknown, isDoubtful: boolean, log: Log): void {
     return
   }
   // If the same request cannot succeed later, the operator has to fix something.
-  const isTemporary = error instanceof ProviderError && !error.isRefusal
+  const isTemporary = error instanceof ProviderError && !error.isRejection
   const level = isDoubtful || isTemporary ? 'warn' : 'error'
   log[level]({ event: 'refresh_failed', err: error }, 'the identity provider did not refresh a session')
 }

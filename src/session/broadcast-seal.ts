@@ -41,7 +41,7 @@ export interface BroadcastSealParts<Kind extends string> {
 // The clocks of two replicas may differ by this time. Somebody who has recorded a message can send it again for as long, so
 // the receiver must also subtract the age of the message from every duration in it.
 const MAX_AGE_MS = 300_000
-// The length of the longest sealed message. Longer texts are refused before they are decoded.
+// The length of the longest sealed message. Longer texts are rejected before they are decoded.
 const MAX_LENGTH = 512
 // Kind, id, time of sealing and value.
 const PLAINTEXT = /^([a-z]{1,32}) ([A-Za-z0-9_-]{1,64}) (\d{1,15}) ([ -~]{0,200})$/

@@ -11,14 +11,14 @@ const MAX_CHUNKS = 4
 /** The maximum length of a value that fits into one cookie. */
 export const SINGLE_COOKIE_LENGTH = CHUNK_LENGTH - 1
 /** The maximum length of a value that fits into all cookies together. */
-export const LONGEST_VALUE = CHUNK_LENGTH * MAX_CHUNKS - 1
+export const MAX_VALUE_LENGTH = CHUNK_LENGTH * MAX_CHUNKS - 1
 
 /** Returns the names of all cookies that a value may occupy, in the order of the chunks. */
 export function chunkNames(name: string): readonly string[] {
   return Array.from({ length: MAX_CHUNKS }, (_, index) => (index === 0 ? name : `${name}.${index}`))
 }
 
-/** Splits `value`, which must not be longer than LONGEST_VALUE. */
+/** Splits `value`, which must not be longer than MAX_VALUE_LENGTH. */
 export function splitIntoChunks(value: string): string[] {
   const count = Math.ceil((value.length + 1) / CHUNK_LENGTH)
   const counted = `${count}${value}`

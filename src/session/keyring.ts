@@ -43,6 +43,7 @@ const MIN_LENGTH = IV_END + TAG_LENGTH
 /**
  * Creates a keyring.
  * @param secrets the secrets, newest first; the caller must have checked that each is long and random
+ * @example const sealer = createKeyring(['new secret', 'old secret']).sealer('session')
  */
 export function createKeyring(secrets: readonly string[]): Keyring {
   requireOne(secrets)

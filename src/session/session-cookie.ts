@@ -5,7 +5,7 @@
  */
 import { deflateSync, inflateSync } from 'node:zlib'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
-import { chunkNames, joinChunks, LONGEST_VALUE, SINGLE_COOKIE_LENGTH, splitIntoChunks } from './chunks.js'
+import { chunkNames, joinChunks, MAX_VALUE_LENGTH, SINGLE_COOKIE_LENGTH, splitIntoChunks } from './chunks.js'
 import { readCookie } from './cookie-header.js'
 import type { Sealer } from './keyring.js'
 import type { Identity, SessionFields, SessionRecord } from './record.js'
@@ -96,6 +96,7 @@ interface Opened {
 // because V8 stores a longer substring as a view, and a view keeps the whole `Cookie` header in memory.
 const TAG_CHARACTERS = 12
 
+/** @example const record = createSessionCookie(parts).open(request.headers.cookie ?? '') */
 export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
   const {
     sealer,
@@ -179,7 +180,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       let sealed = sealer.seal(plaintext, name)
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
       // A session that compresses well can fit into the cookies and still exceed the limit for decompression.
-      if (sealed.length > LONGEST_VALUE || plaintext.length > MAX_CONTENT_BYTES) {
+      if (sealed.length > MAX_VALUE_LENGTH || plaintext.length > MAX_CONTENT_BYTES) {
         const tokens = { ...fields, ...(identity?.idToken && { id_token: identity.idToken }) }
         throw new SessionTooLargeError({ sealed: sealed.length, content: plaintext.length, ...sizesOf(tokens) })
       }

@@ -25,7 +25,10 @@ export interface StoreParts {
 // The `state` of a login is valid for 10 minutes. The lock of its code exchange may last for another minute.
 const LOGIN_MS = 900_000
 
-/** Creates the store and returns at once. The connection to Redis opens in the background, and calls wait for it. */
+/**
+ * Creates the store and returns at once. The connection to Redis opens in the background, and calls wait for it.
+ * @example const place = await createStore(config, { keyring, clock, log }).look(session)
+ */
 export function createStore(config: Config, parts: StoreParts): SessionStore {
   const { redisUrl, session, refresh } = config
   const { clock, log } = parts

@@ -2,7 +2,7 @@
  * The scripts of the session store in Lua, for Redis 5 and later. `memory-scripts.ts` has the same behaviour in
  * TypeScript. Both keys of a session have the same hash tag, so they are on the same node of a Redis Cluster.
  *
- * A script that fails on a full Redis must fail before it changes anything. Redis refuses a write that needs memory only
+ * A script that fails on a full Redis must fail before it changes anything. Redis rejects a write that needs memory only
  * if it is the first write of its script. Therefore `take` begins with HSET, and fails, while `save` and `out` begin with
  * DEL, and succeed.
  */

@@ -1,6 +1,6 @@
 import { TimeLimitError } from '../support/within.js'
 
-/** Redis cannot be used now. It is unreachable, slow, full or read-only, or it refuses a command. */
+/** Redis cannot be used now. It is unreachable, slow, full or read-only, or it rejects a command. */
 export class RedisUnavailableError extends Error {}
 
 /** The value of one key cannot be read. It has the wrong type or cannot be decrypted. Other keys are not affected. */

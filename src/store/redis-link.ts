@@ -27,7 +27,7 @@ type State = 'connecting' | 'up' | 'down' | 'closed'
 export interface RedisLink {
   /**
    * Sends a command and returns its reply.
-   * @throws RedisUnavailableError if Redis cannot be used, or refuses the command
+   * @throws RedisUnavailableError if Redis cannot be used, or rejects the command
    * @throws StoredDataError if a key has a value of the wrong type
    */
   send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T>
@@ -79,8 +79,8 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
   let state: State = 'connecting'
   let client: RedisClient | undefined
   let lastError: Error | undefined
-  // The reason for which Redis refuses writes although the connection works, for example OOM or NOPERM.
-  let refusal: string | undefined
+  // The reason for which Redis rejects writes although the connection works, for example OOM or NOPERM.
+  let rejection: string | undefined
   let awaySince: number | undefined
   let generation = 0
   let isSettled = false
@@ -133,22 +133,22 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
     if (state === 'closed') return
     stopConnectTimer()
     lastError = undefined
-    refusal = undefined
+    rejection = undefined
     reportBack()
     if (state !== 'up') changeState('up')
     settle()
   }
 
-  function handleRefusal(error: unknown): void {
+  function handleRejection(error: unknown): void {
     if (state === 'closed') return
-    // The client reconnects after each refusal of a read-only Redis, so every command would wait for a connection.
+    // The client reconnects after each rejection of a read-only Redis, so every command would wait for a connection.
     if (isNodeUnusable(error)) {
       goDown(reasonOf(error))
       return
     }
     // Reading works on a full Redis, and some writes do, so the state stays `up`.
-    refusal = reasonOf(error)
-    reportAway(refusal)
+    rejection = reasonOf(error)
+    reportAway(rejection)
     if (state !== 'up') changeState('up')
     scheduleProbe()
   }
@@ -163,7 +163,7 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
   }
 
   function needsProbe(): boolean {
-    return state === 'connecting' || state === 'down' || (state === 'up' && refusal !== undefined)
+    return state === 'connecting' || state === 'down' || (state === 'up' && rejection !== undefined)
   }
 
   function scheduleProbe(): void {
@@ -180,7 +180,7 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
       await within(commandMs, probe(client.commands), clock)
       goUp()
     } catch (error) {
-      if (isReply(error)) handleRefusal(error)
+      if (isReply(error)) handleRejection(error)
       else if (error instanceof TimeLimitError) goDown('timeout')
     } finally {
       isProbing = false
@@ -193,7 +193,7 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
 
   function handleFailure(error: unknown): void {
     if (error instanceof TimeLimitError) goDown('timeout')
-    else if (isReply(error)) handleRefusal(error)
+    else if (isReply(error)) handleRejection(error)
     else handleLostConnection()
   }
 
@@ -245,9 +245,9 @@ export function openRedisLink({ open, probe, restore, log, clock, timing }: Redi
         () => false
       )
     },
-    isSettled: () => state === 'up' && isSettled && refusal === undefined,
+    isSettled: () => state === 'up' && isSettled && rejection === undefined,
     generation: () => generation,
-    isAway: () => state === 'down' || refusal !== undefined,
+    isAway: () => state === 'down' || rejection !== undefined,
     async close() {
       if (state === 'closed') return
       changeState('closed')

@@ -9,7 +9,7 @@
  * - `seen`, which is true if a browser has sent a cookie of this revision
  * - the state: live, ended (the identity provider ended the login), or out (the person logged out)
  * - the lock: its owner, which is a request for the lock, and its end
- * - the pause after a failed request, and the time of the first doubtful refusal of the refresh token
+ * - the pause after a failed request, and the time of the first doubtful rejection of the refresh token
  * - the loss: set if Redis may have lost a newer revision or a lock. While it is set, nobody gets the lock.
  *
  * The entry lives longer than any cookie of its session, so a missing entry means that the store has lost data. All times
@@ -36,7 +36,7 @@ export type Position<Stored> =
 /** The answer to `take`, the request for the lock of a session. */
 export type Taken<Stored> =
   | Exclude<Position<Stored>, { readonly kind: 'same' | 'behind' | 'lost' }>
-  /** The caller has the lock. `suspectMs` is the time since the first doubtful refusal, if there was one. */
+  /** The caller has the lock. `suspectMs` is the time since the first doubtful rejection, if there was one. */
   | { readonly kind: 'mine'; readonly suspectMs: number | undefined }
   /** Another process has the lock. */
   | { readonly kind: 'held' }

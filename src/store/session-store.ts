@@ -34,7 +34,7 @@ export interface Lock {
   readonly elapsedMs: () => number
   /** The generation of the connection in which the lock was granted. */
   readonly generation: number
-  /** The time since the provider first refused the refresh token in a doubtful way, in milliseconds. */
+  /** The time since the provider first rejected the refresh token in a doubtful way, in milliseconds. */
   readonly suspectMs: number | undefined
 }
 

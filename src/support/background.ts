@@ -6,6 +6,10 @@ export interface Background {
   ended(): Promise<void>
 }
 
+/**
+ * @example background.add(idp.revokeRefreshToken(refreshToken))
+ * await background.ended()
+ */
 export function createBackground(): Background {
   const pending = new Set<Promise<unknown>>()
 

@@ -27,6 +27,8 @@ const REMOVED_PER_GROUP = 4
  * @param now milliseconds since the epoch
  * @param groupOf returns the name of the group of an entry. The entries of a group should have similar lifetimes,
  *   because expired entries are only searched among the oldest entries of the group. By default there is one group.
+ * @example const names = createExpiringMap<string>(10_000, Date.now)
+ * names.set(id, 'Ana', 60_000)
  */
 export function createExpiringMap<T>(
   limit: number,

@@ -3,7 +3,7 @@
  * 2.4), but a server behind a gateway may decode it again, and may replace characters that only look like dots or slashes.
  */
 
-const MOST_DECODINGS = 3
+const MAX_DECODINGS = 3
 const ESCAPE = /%[0-9a-f]{2}/i
 
 /**
@@ -13,7 +13,7 @@ const ESCAPE = /%[0-9a-f]{2}/i
  */
 export function decodings(path: string): readonly string[] {
   const results = [path]
-  for (let last = path; results.length <= MOST_DECODINGS && isEncoded(last); ) {
+  for (let last = path; results.length <= MAX_DECODINGS && isEncoded(last); ) {
     last = last.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     results.push(last)
   }

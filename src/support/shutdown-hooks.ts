@@ -13,6 +13,7 @@ export interface ShutdownHooks {
   close(): Promise<void>
 }
 
+/** @example const removeHook = hooks.onStop(() => stream.end()) */
 export function createShutdownHooks(): ShutdownHooks {
   const stopActions = new Set<() => void>()
   const closeActions: (() => Promise<void>)[] = []

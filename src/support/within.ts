@@ -3,8 +3,8 @@ import { type Clock, systemClock } from './clock.js'
 /** A time limit was exceeded. */
 export class TimeLimitError extends Error {}
 
-// If the process was suspended, a response may have arrived that Node has not read yet when an overdue timer fires.
-const LATE_ANSWER_MS = 100
+/** If the process was suspended, a response may have arrived that Node has not read yet when an overdue timer fires. */
+export const LATE_RESPONSE_MS = 100
 
 /**
  * Settles like `promise`, or rejects with TimeLimitError after `ms` milliseconds. A response that arrived in time is used
@@ -14,7 +14,7 @@ const LATE_ANSWER_MS = 100
 export function within<T>(ms: number, promise: Promise<T>, clock: Pick<Clock, 'after'> = systemClock): Promise<T> {
   return new Promise((resolve, reject) => {
     let cancel = clock.after(ms, () => {
-      cancel = clock.after(LATE_ANSWER_MS, () => reject(new TimeLimitError(`not done within ${ms} ms`)))
+      cancel = clock.after(LATE_RESPONSE_MS, () => reject(new TimeLimitError(`not done within ${ms} ms`)))
     })
     promise.then(resolve, reject).finally(() => cancel())
   })

@@ -123,10 +123,10 @@ async function createSender({ page, newTab }: Visitor, origins: Origins, host: s
     const { status, hasSessionCookie } = request
     // SameSite=Lax withholds the cookie only from other sites.
     if (host !== hosts['another site'] && !hasSessionCookie) surprises.push(`${id}: no session cookie`)
-    const isRefused = status === 403 || status === 405
-    if (handlers.includes(route) && reached(id) === isRefused) surprises.push(`${id}: ${status}`)
-    if (!isRefused && ![200, 302].includes(status)) surprises.push(`${id}: ${status}`)
-    return isRefused ? 'no' : 'yes'
+    const isRejected = status === 403 || status === 405
+    if (handlers.includes(route) && reached(id) === isRejected) surprises.push(`${id}: ${status}`)
+    if (!isRejected && ![200, 302].includes(status)) surprises.push(`${id}: ${status}`)
+    return isRejected ? 'no' : 'yes'
   }
 
   async function signIn(): Promise<void> {

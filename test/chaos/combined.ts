@@ -29,7 +29,7 @@ const TOKEN_LIFETIME_SECONDS = 4
 const SLOW_ANSWERS = 0.2
 const SLOW_MS = 1500
 /** The longest fault lasts for this share of the whole run: 20 s of two minutes. */
-const LONGEST_FAULT = 1 / 6
+const MAX_FAULT = 1 / 6
 /** The longest time between two faults of a process, as a multiple of the longest fault. */
 const CALM = 2.5
 /** The share of faults in which a process is killed. Each kill blocks the sessions that it was refreshing for 65 s. */
@@ -86,7 +86,7 @@ async function play(scope: Scope, report: Report, options: CombinedOptions): Pro
     call.answer(made)
   }
   provider.follow(answers)
-  const faults = startFaults({ fleet, redis, seed, longestMs: seconds * 1000 * LONGEST_FAULT })
+  const faults = startFaults({ fleet, redis, seed, longestMs: seconds * 1000 * MAX_FAULT })
   const end = performance.now() + seconds * 1000
   await Promise.all(people.map(person => person.live(() => performance.now() > end)))
   await faults.end()

@@ -23,7 +23,7 @@ export interface Logins {
   askEach(slot?: number): Promise<Answer[]>
 }
 
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 export async function signInAll(stage: Stage, mode: Mode, count: number): Promise<Logins> {
   const all: Login[] = []
@@ -58,7 +58,7 @@ async function signIn(browser: Browser): Promise<string> {
     const callbackUrl = await startLogin(browser)
     const { statusCode } = await openCallback(browser, callbackUrl)
     if (statusCode === 302) return new URL(callbackUrl).searchParams.get('code') ?? ''
-    if (tries === MOST_TRIES) throw new Error(`The callback answered ${statusCode}.`)
+    if (tries === MAX_TRIES) throw new Error(`The callback answered ${statusCode}.`)
   }
 }
 

@@ -42,7 +42,7 @@ interface Session {
 
 // The default of refresh.keepSeconds.
 const KEEP_MS = 60_000
-const LONGEST_THOUGHT_MS = 4000
+const MAX_THOUGHT_MS = 4000
 const CLOSED_TABS = 0.05
 const LOGOUTS = 0.01
 
@@ -159,7 +159,7 @@ export function createPerson(options: PersonOptions): Person {
   // In half of the cases all tabs send their requests when the token has just expired, as pages do that count down its
   // lifetime.
   function thoughtMs(): number {
-    if (random() < 0.5) return random() * LONGEST_THOUGHT_MS
+    if (random() < 0.5) return random() * MAX_THOUGHT_MS
     const periodMs = tokenLifetimeMs + 100
     return periodMs - ((performance.now() + phaseMs) % periodMs)
   }

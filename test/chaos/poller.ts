@@ -17,7 +17,7 @@ export interface PollOptions {
 }
 
 /** Longer than any server may take. A server that never answers must not stop the suite. */
-const LONGEST_ANSWER_MS = 30_000
+const MAX_ANSWER_MS = 30_000
 
 export async function poll(browser: Browser, options: PollOptions): Promise<Answer[]> {
   const { path, everyMs, hasEnded } = options
@@ -36,7 +36,7 @@ export async function poll(browser: Browser, options: PollOptions): Promise<Answ
 /** Never rejects, because scenarios also count the requests without an answer. */
 export async function ask(browser: Browser, path: string): Promise<Answer> {
   const at = performance.now()
-  const signal = AbortSignal.timeout(LONGEST_ANSWER_MS)
+  const signal = AbortSignal.timeout(MAX_ANSWER_MS)
   const response = await browser.fetch(path, { signal }).catch(() => undefined)
   return {
     at,

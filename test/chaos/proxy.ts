@@ -24,7 +24,7 @@ export interface ProxyOptions {
 /** Marks an answer of the load balancer itself. */
 export const PROXY_HEADER = 'x-given-up-by'
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
-const MOST_TRIES = 6
+const MAX_TRIES = 6
 const PAUSE_MS = 50
 // 75 s is the default of nginx. With Node's default of 5 s, the server would often close a connection just as the next
 // request is sent on it.
@@ -41,7 +41,7 @@ export async function startProxy(scope: Scope, { targets, random }: ProxyOptions
     const target = all[turn++ % all.length]
     const fail = () => {
       if (response.headersSent || response.destroyed) response.destroy()
-      else if (tries >= MOST_TRIES) giveUp(response)
+      else if (tries >= MAX_TRIES) giveUp(response)
       else {
         counts.triedAgain++
         setTimeout(() => pass(request, response, tries + 1), PAUSE_MS * tries)

@@ -15,7 +15,7 @@ const WINDOWS = 4
 const EVERY_MS = 1000
 /** The lowest acceptable share of the sessions that the quota allows to be refreshed. */
 const LEAST_SHARE = 0.75
-const MOST_REFUSED = 2 / 3
+const MAX_REFUSED = 2 / 3
 
 export function quota(report: Report, { calls, windowMs, logins: count }: QuotaOptions): Promise<void> {
   const mode = 'dual'
@@ -47,7 +47,7 @@ export function quota(report: Report, { calls, windowMs, logins: count }: QuotaO
       'of calls': asked
     })
     report.check('most of the quota is used', served >= LEAST_SHARE * ideal, `${served} of ${ideal} refreshed`)
-    report.check('few calls are refused', refused <= asked * MOST_REFUSED, `${refused} of ${asked}`)
+    report.check('few calls are refused', refused <= asked * MAX_REFUSED, `${refused} of ${asked}`)
     const remark = `${served} refreshed after ${WINDOWS} windows (ideal ${ideal}); ${refused} of ${asked} calls refused`
     return { remark }
   })

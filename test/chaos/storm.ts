@@ -31,7 +31,7 @@ const TIME_LIMIT_MS = 2000
 const TOKEN_LIFETIME_SECONDS = 2
 const TABS = 3
 const LOST_ANSWERS = 0.02
-const MOST_STORIES = 10
+const MAX_STORIES = 10
 /** Longer than the lock of a killed process lasts (65 s), plus one retry. */
 export const ALL_BACK_WITHIN_MS = 75_000
 
@@ -145,9 +145,9 @@ export function printOutcome(
     ...(held.length > 0 && { 'longest time from answer to kill, ms': Math.round(Math.max(...held)) })
   })
   report.check('no session lost', lost.length === 0, countEach(lost.map(({ why }) => why)))
-  for (const { story } of lost.slice(0, MOST_STORIES)) if (story) report.note(story)
+  for (const { story } of lost.slice(0, MAX_STORIES)) if (story) report.note(story)
   if (lost.length > 0)
-    for (const line of fleet.lines.filter(isAboutRedis).slice(0, MOST_STORIES)) report.note(lineOf(line))
+    for (const line of fleet.lines.filter(isAboutRedis).slice(0, MAX_STORIES)) report.note(lineOf(line))
   report.check(
     'no token was used twice, except those in flight in a killed process',
     needless.length === 0,

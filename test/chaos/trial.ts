@@ -29,7 +29,7 @@ export interface Trial {
 /** Longer than the lock of a dead process lasts (65 s), plus the time for which requests wait. */
 const ALL_SETTLED_WITHIN_MS = 80_000
 const TIME_LIMIT_MS = 10_000
-const MOST_STORIES = 3
+const MAX_STORIES = 3
 // The statuses that the design allows. Single mode requests the profile, which answers 502 or 504 if the provider's
 // userinfo endpoint fails.
 const NAMED: Readonly<Record<Mode, readonly string[]>> = {
@@ -101,7 +101,7 @@ function printOutcome(
     'slowest answer, ms': Math.round(Math.max(...logins.answers.map(({ durationMs }) => durationMs)))
   })
   report.check('no login lost', lost.length === 0, `${lost.length}: ${countEach(lost.map(({ why }) => why))}`)
-  for (const { story } of lost.slice(0, MOST_STORIES)) if (story) report.note(story)
+  for (const { story } of lost.slice(0, MAX_STORIES)) if (story) report.note(story)
   report.check(
     'every 503 has a Retry-After',
     refused.every(({ retryAfter }) => Number(retryAfter) >= 1)

@@ -24,8 +24,8 @@ const spells: readonly Spell[] = [
 ]
 // The behaviour `hangs` is excluded, because its calls would last longer than the storm.
 const { hangs, ...passing } = unspent
-const SHORTEST_MS = 300
-const LONGEST_MS = 1300
+const MIN_MS = 300
+const MAX_MS = 1300
 
 export interface Weather {
   /** Returns the behaviour of a call that arrives this many milliseconds after the start. */
@@ -41,7 +41,7 @@ export function createWeather(seed: number): Weather {
     for (;;) {
       const now = plan.find(({ until }) => elapsedMs < until)
       if (now) return now.spell
-      const until = (plan.at(-1)?.until ?? 0) + SHORTEST_MS + order() * (LONGEST_MS - SHORTEST_MS)
+      const until = (plan.at(-1)?.until ?? 0) + MIN_MS + order() * (MAX_MS - MIN_MS)
       plan.push({ spell: pick(spells, order()), until })
     }
   }

@@ -191,7 +191,7 @@ test('headers that the proxy must not forward are refused', t => {
   const request =
     'Cookie Authorization Host Origin Referer Forwarded X-Forwarded-For x-user-id Expect Connection TE Upgrade'
   for (const name of [...request.split(' '), 'Transfer-Encoding', 'Content-Length', 'Sec-Fetch-Site', 'a b', 'a:b']) {
-    t.true('refused' in checkValue('proxy.requestHeaders', [name]), name)
+    t.true('rejected' in checkValue('proxy.requestHeaders', [name]), name)
   }
   const answer =
     'Set-Cookie Access-Control-Allow-Origin Content-Security-Policy Connection Transfer-Encoding X-Accel-Redirect'
@@ -202,12 +202,12 @@ test('headers that the proxy must not forward are refused', t => {
     'Cross-Origin-Opener-Policy',
     'Clear-Site-Data'
   ]) {
-    t.true('refused' in checkValue('proxy.answerHeaders', [name]), name)
+    t.true('rejected' in checkValue('proxy.answerHeaders', [name]), name)
   }
   t.deepEqual(checkValue('proxy.requestHeaders', 'x-ads-region X-Tenant'), { value: ['x-ads-region', 'X-Tenant'] })
   t.deepEqual(checkValue('proxy.answerHeaders', 'X-Total-Count'), { value: ['X-Total-Count'] })
   for (const name of ['Accept', 'Content-Type', 'Cookie', 'Origin', 'Sec-Fetch-Site', 'User-Agent', '']) {
-    t.true('refused' in checkValue('proxy.csrfHeader', name), name)
+    t.true('rejected' in checkValue('proxy.csrfHeader', name), name)
   }
   t.deepEqual(checkValue('proxy.csrfHeader', 'X-CSRF'), { value: 'X-CSRF' })
   t.deepEqual(settingOf('proxy.requestHeaders').default, ['x-ads-region', 'region'])

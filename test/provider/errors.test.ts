@@ -7,7 +7,7 @@ test('an OAuthError has its OAuth error code and its message contains the endpoi
   t.is(error.message, "the identity provider's token endpoint answered 400 invalid_grant")
 })
 
-const statuses: readonly (readonly [status: number | undefined, isRefusal: boolean])[] = [
+const statuses: readonly (readonly [status: number | undefined, isRejection: boolean])[] = [
   [undefined, false],
   [200, false],
   [302, false],
@@ -22,10 +22,10 @@ const statuses: readonly (readonly [status: number | undefined, isRefusal: boole
   [503, false]
 ]
 
-for (const [status, isRefusal] of statuses) {
-  test(`an unusable response with the status ${status ?? 'undefined'} ${isRefusal ? 'counts' : 'does not count'} as a refusal`, t => {
+for (const [status, isRejection] of statuses) {
+  test(`an unusable response with the status ${status ?? 'undefined'} ${isRejection ? 'counts' : 'does not count'} as a refusal`, t => {
     const parts = status === undefined ? {} : { status }
-    t.is(new ProviderError('token', 'unusable', 'it answered', parts).isRefusal, isRefusal)
+    t.is(new ProviderError('token', 'unusable', 'it answered', parts).isRejection, isRejection)
   })
 }
 

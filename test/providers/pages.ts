@@ -2,7 +2,7 @@
 import type { Browser } from '../helpers/browser.js'
 import { client, person } from './provider.js'
 
-const MOST_STEPS = 20
+const MAX_STEPS = 20
 
 /** Signs in, from an authorization URL to the callback URL, which is returned and not opened. */
 export async function signInOnPages(browser: Browser, authorizationUrl: string): Promise<string> {
@@ -59,7 +59,7 @@ async function open(browser: Browser, url: string, form?: Record<string, string>
 
 async function walk(browser: Browser, start: string, isBack: (url: URL) => boolean): Promise<End> {
   let page = await open(browser, start)
-  for (let step = 0; step < MOST_STEPS; step++) {
+  for (let step = 0; step < MAX_STEPS; step++) {
     if (page.location !== null) {
       const next = new URL(page.location, page.url)
       if (isBack(next)) return { back: next.href, page }
@@ -70,7 +70,7 @@ async function walk(browser: Browser, start: string, isBack: (url: URL) => boole
     if (!form) return { back: undefined, page }
     page = await open(browser, form.action, form.fields)
   }
-  throw new Error(`More than ${MOST_STEPS} pages from ${start}`)
+  throw new Error(`More than ${MAX_STEPS} pages from ${start}`)
 }
 
 /** Returns the first form of the page, filled in by the person. */

@@ -25,7 +25,7 @@ const LIFETIME_SECONDS = 4000
 const PARALLEL_REQUESTS = 100
 // A session ends when the provider has refused its refresh token for half a minute.
 const REFUSAL_SECONDS = 5
-const MOST_REFUSALS = 12
+const MAX_REFUSALS = 12
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
   check: (provider, mode) => check(provider, mode, {}),
@@ -91,7 +91,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     await provider.endLogins()
     expire()
     let refusals = 0
-    for (; refusals < MOST_REFUSALS && (await statusOf()) === 503; refusals++) advance(REFUSAL_SECONDS)
+    for (; refusals < MAX_REFUSALS && (await statusOf()) === 503; refusals++) advance(REFUSAL_SECONDS)
     if ((await statusOf()) !== 401) return 'stuck at 503'
     return refusals === 0 ? 'works' : `works after ${refusals * REFUSAL_SECONDS} s`
   }),

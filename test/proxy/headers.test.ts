@@ -1,8 +1,8 @@
 // The lists of headers that the proxy forwards in requests and in responses. These tests need no server.
 import test from 'ava'
 import fc from 'fast-check'
-import { createAnswerHeaders } from '#src/proxy/answer-headers.js'
 import { createRequestHeaders } from '#src/proxy/request-headers.js'
+import { createResponseHeaders } from '#src/proxy/response-headers.js'
 
 const select = createRequestHeaders(['x-ads-region', 'Region'])
 
@@ -90,7 +90,7 @@ test('repeated request headers are forwarded as repeated headers', t => {
   t.deepEqual(select(['Accept', 'a', 'accept', 'b']), ['accept', 'a', 'accept', 'b'])
 })
 
-const answer = createAnswerHeaders(['X-Total-Count'])
+const answer = createResponseHeaders(['X-Total-Count'])
 const bytes = (headers: readonly string[]) => headers.map(text => Buffer.from(text, 'latin1'))
 function answered(headers: readonly string[], { statusCode = 200, setsCookie = false } = {}) {
   const mapLocation = (location: string) => `mapped:${location}`

@@ -27,8 +27,8 @@ function start(more: Partial<TurnLimits> = {}) {
 function recordInto(served: string[], take: ReturnType<typeof start>) {
   return (session: string) => {
     const turn = take(session)
-    const ended = turn.wait(patient).then(hasCome => {
-      if (hasCome) served.push(session)
+    const ended = turn.wait(patient).then(hasStarted => {
+      if (hasStarted) served.push(session)
       turn.end()
     })
     return { turn, ended }
@@ -40,25 +40,25 @@ test('when as many requests of a host wait for a response head as allowed, the n
   const first = take('1')
   take('2')
   const third = take('3')
-  t.true(first.hasCome())
-  t.false(third.hasCome())
+  t.true(first.hasStarted())
+  t.false(third.hasStarted())
   t.throws(() => take('4'), { instanceOf: UpstreamBusyError })
-  t.true(take('5', { origin: 'https://b.example' }).hasCome())
+  t.true(take('5', { origin: 'https://b.example' }).hasStarted())
   const waiting = third.wait(patient)
-  first.headCame()
+  first.headReceived()
   t.true(await waiting)
-  t.true(third.hasCome())
+  t.true(third.hasStarted())
 })
 
 test('a request that has ended is not counted any more, even if its end is reported twice', async t => {
   const take = start()
   const first = take('1')
   take('2')
-  first.headCame()
+  first.headReceived()
   first.end()
   first.end()
-  t.true(take('3').hasCome())
-  t.false(take('4').hasCome())
+  t.true(take('3').hasStarted())
+  t.false(take('4').hasStarted())
 })
 
 test('a request is rejected when its time in line is over, and its place in line is free again', async t => {
@@ -79,34 +79,34 @@ test('a request that is aborted in line gives up its place', async t => {
   t.false(await left)
   const next = take('4')
   first.end()
-  t.true(next.hasCome())
+  t.true(next.hasStarted())
 })
 
 test('a request whose body is being sent takes no place of its host, and takes one when its body was sent', t => {
   const take = start({ inLine: 10 })
   const uploads = [1, 2, 3].map(number => take(`uploading ${number}`, { isUploading: () => true }))
   const reading = take('reading')
-  t.true(reading.hasCome())
+  t.true(reading.hasStarted())
   uploads[0]?.bodySent()
   uploads[0]?.bodySent()
   const waiting = take('waiting')
-  t.false(waiting.hasCome())
+  t.false(waiting.hasStarted())
   // A body that was being sent when the places were taken makes the number of places exceed the limit.
   uploads[1]?.bodySent()
-  reading.headCame()
-  t.false(waiting.hasCome())
-  uploads[0]?.headCame()
-  t.true(waiting.hasCome())
+  reading.headReceived()
+  t.false(waiting.hasStarted())
+  uploads[0]?.headReceived()
+  t.true(waiting.hasStarted())
 })
 
 test('a response that comes before the whole body was sent takes no place, even if the rest of the body is sent later', t => {
   const take = start()
   const upload = take('uploading', { isUploading: () => true })
-  upload.headCame()
+  upload.headReceived()
   upload.bodySent()
-  t.true(take('1').hasCome())
-  t.true(take('2').hasCome())
-  t.false(take('3').hasCome())
+  t.true(take('1').hasStarted())
+  t.true(take('2').hasStarted())
+  t.false(take('3').hasStarted())
 })
 
 const tables: readonly (readonly [what: string, limit: keyof TurnLimits, full: string[], free: string | undefined])[] =
@@ -120,13 +120,13 @@ for (const [what, limit, full, free] of tables) {
   test(`the limit of a ${what} counts uploads, requests and responses in progress, and a request beyond it waits in line`, t => {
     const take = start({ waitingForHead: 10, [limit]: full.length, inLine: 10 })
     const [first, second] = full.map(session => take(session, { isUploading: () => true }))
-    second?.headCame()
+    second?.headReceived()
     const next = take(full[1] ?? '')
-    t.false(next.hasCome())
-    if (free !== undefined) t.true(take(free).hasCome())
-    t.is(take('carl', { origin: 'https://b.example' }).hasCome(), limit !== 'ofProcess')
+    t.false(next.hasStarted())
+    if (free !== undefined) t.true(take(free).hasStarted())
+    t.is(take('carl', { origin: 'https://b.example' }).hasStarted(), limit !== 'ofProcess')
     first?.end()
-    t.true(next.hasCome())
+    t.true(next.hasStarted())
   })
 }
 
@@ -134,9 +134,9 @@ test('a place in a session that becomes free at one host is given to a request o
   const take = start({ ofOneSession: 1, inLine: 10 })
   const first = take('ana')
   const elsewhere = take('ana', { origin: 'https://b.example' })
-  t.false(elsewhere.hasCome())
+  t.false(elsewhere.hasStarted())
   first.end()
-  t.true(elsewhere.hasCome())
+  t.true(elsewhere.hasStarted())
 })
 
 test('the line is served in turn by person, and for each person in turn by session', async t => {
@@ -155,14 +155,14 @@ test('requests of a full session do not delay the requests behind them', async t
   const take = start({ ofOneSession: 1, waitingForHead: 2, inLine: 100 })
   take('ana/1')
   const other = take('carl')
-  t.false(take('ana/1').hasCome())
+  t.false(take('ana/1').hasStarted())
   const second = take('ana/2')
   const bob = take('bob')
-  t.false(second.hasCome())
-  other.headCame()
-  t.true(second.hasCome())
-  second.headCame()
-  t.true(bob.hasCome())
+  t.false(second.hasStarted())
+  other.headReceived()
+  t.true(second.hasStarted())
+  second.headReceived()
+  t.true(bob.hasStarted())
 })
 
 test('in a full line, the person with the most requests loses the newest one to somebody with fewer requests', async t => {
@@ -176,12 +176,12 @@ test('in a full line, the person with the most requests loses the newest one to 
   }
   t.throws(() => take('ana/1'), { instanceOf: UpstreamBusyError })
   t.deepEqual(lost, [])
-  t.false(take('carl').hasCome())
+  t.false(take('carl').hasStarted())
   await setImmediate()
   t.deepEqual(lost, ['ana/1 1'])
   // Bob would now have two requests in line, as many as Ana.
   t.throws(() => take('bob'), { instanceOf: UpstreamBusyError })
-  t.false(take('dora').hasCome())
+  t.false(take('dora').hasStarted())
   await setImmediate()
   t.is(lost.length, 2)
 })
@@ -190,31 +190,31 @@ test('a person can have one of the reserved places of a host, so persons with ma
   const take = start({ waitingForHead: 4, reserved: 2, inLine: 10 })
   const greedy = Array.from({ length: 6 }, () => take('greedy'))
   t.deepEqual(
-    greedy.map(turn => turn.hasCome()),
+    greedy.map(turn => turn.hasStarted()),
     [true, true, true, false, false, false]
   )
   const other = take('other')
-  t.true(other.hasCome())
+  t.true(other.hasStarted())
   const second = take('other')
-  t.false(second.hasCome())
+  t.false(second.hasStarted())
   const third = take('third')
-  t.false(third.hasCome())
-  other.headCame()
-  t.true(second.hasCome())
+  t.false(third.hasStarted())
+  other.headReceived()
+  t.true(second.hasStarted())
   // The greedy person comes first in the line, but keeps the reserved place until a common place is free.
-  second.headCame()
-  t.true(third.hasCome())
-  t.false(greedy[3]?.hasCome())
-  greedy[0]?.headCame()
-  t.true(greedy[3]?.hasCome())
+  second.headReceived()
+  t.true(third.hasStarted())
+  t.false(greedy[3]?.hasStarted())
+  greedy[0]?.headReceived()
+  t.true(greedy[3]?.hasStarted())
 })
 
 test('uploads that end at the same time do not take the reserved places', t => {
   const take = start({ waitingForHead: 3, reserved: 1, inLine: 10 })
   const uploads = [1, 2, 3, 4].map(() => take('greedy', { isUploading: () => true }))
   for (const upload of uploads) upload.bodySent()
-  t.true(take('other').hasCome())
-  t.false(take('third').hasCome())
+  t.true(take('other').hasStarted())
+  t.false(take('third').hasStarted())
 })
 
 test('the limits of a real server keep places of a host for other people, and a session below its person', t => {

@@ -1,12 +1,12 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { chunkNames, joinChunks, LONGEST_VALUE, SINGLE_COOKIE_LENGTH, splitIntoChunks } from '#src/session/chunks.js'
+import { chunkNames, joinChunks, MAX_VALUE_LENGTH, SINGLE_COOKIE_LENGTH, splitIntoChunks } from '#src/session/chunks.js'
 
 // The longest cookie name that the settings accept, with the longest prefix.
 const NAME = `__Host-${'n'.repeat(64)}`
 const names = chunkNames(NAME)
 // RFC 6265bis section 5.6: browsers keep a cookie if its name and value together have at most this many bytes.
-const MOST_BROWSERS_KEEP = 4096
+const MAX_BROWSERS_KEEP = 4096
 
 function cookieHeader(chunks: readonly (string | undefined)[]): string {
   const pairs = chunks.map((chunk, index) => chunk !== undefined && `${names[index]}=${chunk}`)
@@ -14,9 +14,9 @@ function cookieHeader(chunks: readonly (string | undefined)[]): string {
 }
 
 const lengths = fc.oneof(
-  fc.nat(LONGEST_VALUE),
+  fc.nat(MAX_VALUE_LENGTH),
   fc.constantFrom(1, 2, 3, 4).chain(count => fc.integer({ min: count * 3800 - 4, max: count * 3800 - 1 })),
-  fc.constant(LONGEST_VALUE)
+  fc.constant(MAX_VALUE_LENGTH)
 )
 const values = fc
   .tuple(lengths, fc.base64String({ minLength: 1, maxLength: 50 }))
@@ -42,7 +42,7 @@ test('a value has at most four chunks, and each chunk fits the size limit of bro
       const chunks = splitIntoChunks(value)
       t.true(chunks.length >= 1 && chunks.length <= 4)
       for (const [index, chunk] of chunks.entries()) {
-        t.true(Buffer.byteLength(`${names[index]}${chunk}`) <= MOST_BROWSERS_KEEP)
+        t.true(Buffer.byteLength(`${names[index]}${chunk}`) <= MAX_BROWSERS_KEEP)
         t.true(chunk.length <= 3800)
       }
     })
@@ -52,15 +52,15 @@ test('a value has at most four chunks, and each chunk fits the size limit of bro
 test('a value is split only if it does not fit one cookie, and the longest value fills four cookies', t => {
   t.is(splitIntoChunks('x'.repeat(SINGLE_COOKIE_LENGTH)).length, 1)
   t.is(splitIntoChunks('x'.repeat(SINGLE_COOKIE_LENGTH + 1)).length, 2)
-  t.is(splitIntoChunks('x'.repeat(LONGEST_VALUE)).length, 4)
-  t.is(splitIntoChunks('x'.repeat(LONGEST_VALUE + 1)).length, 5)
+  t.is(splitIntoChunks('x'.repeat(MAX_VALUE_LENGTH)).length, 4)
+  t.is(splitIntoChunks('x'.repeat(MAX_VALUE_LENGTH + 1)).length, 5)
 })
 
 test('a value cannot be restored if one of its chunks is missing', t => {
-  const chunks = splitIntoChunks('x'.repeat(LONGEST_VALUE))
+  const chunks = splitIntoChunks('x'.repeat(MAX_VALUE_LENGTH))
   t.not(joinChunks(cookieHeader(chunks), names), undefined)
   for (const index of chunks.keys()) {
-    t.is(joinChunks(cookieHeader(chunks.toSpliced(index, 1, '')), names) === 'x'.repeat(LONGEST_VALUE), false)
+    t.is(joinChunks(cookieHeader(chunks.toSpliced(index, 1, '')), names) === 'x'.repeat(MAX_VALUE_LENGTH), false)
     const without = chunks.map((chunk, other) => (other === index ? undefined : chunk))
     t.is(joinChunks(cookieHeader(without), names), undefined, names[index])
   }

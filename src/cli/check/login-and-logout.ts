@@ -201,7 +201,7 @@ export interface Destination {
   readonly url: string
 }
 
-const MOST_REDIRECTS = 10
+const MAX_REDIRECTS = 10
 
 /**
  * Opens a page of the provider like a browser that has no cookies yet. Follows redirects within one origin until a redirect
@@ -236,7 +236,7 @@ export async function followRedirects(
       }
     }
     if (target.origin !== origin) return { firstStatus, status, error: undefined, url }
-    if (redirects === MOST_REDIRECTS) throw new ProviderError(endpoint, 'unusable', 'it redirects in circles')
+    if (redirects === MAX_REDIRECTS) throw new ProviderError(endpoint, 'unusable', 'it redirects in circles')
     url = target.href
   }
 }

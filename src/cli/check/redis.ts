@@ -19,7 +19,7 @@ export async function redis(config: Config): Promise<Finding[]> {
       ...(await conditionOf(redisUrl, config))
     ]
   }
-  const [message, next] = refusals[problem] ?? unreachable(problem, redisUrl)
+  const [message, next] = rejections[problem] ?? unreachable(problem, redisUrl)
   return [failed('redis', message, next)]
 }
 
@@ -35,7 +35,7 @@ const commandAdvice =
   'Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, EXISTS, PEXPIRE and TIME. docs/redis-and-replicas.md has a complete ACL line.'
 const credentialsAdvice = 'Compare user and password in redisUrl with those of Redis.'
 
-const refusals: Readonly<Record<string, readonly [message: string, next: string]>> = {
+const rejections: Readonly<Record<string, readonly [message: string, next: string]>> = {
   NOAUTH: ['Redis requires a password (NOAUTH).', credentialsAdvice],
   WRONGPASS: ['Redis rejects the user or the password (WRONGPASS).', credentialsAdvice],
   NOPERM: ['Redis does not allow this user the commands that replicas need (NOPERM).', commandAdvice],

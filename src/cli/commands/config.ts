@@ -36,10 +36,10 @@ interface Row {
  * origin unless it is the default.
  */
 function asText({ values, origins, problems }: Resolution, columns: number | undefined, colours: Colours): string {
-  const refused = new Set(problems.map(problem => problem.key))
+  const rejected = new Set(problems.map(problem => problem.key))
   const rows = settingKeys.map((key): Row => {
-    const isRefused = values[key] === undefined && refused.has(key)
-    return { key, text: isRefused ? '(invalid)' : textInEffect(key, values), origin: origins[key] }
+    const isRejected = values[key] === undefined && rejected.has(key)
+    return { key, text: isRejected ? '(invalid)' : textInEffect(key, values), origin: origins[key] }
   })
   // A text can have several lines. For example, it has one line for each proxy rule.
   const width = (column: keyof Row) =>

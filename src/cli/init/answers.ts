@@ -19,9 +19,9 @@ export async function answersOfFlags({ flags, terminal }: Invocation): Promise<V
   const problems: Problem[] = []
   for (const [key, { origin, ...found }] of given) {
     const checked: Checked =
-      'value' in found ? checkValue(key, found.value) : { refused: 'refused' in found ? [found.refused] : [] }
+      'value' in found ? checkValue(key, found.value) : { rejected: 'rejected' in found ? [found.rejected] : [] }
     if ('value' in checked) values[key] = checked.value
-    else problems.push(...checked.refused.map(message => ({ key, origin, message })))
+    else problems.push(...checked.rejected.map(message => ({ key, origin, message })))
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return values as Values
@@ -74,7 +74,7 @@ export async function askFor(
 export async function askToIgnoreSecrets(questions: Questions): Promise<boolean> {
   const check = (answer: string): Checked => {
     const parsed = yesOrNo.parse(yesOrNo.fromText(answer))
-    return 'value' in parsed ? parsed : { refused: ['allowed: yes or no'] }
+    return 'value' in parsed ? parsed : { rejected: ['allowed: yes or no'] }
   }
   const text = 'Add .env to .gitignore, so that the secrets stay out of git (yes or no)'
   return (await questions.ask({ text, defaultAnswer: 'yes', isSecret: false, check })) === true

@@ -13,6 +13,7 @@ const HEALTH_PATHS: ReadonlySet<string> = new Set(Object.values(HEALTH_ROUTES))
  * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
  * logged, because it contains codes and states. Probes ask for the health routes every few seconds, so a request for them
  * is logged only if it fails.
+ * @example app.use(accessLog(createRequestLog(log)))
  */
 export function accessLog(requestLog: RequestLog): Middleware {
   return function accessLog(ctx, next) {

@@ -7,10 +7,10 @@ import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Pipelining } from './pipelining.js'
 
-type Answer = readonly [status: string, description: string]
+type RawResponse = readonly [status: string, description: string]
 
-const MALFORMED: Answer = ['400 Bad Request', 'The request is not well-formed HTTP.']
-const BY_CODE: Readonly<Record<string, Answer>> = {
+const MALFORMED: RawResponse = ['400 Bad Request', 'The request is not well-formed HTTP.']
+const BY_CODE: Readonly<Record<string, RawResponse>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than 32 KiB.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.']
 }
@@ -19,8 +19,8 @@ const BY_CODE: Readonly<Record<string, Answer>> = {
 // time limit, a client that never closes its side would keep the socket open.
 const LINGER_MS = 1000
 
-export function answerClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
-  const refused = new WeakSet<Socket>()
+export function respondToClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
+  const rejected = new WeakSet<Socket>()
 
   server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
     const socket = stream as Socket
@@ -29,18 +29,18 @@ export function answerClientErrors(server: Server, pipelining: Pipelining, log: 
       return
     }
     // Node emits the event again if more data arrives while earlier responses are still being sent.
-    if (refused.has(socket)) return
-    refused.add(socket)
+    if (rejected.has(socket)) return
+    rejected.add(socket)
     const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
     log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code: error.code }, 'request refused')
-    pipelining.refuseInTurn(socket, () => {
-      if (socket.writable) socket.end(answerOf(status, description))
+    pipelining.rejectInTurn(socket, () => {
+      if (socket.writable) socket.end(responseOf(status, description))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })
   })
 }
 
-function answerOf(status: string, description: string): string {
+function responseOf(status: string, description: string): string {
   const body = JSON.stringify({ error: 'invalid_request', error_description: description })
   const head = [
     `HTTP/1.1 ${status}`,

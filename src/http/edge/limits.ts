@@ -1,11 +1,11 @@
-/** Checks that every request passes first. Later layers can rely on them. */
+/** Checks that every request passes first. Later middleware can rely on them. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'
 
 // The package negotiator, which Koa and koa-send use, needs time quadratic in the length of these headers. Browsers
 // send about a hundred characters.
-const LONGEST_PREFERENCE = 1024
+const MAX_PREFERENCE_LENGTH = 1024
 const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-charset']
 
 /**
@@ -15,51 +15,51 @@ const PREFERENCES = ['accept', 'accept-encoding', 'accept-language', 'accept-cha
 export const ignoreLongPreferences: Middleware = function ignoreLongPreferences(ctx, next) {
   const { headers } = ctx.req
   for (const name of PREFERENCES) {
-    if (`${headers[name] ?? ''}`.length > LONGEST_PREFERENCE) delete headers[name]
+    if (`${headers[name] ?? ''}`.length > MAX_PREFERENCE_LENGTH) delete headers[name]
   }
   return next()
 }
 
 /**
- * Refuses an invalid request. Throws HttpError 400 if there are several Host headers, or none in HTTP/1.1. Throws 417
+ * Rejects an invalid request. Throws HttpError 400 if there are several Host headers, or none in HTTP/1.1. Throws 417
  * for an expectation other than `100-continue`, and 413 for a GET or HEAD with a body. Each of these responses closes
  * the connection.
  */
-export const refuseInvalidRequests: Middleware = function refuseInvalidRequests(ctx, next) {
-  refuseHosts(ctx.req)
-  refuseExpectation(ctx.req)
-  refuseBody(ctx.req)
+export const rejectInvalidRequests: Middleware = function rejectInvalidRequests(ctx, next) {
+  rejectHosts(ctx.req)
+  rejectExpectation(ctx.req)
+  rejectBody(ctx.req)
   return next()
 }
 
 // RFC 9112 section 3.2. Node uses the first of several Host headers, but a proxy in front may have used another header.
-function refuseHosts({ rawHeaders, httpVersion }: IncomingMessage): void {
+function rejectHosts({ rawHeaders, httpVersion }: IncomingMessage): void {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
-    throw refusal(400, 'A request must have exactly one Host header.')
+    throw rejection(400, 'A request must have exactly one Host header.')
   }
 }
 
 // RFC 9110 section 10.1.1. Node has already answered `100-continue` before this function runs.
-function refuseExpectation({ headers, httpVersion }: IncomingMessage): void {
+function rejectExpectation({ headers, httpVersion }: IncomingMessage): void {
   const { expect } = headers
   if (expect !== undefined && httpVersion === '1.1' && !/\b100-continue\b/i.test(expect)) {
-    throw refusal(417, 'This server supports no expectation except 100-continue.')
+    throw rejection(417, 'This server supports no expectation except 100-continue.')
   }
 }
 
 // No route reads the body of a GET or HEAD, so the server does not wait for it.
-function refuseBody({ method, headers }: IncomingMessage): void {
+function rejectBody({ method, headers }: IncomingMessage): void {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   if (hasBody && (method === 'GET' || method === 'HEAD')) {
-    throw refusal(413, 'Requests to this server must not have a body.')
+    throw rejection(413, 'Requests to this server must not have a body.')
   }
 }
 
-function refusal(status: number, description: string): HttpError {
+function rejection(status: number, description: string): HttpError {
   return new HttpError({ status, error: 'invalid_request', description, headers: { Connection: 'close' } })
 }

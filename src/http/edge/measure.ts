@@ -8,7 +8,10 @@ const NAMES = new Map<string, string>([
   ...Object.values(HEALTH_ROUTES).map(path => [path, 'health'] as const)
 ])
 
-/** Counts and times every request by route and status. */
+/**
+ * Counts and times every request by route and status.
+ * @example app.use(measure(metrics))
+ */
 export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   return function measure(ctx, next) {
     const started = performance.now()

@@ -18,10 +18,10 @@ export interface Pipelining {
   /** The listener for the server's `request` event. It calls the handler. */
   readonly listener: RequestListener
   /**
-   * Calls `refuse`, which sends an error response, after the responses to all earlier requests on `socket`. If the
+   * Calls `reject`, which sends an error response, after the responses to all earlier requests on `socket`. If the
    * error is in the body of a request whose response has begun, destroys the connection instead.
    */
-  refuseInTurn(socket: Socket, refuse: () => void): void
+  rejectInTurn(socket: Socket, reject: () => void): void
 }
 
 /**
@@ -32,7 +32,7 @@ export interface Pipelining {
 export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelining {
   const newest = new WeakMap<Socket, ServerResponse>()
   const waiting = new WeakMap<Socket, number>()
-  const refusals = new WeakMap<ServerResponse, () => void>()
+  const rejections = new WeakMap<ServerResponse, () => void>()
 
   function wait(before: ServerResponse, request: IncomingMessage, response: ServerResponse) {
     const { socket } = request
@@ -48,8 +48,8 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
       // Node has not given the socket to this response, so the connection has ended or is about to end. The request is
       // dropped.
       if (response.socket === null) return
-      const refuse = refusals.get(response)
-      if (refuse) refuse()
+      const reject = rejections.get(response)
+      if (reject) reject()
       else handle(request, response)
     })
   }
@@ -64,13 +64,13 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
       if (response.socket === null && before) wait(before, request, response)
       else handle(request, response)
     },
-    refuseInTurn(socket, refuse) {
+    rejectInTurn(socket, reject) {
       const response = newest.get(socket)
-      if (!response || response.closed) refuse()
-      else if (response.req.complete) response.once('close', refuse)
-      else if (response.socket === null) refusals.set(response, refuse)
+      if (!response || response.closed) reject()
+      else if (response.req.complete) response.once('close', reject)
+      else if (response.socket === null) rejections.set(response, reject)
       else if (response.headersSent) socket.destroy()
-      else refuse()
+      else reject()
     }
   }
 }

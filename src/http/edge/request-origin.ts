@@ -26,7 +26,7 @@ export interface OriginOptions {
   readonly csrfHeader?: string | undefined
 }
 
-export type Refusal = keyof typeof DESCRIPTIONS
+export type Rejection = keyof typeof DESCRIPTIONS
 
 interface Policy {
   /**
@@ -88,8 +88,9 @@ const LINK_METHODS = ['GET', 'HEAD']
 const SAFE_METHODS = [...LINK_METHODS, 'OPTIONS']
 
 /**
- * Creates the layer that throws HttpError 403 if the request may not use the session. It must run before the session is
+ * Creates the middleware that throws HttpError 403 if the request may not use the session. It must run before the session is
  * used.
+ * @example app.use(requestOrigin('program', { publicOrigin: site.origin }))
  */
 export function requestOrigin(audience: Audience, options: OriginOptions): Middleware {
   const check = createOriginCheck(audience, options)
@@ -106,17 +107,20 @@ export function createOriginCheck(
   options: OriginOptions
 ): (ctx: Pick<Context, 'method' | 'req'>) => void {
   return function checkOrigin({ method, req: { headers } }) {
-    const refusal = refusalOf({ methods: [method], headers }, audience, options)
-    if (refusal !== undefined) throw accessDenied(DESCRIPTIONS[refusal])
+    const rejection = rejectionOf({ methods: [method], headers }, audience, options)
+    if (rejection !== undefined) throw accessDenied(DESCRIPTIONS[rejection])
   }
 }
 
-/** Returns the reason why a request may not use the session of its browser, or undefined if it may. */
-export function refusalOf(
+/**
+ * Returns the reason why a request may not use the session of its browser, or undefined if it may.
+ * @example rejectionOf({ methods: ['GET'], headers }, 'forwardAuth', { publicOrigin: site.origin })
+ */
+export function rejectionOf(
   { methods, headers }: BrowserRequest,
   audience: Audience,
   { publicOrigin, csrfHeader }: OriginOptions
-): Refusal | undefined {
+): Rejection | undefined {
   const policy: Policy = POLICIES[audience]
   const site = headers['sec-fetch-site']
   const isSameOrigin = site === 'same-origin'

@@ -1,8 +1,9 @@
-/** The layer that turns all errors of later layers into responses, and logs the errors with a status of 500 or more. */
+/** The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or more. */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/routes.js'
 import { errorPage, loginLoopPage, pageSecurityPolicy } from '../../pages/index.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
+import { DEFAULT_RETRY_SECONDS } from '../../refresh/busy.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'
 import { StoredDataError } from '../../store/redis-errors.js'
 import { StoreUnavailableError } from '../../store/unavailable.js'
@@ -20,8 +21,9 @@ export interface ErrorParts {
 }
 
 /**
- * Creates the layer. It writes the response itself, because Koa's own error handler would drop the Set-Cookie header of
+ * Creates the middleware. It writes the response itself, because Koa's own error handler would drop the Set-Cookie header of
  * a session that was refreshed before the error occurred.
+ * @example app.use(errors({ site, requestLog, logsRequests: true }))
  */
 export function errors({ site, requestLog, logsRequests }: ErrorParts): Middleware {
   const { homePath, homeUrl, hasStartPage, loginPath } = site
@@ -48,7 +50,7 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
     // are logged as errors, because the operator must fix something.
     const isOurs =
       error instanceof HttpError || error instanceof StoreUnavailableError || error instanceof StoredDataError
-    const isTransient = isOurs || (error instanceof ProviderError && !error.isRefusal)
+    const isTransient = isOurs || (error instanceof ProviderError && !error.isRejection)
     log[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
 
@@ -103,7 +105,8 @@ function answerTo(error: unknown, ctx: Context): HttpError {
   if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
   if (error instanceof StoreUnavailableError || error instanceof StoredDataError) {
     const description = 'This server cannot handle the request at the moment.'
-    return new BusyError({ description, retryAfterSeconds: 'retryAfterSeconds' in error ? error.retryAfterSeconds : 5 })
+    const retryAfterSeconds = error instanceof StoreUnavailableError ? error.retryAfterSeconds : DEFAULT_RETRY_SECONDS
+    return new BusyError({ description, retryAfterSeconds })
   }
   if (error instanceof SessionTooLargeError) {
     const description = 'The tokens of this login are too large for the cookies that a browser can store.'

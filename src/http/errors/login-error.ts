@@ -1,5 +1,6 @@
 /** Creates the error response of the callback for a login that failed. */
 import type { CompletedLogin } from '../../login/complete-login.js'
+import { DEFAULT_RETRY_SECONDS } from '../../refresh/busy.js'
 import type { Site } from '../routes/site.js'
 import { BusyError, HttpError, invalidRequest } from './http-error.js'
 import { loginCookieMissing } from './missing-cookie.js'
@@ -19,7 +20,7 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       return signInAgain('This answer did not come from the configured identity provider.')
     case 'notAuthorized':
       return notAuthorized(failed.error)
-    case 'codeRefused':
+    case 'codeRejected':
       return signInAgain('The identity provider did not accept this login any more.')
     case 'used':
       return signInAgain('This login has been used already.')
@@ -53,7 +54,12 @@ function notAuthorized(error: string): HttpError {
     case 'temporarily_unavailable':
     case 'server_error': {
       const description = 'The identity provider cannot sign anyone in at the moment.'
-      return new HttpError({ status: 503, error, description, headers: { 'Retry-After': '5' } })
+      return new HttpError({
+        status: 503,
+        error,
+        description,
+        headers: { 'Retry-After': String(DEFAULT_RETRY_SECONDS) }
+      })
     }
     default:
       return new HttpError({

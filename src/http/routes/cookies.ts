@@ -9,7 +9,7 @@ export interface CookieNames {
 
 /**
  * Returns the cookie names. They depend on the callback URL and not on the request, because a client can forge the
- * headers of its request. With https, the prefix `__Host-` makes browsers refuse a cookie that a neighbouring host or a
+ * headers of its request. With https, the prefix `__Host-` makes browsers reject a cookie that a neighbouring host or a
  * plain-http page tries to set (RFC 6265bis section 4.1.3.2).
  */
 export function cookieNames(cookieName: string, callbackUrl: string): CookieNames {

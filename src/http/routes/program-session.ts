@@ -29,13 +29,13 @@ const HAS_SESSION = Symbol('has ctx.session')
 type Marked = Context & { [HAS_SESSION]?: true }
 
 /**
- * Creates the layer. It must run after `session` and `requireTokens`. It saves the session after the handlers if they
+ * Creates the middleware. It must run after `session` and `requireTokens`. It saves the session after the handlers if they
  * changed it.
  */
 export function programSession(app: Koa, parts: ProgramSessionParts): Middleware {
   const { config, site, auth, requestLog, now } = parts
   const { cookies } = site
-  const keepMs = config.refresh.keepSeconds * 1000
+  const maxRequestMs = config.refresh.keepSeconds * 1000
 
   class BrowserStore {
     readonly #ctx: Context
@@ -61,7 +61,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
       // No cookie can be set after the headers were sent. If the request took longer than `keepSeconds`, another
       // request may have refreshed the tokens, and the result of that refresh may have expired in the store. The server
       // then cannot know whether this request has the newest refresh token.
-      if (ctx.headerSent || now() - this.#readAt > keepMs) {
+      if (ctx.headerSent || now() - this.#readAt > maxRequestMs) {
         const reason = ctx.headerSent ? 'response_started' : 'request_too_long'
         requestLog(ctx).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
         return
@@ -74,7 +74,7 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
     async destroy(): Promise<void> {
       removeSession(this.#ctx)
       // After this call, koa-session clears the first cookie through `ctx.cookies`. Behind a proxy that terminates TLS,
-      // `ctx.cookies` refuses to set a Secure cookie unless this property is set.
+      // `ctx.cookies` throws an error for a Secure cookie unless this property is set.
       this.#ctx.cookies.secure = cookies.secure
     }
   }

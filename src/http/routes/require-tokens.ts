@@ -23,9 +23,10 @@ export interface RequireTokensParts {
 }
 
 /**
- * Creates the layer in front of every route that needs tokens. It refreshes the session if necessary and sets
+ * Creates the middleware in front of every route that needs tokens. It refreshes the session if necessary and sets
  * `ctx.state.tokens`. It answers 401 with an empty body if nobody is logged in, and 503 with `Retry-After` if the session
  * cannot be refreshed now.
+ * @example router.get('/profile', session(parts), requireTokens(parts), handler)
  */
 export function requireTokens({ auth, site, sessionCookie, requestLog }: RequireTokensParts): Middleware {
   const { cookies } = site

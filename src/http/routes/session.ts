@@ -30,11 +30,14 @@ interface RequestSession {
 const SESSION = Symbol('session')
 type WithSession = Context & { [SESSION]?: RequestSession }
 
-/** Creates the layer that opens the session of a request. */
+/**
+ * Creates the middleware that opens the session of a request.
+ * @example router.get('/profile', session(parts), requireTokens(parts), handler)
+ */
 export function session(parts: SessionParts): Middleware {
   return function session(ctx, next) {
     const withSession: WithSession = ctx
-    // If the layer runs twice, the second run must keep the current session, because a refresh may have replaced the
+    // If this middleware runs twice, the second run must keep the current session, because a refresh may have replaced the
     // session of the request.
     withSession[SESSION] ??= {
       record: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''),

@@ -5,16 +5,17 @@
 import type { Context, Middleware } from 'koa'
 
 /**
- * Serves `file` with 200 when a person opens an address for which no other layer has an answer. Scripts, images and
+ * Serves `file` with 200 when a person opens an address for which no other middleware has an answer. Scripts, images and
  * `fetch` do not ask for HTML, so a request for a missing asset still gets 404.
- * @param files the layer that serves static files
+ * @param files the middleware that serves static files
  * @param file path below wwwroot, for instance `index.html`
+ * @example app.use(fallback(files, 'index.html'))
  */
 export function fallback(files: Middleware, file: string): Middleware {
   const filePath = `/${file.split('/').map(encodeURIComponent).join('/')}`
 
   return async function fallback(ctx, next) {
-    // Later layers take precedence, because the operator may have added routes.
+    // Later middleware takes precedence, because the operator may have added routes.
     await next()
     if (!isUnanswered(ctx) || !isPageAddress(ctx)) return
     const { url } = ctx

@@ -4,9 +4,10 @@ import type { Middleware } from 'koa'
 import type { ProxyRule } from '../../config/proxy-rules.js'
 
 /**
- * Wraps the layer for static files, so that it does not search the folders of proxy rules. Files take precedence over
+ * Wraps the middleware for static files, so that it does not search the folders of proxy rules. Files take precedence over
  * proxy rules, but looking for a file costs 40 % of a proxied request. Therefore the first folder in the path of a rule
  * is searched only if `wwwroot` contained this folder when the server started.
+ * @example app.use(skipProxiedFolders(staticFiles(wwwroot), config.proxy.routes, wwwroot))
  */
 export function skipProxiedFolders(staticFiles: Middleware, rules: readonly ProxyRule[], wwwroot: string): Middleware {
   const firstFolders = rules.map(({ path }) => path.segments[0] ?? '')

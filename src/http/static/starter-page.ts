@@ -18,7 +18,10 @@ export function hasStarterPage(wwwroot: string): boolean {
   return existsSync(join(wwwroot, 'starter.js'))
 }
 
-/** Creates the layer that serves the two files. */
+/**
+ * Creates the middleware that serves the two files.
+ * @example app.use(starterPage({ mode: 'dual', isDemo: false }))
+ */
 export function starterPage({ mode, isDemo }: AboutServer): Middleware {
   const about = { product: 'platform-auth-server', mode, demo: isDemo }
   const files = new Map([

@@ -1,7 +1,7 @@
 /**
- * Serves the files of `wwwroot`. koa-static finds the file for an address: it decodes the path, refuses hidden names,
+ * Serves the files of `wwwroot`. koa-static finds the file for an address: it decodes the path, rejects hidden names,
  * completes `index.html`, and chooses a compressed variant. This file opens the file that was found and sends it. It adds
- * conditional requests, and refuses links that lead out of the root.
+ * conditional requests, and rejects links that lead out of the root.
  */
 import fs, { existsSync, realpathSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -14,9 +14,10 @@ import { cacheControl } from './hashed-assets.js'
 import { closeFile, isMissing, type OpenedFile, openInside } from './open-inside.js'
 
 /**
- * Creates the layer that serves static files.
+ * Creates the middleware that serves static files.
  * @param wwwroot an existing folder, either from the setting `wwwroot` or the folder of the starter page
  * @param hashedAssets the folders below wwwroot whose files browsers may cache for a year
+ * @example app.use(staticFiles('/srv/wwwroot', ['assets']))
  */
 export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = []): Middleware {
   const root = realpathSync.native(wwwroot)
@@ -84,7 +85,7 @@ function hidesDotSegment(path: string): boolean {
   try {
     return dotSegments(decodeURIComponent(path)) > dotSegments(path)
   } catch {
-    // koa-send refuses a path that cannot be decoded.
+    // koa-send rejects a path that cannot be decoded.
     return false
   }
 }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type Refusal, refusalOf } from '#src/http/edge/request-origin.js'
+import { type Rejection, rejectionOf } from '#src/http/edge/request-origin.js'
 import { askForwardAuth } from '../../helpers/gateway.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { startProxy, startUpstream } from '../../helpers/upstream.js'
@@ -13,7 +13,7 @@ const table: readonly (readonly [
   what: string,
   method: string,
   headers: Record<string, string>,
-  reason: Refusal | undefined
+  reason: Rejection | undefined
 ])[] = [
   ['a GET without Fetch Metadata', 'GET', {}, undefined],
   ['a link from another site', 'GET', { 'sec-fetch-site': 'cross-site', ...navigation }, undefined],
@@ -79,7 +79,7 @@ const table: readonly (readonly [
 
 for (const [what, method, headers, reason] of table) {
   test(`forward-auth and the origin of a request: ${what} is ${reason === undefined ? 'accepted' : `rejected as ${reason}`}`, t => {
-    t.is(refusalOf({ methods: [method], headers }, 'forwardAuth', { publicOrigin: own }), reason)
+    t.is(rejectionOf({ methods: [method], headers }, 'forwardAuth', { publicOrigin: own }), reason)
   })
 }
 

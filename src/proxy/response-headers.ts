@@ -11,13 +11,13 @@ const FORWARDED = [
 ]
 const FORWARDED_PREFIXES = /^(x-ads-|x-ratelimit-|ratelimit(-|$))/
 
-export interface AnswerHead {
+export interface ResponseHead {
   readonly statusCode: number
   /** The headers as the upstream sent them. Names and values alternate. */
   readonly rawHeaders: readonly Buffer[]
 }
 
-export interface AnswerContext {
+export interface ResponseContext {
   /** Returns the value of the Location header for the browser, or undefined if the response must have none. */
   readonly mapLocation: (location: string) => string | undefined
   /** True if this server adds a cookie to the response. */
@@ -25,13 +25,13 @@ export interface AnswerContext {
 }
 
 /** The values of each header. Each value is sent as a separate header line. */
-export type AnswerHeaders = ReadonlyMap<string, readonly string[]>
+export type ResponseHeaders = ReadonlyMap<string, readonly string[]>
 
 /** @param additional the names of more headers to forward, from the setting `proxy.answerHeaders` */
-export function createAnswerHeaders(additional: readonly string[]) {
+export function createResponseHeaders(additional: readonly string[]) {
   const allowed = new Set([...FORWARDED, ...additional.map(name => name.toLowerCase())])
 
-  return function answerHeaders(head: AnswerHead, { mapLocation, setsCookie }: AnswerContext): AnswerHeaders {
+  return function responseHeaders(head: ResponseHead, { mapLocation, setsCookie }: ResponseContext): ResponseHeaders {
     const all = collect(head.rawHeaders)
     const headers = new Map<string, readonly string[]>()
     const hopByHop = namedByConnection(all.get('connection'))

@@ -7,13 +7,13 @@ import { OAuthError } from '../provider/errors.js'
  *   temporary fault.
  * - `none`: the error says nothing about the refresh token
  */
-export type Refusal = 'final' | 'doubtful' | 'none'
+export type Rejection = 'final' | 'doubtful' | 'none'
 
 // If the provider still answers `invalid_request` after this time, the refresh token is considered invalid.
 const DOUBT_MS = 30_000
 
 /** @param suspectMs the milliseconds since the provider first answered `invalid_request` to this token */
-export function judgeRefusal(error: unknown, suspectMs: number | undefined): Refusal {
+export function judgeRejection(error: unknown, suspectMs: number | undefined): Rejection {
   if (!(error instanceof OAuthError)) return 'none'
   if (error.error === 'invalid_grant') return 'final'
   if (error.status !== 400) return 'none'

@@ -6,14 +6,14 @@ const CLIENT_DISCONNECTED = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATUR
 
 /**
  * Creates the listener for Koa's `error` event. It logs a response that fails while it is being sent, because the
- * `errors` layer has finished by then. Without a listener, Koa would print a stack trace whenever a client stops
+ * middleware `errors` has finished by then. Without a listener, Koa would print a stack trace whenever a client stops
  * loading a page.
  */
-export function brokenAnswers(requestLog: RequestLog) {
+export function brokenResponses(requestLog: RequestLog) {
   // Koa reports one failure twice, once for the body and once for the connection.
   const logged = new WeakSet<Context>()
 
-  return function brokenAnswer(error: NodeJS.ErrnoException, ctx: Context): void {
+  return function brokenResponse(error: NodeJS.ErrnoException, ctx: Context): void {
     if (logged.has(ctx)) return
     logged.add(ctx)
     const level = CLIENT_DISCONNECTED.has(error.code ?? '') ? 'debug' : 'error'
