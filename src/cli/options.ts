@@ -28,6 +28,11 @@ export const ownOptions: readonly CommandLineOption[] = [
     note: 'default: the first file found, see below'
   },
   {
+    flags: '--watch',
+    group: 'Server:',
+    summary: 'Restart the server when the module of --extend, or a module that it imports, changes.'
+  },
+  {
     flags: '--demo',
     group: 'Trying it out:',
     summary: 'Run with a built-in identity provider. No other settings are needed.'
