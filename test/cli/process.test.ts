@@ -52,7 +52,7 @@ test('the stack trace of an error in the log names the files of src/', async t =
   const failure = () => output.stdout.split('\n').find(line => line.includes('request_failed'))
   while (failure() === undefined) await once(child.stdout, 'data')
   const { stack } = JSON.parse(failure() ?? '').err
-  t.regex(stack, /\/src\/http\/errors\/errors\.ts:\d+:\d+/)
+  t.regex(stack, /\/src\/http\/routes\/auth-routes\.ts:\d+:\d+/)
   t.false(stack.includes('/bundle/'))
 })
 
