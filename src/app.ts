@@ -14,6 +14,7 @@ import { originForm } from './http/edge/request-target.js'
 import { errors } from './http/errors/errors.js'
 import { authRoutes } from './http/routes/auth-routes.js'
 import { callback } from './http/routes/callback.js'
+import type { DemoProvider } from './http/routes/demo-routes.js'
 import { login } from './http/routes/login.js'
 import { logout } from './http/routes/logout.js'
 import { profile } from './http/routes/profile.js'
@@ -38,13 +39,13 @@ export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {
 export interface AssembleOptions {
   /** True while the server shuts down. */
   readonly isDraining?: () => boolean
-  /** True if the identity provider is the built-in demo. Only the starter page shows this. */
-  readonly isDemo?: boolean
+  /** The built-in demo, if it is the identity provider. The starter page shows this, and the demo has routes of its own. */
+  readonly demo?: DemoProvider | undefined
 }
 
 /** Creates the application and adds the middleware in its order. */
 export function assemble(config: Config, services: Services, options: AssembleOptions = {}): Koa {
-  const { isDraining = () => false, isDemo = false } = options
+  const { isDraining = () => false, demo } = options
   const { log, metrics, auth, site, storeStatus, shutdown } = services
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   const requestLog = createRequestLog(log)
@@ -76,7 +77,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   app.use(health({ isDraining, storeStatus }))
   if (config.fallback !== undefined) app.use(fallback(files, config.fallback))
   app.use(skipProxiedFolders(files, config.proxy.routes, wwwroot))
-  if (hasStarterPage(wwwroot)) app.use(starterPage({ mode: config.mode, isDemo }))
+  if (hasStarterPage(wwwroot)) app.use(starterPage({ config, isDemo: demo !== undefined }))
   app.use(
     authRoutes({
       site,
@@ -89,6 +90,16 @@ export function assemble(config: Config, services: Services, options: AssembleOp
       offersPublicToken: auth.offersPublicToken
     })
   )
+  if (demo) {
+    const demoParts = {
+      demo,
+      publicOrigin: site.origin,
+      session: sessionLayer,
+      requireTokens: tokensLayer,
+      now: services.now
+    }
+    app.use(loadedInBackground(async () => (await import('./http/routes/demo-routes.js')).demoRoutes(demoParts)))
+  }
   if (config.proxy.routes.length > 0) {
     const proxyParts = {
       ...parts,

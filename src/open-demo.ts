@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { Logger } from 'pino'
 import { parseRules } from './config/proxy-rules.js'
 import { type Config, settings } from './config/settings.js'
+import type { DemoProvider } from './http/routes/demo-routes.js'
 import { closeServer, listen } from './support/listener.js'
 
 export interface DemoChoices {
@@ -12,7 +13,7 @@ export interface DemoChoices {
   readonly tokenLifetimeSeconds?: number | undefined
 }
 
-export interface OpenDemo {
+export interface OpenDemo extends DemoProvider {
   /** The address of the demo identity provider. */
   readonly url: string
   /**
@@ -59,7 +60,7 @@ export async function openDemo(
   // Rules that were given as flags come first, so that they can replace those of the demo.
   const { rules: routes } = parseRules([...config.proxy.routes.map(({ text }) => text), ...proxyRules])
   const proxy: Config['proxy'] = { ...config.proxy, routes }
-  return { url: issuer, config: { ...config, port, platform, proxy }, close: () => demo.close() }
+  return { url: issuer, config: { ...config, port, platform, proxy }, calls: demo.calls, close: () => demo.close() }
 }
 
 /** Replaces port 0 in an address by the port on which the server will listen. */

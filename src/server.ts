@@ -10,6 +10,7 @@ import { respondToClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
 import { inTurn } from './http/edge/pipelining.js'
 import { countRequests } from './http/edge/requests-in-progress.js'
+import type { DemoProvider } from './http/routes/demo-routes.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { createServices, type ServiceParts } from './services.js'
@@ -18,8 +19,8 @@ import { within } from './support/within.js'
 
 export interface ServeOptions extends Partial<ServiceParts> {
   readonly extend?: Extension | undefined
-  /** True if the identity provider is the built-in demo. Only the starter page shows this. */
-  readonly isDemo?: boolean
+  /** The built-in demo, if it is the identity provider. The starter page shows this, and the demo has routes of its own. */
+  readonly demo?: DemoProvider | undefined
 }
 
 export interface RunningServer {
@@ -81,7 +82,7 @@ const LAST_WORK_MS = 500
  */
 export async function serve(
   config: Config,
-  { extend, isDemo = false, ...given }: ServeOptions = {},
+  { extend, demo, ...given }: ServeOptions = {},
   limits: Partial<ClientLimits> = {}
 ): Promise<RunningServer> {
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
@@ -115,7 +116,7 @@ export async function serve(
   })
 
   async function assembleAll() {
-    const app = assemble(config, services, { isDraining: () => draining, isDemo })
+    const app = assemble(config, services, { isDraining: () => draining, demo })
     const tools = extensionTools(requireTokens, log)
     if (config.extend !== undefined) await (await loadExtension(config.extend))(app, tools)
     await extend?.(app, tools)

@@ -36,15 +36,17 @@ export interface RunningServer extends ListeningServer {
 export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
   const { demo = false, ...parts } = options
   if (demo === false) {
-    const server = await serve(config, parts)
+    const server = await serve(config, { ...parts, demo: undefined })
     return { ...server, callbackUrl: config.platform.callbackUrl, demoUrl: undefined }
   }
   const log = parts.log ?? pino(logOptions(config.log.level), standardOutput())
   const demoProvider = await openDemo(config, demo === true ? {} : demo, log)
-  const server = await serve(demoProvider.config, { ...parts, log, isDemo: true }).catch(async (error: unknown) => {
-    await demoProvider.close()
-    throw error
-  })
+  const server = await serve(demoProvider.config, { ...parts, log, demo: demoProvider }).catch(
+    async (error: unknown) => {
+      await demoProvider.close()
+      throw error
+    }
+  )
   const { clientSecret, callbackUrl } = demoProvider.config.platform
   return {
     ...server,

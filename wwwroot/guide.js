@@ -1,5 +1,8 @@
-// Adds a bar with a copy button above every code sample.
+// Colours every code sample, and adds a bar with a copy button above it.
 import { copyText } from './copy.js'
+
+const syntax =
+  /(?<comment><!--.*?-->|\/\/.*)|(?<string>'[^']*'|"[^"]*"|`[^`]*`)|(?<word><\/?!?\w+|--[\w-]+|\b(?:async|await|const|else|function|if|new|return|throw)\b)/g
 
 for (const pre of document.querySelectorAll('pre')) {
   const { name } = pre.dataset
@@ -12,7 +15,21 @@ for (const pre of document.querySelectorAll('pre')) {
     const isCopied = await copyText(pre.textContent, () => getSelection().selectAllChildren(pre))
     note.textContent = isCopied ? 'Copied.' : 'The code is selected. Copy it by hand.'
   })
+  colour(pre.firstChild)
   pre.before(element('p', {}, element('span', {}, name), note, button))
+}
+
+/** Puts each comment, string, keyword, tag and flag of a code sample into an element with a colour. */
+function colour(code) {
+  const text = code.textContent
+  let end = 0
+  code.replaceChildren()
+  for (const { 0: found, index, groups } of text.matchAll(syntax)) {
+    const [className] = Object.entries(groups).find(([, part]) => part !== undefined)
+    code.append(text.slice(end, index), element('span', { className }, found))
+    end = index + found.length
+  }
+  code.append(text.slice(end))
 }
 
 function element(tag, properties, ...children) {

@@ -7,10 +7,10 @@ const part = id => document.getElementById(id)
 
 /** The parts that each state shows. The message and the routes are always visible. */
 const shown = {
-  asking: [],
-  'signed-out': ['sign-in'],
-  'signed-in': ['sign-out', 'single'],
-  'signed-in-with-token': ['sign-out', 'token'],
+  asking: ['intro'],
+  'signed-out': ['intro', 'sign-in', 'placeholder'],
+  'signed-in': ['sign-out', 'next', 'fifty', 'single'],
+  'signed-in-with-token': ['sign-out', 'next', 'fifty', 'token'],
   failure: ['next-try', 'try-again'],
   'failure-signed-in': ['next-try', 'try-again', 'sign-out']
 }
@@ -63,7 +63,7 @@ let asking = false
 routes.forEach(showRoute)
 part('routes').hidden = false
 part('sign-in').href = signInAddress
-part('sign-in').addEventListener('click', () => sessionStorage.setItem('login', Date.now()))
+part('sign-in').addEventListener('click', () => sessionStorage.setItem('login', 'begun'))
 part('try-again').addEventListener('click', askAll)
 part('copy').addEventListener('click', copyToken)
 addEventListener('online', askAll)
@@ -80,13 +80,18 @@ async function start() {
   showReturn()
 }
 
-/** Shows the mode of the server. If the server uses the demo identity provider, it shows this too. */
+/** Shows the mode of the server, the folder for pages, and in a demo the part of the page that exists only there. */
 async function showAbout() {
   about = await fetch('starter-about.json')
     .then(answer => answer.json())
     .catch(() => ({}))
   const tags = [about.mode && `${about.mode} mode`, about.demo && 'demo identity provider']
   part('about').replaceChildren(...tags.filter(Boolean).map(text => element('span', { className: 'tag' }, text)))
+  if (about.folder) part('folder').firstChild.textContent = about.folder
+  if (about.folder)
+    part('how').firstChild.textContent = about.hasFolder ? 'Replace its ' : 'Create this folder, put an '
+  if (about.hasFolder) part('how').lastChild.textContent = ' by your own. The next reload shows it.'
+  if (about.demo) (await import('./fifty.js')).showFifty(part('fifty'), about.mode, askAll)
 }
 
 function askAll() {
@@ -135,14 +140,17 @@ function isToken(body) {
 }
 
 async function get(path) {
-  const { status, headers, body } = await request(path)
+  const { status, headers, body } = await request(path, 299)
   if (status < 200 || status > 299) throw new Failure({ status, retryAfter: headers.get('retry-after') })
   if (typeof body === 'object' && body) return body
   throw new Failure({ text: notUnderstood })
 }
 
-/** Requests a route and shows the response next to it. */
-async function request(path) {
+/**
+ * Requests a route and shows the response next to it.
+ * @param highest the highest status to show; for a higher one, the earlier response of this route is removed
+ */
+async function request(path, highest = 599) {
   const start = performance.now()
   const options = { cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout(30_000) }
   try {
@@ -151,7 +159,8 @@ async function request(path) {
     const text = await answer.text()
     const ms = performance.now() - start
     const body = parsed(text)
-    if (type === 'opaqueredirect')
+    if (status > highest) routes.find(route => route.path === path).answer.replaceChildren()
+    else if (type === 'opaqueredirect')
       showAnswer(path, { code: 'Redirect', ms, text: 'The browser does not tell this page where the redirect leads.' })
     else showAnswer(path, { code: status, ms, headers, text: text === '' ? '(empty body)' : readable(body) })
     return { status, headers, body }
@@ -211,26 +220,27 @@ async function tryRoute(path) {
 }
 
 function signIn() {
-  sessionStorage.setItem('login', Date.now())
+  sessionStorage.setItem('login', 'begun')
   location.assign(signInAddress)
 }
 
 /** After a login, shows the redirect of the login route next to this route. */
 function showReturn() {
-  const start = Number(sessionStorage.getItem('login'))
+  const isReturn = sessionStorage.getItem('login')
   sessionStorage.removeItem('login')
-  if (!start || name === undefined) return
+  if (!isReturn || name === undefined) return
   const text = 'The identity provider sent you back to api/auth/callback, and this route sent you to this page.'
-  showAnswer('api/auth/login', { code: 302, ms: Date.now() - start, text })
+  showAnswer('api/auth/login', { code: 302, text })
 }
 
 function showAnswer(path, { code, ms, headers = new Headers(), text = '' }) {
-  const isGood = code === 'Redirect' || code < 400
-  const time = ms < 10_000 ? `${Math.max(1, Math.round(ms))} ms` : `${Math.round(ms / 1000)} s`
+  // A status such as 401 is an expected answer, so only failures of the server are red.
+  const look = code === 'Redirect' || code < 400 ? 'good' : code < 500 ? '' : 'bad'
+  const time = ms === undefined ? '' : `  ${Math.max(1, Math.round(ms))} ms`
   const lines = tellingHeaders
     .filter(header => headers.has(header))
     .map(header => `${header}: ${headers.get(header)}\n`)
-  const status = element('p', {}, element('b', { className: isGood ? 'good' : 'bad' }, String(code)), `  ${time}`)
+  const status = element('p', {}, element('b', { className: look }, String(code)), time)
   const { answer } = routes.find(route => route.path === path)
   answer.replaceChildren(status, element('pre', {}, element('i', {}, lines.join('')), text))
 }
@@ -254,7 +264,6 @@ function showSignedIn(answer) {
   // `expires_in` is 0 in the last half second of a token. With a minimum of 1, this page does not ask again at once.
   const seconds = Math.max(answer.expires_in, 1)
   const full = fullLife(seconds)
-  part('hint').hidden = !(about.demo && full > 600)
   countDown(part('token-life'), seconds, askToken, left =>
     part('life').firstChild.style.setProperty('--left', left / full)
   )
@@ -288,6 +297,7 @@ function show(state, text) {
   main.dataset.state = state
   const focused = document.activeElement
   for (const id of new Set(Object.values(shown).flat())) part(id).hidden = !shown[state].includes(id)
+  if (!about.demo) part('fifty').hidden = true
   if (focused?.closest('[hidden]')) document.querySelector('h1').focus()
   say(part('message'), text)
 }

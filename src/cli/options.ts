@@ -36,6 +36,11 @@ export const ownOptions: readonly OwnOption[] = [
     commands: ['start', 'check', 'config']
   },
   {
+    flags: '--watch',
+    group: 'Server:',
+    summary: 'Restart the server when the module of --extend, or a module that it imports, changes.'
+  },
+  {
     flags: '--demo',
     group: 'Trying it out:',
     summary: 'Run with a built-in identity provider. No other settings are needed.',

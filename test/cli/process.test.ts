@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { copyFile, mkdir } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
@@ -20,7 +20,7 @@ async function launch(t: ExecutionContext, args: readonly string[], env: Record<
   const child = spawn(process.execPath, [program, ...args], { cwd, env })
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
-  return { child, ended, output: collect(child) }
+  return { child, ended, output: collect(child), cwd }
 }
 
 function collect(child: ChildProcessWithoutNullStreams) {
@@ -52,7 +52,7 @@ test('the stack trace of an error in the log names the files of src/', async t =
   const failure = () => output.stdout.split('\n').find(line => line.includes('request_failed'))
   while (failure() === undefined) await once(child.stdout, 'data')
   const { stack } = JSON.parse(failure() ?? '').err
-  t.regex(stack, /\/src\/http\/errors\/errors\.ts:\d+:\d+/)
+  t.regex(stack, /\/src\/http\/routes\/auth-routes\.ts:\d+:\d+/)
   t.false(stack.includes('/bundle/'))
 })
 
@@ -79,6 +79,30 @@ test("with a demo, a module's routes still work after a reload, and SIGTERM lets
   child.kill('SIGTERM')
   t.is(await (await answer).text(), 'finished')
   t.deepEqual(await ended, { code: 0, signal: null })
+})
+
+test('with --watch, a change of a module that adds routes restarts the server, and SIGTERM stops it', async t => {
+  const routes = (text: string) => `import { text } from './text.mjs'
+export default app => app.use(ctx => { if (ctx.path === '/text') ctx.body = '${text} ' + text })`
+  const args = ['--watch', '--demo', '--port', '0', '--extend', 'routes.mjs', '--log-level', 'info']
+  const { child, ended, output, cwd } = await launch(t, args, {}, '')
+  const edit = (name: string, text: string) => writeFile(join(cwd, name), text)
+  const started = async (times: number) => {
+    const lines = () => output.stdout.split('\n').filter(line => line.includes('"server_started"'))
+    while (lines().length < times) await once(child.stdout, 'data')
+    return JSON.parse(lines().at(-1) ?? '').url as string
+  }
+  // The first start fails, because the module exports no function.
+  while (!output.stderr.includes('has no function as its default export')) await once(child.stderr, 'data')
+  await edit('text.mjs', "export const text = 'one'")
+  await edit('routes.mjs', routes('first'))
+  t.is(await (await fetch(`${await started(1)}/text`)).text(), 'first one')
+  await edit('text.mjs', "export const text = 'two'")
+  t.is(await (await fetch(`${await started(2)}/text`)).text(), 'first two')
+  const url = await started(2)
+  child.kill('SIGTERM')
+  t.deepEqual(await ended, { code: 0, signal: null })
+  await t.throwsAsync(fetch(url), undefined, 'the server has stopped, too')
 })
 
 test('a module that throws ends the program with one sentence and exit code 1, and a missing module with exit code 2', async t => {

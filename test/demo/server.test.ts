@@ -146,9 +146,9 @@ test('a program that starts a demo prints nothing during a whole session', async
     const token = form => ask(200, base + '/token', { client: 1, ...form }).then(response => response.json())
     const first = await token({ grant_type: 'authorization_code', code, redirect_uri: callbackUrl })
     const second = await token({ grant_type: 'refresh_token', refresh_token: first.refresh_token })
+    await ask(200, base + '/logout')
     await ask(200, base + '/revoke', { client: 1, token: second.refresh_token })
     await ask(400, base + '/token', { client: 1, origin: 'http://elsewhere.example', grant_type: 'refresh_token', refresh_token: second.refresh_token })
-    await ask(200, base + '/logout')
     await ask(200, base + '/logout/success')
     await ask(400, base + '/authorize?client_id=unknown')
     await demo.close()`

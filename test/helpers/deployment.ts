@@ -43,7 +43,7 @@ export async function deployWithDemo(
   const { issuer, clientId, clientSecret, proxyRules } = demo
   const idp = { ...discovered, clientId, clientSecret }
   const withRules = { ...options, overrides: { proxy: { routes: proxyRules }, ...options.overrides } }
-  return { ...(await startBehind(t, front, idp, withRules, { issuer }, { isDemo: true })), demo }
+  return { ...(await startBehind(t, front, idp, withRules, { issuer }, { demo })), demo }
 }
 
 /**

@@ -11,6 +11,7 @@ import { untilStopped } from '../signals.js'
 import { startWarnings } from '../start-warnings.js'
 
 export const start: Command = async function start(invocation) {
+  if (invocation.options.watch === true) return (await import('../watch.js')).watch(invocation.terminal)
   const signals = holdSignals(invocation.terminal)
   try {
     return await serve(invocation, signals)

@@ -1,10 +1,11 @@
 /** Loads the operator's own routes from the module in the setting `extend`. */
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import Router from '@koa/router'
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
 import type { TokensState } from './require-tokens.js'
+import { type Place, syntaxErrorPlace } from './syntax-error.js'
 
 /** Objects that an extension receives as arguments, so that it works in a folder in which no package is installed. */
 export interface ExtensionTools {
@@ -30,9 +31,12 @@ export function extensionTools(requireTokens: Middleware<TokensState>, log: Logg
  *   function rejects with ExtensionError if the extension itself fails.
  */
 export async function loadExtension(path: string): Promise<Extension> {
-  const module: { readonly default?: unknown } = await import(pathToFileURL(path).href).catch((error: unknown) => {
-    throw new ExtensionError(path, `cannot be run: ${summary(error, path)}`, { cause: error })
-  })
+  const module: { readonly default?: unknown } = await import(pathToFileURL(path).href).catch(
+    async (error: unknown) => {
+      const place = error instanceof SyntaxError ? (placeOf(error) ?? (await syntaxErrorPlace(path))) : undefined
+      throw new ExtensionError(path, `cannot be run: ${summary(error, path, place)}`, { cause: error })
+    }
+  )
   const { default: extend } = module
   if (!isExtension(extend)) {
     throw new ExtensionError(path, 'has no function as its default export: export default function (app, tools) { … }')
@@ -59,9 +63,21 @@ function isExtension(value: unknown): value is Extension {
   return typeof value === 'function'
 }
 
-/** Returns the name and message of an error, and the line of the extension in which it occurred. */
-function summary(error: unknown, path: string): string {
+/**
+ * Returns the name and message of an error, and the line in which it occurred.
+ * @param place the place of a syntax error; the lines of other errors come from the stack
+ */
+function summary(error: unknown, path: string, place?: Place): string {
   if (!(error instanceof Error)) return String(error)
-  const [, line] = (error.stack ?? '').split(path)[1]?.match(/^:(\d+)/) ?? []
-  return `${error.name}: ${error.message}${line === undefined ? '' : ` (line ${line})`}`
+  const [, thrownAt] = (error.stack ?? '').split(path)[1]?.match(/^:(\d+)/) ?? []
+  const line = place?.line ?? thrownAt
+  const where = line === undefined ? '' : ` (line ${line}${place && place.file !== path ? ` of ${place.file}` : ''})`
+  return `${error.name}: ${error.message}${where}`
+}
+
+/** Returns the place with which the stack of some syntax errors begins, such as those of CommonJS modules. */
+function placeOf({ stack = '' }: SyntaxError): Place | undefined {
+  const [, file, line] = /^(\/.*|[A-Z]:\\.*|file:.*):(\d+)\n/.exec(stack) ?? []
+  if (file === undefined) return undefined
+  return { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: Number(line) }
 }

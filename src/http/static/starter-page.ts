@@ -3,13 +3,14 @@
  * description of this server. Both exist only if the starter page is served.
  */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
+import { isLoopback } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
 import { pageStyle } from '../../pages/index.js'
 
-export interface AboutServer {
-  readonly mode: Config['mode']
+export interface StarterPageParts {
+  readonly config: Pick<Config, 'mode' | 'wwwroot' | 'platform'>
   readonly isDemo: boolean
 }
 
@@ -20,10 +21,10 @@ export function hasStarterPage(wwwroot: string): boolean {
 
 /**
  * Creates the middleware that serves the two files.
- * @example app.use(starterPage({ mode: 'dual', isDemo: false }))
+ * @example app.use(starterPage({ config, isDemo: false }))
  */
-export function starterPage({ mode, isDemo }: AboutServer): Middleware {
-  const about = { product: 'platform-auth-server', mode, demo: isDemo }
+export function starterPage({ config, isDemo }: StarterPageParts): Middleware {
+  const about = { product: 'platform-auth-server', mode: config.mode, demo: isDemo, ...ownPages(config) }
   const files = new Map([
     ['/starter-base.css', { type: 'css', body: pageStyle }],
     ['/starter-about.json', { type: 'json', body: JSON.stringify(about) }]
@@ -36,4 +37,13 @@ export function starterPage({ mode, isDemo }: AboutServer): Middleware {
     ctx.type = file.type
     ctx.body = file.body
   }
+}
+
+/**
+ * Returns the folder for the operator's own pages, and whether this folder already exists. A server that other machines can reach
+ * does not tell visitors the paths of its machine.
+ */
+function ownPages({ wwwroot, platform }: StarterPageParts['config']) {
+  if (!isLoopback(platform.callbackUrl)) return {}
+  return { folder: wwwroot ?? resolve('wwwroot'), hasFolder: wwwroot !== undefined }
 }

@@ -57,3 +57,36 @@ for (const [text, says] of broken) {
     t.true(error?.message.startsWith(`${path} (setting extend) `))
   })
 }
+
+const wrong: readonly (readonly [what: string, files: Readonly<Record<string, string>>, place: RegExp])[] = [
+  ['the module', { 'routes.js': 'export default function (app) {\n  app.use(\n}\n' }, /'}' \(line 3\)$/],
+  [
+    'a module that CommonJS reads first',
+    { 'routes.js': '// one\nfunction a( {\n  return 1\n}\nexport default a\n' },
+    /\(line 3\)$/
+  ],
+  [
+    'a module that it imports indirectly',
+    {
+      'routes.js': "import './lib/one.mjs'\nexport default () => {}\n",
+      'lib/one.mjs': "export * from '../two.mjs'\n",
+      'two.mjs': '\n\nconst = 1\n'
+    },
+    /'=' \(line 3 of \/.*\/two\.mjs\)$/
+  ],
+  [
+    'an import of a name that does not exist',
+    { 'routes.js': "\nimport { join, joined } from 'node:path'\nexport default () => join(joined)\n" },
+    /'joined' \(line 2\)$/
+  ]
+]
+
+for (const [what, files, place] of wrong) {
+  test(`the message about a syntax error names the file and the line: ${what}`, async t => {
+    const folder = await tempFolder(t, files)
+    const path = join(folder, 'routes.js')
+    const error = await t.throwsAsync(startTestServer(t, { overrides: { extend: path } }), { name: 'ExtensionError' })
+    t.true(error?.message.startsWith(`${path} (setting extend) cannot be run: SyntaxError: `), error?.message)
+    t.regex(error?.message ?? '', place)
+  })
+}

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import test from 'ava'
 import { pageStyle } from '#src/pages/index.js'
 import { modes } from '../../helpers/modes.js'
@@ -6,9 +7,11 @@ import { tempFolder } from '../../helpers/temp-folder.js'
 
 for (const mode of modes) {
   test(`the starter page can read that the server runs in ${mode} mode`, async t => {
-    const { browser } = await startTestServer(t, { mode, overrides: { wwwroot: undefined }, parts: { isDemo: true } })
+    const demo = { calls: { refreshToken: 0, reusedRefreshToken: 0 } }
+    const { browser } = await startTestServer(t, { mode, overrides: { wwwroot: undefined }, parts: { demo } })
     const about = await browser.get('/starter-about.json')
-    t.deepEqual(about.json(), { product: 'platform-auth-server', mode, demo: true })
+    const own = { folder: resolve('wwwroot'), hasFolder: false }
+    t.deepEqual(about.json(), { product: 'platform-auth-server', mode, demo: true, ...own })
     t.is(about.headers['cache-control'], 'no-cache')
     const style = await browser.get('/starter-base.css')
     t.is(style.text(), pageStyle)
@@ -27,5 +30,15 @@ test('a copy of the starter page works, and files in wwwroot take precedence ove
   const wwwroot = await tempFolder(t, { 'starter.js': '', 'starter-base.css': 'own' })
   const { browser } = await startTestServer(t, { overrides: { wwwroot } })
   t.is((await browser.get('/starter-base.css')).text(), 'own')
-  t.is((await browser.get('/starter-about.json')).json().demo, false)
+  t.like((await browser.get('/starter-about.json')).json(), { demo: false, folder: wwwroot, hasFolder: true })
+})
+
+test('a server that other machines can reach does not tell the path of its folder', async t => {
+  const platform = { callbackUrl: 'https://app.example/api/auth/callback' }
+  const { browser } = await startTestServer(t, { overrides: { wwwroot: undefined, platform } })
+  t.deepEqual((await browser.get('/starter-about.json')).json(), {
+    product: 'platform-auth-server',
+    mode: 'single',
+    demo: false
+  })
 })

@@ -1,0 +1,65 @@
+// The routes with which the starter page of a demo shows that many requests cause one refresh.
+import test, { type ExecutionContext } from 'ava'
+import { modes } from '../../helpers/modes.js'
+import { signIn, startTestServer } from '../../helpers/server.js'
+
+const calls = { refreshToken: 0, reusedRefreshToken: 0 }
+const demoOf = (t: ExecutionContext, mode: (typeof modes)[number] = 'single') =>
+  startTestServer(t, { mode, parts: { demo: { calls } } })
+
+for (const mode of modes) {
+  test(`${mode} mode: after the session of a demo has expired, fifty requests cause one refresh, again and again`, async t => {
+    const { browser, newBrowser, idp } = await demoOf(t, mode)
+    await signIn(browser)
+    const other = newBrowser()
+    await signIn(other)
+    for (let times = 1; times <= 2; times++) {
+      const expired = await browser.fetch('/demo/expire', { method: 'POST' })
+      t.deepEqual([expired.statusCode, expired.text()], [204, ''])
+      const before = idp.tokenRequests.length
+      const copies = Array.from({ length: 50 }, () => browser.clone())
+      const answers = await Promise.all(copies.map(copy => copy.fetch('/api/auth/profile')))
+      t.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([200]))
+      t.is(idp.tokenRequests.length - before, mode === 'dual' ? 2 : 1)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    }
+    const before = idp.tokenRequests.length
+    t.is((await other.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(idp.tokenRequests.length, before, 'the session of another browser did not expire')
+  })
+}
+
+test('the page of a demo can read how many refreshes the identity provider has received', async t => {
+  const { browser } = await demoOf(t)
+  const answer = await browser.fetch('/demo/calls')
+  t.deepEqual(answer.json(), calls)
+  t.is(answer.headers['cache-control'], 'no-store')
+})
+
+test('a session expires only if a page of the same origin asks for it, and nobody is signed in without a session', async t => {
+  const { browser, idp } = await demoOf(t)
+  t.is((await browser.fetch('/demo/expire', { method: 'POST' })).statusCode, 401)
+  await signIn(browser)
+  const before = idp.tokenRequests.length
+  const refused = [
+    await browser.fetch('/demo/expire', { method: 'POST', from: 'https://evil.example' }),
+    await browser.navigate('/demo/expire', { from: 'https://evil.example' }),
+    await browser.fetch('/demo/expire')
+  ]
+  t.deepEqual(
+    refused.map(({ statusCode }) => statusCode),
+    [403, 404, 404]
+  )
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is(idp.tokenRequests.length, before)
+})
+
+test('without a demo the routes do not exist', async t => {
+  const { browser } = await startTestServer(t)
+  await signIn(browser)
+  const missing = [await browser.fetch('/demo/expire', { method: 'POST' }), await browser.fetch('/demo/calls')]
+  for (const { statusCode, headers } of missing) {
+    t.true(statusCode === 404 || statusCode === 405, String(statusCode))
+    t.is(headers['set-cookie'], undefined)
+  }
+})

@@ -1,0 +1,86 @@
+// The part of the starter page that exists only in a demo. It makes the access token expire, sends fifty requests at once, and
+// draws what happened.
+const requests = 50
+const svg = 'http://www.w3.org/2000/svg'
+
+const parts = `
+<h2 id="fifty-heading">Fifty requests, one refresh</h2>
+<p>When a token expires, a page often has several requests in progress. A refresh token works only once. A server that sends it for each of these requests loses the session, and the person has to sign in again.</p>
+<p class="actions"><button class="button" type="button">Expire my token and send 50 requests</button></p>
+<div class="picture" aria-hidden="true" hidden>
+<svg viewBox="0 0 320 120"><g class="lines"></g><g class="dots"></g><path class="refresh" d="M190 60H280"/><text x="235" y="48"></text><circle cx="180" cy="60" r="12"/><circle cx="290" cy="60" r="12"/></svg>
+<p><span>50 requests</span><span>this server</span><span>identity provider</span></p>
+</div>
+<p class="outcome" role="status"></p>`
+
+/**
+ * Fills the section with a button and a picture.
+ * @param mode the mode of the server; in dual mode, one refresh consists of two token requests
+ * @param then is called after the requests, because the page has an older token
+ */
+export function showFifty(section, mode, then) {
+  section.innerHTML = parts
+  const button = section.querySelector('button')
+  const lines = Array.from({ length: requests }, (_, index) => drawRequest(section, index))
+  button.addEventListener('click', async () => {
+    button.disabled = true
+    for (const line of lines) look(line, 'asked')
+    section.querySelector('.picture').hidden = false
+    section.querySelector('text').textContent = ''
+    section.querySelector('.refresh').classList.remove('used')
+    section.querySelector('.outcome').textContent = 'Sending 50 requests …'
+    section.querySelector('.outcome').textContent = await run(section, mode, lines).catch(
+      () => 'The server could not be reached. Check that it is running, and try again.'
+    )
+    button.disabled = false
+    then()
+  })
+}
+
+/** Returns a sentence about what happened. */
+async function run(section, mode, lines) {
+  const before = await calls()
+  const expired = await fetch('demo/expire', { method: 'POST' })
+  if (!expired.ok) return 'You are not signed in any more. Sign in, and try again.'
+  const answers = await Promise.all(
+    lines.map(async line => {
+      const { status } = await fetch('api/auth/profile', { cache: 'no-store' })
+      look(line, status === 200 ? 'good' : 'bad')
+      return status
+    })
+  )
+  const after = await calls()
+  const sent = after.refreshToken - before.refreshToken
+  const refreshes = mode === 'dual' ? sent / 2 : sent
+  section.querySelector('text').textContent = refreshes === 1 ? '1 refresh' : `${refreshes} refreshes`
+  section.querySelector('.refresh').classList.toggle('used', sent > 0)
+  const count = wanted => answers.filter(status => status === wanted).length
+  const detail = mode === 'dual' ? ' (two token requests, one for each of your two tokens)' : ''
+  return [
+    `Your token had expired. ${count(200)} of ${requests} requests were answered with 200.`,
+    `The identity provider received ${refreshes === 1 ? 'one refresh' : `${refreshes} refreshes`}${detail}.`,
+    count(401) === 0 ? 'Nobody was signed out.' : 'You were signed out.',
+    'A browser sends about six requests at a time. Those that were in progress during the refresh waited for it.'
+  ].join(' ')
+}
+
+async function calls() {
+  return (await fetch('demo/calls', { cache: 'no-store' })).json()
+}
+
+/** Draws a request as a dot with a line to the server. */
+function drawRequest(section, index) {
+  const x = 8 + (index % 5) * 14
+  const y = 6 + Math.floor(index / 5) * 12
+  const line = document.createElementNS(svg, 'path')
+  line.setAttribute('d', `M${x} ${y}C110 ${y} 120 60 168 60`)
+  const dot = document.createElementNS(svg, 'circle')
+  for (const [name, value] of Object.entries({ cx: x, cy: y, r: 4 })) dot.setAttribute(name, value)
+  section.querySelector('.lines').append(line)
+  section.querySelector('.dots').append(dot)
+  return [line, dot]
+}
+
+function look(line, name) {
+  for (const shape of line) shape.setAttribute('class', name)
+}
