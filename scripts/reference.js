@@ -1,14 +1,19 @@
-// Generates the reference in README.md, the schema for editors, and the sample of all settings from the settings table.
+// Generates the tables of settings in README.md and docs/configuration.md, the schema for editors, and the sample of all settings from the settings table.
 // It reads the table from dist/, so run this after a build.
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { withReference } from '../dist/config/reference.js'
+import { everydaySettings, withReference } from '../dist/config/reference.js'
 import { fullSample } from '../dist/config/sample.js'
 import { jsonSchema } from '../dist/config/schema.js'
 
 const root = new URL('../', import.meta.url)
-const readme = new URL('README.md', root)
 
-writeFileSync(readme, withReference(readFileSync(readme, 'utf8')))
+function writeTable(path, keys) {
+  const file = new URL(path, root)
+  writeFileSync(file, withReference(readFileSync(file, 'utf8'), keys))
+}
+
+writeTable('README.md', everydaySettings)
+writeTable('docs/configuration.md')
 writeFileSync(new URL('config/schema.json', root), `${JSON.stringify(jsonSchema(), undefined, 2)}\n`)
 writeFileSync(new URL('config/full.yaml', root), fullSample())
 // Helm can read only the files of the chart.

@@ -38,7 +38,8 @@ export const ownOptions: readonly OwnOption[] = [
   {
     flags: '--watch',
     group: 'Server:',
-    summary: 'Restart the server when the module of --extend, or a module that it imports, changes.'
+    summary: 'Restart the server when the module of --extend, or a module that it imports, changes.',
+    commands: ['start']
   },
   {
     flags: '--demo',

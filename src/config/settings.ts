@@ -10,7 +10,7 @@ import { integer, list, oneOf, port, seconds, text, type ValueType, yesOrNo } fr
 
 /**
  * The table of all settings. The command line, the environment reader, the validation, the JSON Schema and the reference
- * table of the README are generated from it. To add a setting, add a row.
+ * tables of README.md and docs/configuration.md are generated from it. To add a setting, add a row.
  */
 
 /** Marks a setting that has no default, because the operator must set it. */

@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 import test from 'ava'
 import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
-import { referenceTable, withReference } from '#src/config/reference.js'
+import { everydaySettings, referenceTable, withReference } from '#src/config/reference.js'
 import { fullSample, sampleFile } from '#src/config/sample.js'
 import { jsonSchema } from '#src/config/schema.js'
-import { settingKeys, settingOf } from '#src/config/settings.js'
+import { required, settingKeys, settingOf } from '#src/config/settings.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 import { enough } from './given.js'
 
@@ -16,9 +16,20 @@ const samples = (await readdir(new URL('config/', root))).filter(name => name !=
 
 const regenerate = 'stale: run `npm run build && node scripts/reference.js`'
 
-test('the reference in the README agrees with the settings table', async t => {
+test('the table in docs/configuration.md agrees with the settings table', async t => {
+  const page = await textOf('docs/configuration.md')
+  t.is(withReference(page), page, regenerate)
+})
+
+test('the README has a table of eight settings, among them all that are required', async t => {
   const readme = await textOf('README.md')
-  t.is(withReference(readme), readme, regenerate)
+  t.is(withReference(readme, everydaySettings), readme, regenerate)
+  t.is(everydaySettings.length, 8)
+  const needed = settingKeys.filter(key => settingOf(key).default === required)
+  t.deepEqual(
+    needed.filter(key => !everydaySettings.some(one => one === key)),
+    []
+  )
 })
 
 test('the schema for editors agrees with the settings table', async t => {
@@ -30,10 +41,10 @@ test('the full sample agrees with the settings table', async t => {
 })
 
 test('the reference has a row for every setting', t => {
-  for (const key of settingKeys) t.true(referenceTable().includes(`| \`${key}\` | \`${settingOf(key).env}\``), key)
+  for (const key of settingKeys) t.true(referenceTable().includes(`| \`${key}\`<br>\`${settingOf(key).env}\``), key)
 })
 
-test('withReference() refuses a text without the markers of the README', t => {
+test('withReference() refuses a text without the markers', t => {
   t.throws(() => withReference('# Something else'), { message: /markers/ })
 })
 

@@ -197,7 +197,7 @@ test('the Redis of compose.yaml evicts no data and keeps it over a restart', t =
 
 test('no shipped file configures an eviction policy for Redis', t => {
   const files = ['README.md', ...filesBelow('deploy', 'docs', 'examples', 'config')].filter(
-    path => !/\.(png|ico)$/.test(path)
+    path => !/\.(svg|ico)$/.test(path)
   )
   for (const path of files) t.notRegex(readText(path), /\b(allkeys|volatile)-(lru|lfu|random|ttl)\b/, path)
 })

@@ -224,7 +224,7 @@ for (const block of blocksOf('program')) {
 
 for (const block of blocksOf('page')) {
   test.serial(
-    `the page's code redirects to the login, and after the login it gets an answer: ${title(block)}`,
+    `the page's code redirects to the login with its own address, and after the login it gets an answer: ${title(block)}`,
     async t => {
       const upstream = await startUpstream(t)
       const routes = ['GET /api/hubs/**', 'GET,POST /api/issues/**'].map(rule => `${rule} ${upstream.origin}/**`)
@@ -244,7 +244,7 @@ for (const block of blocksOf('page')) {
       ) => Promise<void>
       await run(location)
       t.deepEqual(answers, [401])
-      t.regex(places[0] ?? '', /^\/api\/auth\/login(\?return_to=|$)/)
+      t.is(places[0], '/api/auth/login?return_to=%2Fviewer%3Furn%3Dabc')
       await signIn(browser)
       await run(location)
       t.deepEqual(answers, [401, 200])

@@ -8,7 +8,7 @@ import { filesBelow, readText } from '../helpers/repository.js'
 
 // The documents name settings, flags and messages of the code. These tests fail if a name exists only in the documents.
 
-const texts = ['README.md', 'SECURITY.md', ...filesBelow('docs', 'deploy').filter(path => !path.endsWith('.png'))]
+const texts = ['README.md', 'SECURITY.md', ...filesBelow('docs', 'deploy').filter(path => !path.endsWith('.svg'))]
 const markdown = texts.filter(path => path.endsWith('.md'))
 
 const variables = new Set(

@@ -1,0 +1,111 @@
+// Records the picture of the README: drives Chromium through the demo and writes docs/demo.svg, an animation of screenshots. Run it
+// after a change of the starter page: npm run build && npm run record
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { chromium } from 'playwright-core'
+
+const out = new URL('../docs/demo.svg', import.meta.url)
+const size = { width: 838, height: 400 }
+const captionHeight = 48
+const lifetimeSeconds = 8
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+
+const flags = ['--demo', '--mode', 'dual', '--port', '0', '--demo-token-lifetime', String(lifetimeSeconds)]
+const server = spawn(process.execPath, ['bin/platform-auth-server.js', ...flags], {
+  cwd: new URL('../', import.meta.url),
+  stdio: ['ignore', 'pipe', 'inherit']
+})
+const url = await listeningAddress(server)
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+try {
+  const frames = await record(await browser.newPage({ viewport: size, deviceScaleFactor: 2 }))
+  const text = animation(frames)
+  writeFileSync(out, text)
+  process.stdout.write(`docs/demo.svg: ${frames.length} frames, ${Math.round(text.length / 1024)} KiB\n`)
+} finally {
+  await browser.close()
+  server.kill()
+}
+
+/** Returns the address of the demo. A demo that is not on a terminal logs JSON. */
+async function listeningAddress({ stdout }) {
+  for await (const line of createInterface(stdout)) {
+    const { event, url } = JSON.parse(line)
+    if (event === 'server_started') return url
+  }
+  throw new Error('The demo did not start.')
+}
+
+/** Signs in and waits for a refresh. Returns the frames, each with its picture, its caption, its seconds and the place of a click. */
+async function record(page) {
+  const frames = []
+  const cdp = await page.context().newCDPSession(page)
+  const life = page.getByRole('timer').filter({ hasText: / s$/ })
+
+  async function frame(caption, seconds, target) {
+    const { data } = await cdp.send('Page.captureScreenshot', { format: 'webp', quality: 70 })
+    const box = await target?.boundingBox()
+    const click = box && { x: box.x + box.width / 2, y: box.y + box.height / 2 }
+    frames.push({ data, caption, seconds, click })
+  }
+  const remaining = async () => Number.parseInt(await life.textContent(), 10)
+  async function waitForLife(isReached) {
+    while (!isReached(await remaining())) await page.waitForTimeout(50)
+  }
+
+  await page.goto(url)
+  const signIn = page.getByRole('link', { name: 'Sign in' })
+  await signIn.waitFor()
+  await frame('1. A page of yours sends people to /api/auth/login', 2, signIn)
+  await signIn.click()
+  const ada = page.getByRole('button', { name: 'Ada Lovelace' })
+  await ada.waitFor()
+  await frame('2. They sign in at the identity provider. The demo brings its own', 2, ada)
+  await ada.click()
+  await page.getByText('You are signed in as Ada Lovelace').waitFor()
+  await life.waitFor()
+  await frame('3. They are back on your page, which gets a token with few rights', 2)
+  for (const seconds of [5, 3, 1]) {
+    await waitForLife(now => now <= seconds)
+    await frame('4. The token expires soon', 0.7)
+  }
+  await waitForLife(now => now > 3)
+  // The bar fills with a transition.
+  await page.waitForTimeout(800)
+  await frame('5. The server has refreshed it. Ada is still signed in', 3)
+  return frames
+}
+
+/** Returns an SVG that shows the frames one after the other. With reduced motion, it shows only the last frame. */
+function animation(frames) {
+  const { width, height } = size
+  const total = frames.reduce((sum, { seconds }) => sum + seconds, 0)
+  const percent = seconds => `${Math.round((seconds / total) * 10_000) / 100}%`
+  let start = 0
+  const rules = frames.map(({ seconds }, index) => {
+    const [from, to] = [percent(start), percent(start + seconds)]
+    start += seconds
+    const hiddenBefore = index === 0 ? '' : `0% { visibility: hidden } `
+    const hiddenAfter = index === frames.length - 1 ? '' : ` ${to} { visibility: hidden }`
+    return `@keyframes k${index} { ${hiddenBefore}${from} { visibility: visible }${hiddenAfter} } #f${index} { animation: k${index} ${total}s step-end infinite }`
+  })
+  const groups = frames.map(({ data, caption, click }, index) => {
+    const ring = click ? `<circle cx="${click.x}" cy="${click.y}" r="26"/>` : ''
+    const picture = `<image width="${width}" height="${height}" href="data:image/webp;base64,${data}"/>`
+    return `<g id="f${index}">${picture}${ring}<text x="${width / 2}" y="${height + 30}">${caption}</text></g>`
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + captionHeight}" width="${width}" height="${height + captionHeight}">
+<style>
+g { visibility: hidden }
+rect { fill: #1b1f2a }
+text { fill: #fff; font: 600 17px system-ui, sans-serif; text-anchor: middle }
+circle { fill: #f5a62333; stroke: #f5a623; stroke-width: 4 }
+${rules.join('\n')}
+@media (prefers-reduced-motion: reduce) { g { animation: none !important } #f${frames.length - 1} { visibility: visible } }
+</style>
+<rect width="${width}" height="${height + captionHeight}"/>
+${groups.join('\n')}
+</svg>
+`
+}
