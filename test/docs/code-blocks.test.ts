@@ -39,6 +39,7 @@ type Kind =
   | 'findings'
   | 'provider'
   | 'steps'
+  | 'bundler'
 
 function kindOf({ language, text }: { language: string; text: string }): Kind | undefined {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
@@ -50,6 +51,8 @@ function kindOf({ language, text }: { language: string; text: string }): Kind | 
   if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'
   if (language === '' && /^(user auth|maxmemory) /.test(text)) return 'redis'
   if (language === 'dockerfile') return 'image'
+  // Configurations of bundlers. `npm run test:vite` uses the one of Vite.
+  if (language === 'json' || /from 'vite'|rewrites\(\)/.test(text)) return 'bundler'
   if (language !== 'js') return undefined
   if (/^export default function/m.test(text)) return 'module'
   return /from 'platform-auth-server'/.test(text) ? 'program' : 'page'
@@ -160,6 +163,13 @@ for (const block of blocksOf('redis')) {
     // test/store/redis-rights.test.ts starts Redis with this line.
     if (isUser) t.is(block.text.trim(), documentedUser.join(' '))
     else for (const line of linesOf(block.text)) t.true(command.includes(`--${line}`), line)
+  })
+}
+
+for (const block of blocksOf('bundler')) {
+  test(`the bundler forwards requests to the port of the server: ${title(block)}`, t => {
+    t.regex(block.text, /\/api\/.*http:\/\/localhost:8080/)
+    if (block.language === 'json') t.notThrows(() => JSON.parse(block.text))
   })
 }
 

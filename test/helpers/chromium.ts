@@ -1,9 +1,10 @@
 // A real browser for tests. Each test file starts one Chromium process, and each visitor has a browser context with its
 // own cookies, cache and storage.
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { ExecutionContext, TestFn } from 'ava'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { findChromium, launchChromium } from './launch-chromium.js'
 import { testWhere } from './requirement.js'
 
 export interface Visitor {
@@ -32,7 +33,7 @@ export function browserTests(test: TestFn, flags: readonly string[] = []): Brows
   }
   let browser: Browser | undefined
   test.before(async () => {
-    browser = await launch(executablePath, flags)
+    browser = await launchChromium(executablePath, flags)
   })
   test.after.always(() => browser?.close())
 
@@ -69,42 +70,6 @@ function visitsOf(browser: Browser, t: ExecutionContext) {
     return { page: await newTab(), context, newTab }
   }
   return { visit, complaints }
-}
-
-const usualPaths = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
-]
-
-function findChromium(): string | undefined {
-  const { CHROMIUM } = process.env
-  return (CHROMIUM ? [CHROMIUM] : usualPaths).find(path => existsSync(path))
-}
-
-function launch(executablePath: string, flags: readonly string[]): Promise<Browser> {
-  return chromium.launch({
-    executablePath,
-    // Signal handlers cannot be installed in a worker thread, and AVA runs tests in worker threads.
-    handleSIGINT: false,
-    handleSIGTERM: false,
-    handleSIGHUP: false,
-    args: [
-      // Chromium has no sandbox for root, and containers run as root.
-      '--no-sandbox',
-      '--headless',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      // Tests use names other than localhost, because browsers relax their rules for plain http on localhost.
-      '--host-resolver-rules=MAP *.test 127.0.0.1',
-      ...flags
-    ]
-  })
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -1,0 +1,41 @@
+// The Chromium process, for tests and for rehearsals that run without AVA.
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+
+const usualPaths = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
+]
+
+/** Returns the path of Chromium, or undefined if it is not installed. The variable CHROMIUM can name another path. */
+export function findChromium(): string | undefined {
+  const { CHROMIUM } = process.env
+  return (CHROMIUM ? [CHROMIUM] : usualPaths).find(path => existsSync(path))
+}
+
+/** Starts Chromium without a window. */
+export function launchChromium(executablePath: string, flags: readonly string[] = []): Promise<Browser> {
+  return chromium.launch({
+    executablePath,
+    // Signal handlers cannot be installed in a worker thread, and AVA runs tests in worker threads.
+    handleSIGINT: false,
+    handleSIGTERM: false,
+    handleSIGHUP: false,
+    args: [
+      // Chromium has no sandbox for root, and containers run as root.
+      '--no-sandbox',
+      '--headless',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      // Tests use names other than localhost, because browsers relax their rules for plain http on localhost.
+      '--host-resolver-rules=MAP *.test 127.0.0.1',
+      ...flags
+    ]
+  })
+}
