@@ -63,7 +63,7 @@ test('--help and the help of start name the entrypoint of a container and the re
 })
 
 const ownHelp: readonly (readonly [command: string, options: readonly string[]])[] = [
-  ['start', ['--config <file>', '--demo', '--demo-port <port>', '--demo-token-lifetime <seconds>']],
+  ['start', ['--config <file>', '--watch', '--demo', '--demo-port <port>', '--demo-token-lifetime <seconds>']],
   ['check', ['--json', '--config <file>', '--demo', '--demo-port <port>']],
   ['config', ['--json', '--config <file>']],
   ['init', ['--yes']],
