@@ -6,12 +6,11 @@ import { createInterface } from 'node:readline'
 import { chromium } from 'playwright-core'
 
 const out = new URL('../docs/demo.svg', import.meta.url)
-const size = { width: 838, height: 400 }
+const size = { width: 838, height: 480 }
 const captionHeight = 48
-const lifetimeSeconds = 8
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
-const flags = ['--demo', '--mode', 'dual', '--port', '0', '--demo-token-lifetime', String(lifetimeSeconds)]
+const flags = ['--demo', '--mode', 'dual', '--port', '0']
 const server = spawn(process.execPath, ['bin/platform-auth-server.js', ...flags], {
   cwd: new URL('../', import.meta.url),
   stdio: ['ignore', 'pipe', 'inherit']
@@ -37,11 +36,10 @@ async function listeningAddress({ stdout }) {
   throw new Error('The demo did not start.')
 }
 
-/** Signs in and waits for a refresh. Returns the frames, each with its picture, its caption, its seconds and the place of a click. */
+/** Signs in and sends the 50 requests. Returns the frames, each with its picture, its caption, its seconds and the place of a click. */
 async function record(page) {
   const frames = []
   const cdp = await page.context().newCDPSession(page)
-  const life = page.getByRole('timer').filter({ hasText: / s$/ })
 
   async function frame(caption, seconds, target) {
     const { data } = await cdp.send('Page.captureScreenshot', { format: 'webp', quality: 70 })
@@ -49,31 +47,29 @@ async function record(page) {
     const click = box && { x: box.x + box.width / 2, y: box.y + box.height / 2 }
     frames.push({ data, caption, seconds, click })
   }
-  const remaining = async () => Number.parseInt(await life.textContent(), 10)
-  async function waitForLife(isReached) {
-    while (!isReached(await remaining())) await page.waitForTimeout(50)
-  }
 
   await page.goto(url)
   const signIn = page.getByRole('link', { name: 'Sign in' })
   await signIn.waitFor()
-  await frame('1. A page of yours sends people to /api/auth/login', 2, signIn)
+  await frame('1. A page of yours sends people to /api/auth/login', 2.5, signIn)
   await signIn.click()
   const ada = page.getByRole('button', { name: 'Ada Lovelace' })
   await ada.waitFor()
-  await frame('2. They sign in at the identity provider. The demo brings its own', 2, ada)
+  await frame('2. They sign in at the identity provider. The demo brings its own', 2.5, ada)
   await ada.click()
   await page.getByText('You are signed in as Ada Lovelace').waitFor()
-  await life.waitFor()
-  await frame('3. They are back on your page, which gets a token with few rights', 2)
-  for (const seconds of [5, 3, 1]) {
-    await waitForLife(now => now <= seconds)
-    await frame('4. The token expires soon', 0.7)
-  }
-  await waitForLife(now => now > 3)
-  // The bar fills with a transition.
+  // This part of the page contains a path of this machine.
+  await page.locator('#next').evaluate(({ style }) => {
+    style.display = 'none'
+  })
+  const fifty = page.getByRole('button', { name: 'send 50 requests' })
+  await frame('3. Back on the page, Ada lets her token expire and sends 50 requests', 3.5, fifty)
+  await fifty.click()
+  await page.getByText('50 of 50 requests').waitFor()
+  await fifty.evaluate(button => button.scrollIntoView())
+  // The colours of the picture change with a transition.
   await page.waitForTimeout(800)
-  await frame('5. The server has refreshed it. Ada is still signed in', 3)
+  await frame('4. One refresh, 50 answers, and Ada is still signed in', 4)
   return frames
 }
 
