@@ -25,6 +25,7 @@ import { skipProxiedFolders } from './http/static/proxied-folders.js'
 import { hasStarterPage, starterPage } from './http/static/starter-page.js'
 import { staticFiles } from './http/static/static-files.js'
 import { noMetrics } from './metrics/metrics.js'
+import { createPages } from './pages/index.js'
 import { type AppParts, createServices, type Services } from './services.js'
 
 /**
@@ -72,7 +73,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   if (metrics !== noMetrics) app.use(measure(metrics))
   if (logsRequests) app.use(accessLog(requestLog))
   app.on('error', brokenResponses(requestLog))
-  app.use(errors({ ...parts, logsRequests }))
+  app.use(errors({ ...parts, pages: createPages(config.pages), logsRequests }))
   app.use(rejectInvalidRequests)
   app.use(health({ isDraining, storeStatus }))
   if (config.fallback !== undefined) app.use(fallback(files, config.fallback))

@@ -1,4 +1,4 @@
-import { nearest } from '../config/nearest.js'
+import { nearest } from '../support/nearest.js'
 import { UsageError } from './errors.js'
 
 /** Returns the error for an unknown word. It suggests the known word with the nearest spelling. */

@@ -1,5 +1,5 @@
+import { nearest } from '../support/nearest.js'
 import type { Problem } from './errors.js'
-import { nearest } from './nearest.js'
 import { groups, isSettingKey, type SettingKey, settingKeys, settingOf } from './settings.js'
 
 /** The unchecked settings of one source: the flags, a program, the environment or a file. */

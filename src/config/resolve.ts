@@ -8,6 +8,7 @@ import { type FileLayer, layerOfFile } from './file.js'
 import { type Flags, flagName, layerOfFlags } from './flags.js'
 import { emptyLayer, type Given, type Layer, layerOfObject } from './layer.js'
 import { checkModuleFile } from './module-file.js'
+import { checkLogo, checkPagesFolder } from './page-files.js'
 import { findings } from './rules.js'
 import { type Overrides, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
 import { checkFolder, findingsInside, ownFolder, STARTER_PAGE } from './wwwroot.js'
@@ -136,7 +137,9 @@ function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): S
 /** The settings that are paths. Each path becomes absolute, and its target must exist and be readable. */
 const paths: { readonly [Key in SettingKey]?: (given: string, cwd: string) => Promise<Checked> } = {
   wwwroot: checkFolder,
-  extend: checkModuleFile
+  extend: checkModuleFile,
+  'pages.logo': checkLogo,
+  'pages.folder': checkPagesFolder
 }
 
 type Validated = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })

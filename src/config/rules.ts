@@ -29,7 +29,8 @@ const rules: readonly Rule[] = [
   forwardAuthWithoutRedis,
   graceCoversARefresh,
   publicTokenNeedsDualMode,
-  proxyNeedsFetchMetadata
+  proxyNeedsFetchMetadata,
+  logoNeedsName
 ]
 
 function publicScopesAreInternalToo(values: Values): Finding | undefined {
@@ -158,6 +159,13 @@ function proxyNeedsFetchMetadata(values: Values): Finding | undefined {
   const message =
     'are used over plain http, where browsers do not send the headers that tell which site a request comes from; use https, or set proxy.csrfHeader'
   return { key: 'proxy.routes', isWarning: true, message }
+}
+
+// WCAG 2.2, success criterion 1.1.1.
+function logoNeedsName({ 'pages.logo': logo, 'pages.name': name }: Values): Finding | undefined {
+  if (logo === undefined || name !== undefined) return undefined
+  const message = 'is set without pages.name, so screen readers cannot tell what the logo shows; set pages.name'
+  return { key: 'pages.logo', message }
 }
 
 // Browsers send Fetch Metadata only to trustworthy addresses (W3C Secure Contexts section 3.1).

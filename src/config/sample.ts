@@ -41,16 +41,21 @@ function fileOf(
     const [first, member] = key.split('.')
     const group = member === undefined ? undefined : first
     lines.push('')
-    // A group without members counts as an empty value of each member. If a member must not be empty, the line of the group
-    // is therefore a comment too.
-    const mark = settingOf(key).rejectsEmpty && chosen[key] === undefined ? '# ' : ''
-    if (group !== undefined && group !== openGroup) lines.push(`${mark}${group}:`)
+    if (group !== undefined && group !== openGroup) lines.push(groupLine(group, chosen))
     openGroup = group
     const indent = group === undefined ? '' : '  '
     const value = valueLines(member ?? key, writtenValue(key, chosen[key]), settingOf(key).type.sample)
     lines.push(...[...comments(key), ...value].map(line => indent + line))
   }
   return `${lines.join('\n')}\n`
+}
+
+// A group without members counts as an empty value of each member. If a member must not be empty, the line of such a group is
+// therefore a comment too.
+function groupLine(group: string, chosen: Values): string {
+  const members = settingKeys.filter(key => key.startsWith(`${group}.`))
+  const isEmpty = members.every(key => chosen[key] === undefined)
+  return isEmpty && members.some(key => settingOf(key).rejectsEmpty) ? `# ${group}:` : `${group}:`
 }
 
 /** Returns the text of `config/full.yaml`, which sets every setting with a default, in dual mode. */

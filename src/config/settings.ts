@@ -35,7 +35,8 @@ export interface Setting<Value = unknown> {
   readonly secret?: true
   /**
    * True if an empty value is an error. An empty value of any other setting counts as not set, and its default applies. If
-   * an empty access list counted as not set, everyone could sign in.
+   * an empty access list counted as not set, everyone could sign in. A colour without quotation marks is a comment in YAML
+   * and in `.env`, so its value is empty.
    */
   readonly rejectsEmpty?: true
   /** Explains the setting in the reference, in `--help` and in settings files. */
@@ -398,6 +399,32 @@ export const settings = {
     type: yesOrNo,
     default: false,
     summary: 'Reads the client address for the logs from X-Forwarded-For. The setting has no other effect.'
+  },
+  'pages.name': {
+    env: 'PLATFORM_AUTH_PAGES_NAME',
+    type: text('a text of up to 80 characters', /^\S(?:.{0,78}\S)?$/),
+    default: undefined,
+    summary: 'Name of your application on the pages of this server, such as error pages.'
+  },
+  'pages.logo': {
+    env: 'PLATFORM_AUTH_PAGES_LOGO',
+    type: text('an image file (SVG, PNG, JPEG, WebP or GIF) of up to 32768 bytes', /\S/),
+    default: undefined,
+    summary: 'Logo on the pages of this server. It replaces the name, which screen readers still read.'
+  },
+  'pages.accent': {
+    env: 'PLATFORM_AUTH_PAGES_ACCENT',
+    type: text('a colour such as "#1d5fc2", in quotation marks', /^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$/),
+    default: undefined,
+    defaultText: 'a blue',
+    rejectsEmpty: true,
+    summary: 'Colour of the buttons and links on the pages of this server.'
+  },
+  'pages.folder': {
+    env: 'PLATFORM_AUTH_PAGES_FOLDER',
+    type: text('a folder', /\S/),
+    default: undefined,
+    summary: 'Folder with your own texts, languages and templates for the pages of this server.'
   },
   'forwardAuth.port': {
     env: 'PLATFORM_AUTH_FORWARD_AUTH_PORT',

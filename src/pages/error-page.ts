@@ -1,5 +1,7 @@
 import { html } from './html.js'
-import { renderPage } from './page.js'
+import type { Page } from './page.js'
+import { fillText } from './placeholders.js'
+import type { Texts } from './texts/texts.js'
 
 export interface ErrorDetails {
   readonly status: number
@@ -20,157 +22,84 @@ export interface ErrorDetails {
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** Renders an error page. The page explains what happened and what to do next. It also shows details for support. */
-export function errorPage(details: ErrorDetails): string {
-  const { status, error, description, requestId, signInPath, homePath } = details
-  const { title, happened, next, action } = explain(details)
-  const signIn = html`<a class="button" href="${signInPath}">Sign in again</a>`
+/**
+ * Creates an error page. The page explains what happened and what to do next. It also shows details for support.
+ * @param language the language tag of the texts
+ */
+export function errorPage(details: ErrorDetails, texts: Texts, language: string): Page {
+  const { status, error, description, requestId, signInPath, homePath, retryAfterSeconds } = details
+  const { topic, action, title = texts[topic].title } = explanationOf(details, texts)
+  const when = retryAfterSeconds === undefined ? undefined : delayText(retryAfterSeconds, language)
+  const signInLabel = topic === 'notSignedIn' ? texts.actions.signIn : texts.actions.signInAgain
+  const signIn = html`<a class="button" href="${signInPath}">${signInLabel}</a>`
   const home = (look: string) =>
-    homePath === undefined ? undefined : html`<a class="${look}" href="${homePath}">Go to the start page</a>`
-  return renderPage({
+    homePath === undefined ? undefined : html`<a class="${look}" href="${homePath}">${texts.actions.home}</a>`
+  // The description is for support and stays in English, like the JSON body.
+  const quoted = {
+    code: html`<code>${status} ${error}</code>`,
+    description: html`<span lang="en">${description}</span>`
+  }
+  return {
     title,
-    body: html`<p>${happened}</p>
-<p>${next}</p>
+    body: html`<p>${texts[topic].happened}</p>
+<p>${fillText(texts[topic].next, { when })}</p>
 <p class="actions">${action === 'sign-in' ? [signIn, home('button second')] : home('button')}</p>
 <div class="small">
-<p>If you ask for help, quote this:</p>
-<p>Error <code>${status} ${error}</code>: ${description}</p>
-${requestId === undefined ? undefined : html`<p>Request <code>${requestId}</code></p>`}
+<p>${texts.details.intro}</p>
+<p>${fillText(texts.details.error, quoted)}</p>
+${requestId === undefined ? undefined : html`<p>${fillText(texts.details.request, { id: html`<code>${requestId}</code>` })}</p>`}
 </div>`
-  })
+  }
 }
 
-interface Explanation {
-  readonly title: string
-  readonly happened: string
-  readonly next: string
+type Topic = Exclude<keyof Texts, 'actions' | 'details' | 'loginLoop'>
+
+interface Choice {
+  /** The group of texts that explains the error. */
+  readonly topic: Topic
   readonly action: 'sign-in' | 'home'
+  /** Replaces the title of the topic. */
+  readonly title?: string
 }
 
 // The first matching explanation is used. More specific explanations come first.
-function explain({ status, error, inLogin, isUnreachable, retryAfterSeconds }: ErrorDetails): Explanation {
-  if (retryAfterSeconds !== undefined) return busy(status, retryAfterSeconds)
+function explanationOf(details: ErrorDetails, texts: Texts): Choice {
+  const { status, error, inLogin, isUnreachable, retryAfterSeconds } = details
+  if (retryAfterSeconds !== undefined) {
+    const title = status === 504 ? texts.providerSlow.title : texts.busy.title
+    return { topic: 'busy', action: 'sign-in', title }
+  }
+  if (isUnreachable) return { topic: 'providerUnreachable', action: 'sign-in' }
   const ofRoute = inLogin ? byStatusInLogin : byStatus
-  if (isUnreachable) return unreachable
   return byError[error] ?? ofRoute[status] ?? byStatus[status] ?? (status < 500 ? anyRequest : anyFault)
 }
 
-function busy(status: number, retryAfterSeconds: number): Explanation {
-  return {
-    title: status === 504 ? 'The sign-in service is taking too long' : 'The service is busy',
-    happened: 'The sign-in service cannot answer at the moment. If you were signed in, you still are.',
-    next: `This page tries again by itself in ${duration(retryAfterSeconds)}. You do not have to do anything.`,
-    action: 'sign-in'
-  }
+/** Returns a text such as "in 7 seconds". */
+function delayText(seconds: number, language: string): string {
+  const format = new Intl.RelativeTimeFormat(language)
+  return seconds > 90 ? format.format(Math.ceil(seconds / 60), 'minute') : format.format(Math.max(1, seconds), 'second')
 }
 
-function duration(seconds: number): string {
-  if (seconds > 90) return `${Math.ceil(seconds / 60)} minutes`
-  return seconds <= 1 ? 'a second' : `${seconds} seconds`
+const anyRequest: Choice = { topic: 'invalidRequest', action: 'home' }
+const anyFault: Choice = { topic: 'serverError', action: 'sign-in' }
+
+const byError: Readonly<Record<string, Choice | undefined>> = {
+  account_not_allowed: { topic: 'accountNotAllowed', action: 'sign-in' },
+  session_too_large: { topic: 'sessionTooLarge', action: 'home' }
 }
 
-const anyRequest: Explanation = {
-  title: 'That did not work',
-  happened: 'The server could not understand this request.',
-  next: 'Check the address for a typing mistake, or start again from the start page.',
-  action: 'home'
+const byStatusInLogin: Readonly<Record<number, Choice | undefined>> = {
+  400: { topic: 'loginNotCompleted', action: 'sign-in' },
+  403: { topic: 'accessNotGranted', action: 'sign-in' }
 }
 
-const anyFault: Explanation = {
-  title: 'Something went wrong on our side',
-  happened: 'The server had an unexpected error. You did not cause it.',
-  next: 'Try again. If it keeps happening, tell the people who run this application.',
-  action: 'sign-in'
-}
-
-const unreachable: Explanation = {
-  title: 'The sign-in service cannot be reached',
-  happened:
-    'This server could not connect to the service that manages your account. If you were signed in, you still are.',
-  next: 'Wait a moment, then sign in again. If it keeps happening, tell the people who run this application.',
-  action: 'sign-in'
-}
-
-const byError: Readonly<Record<string, Explanation | undefined>> = {
-  account_not_allowed: {
-    title: 'Your account is not allowed to sign in here',
-    happened:
-      'Signing in worked, but this application admits only the accounts on its list. Your account is not on the list, or its e-mail address has not been verified.',
-    next: 'If you have another account, sign in with that one. Otherwise ask the people who run this application for access.',
-    action: 'sign-in'
-  },
-  session_too_large: {
-    title: 'Your session does not fit into the browser',
-    happened:
-      'Signing in worked, but the data of your account does not fit into cookies, so this browser cannot keep your session.',
-    next: 'Trying again will not help. Tell the people who run this application that it must request less access.',
-    action: 'home'
-  }
-}
-
-const byStatusInLogin: Readonly<Record<number, Explanation | undefined>> = {
-  400: {
-    title: 'This sign-in could not be completed',
-    happened:
-      'The link that leads back from the sign-in page is too old, was used before, or belongs to another browser or a private window.',
-    next: 'Sign in again. If you come back here every time, allow cookies for this site and close its older tabs.',
-    action: 'sign-in'
-  },
-  403: {
-    title: 'Access was not granted',
-    happened: 'The sign-in page reported that access was refused, or that signing in was cancelled.',
-    next: 'If you did not intend this, sign in again and allow access. If you were not asked for permission, your account may have no access to this application. Then ask the people who run this application.',
-    action: 'sign-in'
-  }
-}
-
-const byStatus: Readonly<Record<number, Explanation | undefined>> = {
-  401: {
-    title: 'You are not signed in',
-    happened: 'This page is for people who are signed in. You have no session, or it has ended.',
-    next: 'Sign in to continue.',
-    action: 'sign-in'
-  },
-  403: {
-    title: 'This request came from another site',
-    happened: 'Another website tried to use your session here. The request was refused and nothing was changed.',
-    next: 'If you wanted to do this, open the application itself and try again there.',
-    action: 'home'
-  },
-  404: {
-    title: 'There is no page here',
-    happened: 'Nothing was found at this address.',
-    next: 'Check the address for a typing mistake, or go to the start page.',
-    action: 'home'
-  },
-  405: {
-    title: 'This address cannot be used that way',
-    happened: 'A form or a program sent data to this address, which does not accept data.',
-    next: 'Start again from the start page.',
-    action: 'home'
-  },
-  413: {
-    title: 'The request is too large',
-    happened: 'The request was larger than this server accepts.',
-    next: 'Start again from the start page. If this error appears again, clear the cookies of this site.',
-    action: 'home'
-  },
-  502: {
-    title: 'The sign-in service has a problem',
-    happened: 'The service that manages your account answered with an error, or with data that this server cannot use.',
-    next: 'Sign in again. If it fails again, tell the people who run this application.',
-    action: 'sign-in'
-  },
-  503: {
-    title: 'Please try again in a moment',
-    happened: 'The sign-in service is not available at the moment. If you were signed in, you still are.',
-    next: 'Wait a few seconds, then try again.',
-    action: 'sign-in'
-  },
-  504: {
-    title: 'The sign-in service is taking too long',
-    happened: 'The service that manages your account did not answer in time. If you were signed in, you still are.',
-    next: 'Wait a moment, then sign in again.',
-    action: 'sign-in'
-  }
+const byStatus: Readonly<Record<number, Choice | undefined>> = {
+  401: { topic: 'notSignedIn', action: 'sign-in' },
+  403: { topic: 'otherSite', action: 'home' },
+  404: { topic: 'notFound', action: 'home' },
+  405: { topic: 'methodNotAllowed', action: 'home' },
+  413: { topic: 'requestTooLarge', action: 'home' },
+  502: { topic: 'providerError', action: 'sign-in' },
+  503: { topic: 'providerUnavailable', action: 'sign-in' },
+  504: { topic: 'providerSlow', action: 'sign-in' }
 }

@@ -1,10 +1,14 @@
 /**
  * The design and the texts of the pages that this server creates: the error pages, the diagnosis of a login loop, and
- * the pages of the demo identity provider. They share one style, run no script and load nothing. This folder imports no
- * other folder.
+ * the pages of the demo identity provider. They share one style, run no script and load nothing. `texts/` has the texts by
+ * language, and `custom/` reads the logo, the texts and the templates of an operator.
  */
-export { type ErrorDetails, errorPage } from './error-page.js'
+export { PageFilesError } from './custom/errors.js'
+export { readPagesFolder } from './custom/folder.js'
+export { readLogo } from './custom/logo.js'
+export type { ErrorDetails } from './error-page.js'
 export { escapeHtml, type Html, html, toMarkup } from './html.js'
-export { type LoginLoop, type LoginLoopDiagnosis, type LoginLoopReason, loginLoopPage } from './login-loop-page.js'
+export type { LoginLoop, LoginLoopDiagnosis, LoginLoopReason } from './login-loop-page.js'
 export { type Page, renderPage } from './page.js'
-export { pageSecurityPolicy, pageStyle, securityPolicyFor } from './style.js'
+export { createPages, type PagesSettings, type SitePages } from './site-pages.js'
+export { pageStyle, securityPolicyFor } from './style.js'

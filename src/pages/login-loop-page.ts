@@ -1,5 +1,7 @@
 import { html } from './html.js'
-import { renderPage } from './page.js'
+import type { Page } from './page.js'
+import { fillText } from './placeholders.js'
+import type { Texts } from './texts/texts.js'
 
 /** A reason why a browser did not send back a cookie of a login. */
 export type LoginLoopReason = 'secure_cookie_on_http' | 'other_host' | 'cookies_blocked' | 'cookie_too_large'
@@ -19,44 +21,42 @@ export interface LoginLoop extends LoginLoopDiagnosis {
 }
 
 /**
- * Renders the page for a login that succeeded at the provider, but whose cookie did not come back from the browser. Without
+ * Creates the page for a login that succeeded at the provider, but whose cookie did not come back from the browser. Without
  * this page, the browser could be sent to the login again and again (login loop).
  */
-export function loginLoopPage(loop: LoginLoop): string {
-  const { reasons, requestId, applicationUrl, signInPath } = loop
+export function loginLoopPage(loop: LoginLoop, texts: Texts): Page {
+  const { reasons, requestId, applicationUrl, signInPath, startedAt } = loop
+  const { actions, details, loginLoop } = texts
   // The link has the host of the application, because a login on the host of this page might fail again.
   const signIn = new URL(signInPath, applicationUrl).href
-  const explanations = reasons.map(reason => explain[reason](loop))
-  return renderPage({
-    title: 'You signed in, but the browser did not stay signed in',
-    body: html`<p>Signing in worked, but your browser did not send back a cookie that this site needs to keep you signed in. The next
-page would therefore ask you to sign in again.</p>
-<h2>${reasons.length > 1 ? 'The likely reasons' : 'The likely reason'}</h2>
+  const values = {
+    address: html`<a href="${applicationUrl}">${applicationUrl}</a>`,
+    host: html`<code>${new URL(applicationUrl).host}</code>`,
+    startedAt: startedAt === undefined ? undefined : html`<code>${startedAt}</code>`
+  }
+  const explanations = reasons.map(reason => fillText(loginLoop[textOf(reason, startedAt)], values))
+  const code = html`<code>session_cookie_missing</code>`
+  return {
+    title: loginLoop.title,
+    body: html`<p>${loginLoop.happened}</p>
+<h2>${reasons.length > 1 ? loginLoop.reasons : loginLoop.reason}</h2>
 ${reasons.length > 1 ? html`<ol>${explanations.map(item => html`<li>${item}</li>`)}</ol>` : explanations.map(item => html`<p>${item}</p>`)}
-<p class="actions"><a class="button" href="${signIn}">Sign in again</a><a class="button second" href="${applicationUrl}">Go to the start page</a></p>
+<p class="actions"><a class="button" href="${signIn}">${actions.signInAgain}</a><a class="button second" href="${applicationUrl}">${actions.home}</a></p>
 <div class="small">
-<p>If you ask for help, quote this:</p>
-<p>Error <code>session_cookie_missing</code></p>
-${requestId === undefined ? undefined : html`<p>Request <code>${requestId}</code></p>`}
+<p>${details.intro}</p>
+<p>${fillText(details.errorCode, { code })}</p>
+${requestId === undefined ? undefined : html`<p>${fillText(details.request, { id: html`<code>${requestId}</code>` })}</p>`}
 </div>`
-  })
+  }
 }
 
-const explain = {
-  secure_cookie_on_http: ({
-    applicationUrl: url
-  }) => html`You may have opened this site over plain http, but browsers keep this cookie over https only.
-Open <a href="${url}">${url}</a> instead.`,
-  other_host: ({ applicationUrl: url, startedAt }) =>
-    startedAt === undefined
-      ? html`You may have opened this site under a host name other than <code>${new URL(url).host}</code>, to which sign-in returns.
-Browsers keep separate cookies for each host name. Open <a href="${url}">${url}</a> instead.`
-      : html`You opened <code>${startedAt}</code>, but sign-in returns to <code>${new URL(url).host}</code>. Both names mean this
-machine, but browsers keep separate cookies for each name. Open <a href="${url}">${url}</a> instead.`,
-  cookies_blocked:
-    () => html`The browser blocks cookies for this site. Allow them in its settings, and check your privacy extensions. If this page is
-shown inside another site, the browser often blocks its cookies.`,
-  cookie_too_large:
-    () => html`The data of your account is larger than the cookies that the browser, or a proxy in front of this server, accepts.
-Tell the people who run this application that it must request less access.`
-} satisfies Record<LoginLoopReason, (loop: LoginLoop) => ReturnType<typeof html>>
+function textOf(reason: LoginLoopReason, startedAt: string | undefined): keyof Texts['loginLoop'] {
+  if (reason === 'other_host') return startedAt === undefined ? 'otherHost' : 'otherName'
+  return textOfReason[reason]
+}
+
+const textOfReason = {
+  secure_cookie_on_http: 'secureCookieOnHttp',
+  cookies_blocked: 'cookiesBlocked',
+  cookie_too_large: 'cookieTooLarge'
+} as const satisfies Record<Exclude<LoginLoopReason, 'other_host'>, keyof Texts['loginLoop']>

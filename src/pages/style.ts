@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto'
 
+/** The backgrounds of the pages in light and in dark mode. Accent colours must be readable on them. */
+export const LIGHT = { page: '#f4f5f7', card: '#ffffff' }
+export const DARK = { page: '#14161a', card: '#1d2025' }
+
 /**
  * The style of all our pages. Its colours follow the light or dark setting of the system. The starter page loads the same text
  * as `starter-base.css`.
  */
 export const pageStyle = `:root {
   color-scheme: light dark;
-  --page: #f4f5f7;
-  --card: #ffffff;
+  --page: ${LIGHT.page};
+  --card: ${LIGHT.card};
   --text: #1d2127;
   --quiet: #59626e;
   --line: #dcdfe4;
@@ -20,8 +24,8 @@ export const pageStyle = `:root {
 
 @media (prefers-color-scheme: dark) {
   :root {
-    --page: #14161a;
-    --card: #1d2025;
+    --page: ${DARK.page};
+    --card: ${DARK.card};
     --text: #e7e9ec;
     --quiet: #a3abb6;
     --line: #353a42;
@@ -66,6 +70,10 @@ h1 {
   line-height: 1.25;
   overflow-wrap: break-word;
   text-wrap: balance;
+}
+
+h1:lang(ja) {
+  word-break: auto-phrase;
 }
 
 h2 {
@@ -223,24 +231,62 @@ textarea {
 }
 `
 
-/** The icon of all our pages, a keyhole, as a `data:` URL. */
-export const pageIcon =
-  'data:image/svg+xml,' +
-  '%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 32 32%27%3E' +
-  '%3Crect width=%2732%27 height=%2732%27 rx=%278%27 fill=%27%231d5fc2%27/%3E' +
-  '%3Cpath d=%27M16 8a5 5 0 0 0-2.5 9.3L12 24h8l-1.5-6.7A5 5 0 0 0 16 8z%27 fill=%27%23fff%27/%3E%3C/svg%3E'
+/**
+ * The style of a name or a logo above the heading. Most logos are made for a white background, so the logo keeps one in dark
+ * mode. For the same reason an SVG logo with its own dark mode stays in its light mode.
+ */
+export const brandStyle = `
+.brand {
+  margin-bottom: 1.5rem;
+  font-size: 1.125rem;
+  font-weight: 650;
+}
 
-const pageStyleSource = `'sha256-${createHash('sha256').update(pageStyle).digest('base64')}'`
+.brand img {
+  display: block;
+  box-sizing: content-box;
+  width: auto;
+  max-width: 100%;
+  height: 2.5rem;
+  object-fit: contain;
+  object-position: left;
+  color-scheme: light;
+}
+
+@media (prefers-color-scheme: dark) {
+  .brand img {
+    box-sizing: border-box;
+    height: 3.5rem;
+    padding: 0.5rem 0.75rem;
+    border-radius: 8px;
+    background: #ffffff;
+  }
+}
+`
 
 /**
- * Returns the Content-Security-Policy of our own pages. It allows only their inline style and their icon.
+ * Returns the icon of all our pages, a keyhole, as a `data:` URL.
+ * @param colour a colour such as `#1d5fc2`
+ */
+export function pageIcon(colour = '#1d5fc2'): string {
+  return [
+    'data:image/svg+xml,',
+    '%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 32 32%27%3E',
+    `%3Crect width=%2732%27 height=%2732%27 rx=%278%27 fill=%27${encodeURIComponent(colour)}%27/%3E`,
+    '%3Cpath d=%27M16 8a5 5 0 0 0-2.5 9.3L12 24h8l-1.5-6.7A5 5 0 0 0 16 8z%27 fill=%27%23fff%27/%3E%3C/svg%3E'
+  ].join('')
+}
+
+/**
+ * Returns the Content-Security-Policy of our own pages. It allows only their inline styles and the images in the page itself.
  * @param formTargets the allowed targets of forms; browsers also check each redirect after a form against this list, so it
  *   must contain the origins of all redirects
+ * @param styles the texts of all elements `style` of these pages
  */
-export function securityPolicyFor(formTargets: readonly string[]): string {
+export function securityPolicyFor(formTargets: readonly string[], styles: readonly string[] = [pageStyle]): string {
   return [
     "default-src 'none'",
-    `style-src ${pageStyleSource}`,
+    `style-src ${[...new Set(styles)].map(hashSource).join(' ')}`,
     'img-src data:',
     `form-action ${formTargets.length === 0 ? "'none'" : formTargets.join(' ')}`,
     "frame-ancestors 'none'",
@@ -248,5 +294,6 @@ export function securityPolicyFor(formTargets: readonly string[]): string {
   ].join('; ')
 }
 
-/** The policy of pages without a form, such as all error pages. */
-export const pageSecurityPolicy = securityPolicyFor([])
+function hashSource(style: string): string {
+  return `'sha256-${createHash('sha256').update(style).digest('base64')}'`
+}

@@ -112,6 +112,7 @@ test('the defaults are those of the service contract', async t => {
     redisUrl: undefined,
     log: { level: 'info', pretty: undefined, requests: false },
     trustProxy: false,
+    pages: { name: undefined, logo: undefined, accent: undefined, folder: undefined },
     forwardAuth: { port: undefined, host: '127.0.0.1' },
     metrics: { port: undefined, host: '127.0.0.1' },
     shutdown: { delaySeconds: 0, graceSeconds: 25 }

@@ -9,6 +9,7 @@ import { main } from '#src/cli/main.js'
 import { ConfigError } from '#src/config/errors.js'
 import { loadConfig } from '#src/config/load.js'
 import { type SettingKey, settingOf } from '#src/config/settings.js'
+import { readPagesFolder } from '#src/pages/index.js'
 import { shell } from '../cli/shell.js'
 import { load } from '../config/given.js'
 import { defaultCallbackUrl } from '../helpers/config.js'
@@ -40,6 +41,7 @@ type Kind =
   | 'provider'
   | 'steps'
   | 'bundler'
+  | 'pages'
 
 function kindOf({ language, text }: { language: string; text: string }): Kind | undefined {
   if (language === 'sh') return /^[A-Z_]+=/.test(text) ? 'variables' : 'shell'
@@ -48,6 +50,8 @@ function kindOf({ language, text }: { language: string; text: string }): Kind | 
   // The .env of the Compose sample, and values of the Helm chart. test/docs/ten-steps.test.ts tests them.
   if (language === 'ini' || (language === 'yaml' && text.trimStart().startsWith('image:'))) return 'steps'
   if (language === 'yaml') return 'settings'
+  // A text and a template of the error pages.
+  if (language === 'html' || (language === 'json' && text.includes('accountNotAllowed'))) return 'pages'
   if (language === '' && /^(ok|warning|failed) /.test(text)) return 'findings'
   if (language === '' && /^(user auth|maxmemory) /.test(text)) return 'redis'
   if (language === 'dockerfile') return 'image'
@@ -136,11 +140,24 @@ for (const block of blocksOf('variables')) {
 for (const block of blocksOf('settings')) {
   test(`the server takes this settings file: ${title(block)} … ${linesOf(block.text).at(-1)}`, async t => {
     // Files in the folder of pages that the block mentions.
-    const pages = { 'dist/index.html': '', 'dist/assets/app.js': '' }
+    const design = { 'logo.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>', 'pages/de.json': '{}' }
+    const pages = { 'dist/index.html': '', 'dist/assets/app.js': '', ...design }
     const { warnings } = await load(t, { files: { ...pages, 'platform-auth-server.config.yaml': block.text } })
     t.deepEqual(warnings, [])
   })
 }
+
+test('the templates and texts can be used', async t => {
+  const used = blocksOf('pages')
+  t.deepEqual(
+    used.map(({ language }) => language),
+    ['json', 'html']
+  )
+  for (const { language, text } of used) {
+    const folder = await tempFolder(t, { [language === 'json' ? 'en.json' : 'page.html']: text })
+    t.notThrows(() => readPagesFolder(folder), text)
+  }
+})
 
 const sourcesOfCheck = filesBelow('src/cli/check').map(readText).join('\n')
 

@@ -17,7 +17,8 @@ const rows: readonly (readonly string[])[] = [
   ['refresh'],
   ['modes', 'store'],
   ['provider', 'session'],
-  ['config', 'pages', 'metrics'],
+  ['config', 'metrics'],
+  ['pages'],
   ['support']
 ]
 const rowOf = new Map(rows.flatMap((row, index) => row.map(part => [part, index] as const)))

@@ -2,15 +2,20 @@ import { createHash } from 'node:crypto'
 import test from 'ava'
 import fc from 'fast-check'
 import {
-  errorPage,
+  createPages,
+  type ErrorDetails,
   html,
+  type LoginLoop,
   type LoginLoopReason,
-  loginLoopPage,
-  pageSecurityPolicy,
   pageStyle,
   renderPage,
   securityPolicyFor
 } from '#src/pages/index.js'
+
+const pages = createPages()
+const pageSecurityPolicy = pages.securityPolicy
+const errorPage = (details: ErrorDetails) => pages.errorPage(details, 'en')
+const loginLoopPage = (loop: LoginLoop) => pages.loginLoopPage(loop, 'en')
 
 const details = {
   status: 400,
@@ -93,7 +98,7 @@ for (const { status, error, inLogin, says, way } of kinds) {
 }
 
 for (const [seconds, says] of [
-  [1, 'in a second.'],
+  [1, 'in 1 second.'],
   [2, 'in 2 seconds.'],
   [90, 'in 90 seconds.'],
   [91, 'in 2 minutes.'],

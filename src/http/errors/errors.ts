@@ -1,7 +1,7 @@
 /** The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or more. */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/routes.js'
-import { errorPage, loginLoopPage, pageSecurityPolicy } from '../../pages/index.js'
+import type { SitePages } from '../../pages/index.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS } from '../../refresh/busy.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'
@@ -15,6 +15,7 @@ import { providerFailure } from './provider-failure.js'
 
 export interface ErrorParts {
   readonly site: Site
+  readonly pages: SitePages
   readonly requestLog: RequestLog
   /** True if every request has a log line. */
   readonly logsRequests: boolean
@@ -25,7 +26,7 @@ export interface ErrorParts {
  * a session that was refreshed before the error occurred.
  * @example app.use(errors({ site, requestLog, logsRequests: true }))
  */
-export function errors({ site, requestLog, logsRequests }: ErrorParts): Middleware {
+export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): Middleware {
   const { homePath, homeUrl, hasStartPage, loginPath } = site
 
   return async function errors(ctx, next) {
@@ -69,7 +70,9 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
   function sendPage(ctx: Context, answer: HttpError, isUnreachable: boolean) {
     const { status, error, message: description, diagnosis } = answer
     const retry = ctx.method === 'GET' && answer instanceof BusyError ? answer : undefined
-    ctx.set({ 'Content-Security-Policy': pageSecurityPolicy, 'Referrer-Policy': 'no-referrer' })
+    const language = ctx.acceptsLanguages([...pages.languages]) || pages.languages[0]
+    ctx.vary('Accept-Language')
+    ctx.set({ 'Content-Security-Policy': pages.securityPolicy, 'Referrer-Policy': 'no-referrer' })
     if (retry) ctx.set('Refresh', refreshHeader(retry))
     ctx.type = 'html'
     // Show the request id only if a log line contains it. Otherwise the operator could not find anything by this id.
@@ -77,18 +80,19 @@ export function errors({ site, requestLog, logsRequests }: ErrorParts): Middlewa
     // Without this prompt, the provider would sign in the same account again, for ever.
     const prompt = error === 'account_not_allowed' ? 'login' : undefined
     const shared = { requestId: quotedId, signInPath: signInAddress(loginPath, returnToOf(ctx, homePath), prompt) }
+    const details = {
+      ...shared,
+      homePath: hasStartPage ? homePath : undefined,
+      status,
+      error,
+      description,
+      inLogin: ctx.path === AUTH_ROUTES.callback,
+      isUnreachable,
+      retryAfterSeconds: retry?.retryAfterSeconds
+    }
     ctx.body = diagnosis
-      ? loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl })
-      : errorPage({
-          ...shared,
-          homePath: hasStartPage ? homePath : undefined,
-          status,
-          error,
-          description,
-          inLogin: ctx.path === AUTH_ROUTES.callback,
-          isUnreachable,
-          retryAfterSeconds: retry?.retryAfterSeconds
-        })
+      ? pages.loginLoopPage({ ...diagnosis, ...shared, applicationUrl: homeUrl }, language)
+      : pages.errorPage(details, language)
   }
 }
 

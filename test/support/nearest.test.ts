@@ -1,5 +1,5 @@
 import test from 'ava'
-import { nearest } from '#src/config/nearest.js'
+import { nearest } from '#src/support/nearest.js'
 
 const names = ['port', 'mode', 'session.secret', 'session.maxAgeSeconds', 'platform.clientId', '--session-secret-file']
 

@@ -1,0 +1,78 @@
+/** The styles for the accent colour of an operator. They keep the contrast that people with low vision need. */
+import { DARK, LIGHT } from './style.js'
+
+type Rgb = readonly [red: number, green: number, blue: number]
+
+// WCAG 2.2, success criterion 1.4.3, for text of normal size.
+const LEAST_CONTRAST = 4.5
+const WHITE: Rgb = [255, 255, 255]
+const BLACK: Rgb = [0, 0, 0]
+const STEPS = 50
+const HOVER = 0.18
+
+/**
+ * Returns the style rules for an accent colour. Buttons have exactly this colour, with white or black text. Links and the
+ * mark of the focus have the nearest shade that can be read on the background. The shade differs between light and dark
+ * mode.
+ * @param accent a colour such as `#1d5fc2` or `#15c`
+ */
+export function accentStyle(accent: string): string {
+  const button = parseColour(accent)
+  const onButton = contrast(button, WHITE) >= LEAST_CONTRAST ? WHITE : BLACK
+  const buttonHover = mix(button, onButton === WHITE ? BLACK : WHITE, HOVER)
+  const shades = (backgrounds: readonly string[], towards: Rgb) => {
+    const shade = readableShade(button, backgrounds.map(parseColour), towards)
+    return `--accent: ${hex(shade)}; --accent-hover: ${hex(mix(shade, towards, HOVER))};`
+  }
+  return `
+:root { ${shades([LIGHT.page, LIGHT.card], BLACK)} }
+@media (prefers-color-scheme: dark) {
+  :root { ${shades([DARK.page, DARK.card], WHITE)} }
+}
+.button:not(.second) { background: ${hex(button)}; color: ${hex(onButton)}; }
+.button:not(.second):hover { background: ${hex(buttonHover)}; color: ${hex(onButton)}; }
+`
+}
+
+/** Returns the WCAG contrast ratio of two colours, from 1 to 21. */
+export function contrastOf(one: string, other: string): number {
+  return contrast(parseColour(one), parseColour(other))
+}
+
+function readableShade(colour: Rgb, backgrounds: readonly Rgb[], towards: Rgb): Rgb {
+  for (let step = 0; step < STEPS; step++) {
+    const shade = mix(colour, towards, step / STEPS)
+    if (backgrounds.every(background => contrast(shade, background) >= LEAST_CONTRAST)) return shade
+  }
+  return towards
+}
+
+function mix(colour: Rgb, towards: Rgb, share: number): Rgb {
+  const channel = (index: 0 | 1 | 2) => Math.round(colour[index] + (towards[index] - colour[index]) * share)
+  return [channel(0), channel(1), channel(2)]
+}
+
+function contrast(one: Rgb, other: Rgb): number {
+  const [darker, lighter] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number]
+  return (lighter + 0.05) / (darker + 0.05)
+}
+
+// WCAG 2.2, definition of relative luminance.
+function luminance(colour: Rgb): number {
+  const [red, green, blue] = colour.map(value => {
+    const share = value / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  }) as [number, number, number]
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+function parseColour(colour: string): Rgb {
+  const digits = colour.slice(1)
+  const long = digits.length === 3 ? digits.replace(/./g, '$&$&') : digits
+  const channel = (index: number) => Number.parseInt(long.slice(index, index + 2), 16)
+  return [channel(0), channel(2), channel(4)]
+}
+
+function hex(colour: Rgb): string {
+  return `#${colour.map(value => value.toString(16).padStart(2, '0')).join('')}`
+}

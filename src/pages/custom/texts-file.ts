@@ -1,0 +1,87 @@
+import { findJsonError } from '../../support/json-error.js'
+import { nearest } from '../../support/nearest.js'
+import { hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from '../placeholders.js'
+import { ownTexts } from '../texts/index.js'
+import { PLACEHOLDERS, type Texts } from '../texts/texts.js'
+import { fileError } from './errors.js'
+
+type Groups = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/**
+ * Reads the texts in a JSON file. Texts that the file does not contain are our own texts in this language. If there are none,
+ * the file must contain all texts, because a page in two languages would be hard to read.
+ * @param path the path of the file, for messages
+ * @throws {PageFilesError} with all problems, if the file cannot be used
+ */
+export function parseTexts(content: string, path: string, language: string): Texts {
+  const given = parseJson(content, path)
+  const problems: string[] = []
+  const texts = new Map<string, string>()
+  for (const [key, value] of entriesOf(given)) {
+    const problem = keys.includes(key) ? problemOfText(key, value) : unknownKey(key)
+    if (problem !== undefined) problems.push(problem)
+    texts.set(key, String(value))
+  }
+  const own = ownTexts[language]
+  const missing = own ? [] : keys.filter(key => !texts.has(key))
+  if (missing.length > 0) {
+    const reason = `the server has no texts of its own for ${language}`
+    problems.push(`lacks texts, and ${reason}; add ${missing.join(', ')}`)
+  }
+  if (problems.length > 0) throw fileError(path, ...problems)
+  return withTexts(own ?? reference, texts)
+}
+
+const reference = Object.values(ownTexts)[0] as Texts
+const groups = Object.entries(reference as unknown as Groups)
+const keys = groups.flatMap(([group, members]) => Object.keys(members).map(name => `${group}.${name}`))
+
+function parseJson(content: string, path: string): Record<string, unknown> {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(content)
+  } catch {
+    const { expected, place } = findJsonError(content)
+    throw fileError(path, `is not valid JSON: expected ${expected} at ${place}`)
+  }
+  if (isMapping(parsed)) return parsed
+  throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}')
+}
+
+/** Returns the keys with a dot, such as `notFound.title`, and their values. */
+function entriesOf(given: Record<string, unknown>): (readonly [key: string, value: unknown])[] {
+  return Object.entries(given).flatMap(([group, members]) =>
+    isMapping(members)
+      ? Object.entries(members).map(([name, value]) => [`${group}.${name}`, value] as const)
+      : [[group, members] as const]
+  )
+}
+
+function problemOfText(key: string, value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.trim() === '')
+    return `has no text for ${key}; allowed: a text in quotation marks`
+  const parts = splitAtPlaceholders(value)
+  const allowed = PLACEHOLDERS[key] ?? []
+  const unknown = namesIn(parts).find(name => !allowed.includes(name))
+  const list = allowed.length === 0 ? 'none' : allowed.map(name => `{{${name}}}`).join(', ')
+  if (unknown !== undefined) return `has the unknown placeholder {{${unknown}}} in ${key}; allowed: ${list}`
+  return hasUnclosedPlaceholder(parts) ? `has {{ without }} in ${key}` : undefined
+}
+
+function unknownKey(key: string): string {
+  const guess = nearest(key, keys)
+  const hint = guess === undefined ? `allowed: ${keys.join(', ')}` : `did you mean ${guess}?`
+  return `has the unknown text ${JSON.stringify(key)}; ${hint}`
+}
+
+function withTexts(base: Texts, texts: ReadonlyMap<string, string>): Texts {
+  const merged = Object.entries(base as unknown as Groups).map(([group, members]) => [
+    group,
+    Object.fromEntries(Object.entries(members).map(([name, own]) => [name, texts.get(`${group}.${name}`) ?? own]))
+  ])
+  return Object.fromEntries(merged) as Texts
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

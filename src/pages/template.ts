@@ -1,0 +1,114 @@
+/**
+ * The frame around the content of a page. An operator may replace it. A template gets only the values that are listed
+ * here, and none of them is a secret. All values are escaped or are markup of our own.
+ */
+import { type Html, toMarkup, trusted } from './html.js'
+import { fill, hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from './placeholders.js'
+
+/** The values of a page that a template can show. */
+export interface TemplateValues {
+  /** The language tag of the page, for the attribute `lang`. */
+  readonly lang: string
+  /** The elements that every page needs in its head: the encoding, the viewport, the title and the icon. */
+  readonly head: Html
+  /** The element `style` with our style sheet. */
+  readonly style: Html
+  /** The heading of the page. */
+  readonly title: string
+  /** The setting `pages.name`, or an empty text. */
+  readonly name: string
+  /** The logo, or the name if there is no logo. */
+  readonly brand: Html | undefined
+  /** The heading, the explanation, the buttons and the details for support. */
+  readonly content: Html
+}
+
+export interface Template {
+  render(values: TemplateValues): string
+  /** The texts of its elements `style`. The Content-Security-Policy must contain their hashes. */
+  readonly styles: readonly string[]
+}
+
+/** A template cannot be used. Each problem continues a sentence that begins with the name of the file. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '))
+    this.problems = problems
+  }
+}
+
+const NAMES = ['lang', 'head', 'style', 'title', 'name', 'brand', 'content'] satisfies (keyof TemplateValues)[]
+const REQUIRED = ['lang', 'head', 'content']
+
+const STYLE_ELEMENT = /<style\b[^>]*>([\s\S]*?)<\/style\s*>/gi
+
+// The Content-Security-Policy of the pages blocks these. Without a message, an operator would look for the reason in vain.
+const BLOCKED: readonly (readonly [pattern: RegExp, what: string])[] = [
+  [/<script\b/i, 'a script'],
+  [/<[a-z][^>]*\son[a-z]+\s*=/i, 'an attribute with a script, such as onclick'],
+  [/<[a-z][^>]*\sstyle\s*=/i, 'an attribute style; use an element style and a class'],
+  [/<(?:iframe|frame|object|embed)\b/i, 'a frame or an embedded object'],
+  [/<form\b/i, 'a form'],
+  [/<base\b/i, 'an element base'],
+  [/<meta\b[^>]*\shttp-equiv\b/i, 'an element meta with http-equiv'],
+  [/<link\b(?![^>]*\shref\s*=\s*["']?data:)/i, 'an element link; write the style sheet into an element style'],
+  [
+    /<[a-z][^>]*\s(?:src|srcset|poster)\s*=(?!\s*["']?data:)/i,
+    'an image or a file of another address; use a data: URL'
+  ],
+  [/@import\b|\burl\((?!\s*["']?(?:data:|#))/i, 'a style that loads a file; use a data: URL']
+]
+
+/** @throws {TemplateError} if the template cannot be used */
+export function parseTemplate(text: string): Template {
+  // Browsers turn each line break into a line feed before they compute the hash of a style.
+  const markup = text.replace(/\r\n?/g, '\n')
+  const parts = splitAtPlaceholders(markup)
+  const styles = [...markup.matchAll(STYLE_ELEMENT)].map(([, style = '']) => style)
+  const problems = problemsOf(markup, parts, styles)
+  if (problems.length > 0) throw new TemplateError(problems)
+  return {
+    styles,
+    render: values => toMarkup(fill(parts, { ...values }, trusted))
+  }
+}
+
+function problemsOf(markup: string, parts: readonly string[], styles: readonly string[]): string[] {
+  const names = namesIn(parts)
+  const unknown = [...new Set(names)].filter(name => !NAMES.some(known => known === name))
+  const missing = REQUIRED.filter(name => !names.includes(name))
+  const visible = markup.replace(/<!--[\s\S]*?-->/g, '')
+  return [
+    ...(/^\s*<!doctype html>/i.test(markup) ? [] : ['does not begin with <!doctype html>']),
+    ...unknown.map(name => `has the unknown placeholder {{${name}}}; allowed: ${NAMES.map(braced).join(', ')}`),
+    ...missing.map(name => `lacks the placeholder ${braced(name)}, which every template needs`),
+    ...(hasUnclosedPlaceholder(parts) ? ['has {{ without }}'] : []),
+    ...(styles.some(style => style.includes('{{')) ? ['has a placeholder inside an element style'] : []),
+    ...BLOCKED.filter(([pattern]) => pattern.test(visible)).map(
+      ([, what]) => `has something that the Content-Security-Policy of the pages blocks: ${what}`
+    )
+  ]
+}
+
+function braced(name: string): string {
+  return `{{${name}}}`
+}
+
+/** The template of our own pages. */
+export const ownTemplate = parseTemplate(`<!doctype html>
+<html lang="{{lang}}">
+<head>
+{{head}}
+{{style}}
+</head>
+<body>
+<main>
+{{brand}}
+{{content}}
+</main>
+</body>
+</html>
+`)

@@ -1,0 +1,91 @@
+import { join } from 'node:path'
+import test from 'ava'
+import { loadConfig } from '#src/config/load.js'
+import { sampleFile } from '#src/config/sample.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { enough, load, problemsOf } from './given.js'
+
+const settingsFile = 'platform-auth-server.config.yaml'
+const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+test('the paths of the logo and the folder become absolute', async t => {
+  const cwd = await tempFolder(t, {
+    [settingsFile]: 'pages:\n  name: Smith & Sons\n  logo: logo.svg\n  accent: "#15c"\n  folder: pages\n',
+    'logo.svg': svg,
+    'pages/de.json': '{}'
+  })
+  const { config, warnings } = await loadConfig({ cwd, env: enough })
+  t.deepEqual(config.pages, {
+    name: 'Smith & Sons',
+    logo: join(cwd, 'logo.svg'),
+    accent: '#15c',
+    folder: join(cwd, 'pages')
+  })
+  t.deepEqual(warnings, [])
+})
+
+const refused: readonly (readonly [what: string, yaml: string, key: string, message: RegExp])[] = [
+  [
+    'a logo that does not exist',
+    'name: A\n  logo: a.svg',
+    'pages.logo',
+    /^found the text "a\.svg", but the file \/.*a\.svg does not exist; allowed: the path of a file$/
+  ],
+  [
+    'a logo that is no image',
+    'name: A\n  logo: text.svg',
+    'pages.logo',
+    /text\.svg is not an image that every browser shows; allowed: an SVG/
+  ],
+  ['a logo without a name', 'logo: logo.svg', 'pages.logo', /^is set without pages\.name, .*; set pages\.name$/],
+  [
+    'a folder that does not exist',
+    'folder: none',
+    'pages.folder',
+    /^found the text "none", but the folder \/.*none does not exist; allowed: the path of a folder$/
+  ],
+  [
+    'a broken template',
+    'folder: pages',
+    'pages.folder',
+    /pages\/page\.html has the unknown placeholder \{\{token\}\}; allowed: \{\{lang\}\}/
+  ],
+  [
+    'a colour without quotation marks',
+    'accent: #1d5fc2',
+    'pages.accent',
+    /^is empty; allowed: a colour such as "#1d5fc2", in quotation marks, or remove/
+  ],
+  ['the name of a colour', 'accent: red', 'pages.accent', /^found the text "red"; allowed: a colour such as "#1d5fc2"/],
+  ['a colour with five digits', 'accent: "#12345"', 'pages.accent', /^found the text "#12345"; allowed: a colour/],
+  ['a name of two lines', 'name: "a\\nb"', 'pages.name', /allowed: a text of up to 80 characters$/],
+  ['a long name', `name: ${'a'.repeat(81)}`, 'pages.name', /allowed: a text of up to 80 characters$/]
+]
+
+for (const [what, yaml, key, message] of refused) {
+  test(`${what} is refused when the settings are loaded`, async t => {
+    const files = {
+      [settingsFile]: `pages:\n  ${yaml}\n`,
+      'logo.svg': svg,
+      'text.svg': 'text',
+      'pages/page.html': '<!doctype html><html lang="{{lang}}">{{head}}{{content}}{{token}}'
+    }
+    const [problem, ...more] = await problemsOf(t, { files })
+    t.deepEqual(more, [])
+    t.is(problem?.key, key)
+    t.regex(problem?.message ?? '', message)
+  })
+}
+
+test('a colour in .env needs quotation marks, because # begins a comment', async t => {
+  const [problem] = await problemsOf(t, { files: { '.env': 'PLATFORM_AUTH_PAGES_ACCENT=#15c\n' } })
+  t.regex(problem?.message ?? '', /^is empty; allowed: a colour such as "#1d5fc2", in quotation marks/)
+  const { config } = await load(t, { files: { '.env': 'PLATFORM_AUTH_PAGES_ACCENT="#15c"\n' } })
+  t.is(config.pages.accent, '#15c')
+})
+
+test('a new settings file has a line for the group pages only if it sets a member of the group', t => {
+  const chosen = { mode: 'single' } as const
+  t.regex(sampleFile(chosen), /^# pages:$/m)
+  t.regex(sampleFile({ ...chosen, 'pages.name': 'A' }), /^pages:$/m)
+})

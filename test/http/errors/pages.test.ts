@@ -1,0 +1,119 @@
+// The pages in the language of a person and with the design of an operator, through a whole server.
+import { join } from 'node:path'
+import test from 'ava'
+import { ownTexts } from '#src/pages/texts/index.js'
+import { faults } from '../../helpers/hostile-idp/index.js'
+import { signIn, startTestServer } from '../../helpers/server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { guarded } from '../support.js'
+
+const html = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+const svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+const accepted: readonly (readonly [header: string | undefined, language: string])[] = [
+  [undefined, 'en'],
+  ['', 'en'],
+  ['*', 'en'],
+  ['de', 'de'],
+  ['DE-at', 'de'],
+  ['de-CH,de;q=0.9,en;q=0.8', 'de'],
+  ['en-US,en;q=0.9,de;q=0.8', 'en'],
+  ['fr-CA;q=0.5, ja;q=0.8', 'ja'],
+  ['zh-CN,zh;q=0.9', 'zh'],
+  ['zh-Hans-CN', 'zh'],
+  ['zh-TW', 'zh'],
+  ['pt-BR,pt;q=0.9,fr;q=0.3', 'fr'],
+  ['pt-BR, nl', 'en'],
+  ['de;q=0, fr;q=0.1', 'fr'],
+  [';;q=,,<script>', 'en'],
+  ['ja,'.repeat(400), 'en']
+]
+
+test('Accept-Language determines the language of a page, and the page says its language', async t => {
+  const { browser } = await startTestServer(t)
+  for (const [header, language] of accepted) {
+    const headers = { accept: html, 'accept-language': header }
+    const page = await browser.get('/nothing-here', { headers })
+    t.is(page.statusCode, 404)
+    t.regex(page.text(), new RegExp(`^<!doctype html>\n<html lang="${language}">`), header)
+    t.true(page.text().includes(`<h1>${ownTexts[language]?.notFound.title}</h1>`), header)
+    t.is(page.headers.vary, 'Accept, Accept-Language')
+  }
+})
+
+test('JSON errors are in English and do not depend on Accept-Language', async t => {
+  const { browser } = await startTestServer(t)
+  const response = await browser.get('/nothing-here', { headers: { 'accept-language': 'de' } })
+  t.is(response.json().error_description, 'There is nothing at this address.')
+  t.is(response.headers.vary, 'Accept')
+})
+
+test('a page that reloads itself names the delay in the language of the person', async t => {
+  const { browser, clock, idp } = await startTestServer(t)
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  idp.failWhen('token', () => faults.tooManyRequests(7))
+  for (const [language, delay] of [
+    ['de', 'in 7 Sekunden'],
+    ['fr', 'dans 7 secondes'],
+    ['ja', '7 秒後に'],
+    ['zh', '7秒钟后']
+  ] as const) {
+    const page = await browser.navigate(guarded, { headers: { 'accept-language': language } })
+    t.is(page.statusCode, 503)
+    t.true(page.text().includes(delay), `${language}: ${page.text()}`)
+  }
+})
+
+test('with the settings pages, error pages have the name, logo, colour, texts and template of the operator', async t => {
+  const folder = await tempFolder(t, {
+    'logo.svg': svg,
+    'pages/de.json': JSON.stringify({ notSignedIn: { next: 'Rufen Sie 4711 an.' } }),
+    'pages/page.html':
+      '<!doctype html>\n<html lang="{{lang}}"><head>{{head}}{{style}}</head><body><main>{{brand}}{{content}}</main><footer>{{name}}</footer></body></html>'
+  })
+  const pages = {
+    name: 'Nordwerk',
+    logo: join(folder, 'logo.svg'),
+    accent: '#d9480f',
+    folder: join(folder, 'pages')
+  }
+  const { browser } = await startTestServer(t, { overrides: { pages } })
+  const page = await browser.navigate(guarded, { headers: { 'accept-language': 'de-DE' } })
+  t.is(page.statusCode, 401)
+  const text = page.text()
+  t.regex(text, /<title>Sie sind nicht angemeldet – Nordwerk<\/title>/)
+  t.regex(text, /<img src="data:image\/svg\+xml;base64,[\w+/=]+" alt="Nordwerk">/)
+  t.regex(text, /Rufen Sie 4711 an\./)
+  t.regex(text, /<footer>Nordwerk<\/footer>/)
+  t.regex(text, /\.button:not\(\.second\) \{ background: #d9480f;/)
+  t.regex(
+    String(page.headers['content-security-policy']),
+    /^default-src 'none'; style-src 'sha256-[\w+/=]+'; img-src data:; /
+  )
+  t.is(page.headers['cache-control'], 'no-store')
+})
+
+test('no page with a custom template contains a secret of a session, a login or the configuration', async t => {
+  const folder = await tempFolder(t, {
+    'page.html':
+      '<!doctype html>\n<html lang="{{lang}}"><head>{{head}}{{style}}</head><body>{{title}}{{name}}{{brand}}{{content}}</body></html>'
+  })
+  const server = await startTestServer(t, { overrides: { pages: { folder, name: 'A' } } })
+  const { browser, clock, idp } = server
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  idp.failWhen('token', () => faults.status(500))
+  const pages = [
+    await browser.navigate(guarded),
+    await browser.navigate('/nothing-here?code=a-code-of-the-query'),
+    await browser.navigate('/api/auth/callback?code=a-code-of-the-query&state=a-state')
+  ]
+  const issued = [...idp.issued.accessTokens, ...idp.issued.refreshTokens].map(({ value }) => value)
+  t.true(issued.length > 0)
+  const secrets = [...issued, ...browser.cookies.all().map(({ value }) => value), 'a-code-of-the-query', 'a-state']
+  for (const page of pages) {
+    t.true(page.statusCode >= 400)
+    for (const secret of secrets) t.false(page.text().includes(secret))
+  }
+})

@@ -1,0 +1,210 @@
+import { chmod, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { createPages, PageFilesError, readLogo, readPagesFolder } from '#src/pages/index.js'
+import { ownTexts } from '#src/pages/texts/index.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const svg = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0h9v9z"/></svg>'
+const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
+const template = '<!doctype html>\n<html lang="{{lang}}"><head>{{head}}</head><body>{{content}}</body></html>'
+
+const images: readonly (readonly [file: string, content: string | Buffer, type: string])[] = [
+  ['a.svg', svg, 'image/svg+xml'],
+  ['b.svg', `\uFEFF<?xml version="1.0"?>\n<!-- made by hand -->\n${svg}`, 'image/svg+xml'],
+  ['c.svg', `<!DOCTYPE svg PUBLIC "a" "b">${svg}`, 'image/svg+xml'],
+  ['d.png', png, 'image/png'],
+  ['an-extension-that-is-wrong.svg', png, 'image/png'],
+  ['e.jpg', Buffer.from('ffd8ffe000104a46', 'hex'), 'image/jpeg'],
+  ['f.gif', 'GIF89a...', 'image/gif'],
+  ['g.webp', 'RIFF\x10\x00\x00\x00WEBPVP8 ', 'image/webp']
+]
+
+test('the content of a logo determines its type, and the logo becomes a data: URL', async t => {
+  const folder = await tempFolder(t, Object.fromEntries(images.map(([file, content]) => [file, content])))
+  for (const [file, content, type] of images) {
+    const [start, base64 = ''] = readLogo(join(folder, file)).split(',')
+    t.is(start, `data:${type};base64`, file)
+    t.deepEqual(Buffer.from(base64, 'base64'), Buffer.from(content), file)
+  }
+})
+
+test('a file that is no logo is refused, and the message names the file and what is allowed', async t => {
+  const folder = await tempFolder(t, {
+    'empty.svg': '',
+    'no-namespace.svg': '<svg><path d="M0 0h9v9z"/></svg>',
+    'page.svg': `<!doctype html><title>${svg}</title>`.replace('<svg', '<p'),
+    'text.png': 'PNG',
+    'large.png': Buffer.concat([png, Buffer.alloc(32 * 1024)])
+  })
+  const messageFor = (file: string) =>
+    t.throws(() => readLogo(join(folder, file)), { instanceOf: PageFilesError })?.message
+  for (const file of ['empty.svg', 'no-namespace.svg', 'page.svg', 'text.png']) {
+    const allowed = 'allowed: an SVG image with xmlns="http://www.w3.org/2000/svg", or a PNG, JPEG, WebP or GIF image'
+    t.is(messageFor(file), `the file ${join(folder, file)} is not an image that every browser shows; ${allowed}`)
+  }
+  t.is(messageFor('large.png'), `the file ${join(folder, 'large.png')} has 32784 bytes; allowed: at most 32768 bytes`)
+  t.is(messageFor('missing.png'), `the file ${join(folder, 'missing.png')} does not exist; allowed: the path of a file`)
+  t.is(messageFor('.'), `the file ${folder} is not a file; allowed: the path of a file`)
+})
+
+/** The problems of a folder with these files, without the path of the folder. */
+async function problemsOf(t: Parameters<typeof tempFolder>[0], files: Readonly<Record<string, string>>) {
+  const folder = await tempFolder(t, files)
+  try {
+    readPagesFolder(folder)
+    return []
+  } catch (error) {
+    if (!(error instanceof PageFilesError)) throw error
+    return error.problems.map(problem => problem.replaceAll(`${folder}/`, ''))
+  }
+}
+
+const json = (content: unknown) => JSON.stringify(content)
+const complete = json(ownTexts.en)
+
+const broken: readonly (readonly [
+  what: string,
+  files: Readonly<Record<string, string>>,
+  problems: readonly RegExp[]
+])[] = [
+  [
+    'invalid JSON',
+    { 'de.json': '{ "notFound": }' },
+    [/^the file de\.json is not valid JSON: expected a value at line 1, column 15$/]
+  ],
+  ['a list', { 'de.json': '[]' }, [/^the file de\.json must contain an object/]],
+  [
+    'a misspelt text',
+    { 'de.json': json({ notFound: { titel: 'x' } }) },
+    [/^the file de\.json has the unknown text "notFound\.titel"; did you mean notFound\.title\?$/]
+  ],
+  ['a text outside of a group', { 'de.json': json({ title: 'x' }) }, [/has the unknown text "title"; /]],
+  [
+    'an empty text',
+    { 'de.json': json({ notFound: { title: ' ' } }) },
+    [/has no text for notFound\.title; allowed: a text/]
+  ],
+  ['a number', { 'de.json': json({ notFound: { title: 4 } }) }, [/has no text for notFound\.title; allowed: a text/]],
+  [
+    'an unknown placeholder',
+    { 'de.json': json({ busy: { next: 'in {{seconds}}' }, notFound: { title: '{{token}}' } }) },
+    [
+      /^the file de\.json has the unknown placeholder \{\{seconds\}\} in busy\.next; allowed: \{\{when\}\}$/,
+      /^the file de\.json has the unknown placeholder \{\{token\}\} in notFound\.title; allowed: none$/
+    ]
+  ],
+  [
+    'an unclosed placeholder',
+    { 'de.json': json({ busy: { next: '{{when' } }) },
+    [/has \{\{ without \}\} in busy\.next$/]
+  ],
+  [
+    'an incomplete new language',
+    { 'es.json': json({ actions: { signIn: 'a', signInAgain: 'b', home: 'c' } }) },
+    [/^the file es\.json lacks texts, and the server has no texts of its own for es; add details\.intro, /]
+  ],
+  [
+    'a template for a language without texts',
+    { 'page.es.html': template },
+    [/page\.es\.html is of no use without texts; add es\.json/]
+  ],
+  [
+    'unknown names',
+    { 'Page.html': template, 'pt-br.json': complete, 'german.json': '{}', 'page.de.json': '{}', 'x.html': '' },
+    Array.from({ length: 5 }, () => /has a name that the server does not know; allowed: page\.html, or with a language/)
+  ],
+  [
+    'a broken template',
+    { 'page.html': '<p>{{secret}}</p>' },
+    [/^the file page\.html does not begin/, /\{\{secret\}\}/, /lang/, /head/, /content/]
+  ],
+  [
+    'a large file',
+    { 'de.json': ' '.repeat(65_537) },
+    [/^the file de\.json has 65537 bytes; allowed: at most 65536 bytes$/]
+  ],
+  ['two broken files', { 'de.json': '', 'fr.json': '' }, [/de\.json/, /fr\.json/]]
+]
+
+for (const [what, files, problems] of broken) {
+  test(`a folder with ${what} is refused, and each message names the file`, async t => {
+    const found = await problemsOf(t, files)
+    t.is(found.length, problems.length, found.join('\n'))
+    for (const [index, problem] of problems.entries()) t.regex(found[index] ?? '', problem)
+  })
+}
+
+test('a file that is not in UTF-8 or cannot be read is refused', async t => {
+  const folder = await tempFolder(t, { 'de.json': Buffer.from('{"a": "\xe4"}', 'latin1') })
+  t.regex(t.throws(() => readPagesFolder(folder))?.message ?? '', /de\.json is not in UTF-8; save it in that encoding/)
+  t.regex(
+    t.throws(() => readPagesFolder(join(folder, 'no')))?.message ?? '',
+    /^the folder .*no does not exist; allowed: the path of a folder$/
+  )
+  t.regex(
+    t.throws(() => readPagesFolder(join(folder, 'de.json')))?.message ?? '',
+    /de\.json does not exist; allowed: the path of a folder$/
+  )
+  if (process.getuid?.() === 0) return
+  await chmod(join(folder, 'de.json'), 0)
+  t.regex(t.throws(() => readPagesFolder(folder))?.message ?? '', /cannot be read: this user may not read it/)
+})
+
+test('a folder may have other files, and the links and hidden names of a mounted ConfigMap', async t => {
+  const folder = await tempFolder(t, {
+    'README.md': '# Ours',
+    '..2026_11_22/de.json': json({ notFound: { title: 'Nichts da' } }),
+    '.hidden.json': 'no JSON'
+  })
+  await symlink(join(folder, '..2026_11_22', 'de.json'), join(folder, 'de.json'))
+  t.is(readPagesFolder(folder).texts.get('de')?.notFound.title, 'Nichts da')
+})
+
+const details = {
+  status: 404,
+  error: 'not_found',
+  description: 'There is nothing at this address.',
+  requestId: 'req-1',
+  inLogin: false,
+  isUnreachable: false,
+  signInPath: '/api/auth/login',
+  homePath: '/'
+}
+
+test('texts of the folder replace ours one by one, and a complete file adds a language', async t => {
+  const folder = await tempFolder(t, {
+    'de.json': json({ notFound: { title: 'Nichts <da>' } }),
+    'pt-BR.json': complete.replace('There is no page here', 'Não há página aqui'),
+    'page.html': template.replace('<body>', '<body class="every">'),
+    'page.de.html': template.replace('<body>', '<body class="german">')
+  })
+  const pages = createPages({ folder })
+  t.deepEqual(pages.languages, ['en', 'de', 'fr', 'ja', 'zh', 'pt-BR'])
+  const [german, portuguese, french] = ['de', 'pt-BR', 'fr'].map(language => pages.errorPage(details, language))
+  t.regex(german ?? '', /<html lang="de">[\s\S]*<body class="german"><h1>Nichts &#60;da&#62;<\/h1>/)
+  t.true(german?.includes(ownTexts.de?.notFound.happened ?? 'none'))
+  t.regex(portuguese ?? '', /<html lang="pt-BR">[\s\S]*<body class="every"><h1>Não há página aqui<\/h1>/)
+  t.regex(french ?? '', /<html lang="fr">[\s\S]*<body class="every"><h1>Il n’y a pas de page ici<\/h1>/)
+})
+
+test('the pages show the name and the logo, and the security policy allows exactly the styles of all templates', async t => {
+  const folder = await tempFolder(t, {
+    'logo.svg': svg,
+    'pages/page.fr.html': template.replace('</head>', '<style>p { margin: 0 }</style></head>')
+  })
+  const logo = join(folder, 'logo.svg')
+  const name = 'Smith & "Sons"'
+  const named = createPages({ name, accent: '#ffd43b' })
+  t.regex(named.errorPage(details, 'en'), /<title>There is no page here – Smith &#38; &#34;Sons&#34;<\/title>/)
+  t.regex(named.errorPage(details, 'en'), /<p class="brand">Smith &#38; &#34;Sons&#34;<\/p>\n<h1>/)
+  const pages = createPages({ name, logo, folder: join(folder, 'pages') })
+  const page = pages.errorPage(details, 'en')
+  t.regex(
+    page,
+    /<p class="brand"><img src="data:image\/svg\+xml;base64,[\w+/=]+" alt="Smith &#38; &#34;Sons&#34;"><\/p>/
+  )
+  t.is(pages.securityPolicy.match(/'sha256-/g)?.length, 2)
+  t.is(named.securityPolicy.match(/'sha256-/g)?.length, 1)
+  t.notRegex(pages.securityPolicy, /unsafe|https?:|\*/)
+})
