@@ -24,6 +24,7 @@ const rules: readonly Rule[] = [
   scopesOfTheOtherMode,
   callbackOverPlainHttp,
   logoutNeedsItsEndpoint,
+  backChannelLogoutNeedsOpenid,
   accessListNeedsEmail,
   listenersHaveTheirOwnPorts,
   forwardAuthWithoutRedis,
@@ -77,6 +78,22 @@ function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | und
     return { key: 'logout', isWarning: true, message: 'revokes nothing, because platform.revocationEndpoint is none' }
   }
   return undefined
+}
+
+// A logout token names the issuer, and the person or the login of an ID token (OpenID Connect Back-Channel Logout section 2.4).
+function backChannelLogoutNeedsOpenid(values: Values): Finding | undefined {
+  const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
+  const key = 'platform.backChannelLogout'
+  if (!isOn || !mode) return undefined
+  if (issuer === undefined) {
+    const reason = 'the server needs the issuer to find the keys of the provider, with which it checks logout tokens'
+    return { key, message: `is on without platform.issuer, but ${reason}; set platform.issuer` }
+  }
+  const scopesKey = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
+  const scopes = values[scopesKey]
+  if (!scopes || scopes.includes('openid')) return undefined
+  const found = `is on, but ${scopesKey} has no openid, so the server does not know to whom a session belongs`
+  return { key, message: `${found}; add openid to ${scopesKey}` }
 }
 
 // Without a user info endpoint, the e-mail address can only come from the ID token, and the provider sends an ID token only

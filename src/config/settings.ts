@@ -248,6 +248,13 @@ export const settings = {
     summary:
       "Address of the provider's logout page. If the setting logout has the value idp, a logout sends the browser to this address. Set this setting to none if the provider has no logout page."
   },
+  'platform.backChannelLogout': {
+    env: 'PLATFORM_BACK_CHANNEL_LOGOUT',
+    type: yesOrNo,
+    default: false,
+    summary:
+      'Accepts logout tokens of the provider at POST /api/auth/backchannel-logout, and ends the sessions that they name. It also makes /api/auth/logout?everywhere=true end all sessions of a person. It needs platform.issuer and the scope openid.'
+  },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
     type: oneOf('client_secret_basic', 'client_secret_post'),

@@ -149,7 +149,8 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     const { fields, identity } = state
     const now = clock.now()
     const record = { id, rev: 1, loggedInAt: now, issuedAt: now, fields, identity }
-    const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: false, pauseMs: 0 })
+    const issuedAt = exchanged.claims?.iat
+    const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: false, pauseMs: 0, issuedAt })
     if (saved.kind === 'newer') return { kind: 'repeated', record: saved.record }
     if (saved.kind === 'out' || saved.kind === 'ended') {
       revokeInBackground(idp, fields.refresh_token)

@@ -1,7 +1,7 @@
 /** The parts of a login and a refresh that single mode and dual mode share. */
 import type { IdentityProvider, UserInfo } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
-import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims } from '../provider/id-token.js'
+import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
 import type { TokenSet } from '../provider/token-set.js'
 import type { Identity } from '../session/record.js'
 import type { CodeGrant, TokenObject } from './mode.js'
@@ -12,6 +12,8 @@ export interface ModeParts {
   readonly pkce: boolean
   /** True if sessions contain the ID token, because a logout sends it to the provider. */
   readonly keepsIdToken: boolean
+  /** True if sessions contain the `sid` of the ID token, because back-channel logout needs it. */
+  readonly keepsSid?: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -120,7 +122,7 @@ async function claimsOf(
 }
 
 async function identityOf(
-  { idp, keepsIdToken }: ModeParts,
+  { idp, keepsIdToken, keepsSid }: ModeParts,
   { idToken }: TokenSet,
   claims: IdTokenClaims,
   displayName: LoginRequest['displayName']
@@ -129,6 +131,7 @@ async function identityOf(
   return {
     iss: claims.iss,
     sub: claims.sub,
+    ...(keepsSid && isIdentifier(claims.sid) && { sid: claims.sid }),
     ...(userinfoEndpoint === undefined && { name: displayName(claims) }),
     ...(keepsIdToken && endSessionEndpoint !== undefined && !quirks.logsOutWithoutHint && { idToken })
   }

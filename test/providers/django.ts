@@ -19,6 +19,7 @@ export const django: ProviderKind = {
   exceptions: {
     // Django shows its login page before it checks the client.
     'check with a wrong callback URL': 'ok',
+    'back-channel logout': 'not supported',
     'login, dual': '502 at the profile',
     'refresh, dual': '401 at refresh 1',
     '100 parallel requests, dual': '401 with 1 calls',

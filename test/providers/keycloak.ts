@@ -51,6 +51,15 @@ export const keycloak: ProviderKind = {
       },
       signIn: signInOnPages,
       signOut: signOutOnPages,
+      async registerBackChannelLogout(url) {
+        const [found] = (await admin('GET', `/realms/test/clients?clientId=${client.id}`)) as { id: string }[]
+        const attributes = {
+          'post.logout.redirect.uris': client.homeUrl,
+          'backchannel.logout.url': url,
+          'backchannel.logout.session.required': 'true'
+        }
+        await admin('PUT', `/realms/test/clients/${found?.id}`, { ...found, attributes })
+      },
       async endLogins() {
         await admin('POST', '/realms/test/logout-all', {})
       },
