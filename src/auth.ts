@@ -3,7 +3,6 @@
  * functions, and translates the results into responses.
  */
 import type { Config } from './config/settings.js'
-import { createAccessRule } from './login/access.js'
 import type { BackChannelLogout } from './login/back-channel-logout.js'
 import { type BeginLogin, createBeginLogin } from './login/begin-login.js'
 import { createCodeExchanges } from './login/code-exchange.js'
@@ -12,6 +11,7 @@ import { createLogOuts, type LogOut } from './login/log-out.js'
 import { createProfiles, type Profiles } from './login/profiles.js'
 import type { LoginTransactions } from './login/transaction.js'
 import type { Metrics } from './metrics/metrics.js'
+import { createAccess } from './modes/access.js'
 import type { Mode, Tokens } from './modes/mode.js'
 import type { IdentityProvider } from './provider/client.js'
 import { createRefreshes, type Refreshes } from './refresh/index.js'
@@ -56,13 +56,13 @@ export interface Auth extends Pick<Refreshes, 'current' | 'newest'>, Pick<Profil
 
 export function createAuth(parts: AuthParts): Auth {
   const { config, mode, store, clock } = parts
-  const { access, platform, profile, refresh, session, logout } = config
+  const { platform, profile, refresh, session, logout } = config
   const { clientId, timeoutSeconds, pkce, backChannelLogout } = platform
   const { maxAgeSeconds } = session
   const { now } = clock
-  const accessRule = access.allow && createAccessRule(access.allow)
-  const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, accessRule })
-  const refreshes = createRefreshes({ ...parts, ...refresh, timeoutSeconds })
+  const access = config.access.allow && createAccess(config.access.allow, parts.idp)
+  const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, access })
+  const refreshes = createRefreshes({ ...parts, ...refresh, timeoutSeconds, access })
   const profiles = createProfiles({ ...parts, now, keepSeconds: profile.keepSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...parts, logout, profiles })
 

@@ -1,3 +1,4 @@
+import { isClaimEntry } from './access-entry.js'
 import { isLoopback } from './addresses.js'
 import { quote } from './quote.js'
 import type { SettingKey, Values } from './settings.js'
@@ -25,7 +26,7 @@ const rules: readonly Rule[] = [
   callbackOverPlainHttp,
   logoutNeedsItsEndpoint,
   backChannelLogoutNeedsOpenid,
-  accessListNeedsEmail,
+  accessListNeedsClaims,
   listenersHaveTheirOwnPorts,
   forwardAuthWithoutRedis,
   graceCoversARefresh,
@@ -96,19 +97,19 @@ function backChannelLogoutNeedsOpenid(values: Values): Finding | undefined {
   return { key, message: `${found}; add openid to ${scopesKey}` }
 }
 
-// Without a user info endpoint, the e-mail address can only come from the ID token, and the provider sends an ID token only
+// Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only
 // for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
-function accessListNeedsEmail(values: Values): Finding | undefined {
+function accessListNeedsClaims(values: Values): Finding | undefined {
   const { mode, 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
   const scopesKey = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
   const scopes = values[scopesKey]
   if (!allow || userInfo !== 'none' || !mode || !scopes) return undefined
   const key = 'access.allow'
   if (!scopes.includes('openid')) {
-    const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} has no openid, so the server cannot learn anybody's e-mail address`
+    const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} has no openid, so the server cannot learn who a person is`
     return { key, message: `${found}; add openid and email to ${scopesKey}, or set platform.userinfoEndpoint` }
   }
-  if (scopes.includes('email')) return undefined
+  if (scopes.includes('email') || allow.every(isClaimEntry)) return undefined
   const message = `reads the e-mail address from the ID token, but ${scopesKey} has no email; if the ID token contains no e-mail address, nobody can sign in`
   return { key, isWarning: true, message }
 }

@@ -317,7 +317,7 @@ export const settings = {
     defaultText: 'everyone',
     rejectsEmpty: true,
     summary:
-      'E-mail addresses and domains of the people who may sign in. The provider must confirm that it has verified the address of the person.'
+      'E-mail addresses, domains, and claims such as groups=admins of the people who may sign in. One of them must fit. The provider must confirm that it has verified the address of the person.'
   },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',

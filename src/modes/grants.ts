@@ -4,6 +4,7 @@ import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provi
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
 import type { TokenSet } from '../provider/token-set.js'
 import type { Identity } from '../session/record.js'
+import type { CheckedClaims } from './access.js'
 import type { CodeGrant, TokenObject } from './mode.js'
 
 export interface ModeParts {
@@ -76,6 +77,7 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
  * Checks that the ID token in the response to a refresh is about the person who signed in. Does nothing if the response
  * has no ID token or if the session has no identity. If the ID token is about another person, revokes the refresh token
  * of the response.
+ * @returns the claims of the ID token, if it was checked
  * @param usedToken the refresh token that was sent; it is revoked if the response contains no new one
  * @throws OtherIdentityError or UnusableTokenSetError
  */
@@ -84,11 +86,11 @@ export function checkRefreshedIdentity(
   { idToken, refreshToken }: TokenSet,
   identity: Identity | undefined,
   usedToken: string
-): void {
-  if (!identity || idToken === undefined) return
+): CheckedClaims | undefined {
+  if (!identity || idToken === undefined) return undefined
   const { iss, sub } = identity
   try {
-    checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
+    return checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
   } catch (error) {
     if (error instanceof OtherIdentityError) revokeInBackground(idp, refreshToken ?? usedToken)
     throw error

@@ -60,10 +60,14 @@ export interface ExpectedRefreshClaims {
 /**
  * Checks the ID token in the response to a refresh. It must name the same person as the login (OpenID Connect Core
  * section 12.2).
+ * @returns the claims of the ID token
  * @throws OtherIdentityError if `iss` or `sub` differs from that of the login or is missing
  * @throws UnusableTokenSetError if the ID token cannot be used for another reason
  */
-export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims): void {
+export function checkRefreshedIdToken(
+  idToken: string,
+  expected: ExpectedRefreshClaims
+): UserInfo & { readonly sub: string } {
   const reject: Reject = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
   const claims = parseClaims(idToken, reject)
   const otherIdentity = (name: string) =>
@@ -71,6 +75,7 @@ export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefresh
   if (claims.iss !== expected.iss) throw otherIdentity('iss')
   if (claims.sub !== expected.sub) throw otherIdentity('sub')
   checkAudience(claims, expected.clientId, reject)
+  return { ...claims, sub: expected.sub }
 }
 
 /** Creates the error for a rejected ID token. */

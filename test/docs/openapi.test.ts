@@ -28,6 +28,8 @@ interface Provocation {
   readonly discovery?: boolean
   /** The server accepts logout tokens. It then reads its endpoints from the discovery document, too. */
   readonly backChannel?: boolean
+  /** The access list. The login then requests an ID token. */
+  readonly allow?: readonly string[]
   /** The time limit for requests to the provider. */
   readonly timeoutSeconds?: number
   /** The shutdown delay, for answers of a server that is stopping. */
@@ -200,6 +202,21 @@ const provocations: readonly Provocation[] = [
       })
     },
     { answer: `GET ${path} 403`, mode: 'dual', provoke: get(path, { 'sec-fetch-site': 'same-site' }) },
+    {
+      answer: `GET ${path} 403`,
+      what: 'after the account has lost its right',
+      mode: 'dual',
+      allow: ['groups=admins'],
+      provoke: async (server, headers) => {
+        const { settings } = server.idp
+        settings.quirks = { idTokenOnRefresh: true }
+        settings.idTokenClaims = claims => ({ ...claims, groups: 'admins' })
+        await signIn(server.browser)
+        settings.idTokenClaims = claims => claims
+        expire(server)
+        return server.browser.get(path, { headers })
+      }
+    },
     { answer: `GET ${path} 413`, mode: 'dual', provoke: withBody(path) },
     {
       answer: `GET ${path} 500`,
@@ -274,20 +291,13 @@ for (const { answer, what = '', provoke, ...options } of provocations) {
   }
 }
 
-async function start(
-  t: ExecutionContext,
-  {
-    mode = 'single',
-    discovery = false,
-    backChannel = false,
-    timeoutSeconds = 10,
-    delaySeconds = 0
-  }: Partial<Provocation>
-): Promise<TestServer> {
+async function start(t: ExecutionContext, options: Partial<Provocation>): Promise<TestServer> {
+  const { mode = 'single', discovery, backChannel = false, allow, timeoutSeconds = 10, delaySeconds = 0 } = options
   const idp = discovery || backChannel ? await createHostileIdp(t) : undefined
-  const openid = backChannel && { backChannelLogout: true, scopes: ['openid', 'data:read'] }
-  const platform = { timeoutSeconds, ...(idp && discovered(idp)), ...openid }
-  const overrides = { platform, log: { requests: false }, shutdown: { delaySeconds } }
+  const scopes = ['openid', 'data:read']
+  const openid = (backChannel || allow) && { scopes, internalScopes: scopes, publicScopes: ['data:read'] }
+  const platform = { timeoutSeconds, backChannelLogout: backChannel, ...(idp && discovered(idp)), ...openid }
+  const overrides = { platform, access: { allow }, log: { requests: false }, shutdown: { delaySeconds } }
   return startTestServer(t, { mode, overrides, ...(idp && { idp }) })
 }
 

@@ -26,6 +26,7 @@ export const dex: ProviderKind = {
     'logout: revoke': 'not revoked',
     'logout: idp': 'here only',
     'back-channel logout': 'not supported',
+    'access by group': 'not supported',
     'an ended login': 'works after 30 s'
   },
   async prepare() {

@@ -19,7 +19,7 @@ export const hydra: ProviderKind = {
   name: 'Hydra',
   version: '2.3.0',
   needs: 'go',
-  exceptions: { dual: '502 at the callback' },
+  exceptions: { 'access by group': 'not supported', dual: '502 at the callback' },
   async prepare() {
     await buildGoProgram(program)
   },

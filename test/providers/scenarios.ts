@@ -58,7 +58,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     const statuses = new Set((await Promise.all(requests)).map(({ statusCode }) => statusCode))
     const calls = logs.entries
       .slice(before)
-      .filter(({ event, how }) => event === 'refresh' && how === 'ran')
+      .filter(({ event, outcome }) => event === 'refresh' && outcome === 'refreshed')
       .reduce((sum, entry) => sum + Number(entry.provider_calls), 0)
     const right = mode === 'dual' ? 2 : 1
     return [...statuses].join() === '200' && calls === right ? 'works' : `${[...statuses]} with ${calls} calls`
@@ -105,6 +105,21 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       return (await statusOf(first)) === 401 ? 'works' : 'the session continues'
     },
     { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_BACK_CHANNEL_LOGOUT: 'true' }
+  ),
+  'access by group': scenario(
+    async ({ signIn, expire, statusOf, provider }) => {
+      if (!provider.setAdmin) return 'not supported'
+      await provider.setAdmin(true)
+      await signIn()
+      expire()
+      const before = await statusOf()
+      if (before !== 200) return `${before} at the refresh`
+      await provider.setAdmin(false)
+      expire()
+      const after = await statusOf()
+      return after === 403 ? 'works' : `${after} after the change`
+    },
+    { PLATFORM_AUTH_ACCESS_ALLOW: 'groups=admins' }
   ),
   'an ended login': scenario(async ({ signIn, expire, advance, statusOf, provider }) => {
     await signIn()
