@@ -3,14 +3,15 @@
  * functions, and translates the results into responses.
  */
 import type { Config } from './config/settings.js'
-import { createAccessRule } from './login/access.js'
+import type { BackChannelLogout } from './login/back-channel-logout.js'
 import { type BeginLogin, createBeginLogin } from './login/begin-login.js'
 import { createCodeExchanges } from './login/code-exchange.js'
 import { type CompleteLogin, createCompleteLogin } from './login/complete-login.js'
-import { createLogOut, type LogOut } from './login/log-out.js'
+import { createLogOuts, type LogOut } from './login/log-out.js'
 import { createProfiles, type Profiles } from './login/profiles.js'
 import type { LoginTransactions } from './login/transaction.js'
 import type { Metrics } from './metrics/metrics.js'
+import { createAccess } from './modes/access.js'
 import type { Mode, Tokens } from './modes/mode.js'
 import type { IdentityProvider } from './provider/client.js'
 import { createRefreshes, type Refreshes } from './refresh/index.js'
@@ -36,6 +37,10 @@ export interface Auth extends Pick<Refreshes, 'current' | 'newest'>, Pick<Profil
   readonly beginLogin: BeginLogin
   readonly completeLogin: CompleteLogin
   readonly logOut: LogOut
+  /** Logs out all sessions of a person. Undefined unless `platform.backChannelLogout` is on. */
+  readonly logOutEverywhere: LogOut | undefined
+  /** Loads the handler of logout tokens. Undefined unless `platform.backChannelLogout` is on. */
+  readonly loadBackChannelLogout: (() => Promise<BackChannelLogout>) | undefined
   /**
    * True if this process knows that the session was logged out. Each logout is sent to all replicas, so a replica that is
    * connected to Redis knows of it at once.
@@ -51,14 +56,20 @@ export interface Auth extends Pick<Refreshes, 'current' | 'newest'>, Pick<Profil
 
 export function createAuth(parts: AuthParts): Auth {
   const { config, mode, store, clock } = parts
-  const { access, platform, profile, refresh, session, logout } = config
-  const { timeoutSeconds, pkce } = platform
+  const { platform, profile, refresh, session, logout } = config
+  const { clientId, timeoutSeconds, pkce, backChannelLogout } = platform
   const { maxAgeSeconds } = session
   const { now } = clock
-  const accessRule = access.allow && createAccessRule(access.allow)
-  const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, accessRule })
-  const refreshes = createRefreshes({ ...parts, ...refresh, timeoutSeconds })
+  const access = config.access.allow && createAccess(config.access.allow, parts.idp)
+  const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, access })
+  const refreshes = createRefreshes({ ...parts, ...refresh, timeoutSeconds, access })
   const profiles = createProfiles({ ...parts, now, keepSeconds: profile.keepSeconds })
+  const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...parts, logout, profiles })
+
+  async function loadBackChannelLogout(): Promise<BackChannelLogout> {
+    const { createBackChannelLogout } = await import('./login/back-channel-logout.js')
+    return createBackChannelLogout({ ...parts, clientId, endSessions })
+  }
 
   return {
     current: refreshes.current,
@@ -66,7 +77,9 @@ export function createAuth(parts: AuthParts): Auth {
     displayName: profiles.displayName,
     beginLogin: createBeginLogin({ ...parts, now, pkce, maxAgeSeconds }),
     completeLogin: createCompleteLogin({ ...parts, now, codeExchanges }),
-    logOut: createLogOut({ ...parts, logout, profiles }),
+    logOut,
+    logOutEverywhere: backChannelLogout ? logOutEverywhere : undefined,
+    loadBackChannelLogout: backChannelLogout ? loadBackChannelLogout : undefined,
     isLoggedOut: store.isLoggedOut,
     tokensOf: ({ fields }) => mode.tokens(fields, now()),
     offersPublicToken: mode.offersPublicToken,

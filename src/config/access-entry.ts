@@ -1,4 +1,4 @@
-/** The entries of `access.allow`. Each is an e-mail address, or a domain that begins with `@`. */
+/** The entries of `access.allow`. Each is an e-mail address, a domain that begins with `@`, or a claim and its value. */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { quote } from './quote.js'
 import { asText, itemsOf, REJECTED, type ValueType } from './types.js'
@@ -39,23 +39,56 @@ function lowerCase(text: string): string {
   return text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 }
 
-export interface AccessEntry extends EmailAddress {
+export interface AddressEntry extends EmailAddress {
   /** The entry as it was written. */
   readonly text: string
 }
 
+/** An entry such as `groups=admins`. */
+export interface ClaimEntry {
+  /** The name of a claim, or a path of names with dots between them. It contains no white space. */
+  readonly claim: string
+  readonly value: string
+  readonly text: string
+}
+
+export type AccessEntry = AddressEntry | ClaimEntry
+
+export function isClaimEntry(entry: AccessEntry): entry is ClaimEntry {
+  return 'claim' in entry
+}
+
+// An item of a list in a settings file may contain spaces, so the value may, too.
+const CLAIM = /^([^\s=@\p{Cc}]+)=([^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?)$/u
+
+function parseEntry(text: string): AccessEntry | undefined {
+  const [, claim, value] = CLAIM.exec(text) ?? []
+  if (claim !== undefined && value !== undefined) {
+    return claim.split('.').includes('') ? undefined : { claim, value, text }
+  }
+  const address = parseEmailAddress(text)
+  return address && { ...address, text }
+}
+
 export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]> = {
-  allowed: 'e-mail addresses and domains such as @example.com, separated by spaces',
-  json: { type: ['string', 'array'], items: { type: 'string', pattern: '^[^\\s@]*@[^\\s@]+$' }, minItems: 1 },
+  allowed: 'e-mail addresses, domains such as @example.com, and claims such as groups=admins, separated by spaces',
+  json: {
+    type: ['string', 'array'],
+    items: { type: 'string', pattern: '^([^\\s@]*@[^\\s@]+|[^\\s=@]+=\\S(.*\\S)?)$' },
+    minItems: 1
+  },
   fromText: asText,
   parse(written) {
     const items = itemsOf(written) ?? []
     if (items.length === 0) return REJECTED
     const entries: AccessEntry[] = []
     for (const text of items) {
-      const address = parseEmailAddress(text)
-      if (!address) return { reason: `${quote(text)} is neither an address nor a domain with @ in front` }
-      entries.push({ ...address, text })
+      const entry = parseEntry(text)
+      if (!entry) {
+        const reason = `${quote(text)} is neither an address nor a domain with @ in front, nor a claim and its value`
+        return { reason }
+      }
+      entries.push(entry)
     }
     return { value: entries }
   },

@@ -1,3 +1,4 @@
+import { isClaimEntry } from './access-entry.js'
 import { isLoopback } from './addresses.js'
 import { quote } from './quote.js'
 import type { SettingKey, Values } from './settings.js'
@@ -24,7 +25,8 @@ const rules: readonly Rule[] = [
   scopesOfTheOtherMode,
   callbackOverPlainHttp,
   logoutNeedsItsEndpoint,
-  accessListNeedsEmail,
+  backChannelLogoutNeedsOpenid,
+  accessListNeedsClaims,
   listenersHaveTheirOwnPorts,
   forwardAuthWithoutRedis,
   graceCoversARefresh,
@@ -80,19 +82,35 @@ function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | und
   return undefined
 }
 
-// Without a user info endpoint, the e-mail address can only come from the ID token, and the provider sends an ID token only
+// A logout token names the issuer, and the person or the login of an ID token (OpenID Connect Back-Channel Logout section 2.4).
+function backChannelLogoutNeedsOpenid(values: Values): Finding | undefined {
+  const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
+  const key = 'platform.backChannelLogout'
+  if (!isOn || !mode) return undefined
+  if (issuer === undefined) {
+    const reason = 'the server needs the issuer to find the keys of the provider, with which it checks logout tokens'
+    return { key, message: `is on without platform.issuer, but ${reason}; set platform.issuer` }
+  }
+  const scopesKey = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
+  const scopes = values[scopesKey]
+  if (!scopes || scopes.includes('openid')) return undefined
+  const found = `is on, but ${scopesKey} has no openid, so the server does not know to whom a session belongs`
+  return { key, message: `${found}; add openid to ${scopesKey}` }
+}
+
+// Without a user info endpoint, the claims can only come from the ID token, and the provider sends an ID token only
 // for the scope openid (OpenID Connect Core sections 3.1.2.1 and 5.4).
-function accessListNeedsEmail(values: Values): Finding | undefined {
+function accessListNeedsClaims(values: Values): Finding | undefined {
   const { mode, 'access.allow': allow, 'platform.userinfoEndpoint': userInfo } = values
   const scopesKey = mode === 'dual' ? 'platform.internalScopes' : 'platform.scopes'
   const scopes = values[scopesKey]
   if (!allow || userInfo !== 'none' || !mode || !scopes) return undefined
   const key = 'access.allow'
   if (!scopes.includes('openid')) {
-    const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} has no openid, so the server cannot learn anybody's e-mail address`
+    const found = `is set, but platform.userinfoEndpoint is none and ${scopesKey} has no openid, so the server cannot learn who a person is`
     return { key, message: `${found}; add openid and email to ${scopesKey}, or set platform.userinfoEndpoint` }
   }
-  if (scopes.includes('email')) return undefined
+  if (scopes.includes('email') || allow.every(isClaimEntry)) return undefined
   const message = `reads the e-mail address from the ID token, but ${scopesKey} has no email; if the ID token contains no e-mail address, nobody can sign in`
   return { key, isWarning: true, message }
 }

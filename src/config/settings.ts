@@ -249,6 +249,13 @@ export const settings = {
     summary:
       "Address of the provider's logout page. If the setting logout has the value idp, a logout sends the browser to this address. Set this setting to none if the provider has no logout page."
   },
+  'platform.backChannelLogout': {
+    env: 'PLATFORM_BACK_CHANNEL_LOGOUT',
+    type: yesOrNo,
+    default: false,
+    summary:
+      'Accepts logout tokens of the provider at POST /api/auth/backchannel-logout, and ends the sessions that they name. It also makes /api/auth/logout?everywhere=true end all sessions of a person. It needs platform.issuer and the scope openid.'
+  },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
     type: oneOf('client_secret_basic', 'client_secret_post'),
@@ -311,7 +318,7 @@ export const settings = {
     defaultText: 'everyone',
     rejectsEmpty: true,
     summary:
-      'E-mail addresses and domains of the people who may sign in. The provider must confirm that it has verified the address of the person.'
+      'E-mail addresses, domains, and claims such as groups=admins of the people who may sign in. One of them must fit. The provider must confirm that it has verified the address of the person.'
   },
   logout: {
     env: 'PLATFORM_AUTH_LOGOUT',

@@ -30,6 +30,8 @@ export interface DemoOptions {
   callbackUrl: string
   /** The port on 127.0.0.1. By default, or with 0, the system chooses a free port. */
   port?: number
+  /** The address to which the demo sends logout tokens (OpenID Connect Back-Channel Logout). By default, it sends none. */
+  backChannelLogoutUrl?: string
   /** The lifetime of access tokens in seconds. The default is 3599, as on the platform. */
   tokenLifetimeSeconds?: number
   /**
@@ -61,7 +63,7 @@ export interface Demo {
  * 'demo'` to it.
  */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
-  const { callbackUrl, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
+  const { callbackUrl, backChannelLogoutUrl, tokenLifetimeSeconds = 3599, now = Date.now, log } = options
   const postLogoutUrl = homeUrlOf(callbackUrl)
   // The id and secret are about as long as on the platform. Form-encoding does not change their characters.
   const clientId = `demo-${randomBytes(33).toString('base64url').slice(0, 43)}`
@@ -77,7 +79,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   const pages = createPages({ callbackUrl, homeUrl: postLogoutUrl })
   const provider = createProvider({
     issuer,
-    client: { clientId, clientSecret, callbackUrl, postLogoutUrl },
+    client: { clientId, clientSecret, callbackUrl, postLogoutUrl, backChannelLogoutUrl },
     signingKey,
     tokenLifetimeSeconds,
     people,

@@ -15,6 +15,7 @@ export interface DemoClient {
   readonly clientSecret: string
   readonly callbackUrl: string
   readonly postLogoutUrl: string
+  readonly backChannelLogoutUrl: string | undefined
 }
 
 export interface ProviderParts {
@@ -56,7 +57,11 @@ function configurationOf({
         redirect_uris: [client.callbackUrl],
         post_logout_redirect_uris: [client.postLogoutUrl],
         grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code']
+        response_types: ['code'],
+        ...(client.backChannelLogoutUrl !== undefined && {
+          backchannel_logout_uri: client.backChannelLogoutUrl,
+          backchannel_logout_session_required: true
+        })
       }
     ],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
@@ -65,7 +70,9 @@ function configurationOf({
       names: { session: 'demo_session', interaction: 'demo_sign_in', resume: 'demo_resume' },
       keys: [randomBytes(32).toString('base64url')]
     },
+    fetch: fetchFromThisMachine,
     features: {
+      backchannelLogout: { enabled: client.backChannelLogoutUrl !== undefined },
       devInteractions: { enabled: false },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
@@ -137,6 +144,13 @@ function signInPolicy() {
   const policy = base()
   policy.add(new Prompt({ name: 'select_account', requestable: true }))
   return policy
+}
+
+// The dispatcher of oidc-provider rejects addresses on this machine. The demo calls only the address for logout tokens, and
+// the application is on this machine, too.
+function fetchFromThisMachine(url: string | URL | Request, options: RequestInit = {}): Promise<Response> {
+  const { dispatcher: _rejecting, ...others }: RequestInit & { dispatcher?: unknown } = options
+  return fetch(url, others)
 }
 
 // Returns all scopes of the platform and the scopes of this request. oidc-provider calls this function at the authorization

@@ -65,8 +65,8 @@ export async function listenForGateways(
  * Answers every request, with any path and method, with an empty body:
  * - 200 and `Authorization: Bearer <internal token>` if there is a session
  * - 401 if there is no session, or if the session has ended
- * - 403 if a page of another site may have caused the request, or if a browser opened the gateway's forward-auth
- *   address
+ * - 403 if a page of another site may have caused the request, if a browser opened the gateway's forward-auth address, or
+ *   if the account is not allowed any more
  * - 500 after an unexpected error
  * - 503 with `Retry-After` if the session cannot be refreshed now
  *
@@ -85,6 +85,7 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
     if (!record) return { status: 401 }
     const current = await auth.current(record, requestLog)
     if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
+    if (current.kind === 'denied') return { status: 403, reason: 'account_not_allowed' }
     if (current.kind !== 'live') return { status: 401 }
     return { status: 200, accessToken: auth.tokensOf(current.record).internal.access_token }
   }

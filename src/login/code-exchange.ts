@@ -4,6 +4,7 @@
  * login.
  */
 
+import { type Access, type Denial, denialOf, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
 import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
@@ -16,18 +17,17 @@ import type { Lock, SessionStore } from '../store/session-store.js'
 import { StoreUnavailableError } from '../store/unavailable.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
 import { withinOrUndefined } from '../support/within.js'
-import type { AccessDecision, AccessRule } from './access.js'
 import type { LoginTransaction } from './transaction.js'
 
 export interface CodeExchangeParts {
   readonly mode: Mode
-  readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'metadata' | 'userInfo' | 'revokeRefreshToken'>
+  readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
   readonly store: SessionStore
   readonly clock: Clock
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
   /** Decides which accounts may sign in. If undefined, all accounts may. */
-  readonly accessRule: AccessRule | undefined
+  readonly access: Access | undefined
 }
 
 /**
@@ -41,9 +41,7 @@ export type CodeExchange =
   | { readonly kind: 'fresh' | 'repeated'; readonly record: SessionRecord }
   | { readonly kind: 'used' }
   | { readonly kind: 'rejected' }
-  | { readonly kind: 'denied'; readonly reason: Denial }
-
-export type Denial = Exclude<AccessDecision, 'allowed'>
+  | { readonly kind: 'denied'; readonly denial: Denial }
 
 export interface CodeExchanges {
   /**
@@ -78,11 +76,10 @@ const MAX_BUSY_WAIT_SECONDS = 10
 // The reasons that the store keeps for a login that has ended. Other replicas may have stored them before an update.
 const REJECTED = 'refused'
 const FAILED = 'failed'
-const DENIED = 'denied '
 
 /** @example const exchange = await createCodeExchanges(parts).exchange(transaction, code) */
 export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
-  const { mode, idp, store, clock, timeoutSeconds, accessRule } = parts
+  const { mode, idp, store, clock, timeoutSeconds, access } = parts
   const running = new Map<string, Promise<CodeExchange>>()
 
   /** Waits for the lock of the login and then exchanges the code, unless the login has ended before. */
@@ -134,11 +131,12 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     let { state } = exchanged
     try {
       if (!exchanged.isComplete) state = await requestPublicToken(lock, state)
-      const decision = await decideAccess(state, exchanged.claims)
-      if (decision !== 'allowed') {
+      const { access_token } = mode.tokens(state.fields, clock.now()).internal
+      const denial = await access?.decide(exchanged.claims, access_token)
+      if (denial) {
         revokeInBackground(idp, state.fields.refresh_token)
-        await store.save(lock, { kind: 'ended', reason: `${DENIED}${decision}` })
-        return { kind: 'denied', reason: decision }
+        await store.save(lock, { kind: 'ended', reason: endReasonOf(denial) })
+        return { kind: 'denied', denial }
       }
     } catch (error) {
       // A login that finally fails must not leave a valid refresh token behind.
@@ -149,7 +147,8 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     const { fields, identity } = state
     const now = clock.now()
     const record = { id, rev: 1, loggedInAt: now, issuedAt: now, fields, identity }
-    const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: false, pauseMs: 0 })
+    const issuedAt = exchanged.claims?.iat
+    const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: false, pauseMs: 0, issuedAt })
     if (saved.kind === 'newer') return { kind: 'repeated', record: saved.record }
     if (saved.kind === 'out' || saved.kind === 'ended') {
       revokeInBackground(idp, fields.refresh_token)
@@ -180,20 +179,6 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
     }
   }
 
-  /** @throws OAuthError or ProviderError if the claims of the account cannot be read */
-  async function decideAccess({ fields }: TokenState, claims: ExchangedCode['claims']): Promise<AccessDecision> {
-    if (!accessRule) return 'allowed'
-    const { userinfoEndpoint } = await idp.metadata()
-    if (userinfoEndpoint !== undefined) {
-      const { access_token } = mode.tokens(fields, clock.now()).internal
-      return accessRule(await idp.userInfo(access_token, claims?.sub))
-    }
-    if (claims) return accessRule(claims)
-    const detail =
-      'the provider has no user info endpoint, and the login requested no ID token; add openid and email to the scopes'
-    throw new ProviderError('userinfo', 'unusable', detail)
-  }
-
   return {
     async exchange(transaction, code) {
       const id = transaction.id.slice(0, ID_LENGTH)
@@ -212,8 +197,8 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
 /** Returns the result of a login that has ended before. */
 function endedLogin(reason: string): CodeExchange {
   if (reason === REJECTED) return { kind: 'rejected' }
-  if (reason.startsWith(DENIED)) return { kind: 'denied', reason: reason.slice(DENIED.length) as Denial }
-  return { kind: 'used' }
+  const denial = denialOf(reason)
+  return denial ? { kind: 'denied', denial } : { kind: 'used' }
 }
 
 /** Returns the error of a login whose code has been used. */

@@ -2,6 +2,7 @@
  * Completes a login after the identity provider has redirected the browser to the callback.
  */
 
+import type { Denial } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/errors.js'
@@ -10,7 +11,7 @@ import type { SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import type { SessionStore } from '../store/session-store.js'
 import { StoreUnavailableError } from '../store/unavailable.js'
-import { type CodeExchange, type CodeExchanges, type Denial, LoginInterruptedError } from './code-exchange.js'
+import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
 import type { LoginTransaction, LoginTransactions } from './transaction.js'
 
 export interface CompleteLoginParts {
@@ -71,7 +72,7 @@ export type CallbackResult =
   | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
   | { readonly kind: 'expired'; readonly isSignedIn: boolean }
   | { readonly kind: 'notAuthorized'; readonly error: string }
-  | { readonly kind: 'denied'; readonly reason: Denial }
+  | { readonly kind: 'denied'; readonly denial: Denial }
   | { readonly kind: 'pending'; readonly retryAfterSeconds: number }
   | { readonly kind: 'busy'; readonly cause: ProviderError; readonly retry: 'callback' | 'login' }
   | { readonly kind: 'failed'; readonly error: unknown }

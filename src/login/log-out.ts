@@ -1,11 +1,12 @@
 /**
  * Logs a browser out of this server. Depending on the setting `logout`, also revokes the refresh token or signs the
- * browser out at the identity provider.
+ * browser out at the identity provider. With an index of sessions, also logs out all sessions of a person.
  */
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { Log } from '../refresh/report.js'
 import type { SessionRecord } from '../session/record.js'
+import type { SessionsOf } from '../store/session-index.js'
 import type { SessionStore } from '../store/session-store.js'
 import type { Background } from '../support/background.js'
 import { within } from '../support/within.js'
@@ -16,7 +17,7 @@ export interface LogOutParts {
   readonly logout: Config['logout']
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken' | 'endSessionUrl'>
   readonly profiles: Pick<Profiles, 'forget'>
-  readonly store: Pick<SessionStore, 'logOut'>
+  readonly store: Pick<SessionStore, 'look' | 'logOut' | 'logOutAll'>
   readonly background: Background
 }
 
@@ -28,10 +29,30 @@ export interface LogOutParts {
  */
 export type LogOut = (session: SessionRecord | undefined, log: Log) => Promise<string | undefined>
 
+/**
+ * Ends sessions at all replicas, also those that are being refreshed, and returns their number. Unless `logout` is `local`,
+ * also revokes their refresh tokens in the background, as far as the store or this process has them.
+ * @param issuedAt the `iat` of a logout token; see `SessionStore.logOutAll`
+ * @throws StoreUnavailableError if the sessions cannot be found now. No session has ended then.
+ */
+export type EndSessions = (of: SessionsOf, issuedAt: number | undefined, log: Log) => Promise<number>
+
+export interface LogOuts {
+  readonly logOut: LogOut
+  /**
+   * Like `logOut`, but ends all sessions of the person. An old copy of a cookie ends only its own session.
+   * @throws StoreUnavailableError if the sessions cannot be found now. No session has ended then.
+   */
+  readonly logOutEverywhere: LogOut
+  readonly endSessions: EndSessions
+}
+
 // A person who logs out should not wait longer for a provider that does not answer.
 const DISCOVERY_TIMEOUT_MS = 2000
+// Revocations of a person with many sessions. The queue of the endpoint has more places, so other logouts do not wait.
+const REVOKED_AT_ONCE = 16
 
-export function createLogOut(parts: LogOutParts): LogOut {
+export function createLogOuts(parts: LogOutParts): LogOuts {
   const { logout, idp, profiles, store, background } = parts
 
   // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in
@@ -50,6 +71,14 @@ export function createLogOut(parts: LogOutParts): LogOut {
     }
   }
 
+  async function revokeAll(records: readonly SessionRecord[], log: Log): Promise<void> {
+    const left = [...records]
+    const work = async () => {
+      for (let record = left.pop(); record; record = left.pop()) await revoke(record, log)
+    }
+    await Promise.all(Array.from({ length: REVOKED_AT_ONCE }, work))
+  }
+
   async function endSessionUrl(session: SessionRecord | undefined, log: Log): Promise<string | undefined> {
     try {
       const url = await within(DISCOVERY_TIMEOUT_MS, idp.endSessionUrl(session?.identity?.idToken))
@@ -61,7 +90,7 @@ export function createLogOut(parts: LogOutParts): LogOut {
     return undefined
   }
 
-  return async function logOut(session, log) {
+  async function logOut(session: SessionRecord | undefined, log: Log): Promise<string | undefined> {
     if (session) {
       profiles.forget(session.id)
       const newest = await store.logOut(session)
@@ -69,5 +98,28 @@ export function createLogOut(parts: LogOutParts): LogOut {
     }
     log.info({ event: 'logout', had_session: session !== undefined }, 'logout')
     return logout === 'idp' ? endSessionUrl(session, log) : undefined
+  }
+
+  async function endSessions(of: SessionsOf, issuedAt: number | undefined, log: Log): Promise<number> {
+    const ended = await store.logOutAll(of, issuedAt)
+    for (const { id } of ended) profiles.forget(id)
+    const records = ended.flatMap(({ record }) => (record ? [record] : []))
+    if (logout !== 'local') void background.add(revokeAll(records, log))
+    return ended.length
+  }
+
+  return {
+    logOut,
+    async logOutEverywhere(session, log) {
+      // Somebody with an old copy of a cookie must not be able to end the other sessions of the person.
+      const { kind } = session ? await store.look(session) : { kind: 'out' }
+      if (session?.identity && (kind === 'current' || kind === 'newer')) {
+        const { iss, sub } = session.identity
+        const sessions = await endSessions({ iss, sub }, undefined, log)
+        log.info({ event: 'logout_everywhere', sessions }, 'all sessions of a person were logged out')
+      }
+      return logOut(session, log)
+    },
+    endSessions
   }
 }

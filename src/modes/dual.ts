@@ -27,7 +27,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
   async function requestInternalToken({ fields, identity }: TokenState, timeoutMs: number): Promise<Step> {
     const refreshToken = fields.refresh_token
     const internal = await idp.refreshTokenGrant({ refreshToken, scope: internalScope, timeoutMs })
-    checkRefreshedIdentity(parts, internal, identity, refreshToken)
+    const claims = checkRefreshedIdentity(parts, internal, identity, refreshToken)
     const refreshed = {
       ...fields,
       internal_token: internal.accessToken,
@@ -35,6 +35,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     }
     return {
       state: { fields: refreshed, identity, internalExpiresAt: expiresAt(internal, now()) },
+      claims,
       isComplete: false
     }
   }

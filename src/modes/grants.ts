@@ -1,9 +1,10 @@
 /** The parts of a login and a refresh that single mode and dual mode share. */
 import type { IdentityProvider, UserInfo } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
-import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims } from '../provider/id-token.js'
+import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
 import type { TokenSet } from '../provider/token-set.js'
 import type { Identity } from '../session/record.js'
+import type { CheckedClaims } from './access.js'
 import type { CodeGrant, TokenObject } from './mode.js'
 
 export interface ModeParts {
@@ -12,6 +13,8 @@ export interface ModeParts {
   readonly pkce: boolean
   /** True if sessions contain the ID token, because a logout sends it to the provider. */
   readonly keepsIdToken: boolean
+  /** True if sessions contain the `sid` of the ID token, because back-channel logout needs it. */
+  readonly keepsSid?: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -74,6 +77,7 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
  * Checks that the ID token in the response to a refresh is about the person who signed in. Does nothing if the response
  * has no ID token or if the session has no identity. If the ID token is about another person, revokes the refresh token
  * of the response.
+ * @returns the claims of the ID token, if it was checked
  * @param usedToken the refresh token that was sent; it is revoked if the response contains no new one
  * @throws OtherIdentityError or UnusableTokenSetError
  */
@@ -82,11 +86,11 @@ export function checkRefreshedIdentity(
   { idToken, refreshToken }: TokenSet,
   identity: Identity | undefined,
   usedToken: string
-): void {
-  if (!identity || idToken === undefined) return
+): CheckedClaims | undefined {
+  if (!identity || idToken === undefined) return undefined
   const { iss, sub } = identity
   try {
-    checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
+    return checkRefreshedIdToken(idToken, { iss, sub, clientId, refreshToken })
   } catch (error) {
     if (error instanceof OtherIdentityError) revokeInBackground(idp, refreshToken ?? usedToken)
     throw error
@@ -120,7 +124,7 @@ async function claimsOf(
 }
 
 async function identityOf(
-  { idp, keepsIdToken }: ModeParts,
+  { idp, keepsIdToken, keepsSid }: ModeParts,
   { idToken }: TokenSet,
   claims: IdTokenClaims,
   displayName: LoginRequest['displayName']
@@ -129,6 +133,7 @@ async function identityOf(
   return {
     iss: claims.iss,
     sub: claims.sub,
+    ...(keepsSid && isIdentifier(claims.sid) && { sid: claims.sid }),
     ...(userinfoEndpoint === undefined && { name: displayName(claims) }),
     ...(keepsIdToken && endSessionEndpoint !== undefined && !quirks.logsOutWithoutHint && { idToken })
   }

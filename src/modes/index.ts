@@ -9,7 +9,7 @@ import { createSingleMode } from './single.js'
 /** @example const { state } = await createMode(config, idp, Date.now).exchangeCode(grant) */
 export function createMode(config: Config, idp: IdentityProvider, now: () => number): Mode {
   const { platform, logout } = config
-  const { clientId, pkce } = platform
-  const parts: ModeParts = { idp, now, clientId, pkce, keepsIdToken: logout === 'idp' }
+  const { clientId, pkce, backChannelLogout: keepsSid } = platform
+  const parts: ModeParts = { idp, now, clientId, pkce, keepsIdToken: logout === 'idp', keepsSid }
   return config.mode === 'dual' ? createDualMode(platform, parts) : createSingleMode(platform, parts)
 }

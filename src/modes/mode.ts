@@ -6,6 +6,7 @@
 import type { UserInfo } from '../provider/client.js'
 import type { IdTokenClaims } from '../provider/id-token.js'
 import type { SessionFields, SessionRecord } from '../session/record.js'
+import type { CheckedClaims } from './access.js'
 
 /** An access token for handlers and pages. */
 export interface TokenObject {
@@ -41,6 +42,11 @@ export interface TokenState extends Pick<SessionRecord, 'fields' | 'identity'> {
 export interface Step {
   readonly state: TokenState
   readonly isComplete: boolean
+  /**
+   * The claims of the checked ID token, if the response had one. The ID token of the second request of dual mode is not
+   * returned, because it may have fewer claims.
+   */
+  readonly claims?: CheckedClaims | undefined
 }
 
 export interface ExchangedCode extends Step {

@@ -30,13 +30,13 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
     async nextRequest({ fields, identity }, timeoutMs) {
       const refreshToken = fields.refresh_token
       const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope, timeoutMs })
-      checkRefreshedIdentity(parts, tokenSet, identity, refreshToken)
+      const claims = checkRefreshedIdentity(parts, tokenSet, identity, refreshToken)
       const refreshed = {
         token: tokenSet.accessToken,
         refresh_token: tokenSet.refreshToken ?? refreshToken,
         expires_at: expiresAt(tokenSet, now())
       }
-      return { state: { fields: refreshed, identity }, isComplete: true }
+      return { state: { fields: refreshed, identity }, claims, isComplete: true }
     },
     tokens(fields, now) {
       const only = tokenObject(fields.token, fields.expires_at, now)

@@ -26,6 +26,11 @@ export interface UserInfo {
   readonly [member: string]: unknown
 }
 
+/** A JWK Set (RFC 7517 section 5). Its keys are not checked yet. */
+export interface JsonWebKeySet {
+  readonly keys: readonly Readonly<Record<string, unknown>>[]
+}
+
 export interface IdentityProvider {
   metadata(): Promise<ProviderMetadata>
   /**
@@ -67,6 +72,11 @@ export interface IdentityProvider {
    * @throws OAuthError or ProviderError; ProviderError also if the provider has no user info endpoint
    */
   userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo>
+  /**
+   * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). They are not cached here.
+   * @throws ProviderError, also if the discovery document names no address of the keys
+   */
+  signingKeys(): Promise<JsonWebKeySet>
   /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
   revokeRefreshToken(refreshToken: string): Promise<void>
   /** Replaces the client secret. The next request uses the new one. */
@@ -144,6 +154,16 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
       if (!isJsonObject(response.json)) throw unusable('the response is not a JSON object')
       if (subject !== undefined && response.json.sub !== subject) throw unusable('its sub is not that of the login')
       return response.json
+    },
+    async signingKeys() {
+      const { jwksUri: url } = await metadata()
+      const unusable = (detail: string) => new ProviderError('jwks', 'unusable', detail)
+      if (url === undefined) throw unusable('the discovery document has no usable jwks_uri')
+      const response = await transport.call({ endpoint: 'jwks', url })
+      if (response.status !== 200) throw failure('jwks', response)
+      const keys = isJsonObject(response.json) ? response.json.keys : undefined
+      if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw unusable('the response is not a JWK Set')
+      return { keys }
     },
     async revokeRefreshToken(refreshToken) {
       const started = performance.now()

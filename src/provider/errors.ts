@@ -2,7 +2,7 @@
  * The endpoints of an identity provider. The server redirects browsers to the last two. Only the `check` command sends
  * requests to them itself.
  */
-export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'authorization' | 'end_session'
+export type Endpoint = 'discovery' | 'token' | 'userinfo' | 'revocation' | 'jwks' | 'authorization' | 'end_session'
 
 /**
  * Returns true if `code` has the form of an OAuth error code, which is words of lower-case letters joined by

@@ -21,10 +21,12 @@ export interface ExpectedClaims {
 export interface IdTokenClaims extends UserInfo {
   readonly iss: string
   readonly sub: string
+  /** The time of issue on the clock of the provider, in seconds since the epoch. */
+  readonly iat: number
 }
 
-// The clocks of the provider and of this server may differ by this time.
-const CLOCK_LEEWAY_SECONDS = 300
+/** The clocks of the provider and of this server may differ by this time. */
+export const CLOCK_LEEWAY_SECONDS = 300
 
 /** Checks the ID token of a login (OpenID Connect Core sections 2 and 3.1.3.7). Throws ProviderError. */
 export function checkIdToken(idToken: string, expected: ExpectedClaims): IdTokenClaims {
@@ -38,10 +40,10 @@ export function checkIdToken(idToken: string, expected: ExpectedClaims): IdToken
   }
   if (typeof claims.iat !== 'number') throw unusable('it has no iat')
   if (claims.iat - CLOCK_LEEWAY_SECONDS > nowSeconds) throw unusable('its iat is in the future')
-  const { iss, sub } = claims
+  const { iss, sub, iat } = claims
   if (!isIdentifier(iss)) throw unusable('it has no iss')
   if (!isIdentifier(sub)) throw unusable('it has no sub')
-  return { ...claims, iss, sub }
+  return { ...claims, iss, sub, iat }
 }
 
 export interface ExpectedRefreshClaims {
@@ -58,10 +60,14 @@ export interface ExpectedRefreshClaims {
 /**
  * Checks the ID token in the response to a refresh. It must name the same person as the login (OpenID Connect Core
  * section 12.2).
+ * @returns the claims of the ID token
  * @throws OtherIdentityError if `iss` or `sub` differs from that of the login or is missing
  * @throws UnusableTokenSetError if the ID token cannot be used for another reason
  */
-export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefreshClaims): void {
+export function checkRefreshedIdToken(
+  idToken: string,
+  expected: ExpectedRefreshClaims
+): UserInfo & { readonly sub: string } {
   const reject: Reject = detail => new UnusableTokenSetError(messageOf(detail), expected.refreshToken)
   const claims = parseClaims(idToken, reject)
   const otherIdentity = (name: string) =>
@@ -69,6 +75,7 @@ export function checkRefreshedIdToken(idToken: string, expected: ExpectedRefresh
   if (claims.iss !== expected.iss) throw otherIdentity('iss')
   if (claims.sub !== expected.sub) throw otherIdentity('sub')
   checkAudience(claims, expected.clientId, reject)
+  return { ...claims, sub: expected.sub }
 }
 
 /** Creates the error for a rejected ID token. */
@@ -83,7 +90,8 @@ function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, clientId
 
 // OpenID Connect Core section 2 limits `sub` to 255 ASCII characters. The limit here is larger, because `iss` is
 // checked here too.
-function isIdentifier(value: unknown): value is string {
+/** True for a usable value of `iss`, `sub` or `sid`. */
+export function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && /^[ -~]{1,1000}$/.test(value)
 }
 

@@ -21,6 +21,8 @@ export interface ProviderMetadata {
   readonly revocationEndpoint: string | undefined
   /** Undefined if the provider has no end-session endpoint, or if the operator disabled it. */
   readonly endSessionEndpoint: string | undefined
+  /** The address of the public keys of the provider. Undefined if no discovery document names a usable one. */
+  readonly jwksUri: string | undefined
   /** True if every response of the authorization endpoint has the parameter `iss` (RFC 9207 section 3). */
   readonly issParameterSupported: boolean
   /** The value of `scopes_supported` in the discovery document. Undefined if there is no document or no such value. */
@@ -84,6 +86,7 @@ function configuredMetadata(platform: Endpoints): ProviderMetadata {
     userinfoEndpoint: optional(platform.userinfoEndpoint, APS.userinfoEndpoint),
     revocationEndpoint: optional(platform.revocationEndpoint, APS.revocationEndpoint),
     endSessionEndpoint: optional(platform.endSessionEndpoint, APS.endSessionEndpoint),
+    jwksUri: undefined,
     issParameterSupported: false,
     scopesSupported: undefined,
     quirks: quirksOf({ authorizationEndpoint, tokenEndpoint })
@@ -128,6 +131,7 @@ async function discover(issuer: string, platform: Endpoints, transport: Transpor
     userinfoEndpoint: optional(platform.userinfoEndpoint, address('userinfo_endpoint')),
     revocationEndpoint: optional(platform.revocationEndpoint, address('revocation_endpoint')),
     endSessionEndpoint: optional(platform.endSessionEndpoint, address('end_session_endpoint')),
+    jwksUri: usableAddress(document.jwks_uri, issuer),
     issParameterSupported: document.authorization_response_iss_parameter_supported === true,
     scopesSupported: scopesOf(document.scopes_supported),
     quirks: quirksOf({ issuer, authorizationEndpoint, tokenEndpoint })
@@ -138,6 +142,11 @@ function otherIssuer(named: unknown, configured: string): string {
   if (typeof named !== 'string') return 'it has no issuer'
   const slash = named.replace(/\/$/, '') === configured.replace(/\/$/, '') ? ' (only the slash at the end differs)' : ''
   return `its issuer is ${quote(withoutUser(named))}, but ${quote(configured)} is configured${slash}`
+}
+
+// Only back-channel logout needs the keys, so an unusable address is no error for all others.
+function usableAddress(value: unknown, issuer: string): string | undefined {
+  return typeof value === 'string' && discoveredEndpointProblem(value, issuer) === undefined ? value : undefined
 }
 
 function optional(configured: string | undefined, defaultAddress: string | undefined): string | undefined {

@@ -17,6 +17,8 @@ export interface Quirks {
   readonly logsOutWithoutHint: boolean
   /** True if the user info endpoint identifies a person whose login did not request the scope `openid`. */
   readonly identifiesWithoutOpenid: boolean
+  /** True if logout tokens have no `exp`, which OpenID Connect Back-Channel Logout section 2.4 requires. */
+  readonly omitsLogoutTokenExpiry: boolean
   /**
    * The reason why dual mode does not work, as the end of a sentence about the provider. Null if dual mode works, and
    * undefined if nobody has tested it.
@@ -43,6 +45,7 @@ const standard: Quirks = {
   takesPlainCredentials: false,
   logsOutWithoutHint: false,
   identifiesWithoutOpenid: false,
+  omitsLogoutTokenExpiry: false,
   dualModeProblem: undefined
 }
 
@@ -74,6 +77,7 @@ const table: readonly Row[] = [
     recognises: withPaths(/\/oauth2\/auth$/, /\/oauth2\/token$/),
     quirks: {
       name: 'Ory Hydra',
+      omitsLogoutTokenExpiry: true,
       dualModeProblem:
         'returns all scopes of the login at every refresh. Dual mode does not accept a public token with all scopes'
     }

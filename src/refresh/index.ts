@@ -7,7 +7,7 @@ import type { SessionRecord } from '../session/record.js'
 import { RedisUnavailableError, StoredDataError } from '../store/redis-errors.js'
 import { startStopwatch } from '../support/clock.js'
 import { withinOrUndefined } from '../support/within.js'
-import { createRefresh, type Refreshed, type RefreshParts, type RefreshRun } from './refresh.js'
+import { createRefresh, type Refreshed, type RefreshParts, type RefreshRun, resultOfEnd } from './refresh.js'
 import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult } from './report.js'
 import { createRefreshSchedule } from './schedule.js'
 
@@ -106,7 +106,7 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
           const looked = await store.look(record)
           if (looked.kind === 'stale') report.stale(requestLog(), record)
           if (looked.kind === 'newer') session = looked.record
-          if (looked.kind !== 'newer' && looked.kind !== 'current') return { kind: looked.kind }
+          if (looked.kind !== 'newer' && looked.kind !== 'current') return resultOfEnd(looked)
         } catch (error) {
           return unreadable(record, error, requestLog()).result
         }
@@ -139,7 +139,8 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
 
 /** @param success the outcome if the session has valid tokens now */
 function resultOf({ result, calls, reason }: RefreshRun, success: RefreshOutcome, durationMs: number): RefreshResult {
-  if (result.kind === 'ended' || result.kind === 'out') return { outcome: 'rejected', durationMs, calls }
+  if (result.kind === 'ended' || result.kind === 'denied' || result.kind === 'out')
+    return { outcome: 'rejected', durationMs, calls }
   const isPartial = 'record' in result && result.record.internalExpiresAt !== undefined
   if (reason !== undefined || result.kind !== 'live') {
     return { outcome: isPartial ? 'partial' : 'failed', reason: reason ?? 'pending', durationMs, calls }

@@ -3,12 +3,13 @@
  * once, so a process must own the lock of the session to send it. ARCHITECTURE.md explains the design.
  */
 
+import { type Access, type CheckedClaims, denialFields, denialOf, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
 import type { Mode, Step } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import type { SessionRecord } from '../session/record.js'
-import type { Lock, SaveAnswer, SessionStore } from '../store/session-store.js'
+import type { Lock, Looked, SaveAnswer, SessionStore } from '../store/session-store.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
 import { pauseIfBusy, pauseSecondsAfter } from './busy.js'
 import { judgeRejection } from './rejection.js'
@@ -22,12 +23,15 @@ export interface RefreshParts {
   readonly store: SessionStore
   readonly schedule: RefreshSchedule
   readonly clock: Clock
+  /** Decides which accounts may stay signed in. If undefined, all accounts may. */
+  readonly access?: Access | undefined
 }
 
 /**
  * The session after a refresh.
  * - `live`: `record` has valid tokens. It may be the unchanged session, if an early refresh was not possible.
  * - `ended`: the identity provider has ended the login, so the person must sign in again
+ * - `denied`: the account is not allowed any more, so the session has ended
  * - `out`: the person has logged out
  * - `stale`: the cookie is an old copy, and a browser has a newer one
  * - `unavailable`: the tokens have expired, and the session cannot be refreshed now. The browser should get `record`,
@@ -35,7 +39,7 @@ export interface RefreshParts {
  */
 export type Refreshed =
   | { readonly kind: 'live'; readonly record: SessionRecord }
-  | { readonly kind: 'ended' | 'out' | 'stale' }
+  | { readonly kind: 'ended' | 'denied' | 'out' | 'stale' }
   | {
       readonly kind: 'unavailable'
       readonly record: SessionRecord
@@ -62,7 +66,7 @@ const MAX_DELAY_MS = 500
  * @example const { result } = await refresh(record, log)
  */
 export function createRefresh(parts: RefreshParts): (record: SessionRecord, log: Log) => Promise<RefreshRun> {
-  const { mode, idp, store, schedule, clock } = parts
+  const { mode, idp, store, schedule, clock, access } = parts
 
   /** Ends without tokens. An early refresh that is not possible leaves the valid tokens in use. */
   function notNow(record: SessionRecord, reason: RefreshProblem, calls = 0, retryAfterSeconds = 1): RefreshRun {
@@ -100,7 +104,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
         case 'away':
           return notNow(session, 'store')
         default:
-          return { result: { kind: answer.kind }, calls: 0 }
+          return { result: resultOfEnd(answer), calls: 0 }
       }
     }
   }
@@ -125,6 +129,20 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
       }
       const { internalExpiresAt: _before, ...unchanged } = session
       const next = { ...unchanged, ...step.state, rev: session.rev + 1, issuedAt: clock.now() }
+      if (access && step.claims && !access.allows(step.claims)) {
+        // The user info decides, and that may take long. Meanwhile the store has the new refresh token, but no new tokens
+        // that other requests could use.
+        const { refresh_token } = next.fields
+        const withheld = { ...session, fields: { ...session.fields, refresh_token }, rev: next.rev }
+        const record = step.isComplete ? withheld : next
+        const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: true, pauseMs: 0 })
+        if (saved.kind !== 'saved' || !saved.lock) return { result: afterTokens(record, false, saved), calls }
+        if (await endIfDenied(next, step.claims, saved.lock, log)) return { result: { kind: 'denied' }, calls }
+        session = record
+        lock = saved.lock
+        if (!step.isComplete) continue
+        next.rev++
+      }
       const saved = await store.save(lock, { kind: 'tokens', record: next, keepsLock: !step.isComplete, pauseMs: 0 })
       if (saved.kind === 'saved' && saved.lock) {
         session = next
@@ -132,6 +150,29 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
         continue
       }
       return { result: afterTokens(next, step.isComplete, saved), calls }
+    }
+  }
+
+  /**
+   * Ends the session if its account is not allowed any more. Returns true if it has ended. If the user info cannot be read,
+   * the session goes on until the next refresh, because a failure of the provider must not sign anybody out.
+   */
+  async function endIfDenied(session: SessionRecord, claims: CheckedClaims, lock: Lock, log: Log): Promise<boolean> {
+    const { access_token } = mode.tokens(session.fields, clock.now()).internal
+    try {
+      const denial = await access?.decide(claims, access_token)
+      if (!denial) return false
+      revokeInBackground(idp, session.fields.refresh_token)
+      const ended = await store.save(lock, { kind: 'ended', reason: endReasonOf(denial) })
+      // If the end could not be stored, a logout ends the session, because each process remembers it.
+      if (ended.kind !== 'saved') await store.logOut(session)
+      const message = 'session ended: its account is not allowed any more'
+      log.warn({ event: 'access_lost', ...denialFields(denial) }, message)
+      return true
+    } catch (error) {
+      const message = 'it could not be checked whether an account is still allowed, so its session goes on'
+      log.warn({ event: 'access_not_checked', err: error }, message)
+      return false
     }
   }
 
@@ -143,7 +184,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
         revokeInBackground(idp, next.fields.refresh_token)
         return { kind: 'out' }
       case 'ended':
-        return { kind: 'ended' }
+        return resultOfEnd(saved)
       case 'newer':
         return notNow(saved.record, 'pending').result
       default:
@@ -153,7 +194,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
 
   /** Decides which session the browser gets after a failure has been stored, or could not be stored. */
   function afterFailure(saved: SaveAnswer, failed: RefreshRun): RefreshRun {
-    if (saved.kind === 'out' || saved.kind === 'ended') return { result: { kind: saved.kind }, calls: failed.calls }
+    if (saved.kind === 'out' || saved.kind === 'ended') return { result: resultOfEnd(saved), calls: failed.calls }
     return saved.kind === 'newer' ? notNow(saved.record, 'pending', failed.calls) : failed
   }
 
@@ -195,6 +236,11 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
     const saved = await store.save(lock, { kind: 'failure', pauseMs, isDoubtful: rejection === 'doubtful' })
     return afterFailure(saved, notNow(session, 'provider', calls, retryAfterSeconds))
   }
+}
+
+/** Returns the result for a session that has ended in the store. */
+export function resultOfEnd(end: Exclude<Looked, { readonly kind: 'current' | 'newer' }>): Refreshed {
+  return { kind: end.kind === 'ended' && denialOf(end.reason) ? 'denied' : end.kind }
 }
 
 function logFailure(error: unknown, isDoubtful: boolean, log: Log): void {

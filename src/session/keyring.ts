@@ -4,7 +4,15 @@
  * each purpose (RFC 5869 section 3.2). A value that was encrypted for one purpose therefore cannot be decrypted for
  * another. There can be several secrets, so that an operator can replace a secret without logging anyone out.
  */
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes
+} from 'node:crypto'
 
 export interface Sealer {
   /**
@@ -19,10 +27,19 @@ export interface Sealer {
   open(sealed: string, context: string): Buffer | undefined
 }
 
+/** Computes keyed hashes (HMAC, RFC 2104). Without a secret, nobody can find out if a hash belongs to a known text. */
+export interface Hasher {
+  /** Returns the hash of `text` with the newest secret, as 43 characters of base64url. */
+  newest(text: string): string
+  /** Returns the hashes of `text` with all secrets, newest first. */
+  all(text: string): readonly string[]
+}
+
 export interface Keyring {
   sealer(purpose: string): Sealer
+  hasher(purpose: string): Hasher
   /**
-   * Replaces the secrets, also in sealers that were created before. The first secret encrypts, and all secrets decrypt.
+   * Replaces the secrets, also in sealers and hashers that were created before. The first secret encrypts, and all secrets decrypt.
    */
   replace(secrets: readonly string[]): void
 }
@@ -54,6 +71,17 @@ export function createKeyring(secrets: readonly string[]): Keyring {
       const { sealer, rekey } = createSealer(purpose, current)
       rekeyings.push(rekey)
       return sealer
+    },
+    hasher(purpose) {
+      let keys = hashKeys(purpose, current)
+      rekeyings.push(secrets => {
+        keys = hashKeys(purpose, secrets)
+      })
+      const hash = (key: KeyObject, text: string) => createHmac('sha256', key).update(text).digest('base64url')
+      return {
+        newest: text => hash(keys[0] as KeyObject, text),
+        all: text => keys.map(key => hash(key, text))
+      }
     },
     replace(secrets) {
       requireOne(secrets)
@@ -112,6 +140,10 @@ function createSealer(purpose: string, secrets: readonly string[]) {
 function deriveKeys(purpose: string, secrets: readonly string[]) {
   const all = secrets.map(secret => deriveKey(purpose, secret))
   return { newest: all[0] as Key, byId: new Map(all.map(({ id, key }) => [id.readUInt32BE(0), key])) }
+}
+
+function hashKeys(purpose: string, secrets: readonly string[]): readonly KeyObject[] {
+  return secrets.map(secret => deriveKey(`hash, ${purpose}`, secret).key)
 }
 
 function deriveKey(purpose: string, secret: string): Key {

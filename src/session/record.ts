@@ -18,6 +18,8 @@ export interface SessionFields {
 export interface Identity {
   readonly iss: string
   readonly sub: string
+  /** The id of the login session at the provider. Only set with back-channel logout, and if the ID token has a `sid`. */
+  readonly sid?: string
   /** The display name. Only set if the provider has no user info endpoint. */
   readonly name?: string
   /** The ID token itself. Only set if a logout sends it to the provider as `id_token_hint`. */

@@ -12,7 +12,7 @@ import { createMemoryScripts } from './memory-scripts.js'
 import { createMessageSeal } from './messages.js'
 import { openRedisClient, type RedisClient, type RedisEvents } from './redis-client.js'
 import { LINK_TIMING, openRedisLink, type RedisLink } from './redis-link.js'
-import { createRedisScripts } from './redis-scripts.js'
+import { createRedisScripts, type SendCommand } from './redis-scripts.js'
 import { LOCK_MS, type ScriptTimes, SETTLE_MS } from './scripts.js'
 import { createSessionStore, type SessionStore, type StoreLink } from './session-store.js'
 
@@ -30,7 +30,8 @@ const LOGIN_MS = 900_000
  * @example const place = await createStore(config, { keyring, clock, log }).look(session)
  */
 export function createStore(config: Config, parts: StoreParts): SessionStore {
-  const { redisUrl, session, refresh } = config
+  const { redisUrl, session, refresh, platform } = config
+  const keepsIndex = platform.backChannelLogout
   const { clock, log } = parts
   const times: ScriptTimes = {
     // An entry outlives every cookie of its session, so a missing entry always means a loss.
@@ -42,10 +43,13 @@ export function createStore(config: Config, parts: StoreParts): SessionStore {
   }
   if (redisUrl === undefined) {
     const scripts = createMemoryScripts<SessionRecord>(clock.now, times)
-    return createSessionStore({ kind: 'memory', scripts, connect: () => NO_LINK, clock, times, log })
+    const index = keepsIndex
+      ? import('./session-index.js').then(module => module.createMemoryIndex(clock.now, parts.keyring, times))
+      : undefined
+    return createSessionStore({ kind: 'memory', scripts, index, connect: () => NO_LINK, clock, times, log })
   }
   const open = (events: RedisEvents) => openRedisClient(redisUrl, events)
-  return createRedisStore({ ...parts, open, prefix: prefixOf(config), times })
+  return createRedisStore({ ...parts, open, prefix: prefixOf(config), times, keepsIndex })
 }
 
 export interface RedisStoreParts extends StoreParts {
@@ -53,16 +57,23 @@ export interface RedisStoreParts extends StoreParts {
   /** The beginning of all keys and of the channel. */
   readonly prefix: string
   readonly times: ScriptTimes
+  /** True if the store has an index of the sessions of each person. */
+  readonly keepsIndex?: boolean
 }
 
 /** Creates the store of a process that shares a Redis with others. */
-export function createRedisStore({ open, prefix, times, keyring, clock, log }: RedisStoreParts): SessionStore {
+export function createRedisStore(parts: RedisStoreParts): SessionStore {
+  const { open, prefix, times, keyring, clock, log, keepsIndex = false } = parts
   const channel = channelOf(prefix)
   const messages = createMessageSeal({ keyring, channel, now: clock.now })
   let redis: RedisLink
+  const send: SendCommand = command => redis.send(command)
   return createSessionStore({
     kind: 'redis',
-    scripts: createRedisScripts(command => redis.send(command), prefix, keyring.sealer('stored session'), times),
+    scripts: createRedisScripts(send, prefix, keyring.sealer('stored session'), times),
+    index: keepsIndex
+      ? import('./session-index.js').then(module => module.createRedisIndex(send, prefix, keyring, times))
+      : undefined,
     connect({ restore, receive }) {
       redis = openRedisLink({
         open: events =>

@@ -12,6 +12,8 @@ import { createExpiringMap } from '../support/expiring-map.js'
 import type { Message } from './messages.js'
 import { RedisUnavailableError, StoredDataError } from './redis-errors.js'
 import { LOCK_MS, MAX_PAUSE_MS, type Position, type ScriptTimes, type SessionScripts } from './scripts.js'
+import type { SessionIndex, SessionsOf } from './session-index.js'
+import { StoreUnavailableError } from './unavailable.js'
 
 /** The position of the session in a request. */
 export type Looked =
@@ -60,7 +62,14 @@ export type SaveAnswer =
   | { readonly kind: 'unknown' }
 
 export type StoredOutcome =
-  | { readonly kind: 'tokens'; readonly record: SessionRecord; readonly keepsLock: boolean; readonly pauseMs: number }
+  | {
+      readonly kind: 'tokens'
+      readonly record: SessionRecord
+      readonly keepsLock: boolean
+      readonly pauseMs: number
+      /** The `iat` of the ID token of a login, in seconds since the epoch. */
+      readonly issuedAt?: number | undefined
+    }
   | { readonly kind: 'failure'; readonly pauseMs: number; readonly isDoubtful: boolean }
   | { readonly kind: 'ended'; readonly reason: string }
 
@@ -89,6 +98,20 @@ export interface SessionStore {
   save(lock: Lock, outcome: StoredOutcome): Promise<SaveAnswer>
   /** Logs a session out in all processes. Returns the newest session of that id that is known. */
   logOut(session: SessionRecord): Promise<SessionRecord>
+  /**
+   * Logs out all sessions of a person, or of a login session at the provider. Needs an index.
+   * @param issuedAt the `iat` of a logout token, in seconds since the epoch. A login whose ID token is not newer fails.
+   * @returns the id of each session, and its newest record if the store or this process has it
+   * @throws StoreUnavailableError if the sessions cannot be found now. No session has ended then.
+   */
+  logOutAll(of: SessionsOf, issuedAt?: number): Promise<readonly EndedSession[]>
+  /**
+   * Returns true at the first call with this token in any process, and false at every later call. Needs an index.
+   * @throws StoreUnavailableError
+   */
+  claim(tokenId: string, lifetimeMs: number): Promise<boolean>
+  /** Undoes `claim`, because the token has had no effect. Never rejects. */
+  release(tokenId: string): Promise<void>
   /** True if this process knows that the session was logged out. A logout is sent to all connected processes. */
   isLoggedOut(id: string): boolean
   /** Asks all processes to send no token request for `ms` milliseconds. */
@@ -101,6 +124,11 @@ export interface SessionStore {
   /** `away` means that a Redis is configured but cannot be used now. */
   status(): 'memory' | 'redis' | 'away'
   close(): Promise<void>
+}
+
+export interface EndedSession {
+  readonly id: string
+  readonly record: SessionRecord | undefined
 }
 
 /** The id and the revision of a session. */
@@ -128,6 +156,8 @@ export interface StoreEvents {
 export interface SessionStoreParts {
   readonly kind: 'memory' | 'redis'
   readonly scripts: SessionScripts<SessionRecord>
+  /** The index of the sessions of each person. Undefined if nothing needs it. */
+  readonly index?: Promise<SessionIndex> | undefined
   readonly connect: (events: StoreEvents) => StoreLink
   readonly clock: Clock
   readonly times: Pick<ScriptTimes, 'entryMs' | 'keepMs'>
@@ -163,6 +193,8 @@ const MAX_OWNERS = 10_000
 const RECENT_MS = 60_000
 // Commands that are sent at once when this process stores again what it remembers.
 const RESTORED_AT_ONCE = 100
+// Sessions that a logout of a whole person ends at once.
+const ENDED_AT_ONCE = 100
 // If the process was stopped after it got a lock, Redis may have lost the lock meanwhile, and another process may have used
 // the refresh token. No other process gets a lock within 2 seconds after a loss, so a younger lock is certain.
 const FRESH_LOCK_MS = 1000
@@ -173,7 +205,7 @@ const SECOND_REQUESTS_FIRST_MS = 1000
 const NO_OWNER = '-'
 
 export function createSessionStore(parts: SessionStoreParts): SessionStore {
-  const { kind, scripts, clock, times, log } = parts
+  const { kind, scripts, index, clock, times, log } = parts
   const { entryMs, keepMs } = times
   const { now } = clock
   const records = createExpiringMap<Remembered>(MAX_RECORDS, now)
@@ -258,6 +290,22 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       await scripts.out(id)
       logout.isStored = true
     }
+    if (known) joinInBackground(known.record)
+  }
+
+  /**
+   * Adds a session of a new login to the index. Returns false if the provider has ended its login in the meantime. The
+   * session is already stored, so a logout finds it in the index, or the index knows of the logout.
+   */
+  async function join(session: SessionRecord, issuedAt: number | undefined): Promise<boolean> {
+    if (!index) return true
+    // Without Redis, the session is added when Redis is back, or at its next refresh.
+    return (await index).join(session, issuedAt).catch(error => ignoreUnavailable(error) ?? true)
+  }
+
+  /** Adds a session to the index again, or renews its lifetime there. No request waits for it. */
+  function joinInBackground(session: SessionRecord): void {
+    if (index) join(session, undefined).catch(() => {})
   }
 
   async function restore(): Promise<void> {
@@ -302,6 +350,32 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     return true
   }
 
+  /** Logs a session out. Returns its newest record, if the store or this process has one. Never rejects. */
+  async function end(id: string): Promise<SessionRecord | undefined> {
+    const known = records.get(id)?.record
+    rememberLogout(id, false)
+    void link.publish({ kind: 'out', id })
+    try {
+      const stored = await scripts.out(id)
+      const logout = logouts.get(id)
+      if (logout) logout.isStored = true
+      return stored && stored.rev > (known?.rev ?? 0) ? stored.record : known
+    } catch {
+      // This process remembers the logout, and stores it when Redis is back.
+      return known
+    }
+  }
+
+  async function useIndex<T>(action: (index: SessionIndex) => Promise<T>): Promise<T> {
+    if (!index) throw new TypeError('this store has no index of sessions')
+    try {
+      return await action(await index)
+    } catch (error) {
+      if (error instanceof RedisUnavailableError) throw new StoreUnavailableError('store')
+      throw error
+    }
+  }
+
   return {
     browserSent,
     async look(session) {
@@ -314,6 +388,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
         if (found.kind === 'newer' && found.isSeen) tell(id, () => scripts.unseen(id))
         return learn(id, found)
       }
+      if (found?.kind === 'behind') joinInBackground(newest)
       if (newer && found?.kind === 'same' && found.isSeen) tell(id, () => scripts.unseen(id))
       const isNews = found?.kind === 'behind' || (found?.kind === 'same' && !found.isSeen)
       if (!newer && isNews) {
@@ -382,6 +457,11 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       const { generation } = lock
       try {
         const saved = await scripts.save(id, { rev, owner, outcome, newLoss: newId() })
+        if (isTokens && outcome.record.rev > 1) joinInBackground(outcome.record)
+        if (isTokens && outcome.record.rev === 1 && !(await join(outcome.record, outcome.issuedAt))) {
+          await end(id)
+          return { kind: 'out' }
+        }
         if (saved.kind === 'saved') {
           const known = records.get(id)
           if (isTokens && known?.record.rev === rev) known.isStored = true
@@ -400,19 +480,22 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       }
     },
     async logOut(session) {
-      const { id } = session
-      const newest = newerHere(session) ?? session
-      rememberLogout(id, false)
-      void link.publish({ kind: 'out', id })
-      try {
-        const stored = await scripts.out(id)
-        const logout = logouts.get(id)
-        if (logout) logout.isStored = true
-        return stored && stored.rev > newest.rev ? stored.record : newest
-      } catch {
-        // This process remembers the logout, and stores it when Redis is back.
-        return newest
+      const newest = await end(session.id)
+      return newest && newest.rev > session.rev ? newest : session
+    },
+    async logOutAll(of, issuedAt) {
+      const found = await useIndex(known => known.find(of, issuedAt))
+      const ended: EndedSession[] = []
+      for (let from = 0; from < found.length; from += ENDED_AT_ONCE) {
+        const ids = found.slice(from, from + ENDED_AT_ONCE)
+        ended.push(...(await Promise.all(ids.map(async id => ({ id, record: await end(id) })))))
+        await useIndex(known => known.leave(of, ids)).catch(() => {})
       }
+      return ended
+    },
+    claim: (tokenId, lifetimeMs) => useIndex(known => known.claim(tokenId, lifetimeMs)),
+    async release(tokenId) {
+      await useIndex(known => known.release(tokenId)).catch(() => {})
     },
     isLoggedOut: id => logouts.get(id) !== undefined,
     pause(ms) {

@@ -23,7 +23,21 @@ test('the entries of access.allow are separated by white space or are a list in 
   t.deepEqual(await resolveIn(t, list, {}), expected)
 })
 
+test('an entry of access.allow may be a claim and its value', async t => {
+  const text =
+    'groups=admins @team.example realm_access.roles=editor https://example.com/roles=a=b name=ada@example.com'
+  t.deepEqual(await resolveIn(t, {}, { [VARIABLE]: text }), { allow: text.split(' '), problems: [] })
+  const list = { [settingsFile]: 'access:\n  allow: ["groups=Team Admins", ada@example.com]\n' }
+  t.deepEqual(await resolveIn(t, list, {}), { allow: ['groups=Team Admins', 'ada@example.com'], problems: [] })
+})
+
 for (const entry of [
+  'groups=',
+  '=admins',
+  '.roles=a',
+  'a..b=c',
+  'a.=c',
+  'groups',
   'example.com',
   '@',
   'a@b@c',
@@ -103,6 +117,12 @@ for (const [mode, variable, others] of scopeVariables) {
       ['access.allow']
     )
     t.deepEqual((await load(t, given('openid email data:read'))).warnings, [])
+  })
+
+  test(`${mode}: access.allow with claims only does not need the scope email`, async t => {
+    const claims = { ...noUserInfo, [VARIABLE]: 'groups=admins' }
+    t.deepEqual((await load(t, given('openid data:read', claims))).warnings, [])
+    t.is((await problemsOf(t, given('data:read', claims))).length, 1)
   })
 
   test(`${mode}: without access.allow or with a user info endpoint, the scope openid is not needed`, async t => {

@@ -104,3 +104,23 @@ test('a grace period shorter than a refresh may take gets a warning', async t =>
   const [warning] = (await load(t, { env: { ...dual, PLATFORM_TIMEOUT: '30' } })).warnings
   t.regex(warning?.message ?? '', /^is 25, but a refresh may take 60 seconds \(two calls of platform\.timeoutSeconds\)/)
 })
+
+const ISSUER = { PLATFORM_ISSUER: 'https://idp.example' }
+const backChannel = { PLATFORM_BACK_CHANNEL_LOGOUT: 'true' }
+
+test('back-channel logout is refused without an issuer, and without the scope openid', async t => {
+  const [withoutIssuer, ...others] = await problemsOf(t, { env: { ...backChannel, PLATFORM_SCOPES: 'openid a' } })
+  t.deepEqual(others, [])
+  t.is(withoutIssuer?.key, 'platform.backChannelLogout')
+  t.regex(withoutIssuer?.message ?? '', /needs the issuer.*set platform\.issuer$/)
+  const [withoutOpenid] = await problemsOf(t, { env: { ...backChannel, ...ISSUER, PLATFORM_SCOPES: 'a' } })
+  t.regex(withoutOpenid?.message ?? '', /platform\.scopes has no openid.*add openid/)
+  const inDual = { ...dual, INTERNAL_TOKEN_SCOPES: 'a b', PUBLIC_TOKEN_SCOPES: 'b' }
+  const [withoutInternal] = await problemsOf(t, { env: { ...backChannel, ...ISSUER, ...inDual } })
+  t.regex(withoutInternal?.message ?? '', /platform\.internalScopes has no openid/)
+})
+
+test('back-channel logout is accepted with an issuer and the scope openid', async t => {
+  const { config } = await load(t, { env: { ...backChannel, ...ISSUER, PLATFORM_SCOPES: 'openid a' } })
+  t.true(config.platform.backChannelLogout)
+})

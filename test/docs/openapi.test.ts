@@ -26,6 +26,10 @@ interface Provocation {
   readonly mode?: TestServerOptions['mode']
   /** The server reads its endpoints from a discovery document that the test can change. */
   readonly discovery?: boolean
+  /** The server accepts logout tokens. It then reads its endpoints from the discovery document, too. */
+  readonly backChannel?: boolean
+  /** The access list. The login then requests an ID token. */
+  readonly allow?: readonly string[]
   /** The time limit for requests to the provider. */
   readonly timeoutSeconds?: number
   /** The shutdown delay, for answers of a server that is stopping. */
@@ -34,6 +38,7 @@ interface Provocation {
 }
 
 const [login, callback, logout] = ['/api/auth/login', '/api/auth/callback', '/api/auth/logout']
+const backChannelLogout = '/api/auth/backchannel-logout'
 const [profile, token] = ['/api/auth/profile', '/api/auth/token']
 
 type Headers = Record<string, string>
@@ -69,6 +74,11 @@ const cameBack = (
     clean(server)
     return response
   }
+}
+
+const sendLogoutToken = (claims: Record<string, unknown>) => {
+  return ({ browser, idp }: TestServer, headers: Headers) =>
+    browser.request('POST', backChannelLogout, { headers, form: { logout_token: idp.logoutToken(claims) } })
 }
 
 const expire = ({ clock }: TestServer) => clock.advanceSeconds(3600)
@@ -158,7 +168,26 @@ const provocations: readonly Provocation[] = [
     answer: `GET ${logout} 403`,
     provoke: get(logout, { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' })
   },
+  { answer: `GET ${logout} 400`, provoke: get(`${logout}?everywhere=no`) },
   { answer: `GET ${logout} 413`, provoke: withBody(logout) },
+  { answer: `POST ${backChannelLogout} 200`, backChannel: true, provoke: sendLogoutToken({ sub: 'user-1' }) },
+  { answer: `POST ${backChannelLogout} 400`, backChannel: true, provoke: sendLogoutToken({}) },
+  ...(
+    [
+      ['502', faults.html(500)],
+      ['503', faults.tooManyRequests(7)],
+      ['504', faults.reset()]
+    ] as const
+  ).map(
+    ([status, fault]): Provocation => ({
+      answer: `POST ${backChannelLogout} ${status}`,
+      backChannel: true,
+      provoke: (server, headers) => {
+        server.idp.failWhen('jwks', () => fault)
+        return sendLogoutToken({ sub: 'user-1' })(server, headers)
+      }
+    })
+  ),
   ...[profile, token].flatMap((path): Provocation[] => [
     { answer: `GET ${path} 200`, what: 'without a refresh', mode: 'dual', provoke: signedIn(path) },
     { answer: `GET ${path} 200`, what: 'after a refresh', mode: 'dual', provoke: signedIn(path, expire) },
@@ -173,6 +202,21 @@ const provocations: readonly Provocation[] = [
       })
     },
     { answer: `GET ${path} 403`, mode: 'dual', provoke: get(path, { 'sec-fetch-site': 'same-site' }) },
+    {
+      answer: `GET ${path} 403`,
+      what: 'after the account has lost its right',
+      mode: 'dual',
+      allow: ['groups=admins'],
+      provoke: async (server, headers) => {
+        const { settings } = server.idp
+        settings.quirks = { idTokenOnRefresh: true }
+        settings.idTokenClaims = claims => ({ ...claims, groups: 'admins' })
+        await signIn(server.browser)
+        settings.idTokenClaims = claims => claims
+        expire(server)
+        return server.browser.get(path, { headers })
+      }
+    },
     { answer: `GET ${path} 413`, mode: 'dual', provoke: withBody(path) },
     {
       answer: `GET ${path} 500`,
@@ -247,13 +291,13 @@ for (const { answer, what = '', provoke, ...options } of provocations) {
   }
 }
 
-async function start(
-  t: ExecutionContext,
-  { mode = 'single', discovery = false, timeoutSeconds = 10, delaySeconds = 0 }: Partial<Provocation>
-): Promise<TestServer> {
-  const idp = discovery ? await createHostileIdp(t) : undefined
-  const platform = { timeoutSeconds, ...(idp && discovered(idp)) }
-  const overrides = { platform, log: { requests: false }, shutdown: { delaySeconds } }
+async function start(t: ExecutionContext, options: Partial<Provocation>): Promise<TestServer> {
+  const { mode = 'single', discovery, backChannel = false, allow, timeoutSeconds = 10, delaySeconds = 0 } = options
+  const idp = discovery || backChannel ? await createHostileIdp(t) : undefined
+  const scopes = ['openid', 'data:read']
+  const openid = (backChannel || allow) && { scopes, internalScopes: scopes, publicScopes: ['data:read'] }
+  const platform = { timeoutSeconds, backChannelLogout: backChannel, ...(idp && discovered(idp)), ...openid }
+  const overrides = { platform, access: { allow }, log: { requests: false }, shutdown: { delaySeconds } }
   return startTestServer(t, { mode, overrides, ...(idp && { idp }) })
 }
 

@@ -185,6 +185,124 @@ for (const [what, fault, status, retryAfter] of [
   })
 }
 
+const byGroup = { access: { allow: ['groups=admins', '@team.example'] } }
+
+/** Starts a server whose list has a group. The provider puts `groups` into each ID token, also at a refresh. */
+async function startWithGroups(
+  t: ExecutionContext,
+  mode: 'single' | 'dual',
+  platform: DeepPartial<Config['platform']>
+) {
+  const server = await startTestServer(t, { mode, overrides: { ...byGroup, platform } })
+  const { idp } = server
+  const account = { groups: ['admins'] as unknown }
+  idp.settings.quirks = { idTokenOnRefresh: true }
+  idp.settings.idTokenClaims = claims => ({ ...claims, ...account })
+  return { ...server, account }
+}
+
+for (const mode of modes) {
+  test(`${mode}: an account in a listed group can sign in without a request for user info, and stays signed in`, async t => {
+    const { browser, idp, clock } = await startWithGroups(t, mode, withOpenid)
+    await signIn(browser)
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    // The only request is that of the profile.
+    t.is(idp.requestsTo('userinfo').length, 1)
+    t.deepEqual(idp.revoked, [])
+  })
+
+  for (const [what, platform] of [
+    ['with a user info endpoint', withOpenid],
+    ['without a user info endpoint', withoutUserInfo]
+  ] as const) {
+    test(`${mode}: ${what}, a person who has lost the right is signed out at the next refresh, and the refresh token is revoked`, async t => {
+      const { browser, idp, clock, account, logs } = await startWithGroups(t, mode, platform)
+      await signIn(browser)
+      const copy = browser.clone()
+      account.groups = ['staff']
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+      clock.advanceSeconds(3600)
+      const response = await browser.navigate('/api/auth/profile')
+      t.is(response.statusCode, 403)
+      t.regex(response.text(), /Your account is not allowed to sign in here/)
+      t.deepEqual(sessionCookies(browser), [])
+      t.is((await copy.fetch('/api/auth/profile')).json<{ error: string }>().error, 'account_not_allowed')
+      t.is((await copy.fetch('/api/auth/profile')).statusCode, 401, 'its cookies were removed, too')
+      await eventually(() => idp.revoked.includes(idp.issued.refreshTokens.at(-1)?.value ?? ''))
+      t.like(
+        logs.find(({ event }) => event === 'access_lost'),
+        { access: 'no_email' }
+      )
+    })
+  }
+
+  test(`${mode}: an account that is listed by its user info alone stays signed in, and is signed out when that changes`, async t => {
+    const { browser, idp, clock, account } = await startWithGroups(t, mode, withOpenid)
+    account.groups = undefined
+    idp.settings.profile = { ...idp.settings.profile, groups: 'admins' }
+    await signIn(browser)
+    for (let n = 0; n < 2; n++) {
+      clock.advanceSeconds(3600)
+      t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    }
+    idp.settings.profile = { sub: 'user-1', email: 'ada@team.example', email_verified: true }
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    idp.settings.profile = { sub: 'user-1', email: 'ada@team.example' }
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 403)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: if the user info cannot be read at a refresh, the session goes on, and the log says so`, async t => {
+    const { browser, idp, clock, account, logs } = await startWithGroups(t, mode, withOpenid)
+    await signIn(browser)
+    account.groups = []
+    for (const answer of [
+      faults.status(500),
+      faults.reset(),
+      faults.answer({ status: 200, body: { sub: 'user-2' } })
+    ]) {
+      idp.failWhen('userinfo', () => answer)
+      clock.advanceSeconds(3600)
+      t.not((await browser.fetch('/api/auth/profile')).statusCode, 401)
+    }
+    idp.heal()
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+    t.is(logs.entries.filter(({ event }) => event === 'access_not_checked').length, 3)
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch('/api/auth/profile')).statusCode, 403)
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: an unknown claim denies access, and the log names the claim of the setting`, async t => {
+    const overrides = { access: { allow: ['realm_access.rolls=admins'] }, platform: withOpenid }
+    const server = await startTestServer(t, { mode, overrides })
+    server.idp.settings.idTokenClaims = claims => ({ ...claims, realm_access: { roles: ['a-role-of-ada'] } })
+    t.is((await tryToSignIn(server.browser)).statusCode, 403)
+    await assertRevoked(t, server)
+    t.like(
+      server.logs.find(({ event }) => event === 'login_failed'),
+      { reason: 'account_not_allowed', access: 'no_claim', missing_claims: ['realm_access.rolls'] }
+    )
+    t.false(JSON.stringify(server.logs.entries).includes('a-role-of-ada'))
+  })
+}
+
+test('parallel requests at a refresh that signs a person out get 403, and the refresh token is used once', async t => {
+  const { browser, idp, clock, account } = await startWithGroups(t, 'single', withOpenid)
+  await signIn(browser)
+  account.groups = []
+  clock.advanceSeconds(3600)
+  const before = idp.tokenRequests.length
+  const tabs = Array.from({ length: 20 }, () => browser.clone())
+  const statuses = await Promise.all(tabs.map(async tab => (await tab.fetch('/api/auth/profile')).statusCode))
+  t.deepEqual([...new Set(statuses)], [403])
+  t.is(idp.tokenRequests.length - before, 1)
+  t.deepEqual(idp.reuses, [])
+})
+
 test('without access.allow a sign-in does not request user info', async t => {
   const { browser, idp } = await startTestServer(t)
   await signIn(browser)

@@ -25,7 +25,7 @@ function setUp({ keepSeconds = 60, isDual = false }: SetUp = {}) {
   const addProcess = () => {
     const connected = shared.connect()
     const { store } = connected
-    const exchanges = createCodeExchanges({ mode, idp, store, clock, timeoutSeconds: 10, accessRule: undefined })
+    const exchanges = createCodeExchanges({ mode, idp, store, clock, timeoutSeconds: 10, access: undefined })
     return { ...connected, ...exchanges }
   }
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')

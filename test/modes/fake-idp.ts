@@ -114,6 +114,7 @@ export function createFakeIdp({
       return {
         ...APS,
         issuer,
+        jwksUri: undefined,
         issParameterSupported: false,
         scopesSupported: undefined,
         quirks: quirksOf({}),
@@ -139,6 +140,9 @@ export function createFakeIdp({
     async refreshTokenGrant(request) {
       grants.push({ type: 'refresh', refreshToken: request.refreshToken, scope: request.scope })
       return answer(request.refreshToken)
+    },
+    async signingKeys() {
+      return { keys: [] }
     },
     async userInfo(): Promise<UserInfo> {
       return { name: 'Ada Lovelace' }

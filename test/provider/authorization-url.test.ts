@@ -5,6 +5,7 @@ import { quirksOf } from '#src/provider/quirks.js'
 
 const metadata: ProviderMetadata = {
   ...APS,
+  jwksUri: undefined,
   issParameterSupported: false,
   scopesSupported: undefined,
   quirks: quirksOf(APS)

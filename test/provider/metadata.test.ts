@@ -55,6 +55,7 @@ test('without settings the endpoints are those of APS, and no discovery request 
   const transport = answering(document)
   t.deepEqual(await createMetadata(nothingConfigured, transport)(), {
     ...APS,
+    jwksUri: undefined,
     issParameterSupported: false,
     scopesSupported: undefined,
     quirks: quirksOf({ tokenEndpoint: APS.tokenEndpoint })
@@ -74,6 +75,7 @@ test('configured endpoints replace those of APS, and the issuer is then unknown'
   const transport = answering(document)
   t.deepEqual(await createMetadata(own, transport)(), {
     ...own,
+    jwksUri: undefined,
     issParameterSupported: false,
     scopesSupported: undefined,
     quirks: quirksOf({})
@@ -107,6 +109,7 @@ test('the endpoints of a configured issuer come from its discovery document', as
     userinfoEndpoint: document.userinfo_endpoint,
     revocationEndpoint: document.revocation_endpoint,
     endSessionEndpoint: document.end_session_endpoint,
+    jwksUri: undefined,
     issParameterSupported: true,
     scopesSupported: undefined,
     quirks: quirksOf({})

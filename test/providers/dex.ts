@@ -25,6 +25,8 @@ export const dex: ProviderKind = {
     'check with logout: idp': 'failed: logout',
     'logout: revoke': 'not revoked',
     'logout: idp': 'here only',
+    'back-channel logout': 'not supported',
+    'access by group': 'not supported',
     'an ended login': 'works after 30 s'
   },
   async prepare() {

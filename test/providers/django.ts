@@ -19,6 +19,8 @@ export const django: ProviderKind = {
   exceptions: {
     // Django shows its login page before it checks the client.
     'check with a wrong callback URL': 'ok',
+    'back-channel logout': 'not supported',
+    'access by group': 'not supported',
     'login, dual': '502 at the profile',
     'refresh, dual': '401 at refresh 1',
     '100 parallel requests, dual': '401 with 1 calls',

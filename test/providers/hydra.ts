@@ -19,7 +19,7 @@ export const hydra: ProviderKind = {
   name: 'Hydra',
   version: '2.3.0',
   needs: 'go',
-  exceptions: { dual: '502 at the callback' },
+  exceptions: { 'access by group': 'not supported', dual: '502 at the callback' },
   async prepare() {
     await buildGoProgram(program)
   },
@@ -52,18 +52,17 @@ export const hydra: ProviderKind = {
       },
       `${issuer}/.well-known/openid-configuration`
     )
-    await administer('POST', `${admin}/clients`, {
-      json: {
-        client_id: client.id,
-        client_secret: client.secret,
-        redirect_uris: [client.callbackUrl],
-        post_logout_redirect_uris: [client.homeUrl],
-        grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code'],
-        scope: SCOPES,
-        token_endpoint_auth_method: 'client_secret_basic'
-      }
-    })
+    const registered = {
+      client_id: client.id,
+      client_secret: client.secret,
+      redirect_uris: [client.callbackUrl],
+      post_logout_redirect_uris: [client.homeUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      scope: SCOPES,
+      token_endpoint_auth_method: 'client_secret_basic'
+    }
+    await administer('POST', `${admin}/clients`, { json: registered })
     return {
       settings: {
         single: { PLATFORM_ISSUER: issuer, PLATFORM_SCOPES: 'openid offline_access data:read' },
@@ -75,6 +74,10 @@ export const hydra: ProviderKind = {
       },
       signIn: signInOnPages,
       signOut: signOutOnPages,
+      async registerBackChannelLogout(url) {
+        const json = { ...registered, backchannel_logout_uri: url, backchannel_logout_session_required: true }
+        await administer('PUT', `${admin}/clients/${client.id}`, { json })
+      },
       async endLogins() {
         await administer('DELETE', `${admin}/oauth2/auth/sessions/consent?subject=ada&all=true`)
       },
@@ -99,7 +102,7 @@ async function acceptAll(admin: string, { url = '' }: IncomingMessage, response:
   const kind = pathname.slice(1)
   const challenge = `${kind}_challenge=${encodeURIComponent(searchParams.get(`${kind}_challenge`) ?? '')}`
   const address = `${admin}/oauth2/auth/requests/${kind}`
-  const json = kind === 'consent' ? await consent(`${address}?${challenge}`) : { subject: 'ada', remember: false }
+  const json = kind === 'consent' ? await consent(`${address}?${challenge}`) : { subject: 'ada', remember: true }
   const { redirect_to } = (await administer('PUT', `${address}/accept?${challenge}`, { json })) as {
     redirect_to: string
   }

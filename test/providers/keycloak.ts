@@ -51,6 +51,20 @@ export const keycloak: ProviderKind = {
       },
       signIn: signInOnPages,
       signOut: signOutOnPages,
+      async registerBackChannelLogout(url) {
+        const [found] = (await admin('GET', `/realms/test/clients?clientId=${client.id}`)) as { id: string }[]
+        const attributes = {
+          'post.logout.redirect.uris': client.homeUrl,
+          'backchannel.logout.url': url,
+          'backchannel.logout.session.required': 'true'
+        }
+        await admin('PUT', `/realms/test/clients/${found?.id}`, { ...found, attributes })
+      },
+      async setAdmin(isAdmin) {
+        const [user] = (await admin('GET', `/realms/test/users?username=${person.userName}`)) as { id: string }[]
+        const [group] = (await admin('GET', '/realms/test/groups?search=admins')) as { id: string }[]
+        await admin(isAdmin ? 'PUT' : 'DELETE', `/realms/test/users/${user?.id}/groups/${group?.id}`)
+      },
       async endLogins() {
         await admin('POST', '/realms/test/logout-all', {})
       },
@@ -103,8 +117,17 @@ async function createRealm(admin: Administration): Promise<void> {
     // The scopes that Keycloak's administration pages give to a new client.
     defaultClientScopes: ['acr', 'basic', 'email', 'profile', 'roles', 'web-origins'],
     optionalClientScopes: [...scopes, 'offline_access'],
-    attributes: { 'post.logout.redirect.uris': client.homeUrl }
+    attributes: { 'post.logout.redirect.uris': client.homeUrl },
+    protocolMappers: [
+      {
+        name: 'groups',
+        protocol: 'openid-connect',
+        protocolMapper: 'oidc-group-membership-mapper',
+        config: { 'claim.name': 'groups', 'full.path': 'false', 'id.token.claim': 'true' }
+      }
+    ]
   })
+  await admin('POST', '/realms/test/groups', { name: 'admins' })
   await admin('POST', '/realms/test/users', {
     username: person.userName,
     email: person.email,

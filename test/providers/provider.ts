@@ -36,6 +36,10 @@ export interface RunningProvider {
   signIn(browser: Browser, authorizationUrl: string): Promise<string>
   /** Signs out, starting at the end-session endpoint. Resolves with the address or the text of the last page. */
   signOut(browser: Browser, endSessionUrl: string): Promise<string>
+  /** Registers the address for logout tokens. Missing if the provider has no back-channel logout. */
+  registerBackChannelLogout?(url: string): Promise<void>
+  /** Puts the person into the group `admins`, or removes it. Missing if the provider has no claim `groups`. */
+  setAdmin?(isAdmin: boolean): Promise<void>
   /** Ends all logins at the provider. */
   endLogins(): Promise<void>
   /** Makes the provider sign later ID tokens with another key. */

@@ -58,7 +58,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     const statuses = new Set((await Promise.all(requests)).map(({ statusCode }) => statusCode))
     const calls = logs.entries
       .slice(before)
-      .filter(({ event, how }) => event === 'refresh' && how === 'ran')
+      .filter(({ event, outcome }) => event === 'refresh' && outcome === 'refreshed')
       .reduce((sum, entry) => sum + Number(entry.provider_calls), 0)
     const right = mode === 'dual' ? 2 : 1
     return [...statuses].join() === '200' && calls === right ? 'works' : `${[...statuses]} with ${calls} calls`
@@ -86,6 +86,41 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     },
     { PLATFORM_AUTH_LOGOUT: 'idp' }
   ),
+  'back-channel logout': scenario(
+    async ({ signIn, browser, signOut, statusOf, settled, logs, provider, serverUrl }) => {
+      if (!provider.registerBackChannelLogout) return 'not supported'
+      await provider.registerBackChannelLogout(`${serverUrl}/api/auth/backchannel-logout`)
+      await signIn()
+      // The person signs in again, so there are two sessions here of one login at the provider.
+      const first = browser.clone()
+      for (const { name } of browser.cookies.all())
+        if (name.startsWith('platform_session')) browser.cookies.delete(name)
+      await signIn()
+      if ((await statusOf(first)) !== 200) return 'no second session'
+      const { headers } = await browser.navigate('/api/auth/logout')
+      await signOut(String(headers.location))
+      await settled(() => logs.find(({ event }) => /^back_channel_logout/.test(String(event))) !== undefined)
+      const line = logs.find(({ event }) => /^back_channel_logout/.test(String(event)))
+      if (line?.event !== 'back_channel_logout') return `rejected: ${line?.reason ?? 'no logout token'}`
+      return (await statusOf(first)) === 401 ? 'works' : 'the session continues'
+    },
+    { PLATFORM_AUTH_LOGOUT: 'idp', PLATFORM_BACK_CHANNEL_LOGOUT: 'true' }
+  ),
+  'access by group': scenario(
+    async ({ signIn, expire, statusOf, provider }) => {
+      if (!provider.setAdmin) return 'not supported'
+      await provider.setAdmin(true)
+      await signIn()
+      expire()
+      const before = await statusOf()
+      if (before !== 200) return `${before} at the refresh`
+      await provider.setAdmin(false)
+      expire()
+      const after = await statusOf()
+      return after === 403 ? 'works' : `${after} after the change`
+    },
+    { PLATFORM_AUTH_ACCESS_ALLOW: 'groups=admins' }
+  ),
   'an ended login': scenario(async ({ signIn, expire, advance, statusOf, provider }) => {
     await signIn()
     await provider.endLogins()
@@ -109,6 +144,8 @@ interface Stage {
   readonly provider: RunningProvider
   readonly mode: Mode
   readonly browser: Browser
+  /** The address at which the provider reaches the server. */
+  readonly serverUrl: string
   readonly logs: Awaited<ReturnType<typeof collectLogs>>
   signIn(): Promise<void>
   signOut(url: string): Promise<string>
@@ -161,6 +198,7 @@ async function setStage(
     provider,
     mode,
     browser,
+    serverUrl: `http://127.0.0.1:${server.port}`,
     logs,
     async signIn() {
       const login = await browser.navigate('/api/auth/login')

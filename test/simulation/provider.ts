@@ -154,6 +154,7 @@ export function createProvider(
         metadata: async () => ({
           ...APS,
           issuer: undefined,
+          jwksUri: undefined,
           issParameterSupported: false,
           scopesSupported: undefined,
           quirks: quirksOf(APS)
@@ -177,6 +178,7 @@ export function createProvider(
           if (grant) grant.isEnded = true
         },
         userInfo: async () => ({}),
+        signingKeys: async () => ({ keys: [] }),
         authorizationUrl: async () => '',
         endSessionUrl: async () => undefined,
         replaceClientSecret() {}

@@ -64,7 +64,7 @@ export function createServer(parts: ServerParts): SimulatedServer {
   const store = sabotage.store?.(plain) ?? plain
   const shared = { mode, idp, store, clock, timeoutSeconds: TIMEOUT_SECONDS }
   const refreshes: Refreshes = createRefreshes({ ...shared, marginSeconds, spreadSeconds: 0 })
-  const exchanges = createCodeExchanges({ ...shared, accessRule: undefined })
+  const exchanges = createCodeExchanges({ ...shared, access: undefined })
 
   return {
     process,

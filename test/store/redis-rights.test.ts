@@ -71,7 +71,7 @@ testWithRedis('in a cluster, the documented rights are sufficient', async t => {
   const cluster = await startRedisCluster(t)
   for (const { admin } of cluster.nodes)
     await admin.call('ACL', 'SETUSER', ...documentedUser.slice(1), ...clusterRights)
-  const [one, two] = await startReplicas(t, urlFor(cluster.url))
+  const [one, two] = await startReplicas(t, urlFor(cluster.url), { keepsIndex: true })
   await connected(one, two)
   await useEverything(one, two)
   t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
@@ -79,7 +79,7 @@ testWithRedis('in a cluster, the documented rights are sufficient', async t => {
 
 testWithRedis('none of the documented commands is superfluous', async t => {
   const redis = await startRedis(t)
-  const [one, two] = await startReplicas(t, redis.url)
+  const [one, two] = await startReplicas(t, redis.url, { keepsIndex: true })
   await connected(one, two)
   await useEverything(one, two)
   const stats = await redis.admin.info('commandstats')

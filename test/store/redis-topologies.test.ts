@@ -22,7 +22,7 @@ const impatient = { isImpatient: true, times: { settleMs: 500 } }
 
 testWithRedis('in a cluster all scripts work, and all nodes store sessions', async t => {
   const { url, nodes } = await startRedisCluster(t)
-  const [one, two] = await startReplicas(t, url)
+  const [one, two] = await startReplicas(t, url, { keepsIndex: true })
   await connected(one, two)
   await useEverything(one, two)
   for (const { admin } of nodes) t.true((await admin.dbsize()) > 0)

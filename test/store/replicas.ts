@@ -31,6 +31,7 @@ export interface ReplicaOptions {
   readonly secret?: string
   readonly now?: () => number
   readonly times?: Partial<ScriptTimes>
+  readonly keepsIndex?: boolean
   /**
    * True for tests of outages. All other tests wait longer for a command, so that a slow machine is not mistaken for a
    * failing Redis.
@@ -51,7 +52,14 @@ export async function startReplica(
   url: string,
   options: ReplicaOptions = {}
 ): Promise<Replica> {
-  const { prefix = PREFIX, secret = 'a secret that replicas share', now = Date.now, times, isImpatient } = options
+  const {
+    prefix = PREFIX,
+    secret = 'a secret that replicas share',
+    now = Date.now,
+    times,
+    isImpatient,
+    keepsIndex
+  } = options
   const address = parseRedisAddress(url)
   if (!address) throw new Error(`${url} is not understood`)
   const logs = await collectLogs()
@@ -61,7 +69,8 @@ export async function startReplica(
     keyring: createKeyring([secret]),
     clock: { ...(isImpatient ? systemClock : patientClock), now },
     log: logs.log,
-    times: { ...TIMES, ...times }
+    times: { ...TIMES, ...times },
+    ...(keepsIndex && { keepsIndex })
   })
   t.teardown(() => store.close())
   return { ...store, logs }
@@ -146,6 +155,16 @@ export async function useEverything(one: Replica, two: Replica): Promise<void> {
     await two.logOut(leaving)
     await eventually(() => one.isLoggedOut(`leaving-${n}`))
   }
+  const identity = { iss: 'https://idp.example', sub: 'ada' }
+  for (let n = 0; n < 8; n++) {
+    const record = { ...recordOf(`of-ada-${n}`, 1), identity: { ...identity, sid: `login-${n}` } }
+    await save(one, await lockOf(one, { id: record.id, rev: 0 }), record)
+  }
+  if (!(await two.claim('token', 1000))) throw new Error('The token was claimed before.')
+  await two.release('token')
+  await two.logOutAll({ iss: identity.iss, sid: 'login-0' }, 1)
+  await two.logOutAll(identity, 1)
+  await eventually(() => one.isLoggedOut('of-ada-7'))
   one.pause(30_000)
   await eventually(() => two.pausedMs(true) > 0)
 }

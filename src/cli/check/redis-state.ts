@@ -4,7 +4,14 @@ import type { RedisAddress } from '../../config/redis-address.js'
 import type { Config } from '../../config/settings.js'
 import { createKeyring } from '../../session/keyring.js'
 import { channelOf, prefixOf } from '../../store/index.js'
-import { type Cluster, openRedisClient, type Redis, type RedisClient } from '../../store/redis-client.js'
+import type { IndexTimes } from '../../store/index-scripts.js'
+import {
+  type Cluster,
+  openRedisClient,
+  type Redis,
+  type RedisClient,
+  type RedisCommands
+} from '../../store/redis-client.js'
 import { reasonOf } from '../../store/redis-errors.js'
 import { createRedisScripts } from '../../store/redis-scripts.js'
 import { within } from '../../support/within.js'
@@ -38,6 +45,7 @@ export async function redisProblem(
       await scripts.seen(id, 1, newLoss)
       await scripts.unseen(id)
       await scripts.out(id)
+      if (config.platform.backChannelLogout) await useIndex(commands, prefix, id, times)
       await commands.set(`${prefix}probe`, '1', 'PX', KEY_TTL_MS)
       await commands.publish(channel, '')
     })
@@ -45,6 +53,17 @@ export async function redisProblem(
   } catch (error) {
     return reasonOf(error)
   }
+}
+
+/** Runs the commands of the index of sessions. Only servers with back-channel logout need these rights. */
+async function useIndex(commands: RedisCommands, prefix: string, id: string, times: IndexTimes): Promise<void> {
+  const { createRedisIndexScripts } = await import('../../store/index-scripts.js')
+  const scripts = createRedisIndexScripts(command => command(commands), prefix, times)
+  await scripts.join(id, id, undefined)
+  await scripts.find(id, 0)
+  await scripts.leave(id, [id])
+  await scripts.claim(id, KEY_TTL_MS)
+  await scripts.release(id)
 }
 
 /**

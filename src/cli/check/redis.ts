@@ -32,7 +32,7 @@ async function conditionOf(address: RedisAddress, config: Config): Promise<Findi
 }
 
 const commandAdvice =
-  'Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, EXISTS, PEXPIRE and TIME. docs/redis-and-replicas.md has a complete ACL line.'
+  'Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, EXISTS, PEXPIRE and TIME. With platform.backChannelLogout, scripts also need ZADD, ZREM, ZRANGEBYSCORE and ZREMRANGEBYSCORE. docs/redis-and-replicas.md has a complete ACL line.'
 const credentialsAdvice = 'Compare user and password in redisUrl with those of Redis.'
 
 const rejections: Readonly<Record<string, readonly [message: string, next: string]>> = {

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isClaimEntry } from '../../config/access-entry.js'
 import type { Environment } from '../../config/environment.js'
 import { type ConfigError, describeProblem, type Problem } from '../../config/errors.js'
 import type { LoadedConfig } from '../../config/load.js'
@@ -32,13 +33,14 @@ function sentence(problem: Problem): string {
 /** Warns that the access list needs certain claims. Only a real login shows if the provider sends these claims. */
 export function accessList({ access: { allow } }: Config): Finding[] {
   if (!allow) return []
-  return [
-    warning(
-      'access',
-      'access.allow admits only accounts whose user info (or ID token, if there is no user info endpoint) has an e-mail address with "email_verified": true. If the provider does not send email_verified, nobody can sign in.',
-      'Sign in once to test this. Providers other than APS may need the scopes openid and email.'
-    )
-  ]
+  const claims = allow.filter(isClaimEntry)
+  const hasAddresses = claims.length < allow.length
+  const address = 'an e-mail address with "email_verified": true'
+  const needs = [...(hasAddresses ? [address] : []), ...claims.map(({ text }) => text)]
+  const names = [...(hasAddresses ? ['email_verified'] : []), ...new Set(claims.map(({ claim }) => claim))]
+  const message = `access.allow admits only accounts whose ID token or user info has ${needs.join(' or ')}. If the provider does not send ${names.join(' or ')}, nobody can sign in.`
+  const next = 'Sign in once to test this. Providers other than APS may need the scopes openid and email.'
+  return [warning('access', message, next)]
 }
 
 /** Reports a failure if the environment tells Node not to verify TLS certificates. */

@@ -68,6 +68,12 @@ export function accessDenied(description: string): HttpError {
   return new HttpError({ status: 403, error: 'access_denied', description })
 }
 
+/** The reason is logged, but the response does not contain it. */
+export function accountNotAllowed(): HttpError {
+  const description = 'This account may not sign in to this application.'
+  return new HttpError({ status: 403, error: 'account_not_allowed', description })
+}
+
 export function invalidRequest(description: string): HttpError {
   return new HttpError({ status: 400, error: 'invalid_request', description })
 }

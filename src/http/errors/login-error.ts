@@ -2,7 +2,7 @@
 import type { CompletedLogin } from '../../login/complete-login.js'
 import { DEFAULT_RETRY_SECONDS } from '../../refresh/busy.js'
 import type { Site } from '../routes/site.js'
-import { BusyError, HttpError, invalidRequest } from './http-error.js'
+import { accountNotAllowed, BusyError, HttpError, invalidRequest } from './http-error.js'
 import { loginCookieMissing } from './missing-cookie.js'
 import { providerBusy } from './provider-failure.js'
 
@@ -24,11 +24,8 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       return signInAgain('The identity provider did not accept this login any more.')
     case 'used':
       return signInAgain('This login has been used already.')
-    case 'denied': {
-      // The reason is logged, but the response does not contain it.
-      const description = 'This account may not sign in to this application.'
-      return new HttpError({ status: 403, error: 'account_not_allowed', description })
-    }
+    case 'denied':
+      return accountNotAllowed()
     case 'pending': {
       // The error page repeats the callback. By then the code exchange may have ended, and the store has its result.
       const { retryAfterSeconds } = failed

@@ -15,18 +15,22 @@ export interface AuthLayers {
   readonly callback: Middleware
   readonly logout: Middleware
   readonly profile: Middleware
+  /** Undefined unless `platform.backChannelLogout` is on. */
+  readonly backChannelLogout?: Middleware | undefined
   /** True in dual mode, in which `/api/auth/token` gives pages the public token. */
   readonly offersPublicToken: boolean
 }
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
 export function authRouter(layers: AuthLayers): Router {
-  const { site, session, requireTokens, login, callback, logout, profile, offersPublicToken } = layers
+  const { site, session, requireTokens, login, callback, logout, backChannelLogout, profile, offersPublicToken } =
+    layers
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
   const router = new Router({ sensitive: true, strict: true })
   router.get(AUTH_ROUTES.login, from('login'), login)
   router.get(AUTH_ROUTES.callback, from('callback'), session, callback)
   router.get(AUTH_ROUTES.logout, from('logout'), session, logout)
+  if (backChannelLogout) router.post(AUTH_ROUTES.backChannelLogout, backChannelLogout)
   router.get(AUTH_ROUTES.profile, from('pageData'), signInPage, session, requireTokens, profile)
   if (offersPublicToken) router.get(AUTH_ROUTES.token, from('pageData'), signInPage, session, requireTokens, token)
   else router.get(AUTH_ROUTES.token, noPublicToken)
@@ -40,7 +44,8 @@ export function authRoutes(layers: AuthLayers): Middleware {
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
-    if (ctx.method !== 'GET') throw methodNotAllowed('GET')
+    const method = layers.backChannelLogout && ctx.path === AUTH_ROUTES.backChannelLogout ? 'POST' : 'GET'
+    if (ctx.method !== method) throw methodNotAllowed(method)
     return routes(ctx, next)
   }
 }

@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa'
 import type { Auth } from '../../auth.js'
 import type { CompletedLogin } from '../../login/complete-login.js'
 import type { Metrics } from '../../metrics/metrics.js'
+import { denialFields } from '../../modes/access.js'
 import type { RequestLog } from '../edge/request.js'
 import { HttpError } from '../errors/http-error.js'
 import { failedLogin } from '../errors/login-error.js'
@@ -37,7 +38,7 @@ export function callback({ auth, site, metrics, requestLog }: CallbackParts): Mi
       redirect(ctx, applyToResponse(ctx, completed, loginCookie))
     } catch (error) {
       const reason = error instanceof HttpError ? error.error : (error as Error).name
-      const access = completed?.kind === 'denied' ? { access: completed.reason } : {}
+      const access = completed?.kind === 'denied' ? denialFields(completed.denial) : {}
       metrics.callbackEnded(reason)
       requestLog(ctx).warn({ event: 'login_failed', reason, ...access }, 'login failed')
       throw error

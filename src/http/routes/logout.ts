@@ -1,6 +1,8 @@
 import type { Middleware } from 'koa'
 import type { Auth } from '../../auth.js'
+import type { LogOut } from '../../login/log-out.js'
 import type { RequestLog } from '../edge/request.js'
+import { invalidRequest } from '../errors/http-error.js'
 import { clearLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
 import { publicPathOf, requestedReturnTo } from './return-path.js'
@@ -8,7 +10,7 @@ import { removeSession, sessionRecord } from './session.js'
 import type { Site } from './site.js'
 
 export interface LogoutParts {
-  readonly auth: Pick<Auth, 'logOut'>
+  readonly auth: Pick<Auth, 'logOut' | 'logOutEverywhere'>
   readonly site: Site
   readonly requestLog: RequestLog
 }
@@ -17,12 +19,29 @@ export interface LogoutParts {
  * `GET /api/auth/logout` ends the session. It redirects to the page in the parameter `return_to`, which is the start
  * page by default. With `logout: idp`, it redirects to the provider's logout page instead. The provider accepts only
  * registered addresses to return to, so the parameter then has no effect.
+ * With `everywhere=true`, the route ends all sessions of the person.
  */
 export function logout({ auth, site, requestLog }: LogoutParts): Middleware {
   return async function logout(ctx) {
-    const endSessionUrl = await auth.logOut(sessionRecord(ctx), requestLog(ctx))
+    const logOut = isEverywhere(ctx.querystring) ? everywhere() : auth.logOut
+    const endSessionUrl = await logOut(sessionRecord(ctx), requestLog(ctx))
     removeSession(ctx)
     clearLoginCookie(ctx, site.cookies)
     redirect(ctx, endSessionUrl ?? publicPathOf(requestedReturnTo(ctx), site.homePath))
   }
+
+  function everywhere(): LogOut {
+    if (auth.logOutEverywhere) return auth.logOutEverywhere
+    const description =
+      'This server does not know the other sessions of a person. No session was ended. (setting platform.backChannelLogout)'
+    throw invalidRequest(description)
+  }
+}
+
+/** @throws HttpError 400 if the parameter has another value than true */
+function isEverywhere(querystring: string): boolean {
+  const values = new URLSearchParams(querystring).getAll('everywhere')
+  if (values.length > 1 || (values.length === 1 && values[0] !== 'true'))
+    throw invalidRequest('The parameter everywhere must be true.')
+  return values.length === 1
 }

@@ -4,7 +4,7 @@ import type { Tokens } from '../../modes/mode.js'
 import { withOwnFields } from '../../session/record.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
 import type { RequestLog } from '../edge/request.js'
-import { BusyError } from '../errors/http-error.js'
+import { accountNotAllowed, BusyError } from '../errors/http-error.js'
 import { withholdCookies } from './cookies.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import { removeSession, sessionRecord, withholdLateSession, writeSession } from './session.js'
@@ -24,8 +24,8 @@ export interface RequireTokensParts {
 
 /**
  * Creates the middleware in front of every route that needs tokens. It refreshes the session if necessary and sets
- * `ctx.state.tokens`. It answers 401 with an empty body if nobody is logged in, and 503 with `Retry-After` if the session
- * cannot be refreshed now.
+ * `ctx.state.tokens`. It answers 401 with an empty body if nobody is logged in, 403 if the account is not allowed any
+ * more, and 503 with `Retry-After` if the session cannot be refreshed now.
  * @example router.get('/profile', session(parts), requireTokens(parts), handler)
  */
 export function requireTokens({ auth, site, sessionCookie, requestLog }: RequireTokensParts): Middleware {
@@ -35,11 +35,12 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
     const record = sessionRecord(ctx)
     if (!record) return unauthorized(ctx)
     const current = await auth.current(record, () => requestLog(ctx))
-    if (current.kind === 'ended') {
+    if (current.kind === 'ended' || current.kind === 'denied') {
       removeSession(ctx)
       withholdLateSession(ctx)
       forgetSuccess(ctx)
     }
+    if (current.kind === 'denied') throw accountNotAllowed()
     // The browser may already have a newer cookie than this request, so an old cookie is not removed.
     if (!('record' in current)) return unauthorized(ctx)
     const isNew = current.record !== record

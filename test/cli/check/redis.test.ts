@@ -18,7 +18,7 @@ async function line(redisUrl: string | undefined): Promise<string> {
 }
 
 const commandAdvice =
-  'Next: Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, EXISTS, PEXPIRE and TIME. docs/redis-and-replicas.md has a complete ACL line.'
+  'Next: Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, EXISTS, PEXPIRE and TIME. With platform.backChannelLogout, scripts also need ZADD, ZREM, ZRANGEBYSCORE and ZREMRANGEBYSCORE. docs/redis-and-replicas.md has a complete ACL line.'
 const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
 
 test('check reports that no Redis is configured', async t => {

@@ -5,6 +5,7 @@ import {
   type ECKeyPairOptions,
   generateKeyPairSync,
   type JsonWebKey,
+  type KeyObject,
   randomBytes,
   sign
 } from 'node:crypto'
@@ -78,6 +79,10 @@ export interface Grants {
   readonly reuses: readonly string[]
   readonly revoked: readonly string[]
   readonly jwks: Record<string, unknown>
+  /** Signs claims with the current key. `header` replaces members of the usual header. */
+  signJwt(claims: Record<string, unknown>, header?: Record<string, unknown>): string
+  /** From now on, another key signs. The JWK Set has both keys, unless `removesOld` is true. */
+  rotateKeys(removesOld?: boolean): void
   authorize(request: IdpRequest): Answer
   token(request: IdpRequest): Answer
   userinfo(request: IdpRequest): Answer
@@ -101,7 +106,7 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
   }
   const reuses: string[] = []
   const revoked: string[] = []
-  const signer = createIdTokenSigner()
+  const signer = createSigner()
 
   function authorize({ query }: IdpRequest): Answer {
     const { client_id, redirect_uri, response_type, scope = '', state, nonce, code_challenge } = query
@@ -249,7 +254,11 @@ export function createGrants(settings: GrantSettings, issuer: () => string): Gra
     issued,
     reuses,
     revoked,
-    jwks: signer.jwks,
+    get jwks() {
+      return signer.jwks
+    },
+    signJwt: signer.sign,
+    rotateKeys: signer.rotate,
     authorize,
     token,
     userinfo,
@@ -296,24 +305,44 @@ function verifies(codeVerifier: string | undefined, codeChallenge: string | unde
   return createHash('sha256').update(codeVerifier).digest('base64url') === codeChallenge
 }
 
-// The key is created once for each process, as a JWK. It is never exported, because on Node 20 the export of a key as
-// JWK can wait for ever if the garbage collector runs on another object of the same key meanwhile.
-const encoding = { format: 'jwk' } as const
-const { privateKey: privateJwk, publicKey: jwk } = generateKeyPairSync('ec', {
-  namedCurve: 'P-256',
-  publicKeyEncoding: encoding,
-  privateKeyEncoding: encoding
-} as object as ECKeyPairOptions<'pem', 'pem'>) as object as { privateKey: JsonWebKey; publicKey: JsonWebKey }
-const privateKey = createPrivateKey({ key: privateJwk, format: 'jwk' })
+interface SigningKey {
+  readonly kid: string
+  readonly publicJwk: JsonWebKey
+  readonly key: KeyObject
+}
 
-function createIdTokenSigner() {
+// A key is created as a JWK. It is never exported, because on Node 20 the export of a key as JWK can wait for ever if the
+// garbage collector runs on another object of the same key meanwhile.
+const encoding = { format: 'jwk' } as const
+
+function createSigningKey(kid: string): SigningKey {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    publicKeyEncoding: encoding,
+    privateKeyEncoding: encoding
+  } as object as ECKeyPairOptions<'pem', 'pem'>) as object as { privateKey: JsonWebKey; publicKey: JsonWebKey }
+  return { kid, publicJwk: publicKey, key: createPrivateKey({ key: privateKey, format: 'jwk' }) }
+}
+
+// The first key is created once for each process.
+const firstKey = createSigningKey('test')
+
+function createSigner() {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  let keys = [firstKey]
+  let rotations = 0
   return {
-    jwks: { keys: [{ ...jwk, kid: 'test', use: 'sig', alg: 'ES256' }] },
-    sign: (claims: Record<string, unknown>) => {
-      const unsigned = `${part({ alg: 'ES256', kid: 'test', typ: 'JWT' })}.${part(claims)}`
-      const signature = sign('sha256', Buffer.from(unsigned), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+    get jwks() {
+      return { keys: keys.map(({ kid, publicJwk }) => ({ ...publicJwk, kid, use: 'sig', alg: 'ES256' })) }
+    },
+    sign(claims: Record<string, unknown>, header: Record<string, unknown> = {}) {
+      const { kid, key } = keys[0] as SigningKey
+      const unsigned = `${part({ alg: 'ES256', kid, typ: 'JWT', ...header })}.${part(claims)}`
+      const signature = sign('sha256', Buffer.from(unsigned), { key, dsaEncoding: 'ieee-p1363' })
       return `${unsigned}.${signature.toString('base64url')}`
+    },
+    rotate(removesOld = false) {
+      keys = [createSigningKey(`test-${++rotations}`), ...(removesOld ? [] : keys)]
     }
   }
 }

@@ -1,5 +1,6 @@
 // An identity provider on loopback for tests. It is strict and correct until a test tells it to fail, and it records
 // every request.
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
@@ -32,7 +33,7 @@ export interface HostileIdpOptions {
 
 export interface HostileIdp
   extends Omit<FaultPlan, 'faultFor'>,
-    Pick<Grants, 'issued' | 'reuses' | 'revoked' | 'isAlive' | 'endAllGrants'> {
+    Pick<Grants, 'issued' | 'reuses' | 'revoked' | 'isAlive' | 'endAllGrants' | 'rotateKeys'> {
   readonly issuer: string
   readonly port: number
   readonly clientId: string
@@ -59,6 +60,11 @@ export interface HostileIdp
    * all access tokens except those with exactly the scope `except`.
    */
   secrets(options?: { readonly except?: string }): readonly string[]
+  /**
+   * Returns a logout token (OpenID Connect Back-Channel Logout section 2.4). `changes` must contain `sub` or `sid`. A claim of
+   * undefined is left out.
+   */
+  logoutToken(changes?: Record<string, unknown>, header?: Record<string, unknown>): string
   /** The number of connections accepted so far. */
   readonly connections: number
   readonly openConnections: number
@@ -184,6 +190,19 @@ export async function createHostileIdp(
     revoked: grants.revoked,
     isAlive: grants.isAlive,
     endAllGrants: grants.endAllGrants,
+    rotateKeys: grants.rotateKeys,
+    logoutToken(changes = {}, header = {}) {
+      const iat = Math.floor(settings.now() / 1000)
+      const usual = {
+        iss: issuer(),
+        aud: settings.clientId,
+        iat,
+        exp: iat + 120,
+        jti: randomUUID(),
+        events: { 'http://schemas.openid.net/event/backchannel-logout': {} }
+      }
+      return grants.signJwt({ ...usual, ...changes }, { typ: 'logout+jwt', ...header })
+    },
     issuer: issuer(),
     port,
     clientId: settings.clientId,

@@ -1,0 +1,53 @@
+/** This file is loaded only with the setting `platform.backChannelLogout`. */
+import type { IncomingMessage } from 'node:http'
+import type { Middleware } from 'koa'
+import type { BackChannelLogout } from '../../login/back-channel-logout.js'
+import type { RequestLog } from '../edge/request.js'
+import { HttpError, invalidRequest } from '../errors/http-error.js'
+
+export interface BackChannelLogoutParts {
+  readonly backChannelLogout: BackChannelLogout
+  readonly requestLog: RequestLog
+}
+
+// A logout token has about 1,000 characters.
+const MAX_BODY_BYTES = 16 * 1024
+const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
+
+/**
+ * `POST /api/auth/backchannel-logout` takes a logout token from the identity provider (OpenID Connect Back-Channel Logout
+ * section 2.5). It uses no session of a browser, so it needs no check of the origin. It answers 200 without a body, or 400 if
+ * the request or the token cannot be used (section 2.8).
+ */
+export function backChannelLogout({ backChannelLogout, requestLog }: BackChannelLogoutParts): Middleware {
+  return async function backChannelLogoutRoute(ctx) {
+    if (!FORM.test(ctx.get('Content-Type'))) throw unusableBody('The body must be application/x-www-form-urlencoded.')
+    const [token, ...more] = new URLSearchParams(await readBody(ctx.req)).getAll('logout_token')
+    if (token === undefined || more.length > 0) throw invalidRequest('The body must contain one logout_token.')
+    if (!(await backChannelLogout(token, requestLog(ctx)))) throw invalidRequest('The logout token cannot be used.')
+    // A body of null makes Koa send 204, unless the status is set after it.
+    ctx.body = null
+    ctx.status = 200
+  }
+}
+
+/** @throws HttpError 400 if the body is too long or incomplete */
+function readBody(request: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    // The rest of a long body is read and ignored, so that the client gets the response.
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= MAX_BODY_BYTES) chunks.push(chunk)
+      else reject(unusableBody(`The body must not be longer than ${MAX_BODY_BYTES} bytes.`))
+    })
+    request.once('end', () => resolve(Buffer.concat(chunks).toString()))
+    for (const event of ['error', 'close']) request.once(event, () => reject(unusableBody('The body is not complete.')))
+  })
+}
+
+/** The body of the request may not have been read, so the connection is closed. */
+function unusableBody(description: string): HttpError {
+  return new HttpError({ status: 400, error: 'invalid_request', description, headers: { Connection: 'close' } })
+}

@@ -1,0 +1,147 @@
+/**
+ * Decides which accounts may sign in (setting `access.allow`), at a login and at every refresh that brings an ID token. An
+ * account may sign in if one of the entries fits the checked ID token, or the user info of the same person.
+ */
+import {
+  type AccessEntry,
+  type ClaimEntry,
+  type EmailAddress,
+  isClaimEntry,
+  parseEmailAddress
+} from '../config/access-entry.js'
+import type { IdentityProvider, UserInfo } from '../provider/client.js'
+import { ProviderError } from '../provider/errors.js'
+import { isJsonObject } from '../support/json.js'
+
+/**
+ * - `no_email`: the claims contain no usable e-mail address
+ * - `not_verified`: the provider does not confirm that the e-mail address belongs to the account
+ * - `not_listed`: no entry fits the account
+ * - `no_claim`: all entries are about claims, and the account has none of these claims
+ */
+const DENIALS = ['no_email', 'not_verified', 'not_listed', 'no_claim'] as const
+
+export interface Denial {
+  readonly reason: (typeof DENIALS)[number]
+  /** The claims of the setting that the account does not have. The names come from the setting, not from the account. */
+  readonly missing: readonly string[]
+}
+
+/** Undefined means that the account may sign in. */
+export type AccessDecision = Denial | undefined
+
+/** @param sources the claims of the ID token, the user info, or both */
+export type AccessRule = (...sources: readonly [UserInfo, ...UserInfo[]]) => AccessDecision
+
+/**
+ * @param entries the entries of the setting `access.allow`. An entry for a domain does not include its sub-domains.
+ */
+export function createAccessRule(entries: readonly AccessEntry[]): AccessRule {
+  const claims = entries.filter(isClaimEntry)
+  const addresses = entries.flatMap(entry => (isClaimEntry(entry) ? [] : [entry]))
+  const listed = new Set(addresses.map(keyOf))
+
+  function problemOfAddress({ email, email_verified }: UserInfo): Denial['reason'] | undefined {
+    const address = typeof email === 'string' ? parseEmailAddress(email) : undefined
+    if (!address || address.localPart === '') return 'no_email'
+    // OpenID Connect Core section 5.1 defines a boolean. The text "true", which some providers send, is not accepted.
+    if (email_verified !== true) return 'not_verified'
+    const isListed = listed.has(keyOf(address)) || listed.has(keyOf({ localPart: '', domain: address.domain }))
+    return isListed ? undefined : 'not_listed'
+  }
+
+  return function decide(...sources) {
+    if (sources.some(source => claims.some(entry => fits(entry, source)))) return undefined
+    const problems = addresses.length > 0 ? sources.map(problemOfAddress) : []
+    if (problems.includes(undefined)) return undefined
+    const isMissing = ({ claim }: ClaimEntry) => sources.every(source => valueAt(source, claim) === undefined)
+    const missing = [...new Set(claims.filter(isMissing).map(({ claim }) => claim))]
+    // The user info comes last. It says more about the address than the ID token.
+    const reason = problems.at(-1) ?? (claims.every(isMissing) ? 'no_claim' : 'not_listed')
+    return { reason, missing }
+  }
+}
+
+function fits({ claim, value }: ClaimEntry, source: UserInfo): boolean {
+  const found = valueAt(source, claim)
+  return (Array.isArray(found) ? found : [found]).some(item => isScalar(item) && String(item) === value)
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+}
+
+/**
+ * Returns the value at a path such as `realm_access.roles`. A name may itself contain dots, as in `https://example.com/roles`.
+ * Returns undefined if there is none.
+ */
+function valueAt(source: unknown, path: string): unknown {
+  if (!isJsonObject(source)) return undefined
+  if (Object.hasOwn(source, path)) return source[path] ?? undefined
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const name = path.slice(0, dot)
+    const found = Object.hasOwn(source, name) ? valueAt(source[name], path.slice(dot + 1)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function keyOf({ localPart, domain }: EmailAddress): string {
+  return `${localPart}@${domain}`
+}
+
+/** The checked claims of an ID token. */
+export type CheckedClaims = UserInfo & { readonly sub: string }
+
+export interface Access {
+  /** True if the ID token alone shows that the account may sign in. */
+  allows(claims: CheckedClaims): boolean
+  /**
+   * Decides with the ID token, and with the user info if the ID token alone does not allow the account.
+   * @param claims undefined if the login requested no ID token
+   * @param accessToken the access token for the user info
+   * @throws OAuthError or ProviderError if the claims of the account cannot be read
+   */
+  decide(claims: CheckedClaims | undefined, accessToken: string): Promise<AccessDecision>
+}
+
+export function createAccess(
+  entries: readonly AccessEntry[],
+  idp: Pick<IdentityProvider, 'metadata' | 'userInfo'>
+): Access {
+  const rule = createAccessRule(entries)
+  return {
+    allows: claims => rule(claims) === undefined,
+    async decide(claims, accessToken) {
+      if (claims && rule(claims) === undefined) return undefined
+      const { userinfoEndpoint } = await idp.metadata()
+      if (userinfoEndpoint !== undefined) {
+        const userInfo = await idp.userInfo(accessToken, claims?.sub)
+        return claims ? rule(claims, userInfo) : rule(userInfo)
+      }
+      if (claims) return rule(claims)
+      const detail =
+        'the provider has no user info endpoint, and the login requested no ID token; add openid and email to the scopes'
+      throw new ProviderError('userinfo', 'unusable', detail)
+    }
+  }
+}
+
+const DENIED = 'denied'
+
+/** Returns the reason that the store keeps for a session that ended with this denial. No claim of a setting has a space. */
+export function endReasonOf({ reason, missing }: Denial): string {
+  return [DENIED, reason, ...missing].join(' ')
+}
+
+/** Returns the denial with which a session has ended, or undefined if it ended for another reason. */
+export function denialOf(endReason: string): Denial | undefined {
+  const [kind, name, ...missing] = endReason.split(' ')
+  const reason = DENIALS.find(known => known === name)
+  return kind === DENIED && reason ? { reason, missing } : undefined
+}
+
+/** Returns the fields of a log line about a denial. They contain no value of a claim. */
+export function denialFields({ reason, missing }: Denial): Readonly<Record<string, unknown>> {
+  return { access: reason, ...(missing.length > 0 && { missing_claims: missing }) }
+}

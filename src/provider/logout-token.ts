@@ -1,0 +1,237 @@
+/**
+ * Checks the logout tokens of the identity provider (OpenID Connect Back-Channel Logout section 2.6). Everybody can send a
+ * logout token to this server, so its signature is checked. The package jose is imported only here, and this file is loaded
+ * only with the setting `platform.backChannelLogout`.
+ */
+import { compactVerify, createLocalJWKSet, errors, type JSONWebKeySet } from 'jose'
+import { type Clock, startStopwatch } from '../support/clock.js'
+import { isJsonObject } from '../support/json.js'
+import type { IdentityProvider } from './client.js'
+import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
+
+/** The sessions that a logout token names. At least one of `sid` and `sub` is set. */
+export interface LogoutToken {
+  readonly iss: string
+  /** The login session at the provider. */
+  readonly sid: string | undefined
+  readonly sub: string | undefined
+  /** The unique id of the token. */
+  readonly jti: string
+  /** The time of issue on the clock of the provider, in seconds since the epoch. */
+  readonly iat: number
+}
+
+/** The reason for which a logout token is rejected: the claim that is wrong, or the part of the token. */
+export type Unusable =
+  | 'malformed'
+  | 'typ'
+  | 'alg'
+  | 'signature'
+  | 'unknown_key'
+  | 'iss'
+  | 'aud'
+  | 'iat'
+  | 'exp'
+  | 'jti'
+  | 'subject'
+  | 'events'
+  | 'nonce'
+
+export class UnusableLogoutTokenError extends Error {
+  readonly reason: Unusable
+
+  constructor(reason: Unusable) {
+    super(`the logout token cannot be used: ${reason}`)
+    this.name = 'UnusableLogoutTokenError'
+    this.reason = reason
+  }
+}
+
+export interface LogoutTokenParts {
+  readonly idp: Pick<IdentityProvider, 'metadata' | 'signingKeys'>
+  readonly clientId: string
+  readonly clock: Clock
+}
+
+/**
+ * Returns the checked claims of a logout token.
+ * @throws UnusableLogoutTokenError if a rule is broken
+ * @throws ProviderError if the metadata or the keys of the provider cannot be read
+ */
+export type CheckLogoutToken = (token: string) => Promise<LogoutToken>
+
+/** A logout token is rejected this long after its `iat`, so its `jti` has to be remembered no longer than this. */
+export const MAX_AGE_SECONDS = 600
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+// OpenID Connect Back-Channel Logout section 2.6 rule 2 forbids `none`. HMAC is missing, because the client secret would be
+// the key, and it is not in the JWK Set.
+const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
+// Section 2.4 recommends `logout+jwt`. Providers that are older than the standard send `JWT` or nothing.
+const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/logout+jwt']
+
+export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenParts): CheckLogoutToken {
+  const keys = createKeyCache(idp, clock)
+
+  return async function checkLogoutToken(token) {
+    const { header, claims } = parse(token)
+    // An extension may change what is signed (RFC 7797), and no logout token needs one.
+    if (header.crit !== undefined) throw new UnusableLogoutTokenError('malformed')
+    if (!ALGORITHMS.includes(String(header.alg))) throw new UnusableLogoutTokenError('alg')
+    if (!TYPES.includes(typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ))
+      throw new UnusableLogoutTokenError('typ')
+    const { issuer, quirks } = await idp.metadata()
+    // The claims are checked before the signature, because that costs less, and only a token with the right claims may
+    // cause a request for keys.
+    const expected = { issuer, clientId, now: clock.now(), needsExpiry: !quirks.omitsLogoutTokenExpiry }
+    const checked = checkClaims(claims, expected)
+    await checkSignature(token, keys)
+    return checked
+  }
+}
+
+interface Expected {
+  readonly issuer: string | undefined
+  readonly clientId: string
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  readonly needsExpiry: boolean
+}
+
+/** Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller accepts each `jti` once. */
+function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expected): LogoutToken {
+  const { iss, aud, iat, exp, jti, sid, sub, events } = claims
+  const nowSeconds = expected.now / 1000
+  if (!isIdentifier(iss) || iss !== expected.issuer) throw new UnusableLogoutTokenError('iss')
+  if (!(Array.isArray(aud) ? aud : [aud]).includes(expected.clientId)) throw new UnusableLogoutTokenError('aud')
+  if (typeof iat !== 'number') throw new UnusableLogoutTokenError('iat')
+  if (iat - CLOCK_LEEWAY_SECONDS > nowSeconds || iat + MAX_AGE_SECONDS < nowSeconds)
+    throw new UnusableLogoutTokenError('iat')
+  const isMissing = exp === undefined && !expected.needsExpiry
+  if (!isMissing && !(typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds))
+    throw new UnusableLogoutTokenError('exp')
+  if (!isIdentifier(jti)) throw new UnusableLogoutTokenError('jti')
+  const names = [sid, sub].filter(name => name !== undefined)
+  if (names.length === 0 || !names.every(isIdentifier)) throw new UnusableLogoutTokenError('subject')
+  // Object.hasOwn also keeps names such as `constructor` from counting as members.
+  if (!isJsonObject(events) || !Object.hasOwn(events, EVENT) || !isJsonObject(events[EVENT]))
+    throw new UnusableLogoutTokenError('events')
+  // An ID token has a nonce. Without this rule, an ID token could be used as a logout token, and the reverse.
+  if (Object.hasOwn(claims, 'nonce')) throw new UnusableLogoutTokenError('nonce')
+  return { iss, sid: sid as string | undefined, sub: sub as string | undefined, jti, iat }
+}
+
+async function checkSignature(token: string, keys: KeyCache): Promise<void> {
+  try {
+    await verify(token, await keys.current())
+  } catch (error) {
+    if (!(error instanceof errors.JWKSNoMatchingKey)) throw unusable(error)
+    const renewed = await keys.renewed()
+    if (!renewed) throw unusable(error)
+    await verify(token, renewed).catch((second: unknown) => {
+      throw unusable(second)
+    })
+  }
+}
+
+async function verify(token: string, keys: Keys): Promise<void> {
+  const options = { algorithms: ALGORITHMS }
+  try {
+    await compactVerify(token, keys, options)
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    // A token without `kid` may have been signed with each of these keys.
+    for await (const key of error) {
+      const isValid = await compactVerify(token, key, options).then(
+        () => true,
+        () => false
+      )
+      if (isValid) return
+    }
+    throw new errors.JWSSignatureVerificationFailed()
+  }
+}
+
+/** Translates an error of jose. Other errors, such as those of the provider, stay as they are. */
+function unusable(error: unknown): unknown {
+  if (!(error instanceof errors.JOSEError)) return error
+  if (error instanceof errors.JWKSNoMatchingKey) return new UnusableLogoutTokenError('unknown_key')
+  if (error instanceof errors.JWSInvalid) return new UnusableLogoutTokenError('malformed')
+  return new UnusableLogoutTokenError('signature')
+}
+
+function parse(token: string) {
+  const parts = token.split('.')
+  if (parts.length !== 3) throw new UnusableLogoutTokenError('malformed')
+  const [header, claims] = parts.slice(0, 2).map(part => {
+    try {
+      return JSON.parse(Buffer.from(part, 'base64url').toString()) as unknown
+    } catch {
+      return undefined
+    }
+  })
+  if (!isJsonObject(header) || !isJsonObject(claims)) throw new UnusableLogoutTokenError('malformed')
+  return { header, claims }
+}
+
+type Keys = ReturnType<typeof createLocalJWKSet>
+
+interface KeyCache {
+  /** Returns the keys. Requests them if there are none, or if they are old. */
+  current(): Promise<Keys>
+  /** Requests the keys again, because one is unknown. Resolves with undefined if the last request is too recent. */
+  renewed(): Promise<Keys | undefined>
+}
+
+// A key that the provider has withdrawn is accepted for at most this time.
+const MAX_KEY_AGE_MS = 600_000
+// The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call the
+// provider again and again. Providers publish a new key before they use it.
+const MIN_RENEWAL_MS = 30_000
+// The shortest time between two requests after one has failed.
+const MIN_RETRY_MS = 5000
+
+function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock): KeyCache {
+  let keys: Keys | undefined
+  let failure: unknown
+  let ageMs = never
+  let sinceRequestMs = never
+  let loading: Promise<Keys> | undefined
+
+  async function load(): Promise<Keys> {
+    sinceRequestMs = startStopwatch(clock)
+    try {
+      const set = await idp.signingKeys()
+      // createLocalJWKSet checks the form of a key when a token needs this key.
+      keys = createLocalJWKSet(set as unknown as JSONWebKeySet)
+      ageMs = sinceRequestMs
+      failure = undefined
+      return keys
+    } catch (error) {
+      failure = error
+      throw error
+    } finally {
+      loading = undefined
+    }
+  }
+
+  function loadOnce(): Promise<Keys> {
+    loading ??= load()
+    return loading
+  }
+
+  return {
+    async current() {
+      if (keys && ageMs() < MAX_KEY_AGE_MS) return keys
+      if (!loading && failure !== undefined && sinceRequestMs() < MIN_RETRY_MS) throw failure
+      return loadOnce()
+    },
+    async renewed() {
+      return !loading && sinceRequestMs() < MIN_RENEWAL_MS ? undefined : loadOnce()
+    }
+  }
+}
+
+function never(): number {
+  return Number.POSITIVE_INFINITY
+}

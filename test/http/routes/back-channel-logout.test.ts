@@ -1,0 +1,304 @@
+// Back-channel logout through HTTP: the provider sends a logout token, and the sessions that it names end.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import test, { type ExecutionContext } from 'ava'
+import type { Browser } from '../../helpers/browser.js'
+import { createClock } from '../../helpers/clock.js'
+import { defaultCallbackUrl, discovered, publicOrigin, type TestSettings } from '../../helpers/config.js'
+import { eventually } from '../../helpers/eventually.js'
+import { createHostileIdp, faults, type HostileIdp } from '../../helpers/hostile-idp/index.js'
+import { modes } from '../../helpers/modes.js'
+import { startRedis, testWithRedis } from '../../helpers/redis.js'
+import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { guarded } from '../support.js'
+
+const PATH = '/api/auth/backchannel-logout'
+const scopes = ['openid', 'data:read']
+
+function settingsOf(idp: Pick<HostileIdp, 'issuer'>): TestSettings {
+  const platform = { ...discovered(idp), scopes, internalScopes: scopes, publicScopes: ['data:read'] }
+  return { platform: { ...platform, backChannelLogout: true } }
+}
+
+async function start(t: ExecutionContext, mode: 'single' | 'dual' = 'single') {
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+  return startTestServer(t, { mode, idp, clock, overrides: settingsOf(idp) })
+}
+
+const withSid = (sid: string) => (claims: Record<string, unknown>) => ({ ...claims, sid })
+
+/** Signs in with a new browser, in a login session of the provider with this `sid`. */
+async function signInAs({ idp, newBrowser }: TestServer, sub: string, sid: string): Promise<Browser> {
+  idp.settings.profile = { ...idp.settings.profile, sub }
+  idp.settings.idTokenClaims = withSid(sid)
+  const browser = newBrowser()
+  await signIn(browser)
+  return browser
+}
+
+/** The provider is no browser, so its request has none of the headers of a browser. */
+function send({ browser }: Pick<TestServer, 'browser'>, logoutToken: string) {
+  return browser.request('POST', PATH, { form: { logout_token: logoutToken } })
+}
+
+/** The profile of another person than that of the provider gets an error, but only 401 means that nobody is signed in. */
+async function areSignedIn(...browsers: readonly Browser[]): Promise<readonly boolean[]> {
+  return Promise.all(browsers.map(async browser => (await browser.fetch(guarded)).statusCode !== 401))
+}
+
+for (const mode of modes) {
+  test(`${mode}: a logout token with a sid ends the sessions of this login, and one with a sub all sessions of the person`, async t => {
+    const server = await start(t, mode)
+    const { idp, logs } = server
+    const [laptop, phone] = [await signInAs(server, 'ada', 'login-1'), await signInAs(server, 'ada', 'login-2')]
+    const other = await signInAs(server, 'grace', 'login-3')
+    const response = await send(server, idp.logoutToken({ sid: 'login-1', sub: 'ada' }))
+    t.is(response.statusCode, 200)
+    t.is(response.headers['cache-control'], 'no-store')
+    t.is(response.body.length, 0)
+    t.deepEqual(await areSignedIn(laptop, phone, other), [false, true, true])
+    t.is((await send(server, idp.logoutToken({ sub: 'ada' }))).statusCode, 200)
+    t.deepEqual(await areSignedIn(laptop, phone, other), [false, false, true])
+    t.deepEqual(
+      logs.entries.filter(({ event }) => event === 'back_channel_logout').map(({ sessions, by }) => [sessions, by]),
+      [
+        [1, 'sid'],
+        [1, 'sub']
+      ]
+    )
+    t.is((await send(server, idp.logoutToken({ sub: 'nobody' }))).statusCode, 200)
+    await eventually(() => idp.revoked.length === 2)
+    t.false(JSON.stringify(logs.entries).includes('ada'))
+  })
+
+  test(`${mode}: a logout token ends a session that is being refreshed, and its new refresh token is revoked`, async t => {
+    const server = await start(t, mode)
+    const { idp, clock } = server
+    const browser = await signInAs(server, 'ada', 'login-1')
+    clock.advanceSeconds(3600)
+    const hold = idp.hold('token', 'after')
+    const waiting = browser.fetch(guarded)
+    await hold.arrived()
+    t.is((await send(server, idp.logoutToken({ sid: 'login-1' }))).statusCode, 200)
+    hold.release()
+    t.is((await waiting).statusCode, 401)
+    await eventually(() => idp.revoked.includes(idp.issued.refreshTokens.at(-1)?.value ?? ''))
+    t.pass()
+  })
+}
+
+test('a session whose ID token had no sid ends with any login session of the person', async t => {
+  const server = await start(t)
+  const { idp, browser } = server
+  idp.settings.profile = { sub: 'ada' }
+  await signIn(browser)
+  t.is((await send(server, idp.logoutToken({ sid: 'unknown', sub: 'grace' }))).statusCode, 200)
+  t.deepEqual(await areSignedIn(browser), [true])
+  t.is((await send(server, idp.logoutToken({ sid: 'unknown', sub: 'ada' }))).statusCode, 200)
+  t.deepEqual(await areSignedIn(browser), [false])
+})
+
+test('a login that is in progress when its logout token arrives gives no session', async t => {
+  const server = await start(t)
+  const { idp, browser } = server
+  idp.settings.idTokenClaims = withSid('login-1')
+  const back = await startLogin(browser)
+  const hold = idp.hold('token', 'after')
+  const callback = openCallback(browser, back)
+  await hold.arrived()
+  t.is((await send(server, idp.logoutToken({ sid: 'login-1' }))).statusCode, 200)
+  hold.release()
+  t.is((await callback).statusCode, 400)
+  t.is((await browser.fetch(guarded)).statusCode, 401)
+  await eventually(() => idp.revoked.length === 1)
+})
+
+test('a logout token is accepted once', async t => {
+  const server = await start(t)
+  const { idp, logs } = server
+  const token = idp.logoutToken({ sub: 'ada' })
+  const answers = await Promise.all(Array.from({ length: 5 }, () => send(server, token)))
+  t.deepEqual(answers.map(({ statusCode }) => statusCode).sort(), [200, 400, 400, 400, 400])
+  const lines = logs.entries.filter(({ event }) => event === 'back_channel_logout_rejected')
+  t.deepEqual([...new Set(lines.map(({ reason }) => reason))], ['jti'])
+})
+
+test('an unusable logout token is answered 400 with no-store, and logged in one line without the token', async t => {
+  const server = await start(t)
+  const { idp, logs, browser } = server
+  await signIn(browser)
+  const token = idp.logoutToken({ sub: 'user-1', iss: 'https://other.example' })
+  const response = await send(server, token)
+  t.is(response.statusCode, 400)
+  t.is(response.headers['cache-control'], 'no-store')
+  t.is(response.json<{ error: string }>().error, 'invalid_request')
+  const lines = logs.entries.filter(({ event }) => event === 'back_channel_logout_rejected')
+  t.deepEqual(
+    lines.map(({ reason }) => reason),
+    ['iss']
+  )
+  const output = JSON.stringify(logs.entries)
+  for (const part of token.split('.')) t.false(output.includes(part))
+  t.deepEqual(await areSignedIn(browser), [true])
+})
+
+const unusable: readonly (readonly [what: string, headers: Record<string, string>, body: string])[] = [
+  ['no body', {}, ''],
+  ['another type', { 'content-type': 'application/json' }, '{"logout_token":"a.b.c"}'],
+  ['no type', {}, 'logout_token=a.b.c'],
+  ['no token', { 'content-type': 'application/x-www-form-urlencoded' }, 'token=a.b.c'],
+  ['two tokens', { 'content-type': 'application/x-www-form-urlencoded' }, 'logout_token=a.b.c&logout_token=a.b.c'],
+  ['an array', { 'content-type': 'application/x-www-form-urlencoded' }, 'logout_token[]=a.b.c'],
+  ['a broken escape', { 'content-type': 'application/x-www-form-urlencoded' }, 'logout_token=%zz%ff%00'],
+  ['a long body', { 'content-type': 'application/x-www-form-urlencoded' }, `logout_token=${'a'.repeat(16_384)}`]
+]
+for (const [what, headers, body] of unusable) {
+  test(`a request to the logout route with ${what} is answered 400`, async t => {
+    const server = await start(t)
+    const response = await server.browser.request('POST', PATH, { headers, body })
+    t.is(response.statusCode, 400)
+    t.is(response.headers['cache-control'], 'no-store')
+    t.is(server.idp.requestsTo('jwks').length, 0)
+  })
+}
+
+test('many forged logout tokens cause one request for the keys of the provider', async t => {
+  const server = await start(t)
+  const { idp, browser } = server
+  await signIn(browser)
+  const forged = Array.from({ length: 100 }, (_, n) => idp.logoutToken({ sub: 'user-1' }, { kid: `forged-${n}` }))
+  const answers = await Promise.all(forged.map(token => send(server, token)))
+  t.deepEqual([...new Set(answers.map(({ statusCode }) => statusCode))], [400])
+  t.is(idp.requestsTo('jwks').length, 1)
+  t.deepEqual(await areSignedIn(browser), [true])
+})
+
+test('the server learns of a new key of the provider, and a failing provider is answered with an error', async t => {
+  const server = await start(t)
+  const { idp, clock } = server
+  t.is((await send(server, idp.logoutToken({ sub: 'ada' }))).statusCode, 200)
+  idp.rotateKeys()
+  clock.advanceSeconds(30)
+  t.is((await send(server, idp.logoutToken({ sub: 'ada' }))).statusCode, 200)
+  t.is(idp.requestsTo('jwks').length, 2)
+  idp.rotateKeys(true)
+  clock.advanceSeconds(600)
+  idp.fail('jwks', faults.status(500), faults.status(500))
+  const token = idp.logoutToken({ sub: 'ada' })
+  const failed = await send(server, token)
+  t.is(failed.statusCode, 502)
+  t.is(failed.headers['cache-control'], 'no-store')
+  clock.advanceSeconds(5)
+  t.is((await send(server, token)).statusCode, 200, 'the same token can be sent again')
+})
+
+test('the logout route accepts POST only, and without the setting nothing', async t => {
+  const server = await start(t)
+  for (const method of ['GET', 'HEAD', 'PUT', 'OPTIONS']) {
+    const response = await server.browser.request(method, PATH)
+    t.is(response.statusCode, 405, method)
+    t.is(response.headers.allow, 'POST')
+  }
+  const without = await startTestServer(t)
+  t.is((await send(without, without.idp.logoutToken({ sub: 'user-1' }))).statusCode, 405)
+  t.is((await without.browser.get(PATH)).statusCode, 404)
+})
+
+test('with everywhere=true, a logout ends all sessions of the person', async t => {
+  const server = await start(t)
+  const { idp, logs } = server
+  const [laptop, phone] = [await signInAs(server, 'ada', 'login-1'), await signInAs(server, 'ada', 'login-2')]
+  const other = await signInAs(server, 'grace', 'login-3')
+  const stolen = phone.clone()
+  const response = await laptop.navigate('/api/auth/logout?everywhere=true')
+  t.is(response.statusCode, 302)
+  t.deepEqual(laptop.cookies.all(), [])
+  t.deepEqual(await areSignedIn(laptop, phone, stolen, other), [false, false, false, true])
+  t.like(
+    logs.find(({ event }) => event === 'logout_everywhere'),
+    { sessions: 2 }
+  )
+  await eventually(() => idp.revoked.length >= 2)
+  const again = await signInAs(server, 'ada', 'login-4')
+  t.is((await stolen.navigate('/api/auth/logout?everywhere=true')).statusCode, 302)
+  t.deepEqual(await areSignedIn(again), [true], 'a session that was logged out cannot end the others')
+})
+
+test('a page of another site cannot cause a logout everywhere, and other values of everywhere are rejected', async t => {
+  const server = await start(t)
+  const browser = await signInAs(server, 'ada', 'login-1')
+  const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors' }
+  const path = '/api/auth/logout?everywhere=true'
+  t.is((await browser.get(path, { headers: image })).statusCode, 403)
+  t.is((await browser.get(path, { headers: { origin: 'https://evil.example' } })).statusCode, 403)
+  for (const query of ['everywhere=false', 'everywhere=', 'everywhere=true&everywhere=true', 'everywhere=TRUE'])
+    t.is((await browser.get(`/api/auth/logout?${query}`)).statusCode, 400, query)
+  t.deepEqual(await areSignedIn(browser), [true])
+})
+
+test('without back-channel logout, everywhere=true is rejected, because the server does not know the other sessions', async t => {
+  const { browser } = await startTestServer(t)
+  await signIn(browser)
+  const response = await browser.get('/api/auth/logout?everywhere=true')
+  t.is(response.statusCode, 400)
+  t.regex(response.text(), /platform\.backChannelLogout/)
+  t.deepEqual(await areSignedIn(browser), [true])
+})
+
+testWithRedis(
+  'a logout token at one replica ends the sessions at all replicas, and is accepted by no other replica',
+  async t => {
+    const { url: redisUrl } = await startRedis(t)
+    const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+    const overrides = { ...settingsOf(idp), redisUrl }
+    const [one, two] = [await startTestServer(t, { idp, overrides }), await startTestServer(t, { idp, overrides })]
+    const browsers = [await signInAs(one, 'ada', 'login-1'), await signInAs(two, 'ada', 'login-1')]
+    const token = idp.logoutToken({ sid: 'login-1' })
+    t.is((await send(two, token)).statusCode, 200)
+    t.is((await send(one, token)).statusCode, 400)
+    for (const browser of browsers) {
+      for (const server of [one, two]) {
+        server.connect(browser)
+        t.deepEqual(await areSignedIn(browser), [false])
+      }
+    }
+  }
+)
+
+// The hook prints the address of each module that Node loads.
+const printModules = `
+  import { register } from 'node:module'
+  const hook = \`
+    import { writeSync } from 'node:fs'
+    export function load(url, context, next) {
+      writeSync(1, url + '\\\\n')
+      return next(url, context)
+    }\`
+  register('data:text/javascript,' + encodeURIComponent(hook))`
+const startServer = (backChannelLogout: boolean) => `
+  const { randomBytes } = await import('node:crypto')
+  const { loadConfig } = await import('#src/config/load.js')
+  const { serve } = await import('#src/server.js')
+  const { config } = await loadConfig({ cwd: '/', env: {
+    PORT: '0', PLATFORM_AUTH_HOST: '127.0.0.1', LOG_LEVEL: 'silent', PLATFORM_SCOPES: 'openid data:read',
+    PLATFORM_CLIENT_ID: 'client', PLATFORM_CLIENT_SECRET: 'a-client-secret', PLATFORM_ISSUER: 'http://127.0.0.1:9',
+    PLATFORM_CALLBACK_URL: '${publicOrigin}/api/auth/callback', PLATFORM_BACK_CHANNEL_LOGOUT: '${backChannelLogout}',
+    SERVER_SESSION_SECRET: randomBytes(32).toString('base64url') } })
+  const server = await serve(config)
+  await fetch('http://127.0.0.1:' + server.port + '${PATH}', { method: 'POST' })
+  await fetch('http://127.0.0.1:' + server.port + '/api/auth/logout', { redirect: 'manual' })
+  process.exit()`
+
+test('a server without back-channel logout loads none of its modules', async t => {
+  const own = /\/(jose\/.*|logout-token|back-channel-logout|session-index|index-scripts)\.js$/
+  const loaded = async (isOn: boolean) => {
+    const hook = `data:text/javascript,${encodeURIComponent(printModules)}`
+    const args = ['--import', hook, '--input-type=module', '--eval', startServer(isOn)]
+    const cwd = new URL('../../..', import.meta.url)
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: 10_000_000 })
+    return stdout.split('\n').filter(url => own.test(url))
+  }
+  t.deepEqual(await loaded(false), [])
+  t.true((await loaded(true)).length > 4)
+})

@@ -1,0 +1,250 @@
+// Each rule of OpenID Connect Back-Channel Logout section 2.6 is broken once, and the keys of the provider change.
+import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
+import test from 'ava'
+import { type ProviderError, ProviderError as ProviderFailure } from '#src/provider/errors.js'
+import { createLogoutTokenCheck, UnusableLogoutTokenError } from '#src/provider/logout-token.js'
+import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
+import { quirksOf } from '#src/provider/quirks.js'
+import { createClock } from '../helpers/clock.js'
+
+const ISSUER = 'https://idp.example/tenant'
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+const START_MS = 1_700_000_000_000
+const SECONDS = START_MS / 1000
+
+const usual = {
+  iss: ISSUER,
+  aud: 'our-client',
+  iat: SECONDS,
+  exp: SECONDS + 120,
+  jti: 'token-1',
+  sid: 'login-1',
+  sub: 'ada',
+  events: { [EVENT]: {} }
+}
+
+interface Key {
+  readonly kid: string | undefined
+  readonly privateKey: KeyObject
+  readonly jwk: Readonly<Record<string, unknown>>
+}
+
+// Only the public key is exported, and only once, because on Node 20 an export as JWK can wait for ever.
+function createKey(kid: string | undefined, kind: 'ec' | 'rsa' | 'ed25519' = 'ec'): Key {
+  const encoding = { publicKeyEncoding: { format: 'jwk' }, privateKeyEncoding: undefined }
+  const options = { namedCurve: 'P-256', modulusLength: 2048, ...encoding }
+  const generate = generateKeyPairSync as object as (
+    kind: string,
+    options: object
+  ) => { privateKey: KeyObject; publicKey: JsonWebKey }
+  const { privateKey, publicKey } = generate(kind, options)
+  return { kid, privateKey, jwk: { ...publicKey, use: 'sig', ...(kid !== undefined && { kid }) } }
+}
+
+const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function signed(claims: object, { kid, privateKey }: Key, header: object = {}): string {
+  const head = { alg: 'ES256', kid, typ: 'logout+jwt', ...header }
+  const unsigned = `${part(head)}.${part(claims)}`
+  const { alg } = head
+  const key = alg.startsWith('PS') ? { key: privateKey, padding: 6, saltLength: 32 } : privateKey
+  const options = alg.startsWith('ES') ? { key: privateKey, dsaEncoding: 'ieee-p1363' as const } : key
+  const signature = sign(alg === 'EdDSA' ? null : 'sha256', Buffer.from(unsigned), options)
+  return `${unsigned}.${signature.toString('base64url')}`
+}
+
+const ours = createKey('key-1')
+
+function setUp({ keys = [ours], metadata = {} }: { keys?: readonly Key[]; metadata?: Partial<ProviderMetadata> } = {}) {
+  const clock = createClock(START_MS)
+  const provider = { keys, requests: 0, failure: undefined as ProviderError | undefined }
+  const found: ProviderMetadata = {
+    ...APS,
+    issuer: ISSUER,
+    jwksUri: `${ISSUER}/jwks`,
+    issParameterSupported: false,
+    scopesSupported: undefined,
+    quirks: quirksOf({}),
+    ...metadata
+  }
+  const idp = {
+    metadata: async () => found,
+    async signingKeys() {
+      provider.requests++
+      if (provider.failure) throw provider.failure
+      return { keys: provider.keys.map(({ jwk }) => jwk) }
+    }
+  }
+  const check = createLogoutTokenCheck({ idp, clientId: 'our-client', clock })
+  const reasonOf = (token: string) =>
+    check(token).then(
+      () => undefined,
+      (error: unknown) => (error instanceof UnusableLogoutTokenError ? error.reason : String(error))
+    )
+  return { clock, provider, check, reasonOf }
+}
+
+test('a correct logout token is accepted, and its claims are returned', async t => {
+  const { check } = setUp()
+  const { iss, sid, sub, jti, iat } = usual
+  t.deepEqual(await check(signed(usual, ours)), { iss, sid, sub, jti, iat })
+})
+
+const accepted: readonly (readonly [what: string, changes: object, header?: object])[] = [
+  ['with a sid and without a sub', { sub: undefined }],
+  ['with a sub and without a sid', { sid: undefined }],
+  ['with several audiences', { aud: ['another', 'our-client'] }],
+  ['that was issued on a clock that is 4 minutes ahead', { iat: SECONDS + 240 }],
+  ['that has expired on a clock that is 4 minutes behind', { exp: SECONDS - 240 }],
+  ['without a type', {}, { typ: undefined }],
+  ['with the type JWT', {}, { typ: 'JWT' }],
+  ['with more members in events', { events: { [EVENT]: {}, 'https://other.example/event': {} } }],
+  ['with claims that this server does not know', { toe: SECONDS }]
+]
+for (const [what, changes, header] of accepted) {
+  test(`a logout token ${what} is accepted`, async t => {
+    t.is(await setUp().reasonOf(signed({ ...usual, ...changes }, ours, header)), undefined)
+  })
+}
+
+const broken: readonly (readonly [what: string, reason: string, changes: object])[] = [
+  ['no iss', 'iss', { iss: undefined }],
+  ['another iss', 'iss', { iss: 'https://idp.example/other' }],
+  ['an iss that is a list', 'iss', { iss: [ISSUER] }],
+  ['no aud', 'aud', { aud: undefined }],
+  ['another aud', 'aud', { aud: 'another' }],
+  ['an aud without this client', 'aud', { aud: ['another', 'our-client-2'] }],
+  ['no iat', 'iat', { iat: undefined }],
+  ['an iat that is a text', 'iat', { iat: String(SECONDS) }],
+  ['an iat in the future', 'iat', { iat: SECONDS + 301 }],
+  ['an iat that is older than ten minutes', 'iat', { iat: SECONDS - 601 }],
+  ['no exp', 'exp', { exp: undefined }],
+  ['an exp that is a text', 'exp', { exp: String(SECONDS + 120) }],
+  ['an exp in the past', 'exp', { exp: SECONDS - 301 }],
+  ['no jti', 'jti', { jti: undefined }],
+  ['an empty jti', 'jti', { jti: '' }],
+  ['neither sid nor sub', 'subject', { sid: undefined, sub: undefined }],
+  ['a sid that is no text', 'subject', { sid: 7 }],
+  ['a sub that is null', 'subject', { sub: null }],
+  ['no events', 'events', { events: undefined }],
+  ['events that are a list', 'events', { events: [EVENT] }],
+  ['events without the logout', 'events', { events: { 'https://other.example/event': {} } }],
+  ['a logout event that is no object', 'events', { events: { [EVENT]: true } }],
+  ['a nonce', 'nonce', { nonce: 'n' }],
+  ['a nonce of null', 'nonce', { nonce: null }]
+]
+for (const [what, reason, changes] of broken) {
+  test(`a logout token with ${what} is rejected, without a request for keys`, async t => {
+    const { reasonOf, provider } = setUp()
+    t.is(await reasonOf(signed({ ...usual, ...changes }, ours)), reason)
+    t.is(provider.requests, 0)
+  })
+}
+
+test('a logout token is rejected if its signature is not of a key of the provider', async t => {
+  const { reasonOf } = setUp()
+  const good = signed(usual, ours)
+  const [head, claims, signature] = good.split('.') as [string, string, string]
+  t.is(await reasonOf(signed(usual, { ...createKey('key-1') })), 'signature')
+  t.is(await reasonOf(`${head}.${part({ ...usual, sub: 'eve' })}.${signature}`), 'signature')
+  t.is(await reasonOf(`${part({ alg: 'ES256', kid: 'key-1' })}.${claims}.${signature}`), 'signature')
+  t.is(await reasonOf(`${head}.${claims}.`), 'signature')
+  t.is(await reasonOf(signed(usual, createKey('key-2'))), 'unknown_key')
+})
+
+test('a logout token is rejected with the algorithm none, and with HMAC', async t => {
+  const { reasonOf } = setUp()
+  for (const alg of ['none', 'None', 'HS256', 'RSA-OAEP', undefined, 7]) {
+    const unsigned = `${part({ alg, kid: 'key-1', typ: 'logout+jwt' })}.${part(usual)}`
+    const hmac = createHmac('sha256', JSON.stringify(ours.jwk)).update(unsigned).digest('base64url')
+    for (const signature of ['', hmac]) t.is(await reasonOf(`${unsigned}.${signature}`), 'alg', String(alg))
+  }
+})
+
+test('a token of another type is rejected', async t => {
+  const { reasonOf } = setUp()
+  for (const typ of ['at+jwt', 'secevent+jwt', '', 7, null])
+    t.is(await reasonOf(signed(usual, ours, { typ })), 'typ', String(typ))
+})
+
+test('a text that is no signed JWT is rejected', async t => {
+  const { reasonOf } = setUp()
+  const good = signed(usual, ours)
+  for (const text of ['', 'a', 'a.b', 'a.b.c', `${good}.x`, `${good}.x.y`, '..', `${part([])}.${part(usual)}.x`])
+    t.is(await reasonOf(text), 'malformed', text)
+  t.is(await reasonOf(`${good}=`), 'malformed')
+  t.is(await reasonOf(signed(usual, ours, { crit: ['b64'], b64: false })), 'malformed')
+})
+
+test('a logout token without exp is accepted only from a provider that is known for it', async t => {
+  const metadata = { quirks: { ...quirksOf({}), omitsLogoutTokenExpiry: true } }
+  const { reasonOf } = setUp({ metadata })
+  t.is(await reasonOf(signed({ ...usual, exp: undefined }, ours)), undefined)
+  t.is(await reasonOf(signed({ ...usual, exp: SECONDS - 301 }, ours)), 'exp')
+  t.is(await reasonOf(signed({ ...usual, exp: undefined, iat: SECONDS - 601 }, ours)), 'iat')
+})
+
+for (const [kind, alg] of [
+  ['rsa', 'RS256'],
+  ['rsa', 'PS256'],
+  ['ed25519', 'EdDSA']
+] as const) {
+  test(`a logout token that was signed with ${alg} is accepted`, async t => {
+    const key = createKey('other', kind)
+    t.is(await setUp({ keys: [ours, key] }).reasonOf(signed(usual, key, { alg })), undefined)
+  })
+}
+
+test('a logout token without kid is checked with every key that fits', async t => {
+  const [one, two, other] = [createKey(undefined), createKey(undefined), createKey(undefined)]
+  const { reasonOf } = setUp({ keys: [one, two] })
+  t.is(await reasonOf(signed(usual, two)), undefined)
+  t.is(await reasonOf(signed(usual, other)), 'signature')
+})
+
+test('the keys are requested once, and again when they are ten minutes old', async t => {
+  const { reasonOf, provider, clock } = setUp()
+  await Promise.all(Array.from({ length: 20 }, () => reasonOf(signed(usual, ours))))
+  t.is(provider.requests, 1)
+  clock.advanceSeconds(599)
+  t.is(await reasonOf(signed(usual, ours)), 'exp')
+  const later = { ...usual, iat: SECONDS + 599, exp: SECONDS + 700 }
+  t.is(await reasonOf(signed(later, ours)), undefined)
+  t.is(provider.requests, 1)
+  clock.advanceSeconds(1)
+  provider.keys = []
+  t.is(await reasonOf(signed(later, ours)), 'unknown_key', 'a withdrawn key is not accepted')
+  t.is(provider.requests, 2)
+})
+
+test('a new key of the provider is found, and many unknown keys cause one request in 30 seconds', async t => {
+  const { reasonOf, provider, clock } = setUp()
+  t.is(await reasonOf(signed(usual, ours)), undefined)
+  const next = createKey('key-2')
+  provider.keys = [next, ours]
+  clock.advanceSeconds(30)
+  t.is(await reasonOf(signed(usual, next)), undefined)
+  t.is(provider.requests, 2)
+  for (let n = 0; n < 50; n++) t.is(await reasonOf(signed(usual, ours, { kid: `forged-${n}` })), 'unknown_key')
+  t.is(provider.requests, 2)
+  clock.advanceSeconds(30)
+  const forged = Array.from({ length: 50 }, (_, n) => reasonOf(signed(usual, ours, { kid: `forged-${n}` })))
+  t.deepEqual([...new Set(await Promise.all(forged))], ['unknown_key'])
+  t.is(provider.requests, 3)
+})
+
+test('while the keys cannot be read, one request is sent in 5 seconds, and known keys stay in use', async t => {
+  const { check, reasonOf, provider, clock } = setUp()
+  provider.failure = new ProviderFailure('jwks', 'timeout', 'no complete response in time')
+  for (let n = 0; n < 10; n++) await t.throwsAsync(check(signed(usual, ours)), { instanceOf: ProviderFailure })
+  t.is(provider.requests, 1)
+  clock.advanceSeconds(5)
+  provider.failure = undefined
+  t.is(await reasonOf(signed(usual, ours)), undefined)
+  t.is(provider.requests, 2)
+  clock.advanceSeconds(30)
+  provider.failure = new ProviderFailure('jwks', 'timeout', 'no complete response in time')
+  await t.throwsAsync(check(signed(usual, ours, { kid: 'forged' })), { instanceOf: ProviderFailure })
+  t.is(await reasonOf(signed(usual, ours)), undefined)
+  t.is(provider.requests, 3)
+})
