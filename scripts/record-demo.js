@@ -91,14 +91,16 @@ function animation(frames) {
     const picture = `<image width="${width}" height="${height}" href="data:image/webp;base64,${data}"/>`
     return `<g id="f${index}">${picture}${ring}<text x="${width / 2}" y="${height + 30}">${caption}</text></g>`
   })
+  const ids = frames.map((_, index) => `#f${index}`)
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + captionHeight}" width="${width}" height="${height + captionHeight}">
+<title>A person signs in to the demo</title>
 <style>
 g { visibility: hidden }
 rect { fill: #1b1f2a }
 text { fill: #fff; font: 600 17px system-ui, sans-serif; text-anchor: middle }
 circle { fill: #f5a62333; stroke: #f5a623; stroke-width: 4 }
 ${rules.join('\n')}
-@media (prefers-reduced-motion: reduce) { g { animation: none !important } #f${frames.length - 1} { visibility: visible } }
+@media (prefers-reduced-motion: reduce) { ${ids.join(', ')} { animation: none } ${ids.at(-1)} { visibility: visible } }
 </style>
 <rect width="${width}" height="${height + captionHeight}"/>
 ${groups.join('\n')}
