@@ -60,7 +60,7 @@ async function run(section, mode, lines) {
     `Your token had expired. ${count(200)} of ${requests} requests were answered with 200.`,
     `The identity provider received ${refreshes === 1 ? 'one refresh' : `${refreshes} refreshes`}${detail}.`,
     count(401) === 0 ? 'Nobody was signed out.' : 'You were signed out.',
-    'A browser sends about six requests at a time. Those that were in progress during the refresh waited for it.'
+    'Requests that arrived during the refresh waited for it, and later ones got its result.'
   ].join(' ')
 }
 
