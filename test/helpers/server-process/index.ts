@@ -14,7 +14,7 @@ export interface ServerProcess {
   readonly errorOutput: () => string
   /** Undefined while the process runs. */
   readonly exit: () => { readonly code: number | null; readonly signal: string | null } | undefined
-  /** The size of the heap in bytes after a garbage collection. */
+  /** The size of the heap in bytes after a garbage collection, without compiled code. */
   heapUsed(): Promise<number>
   /** Milliseconds of CPU time that the process has used so far. */
   cpuMs(): Promise<number>

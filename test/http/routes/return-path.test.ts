@@ -9,9 +9,9 @@ import { httpsCallbackUrl } from '../support.js'
 const returnTo = '/models/7?view=top&part=a%20b'
 const loginPath = `/api/auth/login?return_to=${encodeURIComponent(returnTo)}`
 
-/** The address of the link "Sign in again". */
+/** The address of the link "Sign in again", or "Sign in" on the page for somebody who is not signed in. */
 function signInAddressOn(page: BrowserResponse): string | undefined {
-  return /<a class="button" href="([^"]*)">Sign in again</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
+  return /<a class="button" href="([^"]*)">Sign in( again)?</.exec(page.text())?.[1]?.replaceAll('&#38;', '&')
 }
 
 const failures: readonly (readonly [
