@@ -187,6 +187,23 @@ test('if the provider has ended the session, forward-auth answers 401', async t 
   t.is((await askAbout(port, browser)).status, 401)
 })
 
+test('if the account is not allowed any more, forward-auth answers 403', async t => {
+  const overrides = { access: { allow: ['groups=admins'] }, platform: { scopes: ['openid', 'data:read'] } }
+  const { browser, port, idp, clock } = await startGuarded(t, {
+    overrides: { ...overrides, forwardAuth: { port: 0 } }
+  })
+  idp.settings.quirks = { idTokenOnRefresh: true }
+  idp.settings.idTokenClaims = claims => ({ ...claims, groups: ['admins'] })
+  await signIn(browser)
+  idp.settings.idTokenClaims = claims => claims
+  clock.advanceSeconds(3600)
+  for (let n = 0; n < 2; n++) {
+    const answer = await askAbout(port, browser)
+    t.is(answer.status, 403)
+    t.is(answer.authorization, '')
+  }
+})
+
 test('if another site caused the request, forward-auth answers 403 with an empty Authorization header', async t => {
   const { browser, port } = await startGuarded(t)
   await signIn(browser)

@@ -169,6 +169,7 @@ test('dual: the first request of a refresh changes only the internal token and t
   clock.advanceSeconds(4000)
   t.deepEqual(await mode.nextRequest({ fields: Object.freeze(fields) }, timeoutMs), {
     isComplete: false,
+    claims: undefined,
     state: {
       fields: { ...fields, internal_token: 'access-token-3', refresh_token: 'refresh-token-3' },
       identity: undefined,

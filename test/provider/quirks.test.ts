@@ -18,7 +18,7 @@ test('an unknown provider has no quirks', t => {
     tokenEndpoint: 'https://idp.example/token'
   })
   t.deepEqual([name, dualModeProblem], [undefined, undefined])
-  t.deepEqual(Object.values(deviations), [false, false, false, false])
+  t.deepEqual(Object.values(deviations), [false, false, false, false, false])
 })
 
 test('a provider that is recognised by its paths keeps the requests of the standards', t => {

@@ -98,6 +98,18 @@ for (const [what, { options, url, prepare, line: expected }] of Object.entries(t
   })
 }
 
+testWithRedis('check tests the rights that only back-channel logout needs, if this setting is on', async t => {
+  const { admin, port } = await startRedis(t)
+  await admin.acl('SETUSER', 'little', 'on', '>pass', ...documentedRights, '-zadd')
+  const redisUrl = `redis://little:pass@127.0.0.1:${port}`
+  const statusWith = async (backChannelLogout: boolean) =>
+    (await redis(testConfig(someProvider, { redisUrl, platform: { backChannelLogout } })))[0]?.status
+  t.is(await statusWith(false), 'ok')
+  t.is(await statusWith(true), 'failed')
+  await admin.acl('SETUSER', 'little', '+zadd')
+  t.is(await statusWith(true), 'ok')
+})
+
 test('check fails for a cluster in which no node answers', async t => {
   t.is(
     await line('redis://127.0.0.1:1,127.0.0.1:2'),
