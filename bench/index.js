@@ -15,10 +15,19 @@ import { profile } from './profile.js'
 import { print } from './report.js'
 import { measureScale } from './scale.js'
 import { FILE_BYTES, FILE_NAME, PROGRAMS, scenarios } from './scenarios.js'
+import { measureSessionStore } from './session-store.js'
 import { measureSoak } from './soak.js'
 import { measureStartup } from './startup.js'
 import { measureStreams } from './streams.js'
-import { memoryTable, scaleTable, soakTable, startupTable, streamsTable, throughputTable } from './tables.js'
+import {
+  memoryTable,
+  scaleTable,
+  sessionStoreTable,
+  soakTable,
+  startupTable,
+  streamsTable,
+  throughputTable
+} from './tables.js'
 import { measureThroughput } from './throughput.js'
 
 try {
@@ -59,6 +68,7 @@ async function measure(name, around, options) {
   if (name === 'startup') return startupTable(await measureStartup(around, options))
   if (name === 'memory') return memoryTable(await measureMemory(around, options), options.requests)
   if (name === 'scale') return scaleTable(await measureScale(around, options))
+  if (name === 'session-store') return sessionStoreTable(await measureSessionStore(around, options))
   if (name === 'soak') return soakTable(await measureSoak(around, options))
   if (name === 'streams') return streamsTable(await measureStreams(around))
   return throughputTable(name, scenarios[name], await measureThroughput(scenarios[name], around, options))

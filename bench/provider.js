@@ -23,7 +23,7 @@ function discovery(issuer) {
 // The code of a login that began at `/authorize`. The nonce of the login follows it.
 const SIGNED_IN = 'signed-in.'
 
-const accessToken = randomToken(900)
+let accessToken = randomToken(900)
 let issued = 0
 
 // A missing scope means that the requested scope was granted (RFC 6749 section 5.1), so one response fits all requests.
@@ -103,5 +103,9 @@ server.keepAliveTimeout = 60_000
 answerParent({
   start: () =>
     new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${server.address().port}`))),
-  issued: () => issued
+  issued: () => issued,
+  /** Sets the length of all later access tokens. */
+  tokenLength(length) {
+    accessToken = randomToken(length)
+  }
 })

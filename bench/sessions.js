@@ -58,7 +58,7 @@ export function createSessions(secret) {
      * Returns the `Cookie` header of a browser with this session.
      * @param {Session} fields
      */
-    cookie: fields => cookieOf({ id: randomText(22), loggedInAt: Date.now(), issuedAt: Date.now(), fields }),
+    cookie: fields => cookieOf({ id: randomText(22), rev: 1, loggedInAt: Date.now(), issuedAt: Date.now(), fields }),
     /**
      * Returns the header of the same browser after an hour. The tokens have expired, and the refresh token is unchanged.
      * @param {string} cookie

@@ -77,6 +77,34 @@ All of them got 200, and the provider got ${providerCalls} calls in each round.
 `
 }
 
+/** @param {Awaited<ReturnType<typeof import('./session-store.js').measureSessionStore>>} rows */
+export function sessionStoreTable(rows) {
+  const title = '\n## session-store: the setting `session.store`, one active session in dual mode\n\n'
+  if (!rows) return `${title}skipped, because neither redis-server nor valkey-server is installed\n`
+  const head = [
+    '',
+    'req/s',
+    'CPU us/req',
+    'ratio',
+    'p99 ms',
+    'Cookie bytes',
+    'to Redis',
+    'from Redis',
+    'Redis CPU us/req'
+  ]
+  const cells = rows.map(({ name, rate, cpuMicros, cpuRatio, p99, cookieBytes, received, sent, redisMicros }) => [
+    name,
+    Math.round(rate),
+    cpuMicros.toFixed(1),
+    cpuRatio.toFixed(2),
+    p99,
+    cookieBytes,
+    ...[received, sent].map(Math.round),
+    redisMicros.toFixed(1)
+  ])
+  return title + table(head, cells)
+}
+
 /** @param {Awaited<ReturnType<typeof import('./soak.js').measureSoak>>} result */
 export function soakTable({ resident, statuses, refreshes, calls, sessions, expiredEvery, keepSeconds }) {
   const [, , middle, , end] = resident

@@ -33,7 +33,7 @@ export interface AuthParts {
   readonly clock: Clock
 }
 
-export interface Auth extends Pick<Refreshes, 'current' | 'newest'>, Pick<Profiles, 'displayName'> {
+export interface Auth extends Pick<Refreshes, 'current' | 'newest' | 'change'>, Pick<Profiles, 'displayName'> {
   readonly beginLogin: BeginLogin
   readonly completeLogin: CompleteLogin
   readonly logOut: LogOut
@@ -61,7 +61,7 @@ export function createAuth(parts: AuthParts): Auth {
   const { maxAgeSeconds } = session
   const { now } = clock
   const access = config.access.allow && createAccess(config.access.allow, parts.idp)
-  const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, access })
+  const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, access, sessionStore: session.store })
   const refreshes = createRefreshes({ ...parts, ...refresh, timeoutSeconds, access })
   const profiles = createProfiles({ ...parts, now, keepSeconds: profile.keepSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...parts, logout, profiles })
@@ -74,6 +74,7 @@ export function createAuth(parts: AuthParts): Auth {
   return {
     current: refreshes.current,
     newest: refreshes.newest,
+    change: refreshes.change,
     displayName: profiles.displayName,
     beginLogin: createBeginLogin({ ...parts, now, pkce, maxAgeSeconds }),
     completeLogin: createCompleteLogin({ ...parts, now, codeExchanges }),

@@ -6,6 +6,7 @@ import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js
 import { noMetrics } from '#src/metrics/metrics.js'
 import { createMode } from '#src/modes/index.js'
 import { createKeyring } from '#src/session/keyring.js'
+import type { SessionRecord } from '#src/session/record.js'
 import { createSessionCookie } from '#src/session/session-cookie.js'
 import { createBackground } from '#src/support/background.js'
 import { createClock } from './helpers/clock.js'
@@ -69,7 +70,8 @@ test('beginLogin() returns the address of the provider, or reports a login loop 
 test('completeLogin() returns the session, its cookie values and the return path', async t => {
   const { sessionCookie, clock, signIn } = await setUp()
   const { session, sealed, returnTo, succeededAt, isRepeated } = await signIn(t)
-  t.deepEqual(sessionCookie.open(`session=${sealed[0]}`)?.fields, session.fields)
+  const opened = sessionCookie.open(`session=${sealed[0]}`) as SessionRecord
+  t.deepEqual(opened.fields, session.fields)
   t.is(returnTo, '/models')
   t.is(succeededAt, clock.now())
   t.false(isRepeated)

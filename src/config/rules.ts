@@ -28,6 +28,7 @@ const rules: readonly Rule[] = [
   backChannelLogoutNeedsOpenid,
   accessListNeedsClaims,
   listenersHaveTheirOwnPorts,
+  sessionsInRedisNeedRedis,
   forwardAuthWithoutRedis,
   graceCoversARefresh,
   publicTokenNeedsDualMode,
@@ -142,6 +143,13 @@ function collisions(key: SettingKey, { port, host }: Omit<Listening, 'name'>, ot
     key,
     message: `found ${port}, but ${name} already uses this port; allowed: any other port`
   }))
+}
+
+function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }: Values): Finding | undefined {
+  if (store !== 'redis' || redisUrl !== undefined) return undefined
+  const message =
+    'found redis, but redisUrl is not set; allowed: cookie, or redis with redisUrl, for example redisUrl: redis://localhost:6379'
+  return { key: 'session.store', message }
 }
 
 function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): Finding | undefined {

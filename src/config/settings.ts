@@ -157,6 +157,14 @@ export const settings = {
     default: undefined,
     summary: 'Maximum lifetime of a session, counted from its login. A refresh does not extend it.'
   },
+  'session.store': {
+    env: 'PLATFORM_AUTH_SESSION_STORE',
+    flag: '--session-store <store>',
+    type: oneOf('cookie', 'redis'),
+    default: 'cookie',
+    summary:
+      'With cookie, the encrypted session is in cookies, which hold 15 kB. With redis, it is in the Redis of redisUrl, for tokens of up to 250 kB, and the cookie has about 200 bytes. If Redis then loses its data, everyone is signed out. While Redis is away, requests with a session get 503.'
+  },
   'session.cookieName': {
     env: 'PLATFORM_AUTH_COOKIE_NAME',
     type: cookieName,

@@ -68,7 +68,7 @@ export async function listenForGateways(
  * - 403 if a page of another site may have caused the request, if a browser opened the gateway's forward-auth address, or
  *   if the account is not allowed any more
  * - 500 after an unexpected error
- * - 503 with `Retry-After` if the session cannot be refreshed now
+ * - 503 with `Retry-After` if the session cannot be read or refreshed now
  *
  * Every response has the header `Authorization`, which is empty without a token, so that a gateway always replaces the
  * value that a client sent. No response sets a cookie, because gateways may not pass on all cookies of a response.
@@ -81,10 +81,11 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
     const { headers } = request
     const reason = rejectionOf({ methods: methodsOf(request), headers }, 'forwardAuth', { publicOrigin: site.origin })
     if (reason !== undefined) return { status: 403, reason }
-    const record = sessionCookie.open(headers.cookie ?? '')
-    if (!record) return { status: 401 }
-    const current = await auth.current(record, requestLog)
-    if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
+    const session = sessionCookie.open(headers.cookie ?? '')
+    if (!session) return { status: 401 }
+    const current = await auth.current(session, requestLog)
+    if (current.kind === 'unavailable' || current.kind === 'unread')
+      return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
     if (current.kind === 'denied') return { status: 403, reason: 'account_not_allowed' }
     if (current.kind !== 'live') return { status: 401 }
     return { status: 200, accessToken: auth.tokensOf(current.record).internal.access_token }

@@ -4,6 +4,7 @@
  * login.
  */
 
+import type { Config } from '../config/settings.js'
 import { type Access, type Denial, denialOf, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
 import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
@@ -12,7 +13,8 @@ import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/erro
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/busy.js'
 import { PATIENCE_MS } from '../refresh/refresh.js'
 import { NotSentError, sendUnderLock } from '../refresh/token-request.js'
-import type { SessionRecord } from '../session/record.js'
+import { isKeptInRedis, type SessionRecord } from '../session/record.js'
+import { requireStorable } from '../session/session-cookie.js'
 import type { Lock, SessionStore } from '../store/session-store.js'
 import { StoreUnavailableError } from '../store/unavailable.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
@@ -28,6 +30,8 @@ export interface CodeExchangeParts {
   readonly timeoutSeconds: number
   /** Decides which accounts may sign in. If undefined, all accounts may. */
   readonly access: Access | undefined
+  /** The setting `session.store`. */
+  readonly sessionStore: Config['session']['store']
 }
 
 /**
@@ -79,15 +83,19 @@ const FAILED = 'failed'
 
 /** @example const exchange = await createCodeExchanges(parts).exchange(transaction, code) */
 export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
-  const { mode, idp, store, clock, timeoutSeconds, access } = parts
+  const { mode, idp, store, clock, timeoutSeconds, access, sessionStore } = parts
   const running = new Map<string, Promise<CodeExchange>>()
+
+  function keyOf({ sessionKey }: LoginTransaction): Pick<SessionRecord, 'key'> {
+    return sessionStore === 'redis' ? { key: sessionKey } : {}
+  }
 
   /** Waits for the lock of the login and then exchanges the code, unless the login has ended before. */
   async function exchangeOnce(id: string, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
     let loss: string | undefined
     const waitedMs = startStopwatch(clock)
     for (;;) {
-      const answer = await store.take({ id, rev: 0 }, loss)
+      const answer = await store.take({ id, rev: 0, ...keyOf(transaction) }, loss)
       switch (answer.kind) {
         case 'mine':
           return exchangeUnderLock(answer.lock, transaction, code)
@@ -129,6 +137,7 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
       throw busyErrorOf(error) ?? error
     }
     let { state } = exchanged
+    let record: SessionRecord
     try {
       if (!exchanged.isComplete) state = await requestPublicToken(lock, state)
       const { access_token } = mode.tokens(state.fields, clock.now()).internal
@@ -138,20 +147,21 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
         await store.save(lock, { kind: 'ended', reason: endReasonOf(denial) })
         return { kind: 'denied', denial }
       }
+      const { fields, identity } = state
+      const now = clock.now()
+      record = { id, rev: 1, loggedInAt: now, issuedAt: now, fields, identity, ...keyOf(transaction) }
+      if (isKeptInRedis(record)) requireStorable(record)
     } catch (error) {
       // A login that finally fails must not leave a valid refresh token behind.
       revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
       await store.save(lock, { kind: 'ended', reason: FAILED })
       throw interruptionOf(error)
     }
-    const { fields, identity } = state
-    const now = clock.now()
-    const record = { id, rev: 1, loggedInAt: now, issuedAt: now, fields, identity }
     const issuedAt = exchanged.claims?.iat
     const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: false, pauseMs: 0, issuedAt })
     if (saved.kind === 'newer') return { kind: 'repeated', record: saved.record }
     if (saved.kind === 'out' || saved.kind === 'ended') {
-      revokeInBackground(idp, fields.refresh_token)
+      revokeInBackground(idp, record.fields.refresh_token)
       return { kind: 'used' }
     }
     return { kind: 'fresh', record }

@@ -7,7 +7,7 @@ import { revokeInBackground } from '../modes/grants.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/errors.js'
 import { retrySecondsOf } from '../refresh/busy.js'
-import type { SessionRecord } from '../session/record.js'
+import { type CookieSession, isKeptInRedis, type SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import type { SessionStore } from '../store/session-store.js'
 import { StoreUnavailableError } from '../store/unavailable.js'
@@ -18,7 +18,7 @@ export interface CompleteLoginParts {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken'>
   readonly transactions: Pick<LoginTransactions, 'open'>
   readonly codeExchanges: CodeExchanges
-  readonly store: Pick<SessionStore, 'look' | 'logOut'>
+  readonly store: Pick<SessionStore, 'look' | 'read' | 'logOut'>
   readonly sessionCookie: Pick<SessionCookie, 'seal'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -38,7 +38,7 @@ export interface CallbackRequest {
   /** The random value from the login cookie, which identifies this browser. Undefined without that cookie. */
   readonly browserId: string | undefined
   /** The session that the browser has, if any. */
-  readonly session: SessionRecord | undefined
+  readonly session: CookieSession | undefined
 }
 
 /**
@@ -100,7 +100,12 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
   }
 
   /** Returns the session of the browser if it can still be used. An old copy of a cookie cannot. */
-  async function liveSession(session: SessionRecord | undefined): Promise<SessionRecord | undefined> {
+  async function liveSession(session: CookieSession | undefined): Promise<SessionRecord | undefined> {
+    if (session && isKeptInRedis(session)) {
+      // A session that cannot be read must not prevent the login.
+      const read = await store.read(session).catch(() => undefined)
+      return read?.kind === 'live' ? read.record : undefined
+    }
     const { kind } = session ? await store.look(session) : { kind: 'out' }
     return kind === 'current' || kind === 'newer' ? session : undefined
   }
@@ -108,7 +113,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
   async function exchangeCode(
     transaction: LoginTransaction,
     code: string,
-    session: SessionRecord | undefined
+    session: CookieSession | undefined
   ): Promise<CallbackResult> {
     const exchange = await codeExchanges.exchange(transaction, code)
     if (exchange.kind === 'rejected') return { kind: 'codeRejected' }
@@ -122,7 +127,7 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
   }
 
   async function replaceSession(
-    replaced: SessionRecord | undefined,
+    replaced: CookieSession | undefined,
     { record, kind }: Extract<CodeExchange, { readonly record: SessionRecord }>
   ): Promise<CallbackResult> {
     let sealed: readonly string[]

@@ -5,9 +5,10 @@
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { Log } from '../refresh/report.js'
-import type { SessionRecord } from '../session/record.js'
+import { type CookieSession, isKeptInRedis, type SessionRecord } from '../session/record.js'
 import type { SessionsOf } from '../store/session-index.js'
 import type { SessionStore } from '../store/session-store.js'
+import { StoreUnavailableError } from '../store/unavailable.js'
 import type { Background } from '../support/background.js'
 import { within } from '../support/within.js'
 import type { Profiles } from './profiles.js'
@@ -17,7 +18,7 @@ export interface LogOutParts {
   readonly logout: Config['logout']
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken' | 'endSessionUrl'>
   readonly profiles: Pick<Profiles, 'forget'>
-  readonly store: Pick<SessionStore, 'look' | 'logOut' | 'logOutAll'>
+  readonly store: Pick<SessionStore, 'look' | 'read' | 'logOut' | 'logOutAll'>
   readonly background: Background
 }
 
@@ -27,7 +28,7 @@ export interface LogOutParts {
  * undefined if the browser should go to the start page.
  * @param session the session of the browser, if it has one
  */
-export type LogOut = (session: SessionRecord | undefined, log: Log) => Promise<string | undefined>
+export type LogOut = (session: CookieSession | undefined, log: Log) => Promise<string | undefined>
 
 /**
  * Ends sessions at all replicas, also those that are being refreshed, and returns their number. Unless `logout` is `local`,
@@ -57,14 +58,19 @@ export function createLogOuts(parts: LogOutParts): LogOuts {
 
   // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in
   // the store and revokes the refresh token that it receives.
-  async function revoke({ fields }: SessionRecord, log: Log): Promise<void> {
+  async function revoke(session: SessionRecord | undefined, log: Log): Promise<void> {
+    if (!session) {
+      const message = 'refresh token not revoked: the session is in Redis, which does not have it or cannot be used now'
+      log.info({ event: 'revocation_unavailable' }, message)
+      return
+    }
     try {
       const { revocationEndpoint } = await idp.metadata()
       if (revocationEndpoint === undefined) {
         log.info({ event: 'revocation_unavailable' }, 'refresh token not revoked: the provider has no such endpoint')
         return
       }
-      await idp.revokeRefreshToken(fields.refresh_token)
+      await idp.revokeRefreshToken(session.fields.refresh_token)
       log.info({ event: 'revoked' }, 'refresh token revoked')
     } catch (error) {
       log.warn({ event: 'revocation_failed', err: error }, 'refresh token not revoked')
@@ -90,14 +96,15 @@ export function createLogOuts(parts: LogOutParts): LogOuts {
     return undefined
   }
 
-  async function logOut(session: SessionRecord | undefined, log: Log): Promise<string | undefined> {
+  async function logOut(session: CookieSession | undefined, log: Log): Promise<string | undefined> {
+    let newest: SessionRecord | undefined
     if (session) {
       profiles.forget(session.id)
-      const newest = await store.logOut(session)
+      newest = await store.logOut(session)
       if (logout === 'revoke') void background.add(revoke(newest, log))
     }
     log.info({ event: 'logout', had_session: session !== undefined }, 'logout')
-    return logout === 'idp' ? endSessionUrl(session, log) : undefined
+    return logout === 'idp' ? endSessionUrl(newest, log) : undefined
   }
 
   async function endSessions(of: SessionsOf, issuedAt: number | undefined, log: Log): Promise<number> {
@@ -108,17 +115,29 @@ export function createLogOuts(parts: LogOutParts): LogOuts {
     return ended.length
   }
 
+  /** Returns the session of the browser if it can still be used. */
+  async function liveSession(session: CookieSession): Promise<SessionRecord | undefined> {
+    if (isKeptInRedis(session)) {
+      const read = await store.read(session)
+      if (read.kind === 'away') throw new StoreUnavailableError('store')
+      if (read.kind === 'wait') throw new StoreUnavailableError('pending')
+      return read.kind === 'live' ? read.record : undefined
+    }
+    const { kind } = await store.look(session)
+    return kind === 'current' || kind === 'newer' ? session : undefined
+  }
+
   return {
     logOut,
     async logOutEverywhere(session, log) {
       // Somebody with an old copy of a cookie must not be able to end the other sessions of the person.
-      const { kind } = session ? await store.look(session) : { kind: 'out' }
-      if (session?.identity && (kind === 'current' || kind === 'newer')) {
-        const { iss, sub } = session.identity
+      const live = session && (await liveSession(session))
+      if (live?.identity) {
+        const { iss, sub } = live.identity
         const sessions = await endSessions({ iss, sub }, undefined, log)
         log.info({ event: 'logout_everywhere', sessions }, 'all sessions of a person were logged out')
       }
-      return logOut(session, log)
+      return logOut(live ?? session, log)
     },
     endSessions
   }

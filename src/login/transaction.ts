@@ -17,6 +17,10 @@ export interface LoginTransaction {
   readonly codeVerifier: string
   /** The nonce for the ID token (OpenID Connect Core section 3.1.2.1). Also set if `openid` was not requested. */
   readonly nonce: string
+  /**
+   * The random key of the session, if it will be kept in Redis. A repeated callback of the same browser gets the same key.
+   */
+  readonly sessionKey: string
   /** The expiry of the `state`, in milliseconds since the epoch. */
   readonly expiresAt: number
 }
@@ -61,6 +65,8 @@ interface SealedState {
 
 const CONTEXT = 'state'
 const RANDOM_BYTES = 32
+// These characters hold 192 random bits. The key is part of the session cookie, so it should be short.
+const SESSION_KEY_LENGTH = 32
 
 /** Creates the value of a login cookie, 256 random bits in base64url. */
 export function newBrowserId(): string {
@@ -96,9 +102,14 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
 
 // These values are derived from the seed in the `state`, which only this server can decrypt, and from the login cookie.
 // They are not stored anywhere.
-function derive(seed: string, browserId: string): Pick<LoginTransaction, 'id' | 'codeVerifier' | 'nonce'> {
+function derive(seed: string, browserId: string): Omit<LoginTransaction, 'returnTo' | 'expiresAt'> {
   const from = (purpose: string) => createHmac('sha256', seed).update(`${purpose}:${browserId}`).digest('base64url')
-  return { id: from('id'), codeVerifier: from('code_verifier'), nonce: from('nonce') }
+  return {
+    id: from('id'),
+    codeVerifier: from('code_verifier'),
+    nonce: from('nonce'),
+    sessionKey: from('session_key').slice(0, SESSION_KEY_LENGTH)
+  }
 }
 
 function fingerprintOf(browserId: string): string {

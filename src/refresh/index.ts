@@ -2,12 +2,28 @@
  * Finds the current session of a request, and refreshes it if necessary. Requests of one session share one refresh. Only
  * this file knows when a request stops waiting for a refresh.
  */
+import { randomUUID } from 'node:crypto'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
-import type { SessionRecord } from '../session/record.js'
+import {
+  type CookieSession,
+  isKeptInRedis,
+  type SessionRecord,
+  type SessionReference,
+  withOwnFields
+} from '../session/record.js'
+import { requireStorable } from '../session/session-cookie.js'
 import { RedisUnavailableError, StoredDataError } from '../store/redis-errors.js'
-import { startStopwatch } from '../support/clock.js'
+import { StoreUnavailableError } from '../store/unavailable.js'
+import { startStopwatch, wait } from '../support/clock.js'
 import { withinOrUndefined } from '../support/within.js'
-import { createRefresh, type Refreshed, type RefreshParts, type RefreshRun, resultOfEnd } from './refresh.js'
+import {
+  createRefresh,
+  PATIENCE_MS,
+  type Refreshed,
+  type RefreshParts,
+  type RefreshRun,
+  resultOfEnd
+} from './refresh.js'
 import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult } from './report.js'
 import { createRefreshSchedule } from './schedule.js'
 
@@ -25,18 +41,28 @@ export type RequestLog = () => Log
 export interface Refreshes {
   /**
    * Returns the current session of a request with the cookie of `record`, and refreshes it if its tokens have expired. The
-   * record of the result is `record` itself if the browser needs no new cookie. Never rejects because of the store or the
-   * identity provider.
+   * record of the result is `record` itself if the browser needs no new cookie. If the session is kept in Redis, the browser
+   * needs no new cookie if the result has the revision of `record`. Never rejects because of the store or the identity
+   * provider.
    */
-  current(record: SessionRecord, log: RequestLog): Promise<Refreshed>
+  current(record: CookieSession, log: RequestLog): Promise<Refreshed>
   /** Returns the newest session with the id of `record` that is known, or `record` itself. Never refreshes. */
   newest(record: SessionRecord): Promise<SessionRecord>
+  /**
+   * Replaces the fields that a handler has added to a session that is kept in Redis. Returns the new revision of the
+   * session, or undefined if the session has ended.
+   * @param stored the session as the handler has left it; its tokens are ignored
+   * @throws StoreUnavailableError if the change cannot be stored now; StoredDataError if the stored data cannot be read;
+   *   SessionTooLargeError
+   */
+  change(record: SessionRecord, stored: object): Promise<SessionRecord | undefined>
   /** Resolves when no refresh is in progress. */
   ended(): Promise<void>
 }
 
 // A stored session that cannot be read needs the operator, so the next attempt may come later.
 const UNREADABLE_RETRY_SECONDS = 5
+const CHANGE_DELAY_MS = 50
 
 /** @example const session = await refreshes.current(record, () => log) */
 export function createRefreshes(parts: RefreshesParts): Refreshes {
@@ -66,15 +92,31 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
 
   /** The stored session has the wrong type or was encrypted with another secret. The old tokens stay in use. */
   function unreadable(record: SessionRecord, error: unknown, log: Log): RefreshRun {
-    if (!(error instanceof StoredDataError)) throw error
-    const message = 'a stored session cannot be read: it was encrypted with another secret, or it has the wrong type'
-    log.error({ event: 'stored_data_unreadable' }, message)
+    reportUnreadable(error, log)
     const reason = 'unreadable'
     return {
       result: { kind: 'unavailable', record, reason, retryAfterSeconds: UNREADABLE_RETRY_SECONDS },
       calls: 0,
       reason
     }
+  }
+
+  /** Reads the session to which a cookie refers. */
+  async function read(reference: SessionReference, requestLog: RequestLog): Promise<Refreshed> {
+    try {
+      const found = await store.read(reference)
+      if (found.kind === 'away') return { kind: 'unread', reason: 'store', retryAfterSeconds: 1 }
+      if (found.kind === 'wait') return { kind: 'unread', reason: 'pending', retryAfterSeconds: 1 }
+      return found.kind === 'ended' ? resultOfEnd(found) : found
+    } catch (error) {
+      reportUnreadable(error, requestLog())
+      return { kind: 'unread', reason: 'unreadable', retryAfterSeconds: UNREADABLE_RETRY_SECONDS }
+    }
+  }
+
+  async function currentOfReference(reference: SessionReference, requestLog: RequestLog): Promise<Refreshed> {
+    const found = await read(reference, requestLog)
+    return found.kind === 'live' && schedule.isDue(found.record) ? refreshInTime(found.record, requestLog()) : found
   }
 
   /** Waits for the refresh of a session, but no longer than a request may take. */
@@ -98,6 +140,7 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
 
   return {
     async current(record, requestLog) {
+      if (isKeptInRedis(record)) return currentOfReference(record, requestLog)
       const elapsedMs = startStopwatch(clock)
       store.browserSent(record)
       let session = store.newerHere(record) ?? record
@@ -131,10 +174,55 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
         throw error
       }
     },
+    async change(record, stored) {
+      let session = record
+      let loss: string | undefined
+      requireStorable({ ...record, fields: withOwnFields(record.fields, stored) })
+      // A refresh of this process must not take this lock for its own.
+      const owner = randomUUID()
+      const waitedMs = startStopwatch(clock)
+      while (waitedMs() < PATIENCE_MS) {
+        const answer = await store.take(session, loss, owner)
+        switch (answer.kind) {
+          case 'mine': {
+            if (!(await store.mayUse(answer.lock))) break
+            const fields = withOwnFields(session.fields, stored)
+            const next = { ...session, rev: session.rev + 1, fields }
+            const saved = await store.change(answer.lock, next)
+            if (saved.kind === 'saved') return next
+            if (saved.kind === 'out' || saved.kind === 'ended') return undefined
+            if (saved.kind === 'unknown') throw new StoreUnavailableError('store')
+            session = saved.record
+            continue
+          }
+          case 'newer':
+            session = answer.record
+            continue
+          case 'wait':
+            loss = answer.loss
+            break
+          case 'pausing':
+            throw new StoreUnavailableError('pending')
+          case 'away':
+            throw new StoreUnavailableError('store')
+          default:
+            return undefined
+        }
+        await wait(clock, CHANGE_DELAY_MS)
+      }
+      throw new StoreUnavailableError('pending')
+    },
     async ended() {
       while (running.size > 0) await Promise.allSettled(running.values())
     }
   }
+}
+
+/** Logs that a stored session has the wrong type or was encrypted with another secret. Rethrows all other errors. */
+function reportUnreadable(error: unknown, log: Log): void {
+  if (!(error instanceof StoredDataError)) throw error
+  const message = 'a stored session cannot be read: it was encrypted with another secret, or it has the wrong type'
+  log.error({ event: 'stored_data_unreadable' }, message)
 }
 
 /** @param success the outcome if the session has valid tokens now */

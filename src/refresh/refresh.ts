@@ -7,8 +7,8 @@ import { type Access, type CheckedClaims, denialFields, denialOf, endReasonOf } 
 import { revokeInBackground } from '../modes/grants.js'
 import type { Mode, Step } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
-import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
-import type { SessionRecord } from '../session/record.js'
+import { OtherIdentityError, ProviderError, rescuedRefreshToken, UnusableTokenSetError } from '../provider/errors.js'
+import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withOwnFields } from '../session/record.js'
 import type { Lock, Looked, SaveAnswer, SessionStore } from '../store/session-store.js'
 import { type Clock, startStopwatch, wait } from '../support/clock.js'
 import { pauseIfBusy, pauseSecondsAfter } from './busy.js'
@@ -34,12 +34,15 @@ export interface RefreshParts {
  * - `denied`: the account is not allowed any more, so the session has ended
  * - `out`: the person has logged out
  * - `stale`: the cookie is an old copy, and a browser has a newer one
+ * - `missing`: the session was kept in Redis, and Redis has lost it
+ * - `unread`: the session is kept in Redis, and it cannot be read now
  * - `unavailable`: the tokens have expired, and the session cannot be refreshed now. The browser should get `record`,
  *   because the refresh may have made some progress.
  */
 export type Refreshed =
   | { readonly kind: 'live'; readonly record: SessionRecord }
-  | { readonly kind: 'ended' | 'denied' | 'out' | 'stale' }
+  | { readonly kind: 'ended' | 'denied' | 'out' | 'stale' | 'missing' }
+  | { readonly kind: 'unread'; readonly reason: RefreshProblem; readonly retryAfterSeconds: number }
   | {
       readonly kind: 'unavailable'
       readonly record: SessionRecord
@@ -116,19 +119,21 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
     let calls = 0
     for (;;) {
       let step: Step
+      let next: SessionRecord
       try {
         step = await sendUnderLock(parts, lock, 'refresh', mode.isSecondRequest(session), timeoutMs => {
           calls++
           return mode.nextRequest(session, timeoutMs)
         })
+        const { internalExpiresAt: _before, ...unchanged } = session
+        next = { ...unchanged, ...step.state, rev: session.rev + 1, issuedAt: clock.now() }
+        if (isKeptInRedis(session)) next = keptInRedis(next, session)
       } catch (error) {
         const failed = await fail(session, lock, error, calls, log)
         // The logout may not have known the refresh token of the first response.
         if (failed.result.kind === 'out' && session !== start) revokeInBackground(idp, session.fields.refresh_token)
         return failed
       }
-      const { internalExpiresAt: _before, ...unchanged } = session
-      const next = { ...unchanged, ...step.state, rev: session.rev + 1, issuedAt: clock.now() }
       if (access && step.claims && !access.allows(step.claims)) {
         // The user info decides, and that may take long. Meanwhile the store has the new refresh token, but no new tokens
         // that other requests could use.
@@ -141,7 +146,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
         session = record
         lock = saved.lock
         if (!step.isComplete) continue
-        next.rev++
+        next = { ...next, rev: next.rev + 1 }
       }
       const saved = await store.save(lock, { kind: 'tokens', record: next, keepsLock: !step.isComplete, pauseMs: 0 })
       if (saved.kind === 'saved' && saved.lock) {
@@ -241,6 +246,19 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
 /** Returns the result for a session that has ended in the store. */
 export function resultOfEnd(end: Exclude<Looked, { readonly kind: 'current' | 'newer' }>): Refreshed {
   return { kind: end.kind === 'ended' && denialOf(end.reason) ? 'denied' : end.kind }
+}
+
+/**
+ * Completes the next revision of a session that is kept in Redis. Its cookie does not have the fields that a handler has
+ * added, so they must stay in the record.
+ * @throws UnusableTokenSetError if the session would be too large
+ */
+function keptInRedis(next: SessionRecord, { fields }: SessionRecord): SessionRecord {
+  const record = { ...next, fields: withOwnFields(next.fields, fields) }
+  const bytes = sizeOf(record)
+  if (bytes <= MAX_STORED_BYTES) return record
+  const detail = `with the new tokens, the session would have ${bytes} bytes, but at most ${MAX_STORED_BYTES} are allowed`
+  throw new UnusableTokenSetError(detail, next.fields.refresh_token)
 }
 
 function logFailure(error: unknown, isDoubtful: boolean, log: Log): void {

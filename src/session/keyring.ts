@@ -18,13 +18,15 @@ export interface Sealer {
   /**
    * Encrypts `plaintext` with the newest secret. Returns base64url text, which `open` accepts only with the same
    * `context`.
+   * @param secondKey a random text that is also necessary to decrypt the value. Whoever has only the secret or only this
+   *   text cannot decrypt it.
    */
-  seal(plaintext: Buffer, context: string): string
+  seal(plaintext: Buffer, context: string, secondKey?: string): string
   /**
-   * Returns the plaintext, or undefined if `sealed` was not created for this purpose and context with one of the
-   * secrets.
+   * Returns the plaintext, or undefined if `sealed` was not created for this purpose, context and second key with one of
+   * the secrets.
    */
-  open(sealed: string, context: string): Buffer | undefined
+  open(sealed: string, context: string, secondKey?: string): Buffer | undefined
 }
 
 /** Computes keyed hashes (HMAC, RFC 2104). Without a secret, nobody can find out if a hash belongs to a known text. */
@@ -98,23 +100,23 @@ function requireOne(secrets: readonly string[]): void {
 function createSealer(purpose: string, secrets: readonly string[]) {
   let keys = deriveKeys(purpose, secrets)
   const sealer: Sealer = {
-    seal(plaintext, context) {
+    seal(plaintext, context, secondKey) {
       const { id, key } = keys.newest
       // With a random IV of 96 bits, one key may encrypt up to 2^32 messages (NIST SP 800-38D section 8.3).
       const iv = randomBytes(IV_LENGTH)
       const head = Buffer.concat([Buffer.of(VERSION), id, iv])
-      const cipher = createCipheriv('aes-256-gcm', key, iv)
+      const cipher = createCipheriv('aes-256-gcm', combined(key, secondKey), iv)
       cipher.setAAD(Buffer.from(context))
       return Buffer.concat([head, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]).toString('base64url')
     },
-    open(sealed, context) {
+    open(sealed, context, secondKey) {
       const bytes = Buffer.from(sealed, 'base64url')
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
       const key = keys.byId.get(bytes.readUInt32BE(1))
       // Node's base64url decoder ignores invalid characters and unused bits, so several texts decode to the same bytes.
       // This comparison accepts only the text that `seal` returned.
       if (!key || bytes.toString('base64url') !== sealed) return undefined
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(KEY_ID_END, IV_END), {
+      const decipher = createDecipheriv('aes-256-gcm', combined(key, secondKey), bytes.subarray(KEY_ID_END, IV_END), {
         authTagLength: TAG_LENGTH
       })
       decipher.setAAD(Buffer.from(context))
@@ -144,6 +146,12 @@ function deriveKeys(purpose: string, secrets: readonly string[]) {
 
 function hashKeys(purpose: string, secrets: readonly string[]): readonly KeyObject[] {
   return secrets.map(secret => deriveKey(`hash, ${purpose}`, secret).key)
+}
+
+/** Derives a key that depends on both keys (RFC 5869 section 3.1: the salt may be a random value). */
+function combined(key: KeyObject, secondKey: string | undefined): KeyObject {
+  if (secondKey === undefined) return key
+  return createSecretKey(Buffer.from(hkdfSync('sha256', key, secondKey, `second key v${VERSION}`, 32)))
 }
 
 function deriveKey(purpose: string, secret: string): Key {

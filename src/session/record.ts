@@ -50,6 +50,40 @@ export interface SessionRecord {
   readonly internalExpiresAt?: number
   /** A refresh does not change it. Undefined if the login did not request the scope `openid`. */
   readonly identity?: Identity | undefined
+  /**
+   * The random key of a session that is kept in Redis (`session.store: redis`). Only the cookie has it, and the record in
+   * Redis can be decrypted only with this key and the session secret. A refresh does not change it.
+   */
+  readonly key?: string
+}
+
+/** The content of the cookie of a session that is kept in Redis. It refers to the session and has no tokens. */
+export interface SessionReference {
+  readonly id: string
+  /** The revision of the session when the cookie was written. If the session is newer, the browser gets a new cookie. */
+  readonly rev: number
+  readonly key: string
+}
+
+/** The content of a session cookie: the whole session, or with `session.store: redis` a reference to it. */
+export type CookieSession = SessionRecord | SessionReference
+
+/** Returns false for a reference, whose tokens are in Redis. */
+export function hasTokens(session: CookieSession): session is SessionRecord {
+  return 'fields' in session
+}
+
+/** Returns true for a session that is kept in Redis, and for a reference to it. */
+export function isKeptInRedis<Session extends CookieSession>(session: Session): session is Session & SessionReference {
+  return session.key !== undefined
+}
+
+/** The maximum size of a session that is kept in Redis, in bytes of JSON. Each request reads the whole session. */
+export const MAX_STORED_BYTES = 256 * 1024
+
+/** Returns the size of a session in bytes of JSON. */
+export function sizeOf(record: SessionRecord): number {
+  return Buffer.byteLength(JSON.stringify(record))
 }
 
 const TOKEN_FIELDS: readonly string[] = [

@@ -1,5 +1,6 @@
 /**
- * Stores the session in an encrypted cookie. A cookie that cannot be decrypted is treated like a missing cookie, so no
+ * Stores the session in an encrypted cookie. With `session.store: redis`, the cookie contains only the id and the key of the
+ * session, and the session is in Redis (`src/store/`). A cookie that cannot be decrypted is treated like a missing cookie, so no
  * cookie that a client sends causes an exception. The code says "seal" for encrypting with authentication, and "open"
  * for the reverse.
  */
@@ -8,7 +9,14 @@ import { type Metrics, noMetrics } from '../metrics/metrics.js'
 import { chunkNames, joinChunks, MAX_VALUE_LENGTH, SINGLE_COOKIE_LENGTH, splitIntoChunks } from './chunks.js'
 import { readCookie } from './cookie-header.js'
 import type { Sealer } from './keyring.js'
-import type { Identity, SessionFields, SessionRecord } from './record.js'
+import {
+  type CookieSession,
+  type Identity,
+  MAX_STORED_BYTES,
+  type SessionFields,
+  type SessionRecord,
+  sizeOf
+} from './record.js'
 
 export interface SessionCookieParts {
   readonly sealer: Sealer
@@ -26,13 +34,13 @@ export interface SessionCookie {
   /** The cookie names of all possible chunks, in the order of the chunks. */
   readonly names: readonly string[]
   /**
-   * Returns the session in a `Cookie` header, or undefined if the session is missing, incomplete, unreadable or
-   * expired.
+   * Returns the session in a `Cookie` header, or the reference to it. Returns undefined if the session is missing,
+   * incomplete, unreadable or expired.
    */
-  open(cookieHeader: string): SessionRecord | undefined
+  open(cookieHeader: string): CookieSession | undefined
   /**
    * Returns the values of the cookies, in the order of `names`. The session expires `maxAgeSeconds` from now or at the
-   * end of its absolute lifetime.
+   * end of its absolute lifetime. The cookie of a session with a key is a reference, which always fits.
    * @throws SessionTooLargeError
    */
   seal(record: SessionRecord): string[]
@@ -48,19 +56,32 @@ export interface SessionCookie {
 }
 
 /**
- * The session does not fit into the cookies. `sizes` contains the length of the session and of each token. It contains
- * no secret and may be logged.
+ * The session does not fit into the cookies, or is larger than a session in Redis may be. `sizes` contains the length of the
+ * session and of each token. It contains no secret and may be logged.
  */
 export class SessionTooLargeError extends Error {
   readonly sizes: Readonly<Record<string, number>>
 
-  constructor(sizes: Readonly<Record<string, number>>) {
+  /** @param sealed the length of the encrypted session; undefined if the session is kept in Redis */
+  constructor({ fields, identity }: Pick<SessionRecord, 'fields' | 'identity'>, content: number, sealed?: number) {
     super(
-      `the session does not fit into its cookies: ${sizes.content} bytes, ${sizes.sealed} characters when encrypted`
+      sealed === undefined
+        ? `the session is too large for Redis: ${content} bytes, but at most ${MAX_STORED_BYTES} are allowed`
+        : `the session does not fit into its cookies: ${content} bytes, ${sealed} characters when encrypted`
     )
     this.name = 'SessionTooLargeError'
-    this.sizes = sizes
+    const tokens = { ...fields, ...(identity?.idToken && { id_token: identity.idToken }) }
+    this.sizes = { ...(sealed !== undefined && { sealed }), content, ...sizesOf(tokens) }
   }
+}
+
+/**
+ * Checks the size of a session that is to be kept in Redis.
+ * @throws SessionTooLargeError
+ */
+export function requireStorable(record: SessionRecord): void {
+  const bytes = sizeOf(record)
+  if (bytes > MAX_STORED_BYTES) throw new SessionTooLargeError(record, bytes)
 }
 
 // The JSON that is encrypted. The fields of this server have a leading underscore.
@@ -74,6 +95,9 @@ interface SealedJson extends SessionFields {
   readonly _identity?: Identity
 }
 
+// The JSON of a reference. It is an array, so that the `Cookie` header stays short.
+type ReferenceJson = readonly [id: string, rev: number, loggedInAt: number, expire: number, key: string]
+
 // The limit applies to the session before compression. It is larger than the 15 kB that fit into the cookies, but so
 // small that decompressing a crafted value cannot exhaust the memory.
 const MAX_CONTENT_BYTES = 64 * 1024
@@ -86,7 +110,7 @@ const MAX_CACHED = 1000
 
 interface Opened {
   readonly sealed: string
-  readonly record: SessionRecord
+  readonly session: CookieSession
   /** Milliseconds since the epoch. */
   readonly expire: number
 }
@@ -110,7 +134,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
   const cached = new Map<string, Opened>()
   const seenOnce = new Map<string, true>()
 
-  function absoluteEnd({ loggedInAt }: SessionRecord): number {
+  function absoluteEnd({ loggedInAt }: Pick<SessionRecord, 'loggedInAt'>): number {
     return loggedInAt + absoluteMaxAgeSeconds * 1000
   }
 
@@ -121,11 +145,15 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
   function unseal(sealed: string): Opened | undefined {
     const plaintext = sealer.open(sealed, name)
     const json = plaintext && parse(plaintext)
+    if (isReference(json)) {
+      const [id, rev, loggedInAt, expire, key] = json
+      return { sealed, session: { id, rev, key }, expire: Math.min(expire, absoluteEnd({ loggedInAt })) }
+    }
     if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
     // A cookie of an earlier version has no revision, so it is no session.
     if (typeof json._rev !== 'number' || typeof json._login !== 'number') return undefined
     const { _id, _rev, _issued, _login, _expire, _internal, _identity, ...fields } = json
-    const record: SessionRecord = {
+    const session: SessionRecord = {
       id: _id,
       rev: _rev,
       loggedInAt: _login,
@@ -135,7 +163,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       ...(_identity !== undefined && { identity: _identity })
     }
     // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written.
-    return { sealed, record, expire: Math.min(_expire, absoluteEnd(record)) }
+    return { sealed, session, expire: Math.min(_expire, absoluteEnd(session)) }
   }
 
   function openCached(sealed: string): Opened | undefined {
@@ -158,14 +186,18 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       // A cached session may have expired since it was cached.
       if (opened && opened.expire >= now()) {
         metrics.sessionRead('opened')
-        return opened.record
+        return opened.session
       }
       if (readCookie(cookieHeader, name) !== undefined) metrics.sessionRead(opened ? 'expired' : 'unreadable')
       return undefined
     },
     lifetimeMs,
     seal(record) {
-      const { id, rev, loggedInAt, issuedAt, fields, internalExpiresAt, identity } = record
+      const { id, rev, loggedInAt, issuedAt, fields, internalExpiresAt, identity, key } = record
+      if (key !== undefined) {
+        const reference: ReferenceJson = [id, rev, loggedInAt, now() + lifetimeMs(record), key]
+        return splitIntoChunks(sealer.seal(Buffer.from(JSON.stringify(reference)), name))
+      }
       const content: SealedJson = {
         ...fields,
         _id: id,
@@ -181,8 +213,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
       if (sealed.length > SINGLE_COOKIE_LENGTH) sealed = sealer.seal(deflateSync(plaintext), name)
       // A session that compresses well can fit into the cookies and still exceed the limit for decompression.
       if (sealed.length > MAX_VALUE_LENGTH || plaintext.length > MAX_CONTENT_BYTES) {
-        const tokens = { ...fields, ...(identity?.idToken && { id_token: identity.idToken }) }
-        throw new SessionTooLargeError({ sealed: sealed.length, content: plaintext.length, ...sizesOf(tokens) })
+        throw new SessionTooLargeError(record, plaintext.length, sealed.length)
       }
       return splitIntoChunks(sealed)
     },
@@ -206,14 +237,18 @@ function copyOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }
 
-function parse(plaintext: Buffer): SealedJson | undefined {
+function parse(plaintext: Buffer): SealedJson | ReferenceJson | undefined {
   try {
     const json =
       plaintext[0] === ZLIB_HEADER ? inflateSync(plaintext, { maxOutputLength: MAX_CONTENT_BYTES }) : plaintext
-    return JSON.parse(json.toString()) as SealedJson
+    return JSON.parse(json.toString()) as SealedJson | ReferenceJson
   } catch {
     return undefined
   }
+}
+
+function isReference(json: SealedJson | ReferenceJson | undefined): json is ReferenceJson {
+  return Array.isArray(json)
 }
 
 function sizesOf(tokens: SessionFields & { id_token?: string }): Record<string, number> {

@@ -1,6 +1,7 @@
 /**
  * Runs the scripts of the session store in Redis. Records are encrypted. The encryption authenticates the session id and
- * the revision, so a record cannot be moved to another session or revision.
+ * the revision, so a record cannot be moved to another session or revision. The record of a session that is kept in Redis
+ * is also encrypted with the key of the session, which is in the cookie and not in the record.
  */
 import { createHash } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
@@ -51,23 +52,31 @@ export function createRedisScripts(
   }
 
   function seal(id: string, rev: number, record: SessionRecord): string {
-    return sealer.seal(Buffer.from(JSON.stringify(record)), contextOf(id, rev))
+    const { key, ...content } = record
+    return sealer.seal(Buffer.from(JSON.stringify(content)), contextOf(id, rev), key)
   }
 
-  function open(id: string, rev: number, text: string): SessionRecord {
-    const plaintext = sealer.open(text, contextOf(id, rev))
-    if (!plaintext) throw new StoredDataError()
-    return JSON.parse(plaintext.toString()) as SessionRecord
+  function opened(id: string, rev: number, text: string, key: string | undefined): SessionRecord | undefined {
+    const plaintext = sealer.open(text, contextOf(id, rev), key)
+    if (!plaintext) return undefined
+    const content = JSON.parse(plaintext.toString()) as SessionRecord
+    return key === undefined ? content : { ...content, key }
+  }
+
+  function open(id: string, rev: number, text: string, key: string | undefined): SessionRecord {
+    const record = opened(id, rev, text, key)
+    if (!record) throw new StoredDataError()
+    return record
   }
 
   /** Translates the replies that several scripts share. */
-  function positionOf(id: string, [kind, ...rest]: Reply): Position<SessionRecord> {
+  function positionOf(id: string, key: string | undefined, [kind, ...rest]: Reply): Position<SessionRecord> {
     switch (kind) {
       case 'same':
         return { kind, isSeen: rest[0] === 1, hasRecord: rest[1] === 1 }
       case 'newer': {
         const rev = Number(rest[0])
-        return { kind, rev, record: open(id, rev, String(rest[1])), isSeen: rest[2] === 1 }
+        return { kind, rev, record: open(id, rev, String(rest[1]), key), isSeen: rest[2] === 1 }
       }
       case 'ended':
         return { kind, reason: String(rest[0]) }
@@ -93,10 +102,10 @@ export function createRedisScripts(
   }
 
   return {
-    async look(id, rev) {
-      return positionOf(id, await run<Reply>('look', id, [rev]))
+    async look(id, rev, key) {
+      return positionOf(id, key, await run<Reply>('look', id, [rev]))
     },
-    async take(id, { rev, owner, reported, newLoss }): Promise<Taken<SessionRecord>> {
+    async take(id, { rev, owner, reported, newLoss, key }): Promise<Taken<SessionRecord>> {
       const times = [entryMs, loginMs, lockMs, settleMs, MAX_PAUSE_MS]
       const reply = await run<Reply>('take', id, [rev, owner, reported ?? '', newLoss, ...times])
       const [kind, value] = reply
@@ -110,14 +119,14 @@ export function createRedisScripts(
         case 'unsettled':
           return { kind, loss: String(value) }
         default:
-          return positionOf(id, reply) as Taken<SessionRecord>
+          return positionOf(id, key, reply) as Taken<SessionRecord>
       }
     },
-    async save(id, { rev, owner, outcome, newLoss }): Promise<Saved<SessionRecord>> {
+    async save(id, { rev, owner, outcome, newLoss, key }): Promise<Saved<SessionRecord>> {
       const args = [outcome.kind, rev, owner, newLoss, entryMs, loginMs, lockMs, ...outcomeArguments(id, rev, outcome)]
       const reply = await run<Reply>('save', id, args)
       if (reply[0] === 'saved') return { kind: 'saved', isOwner: reply[1] === 1 }
-      return positionOf(id, reply) as Saved<SessionRecord>
+      return positionOf(id, key, reply) as Saved<SessionRecord>
     },
     async seen(id, rev, newLoss, record) {
       const sealed = record ? seal(id, rev, record) : ''
@@ -129,9 +138,13 @@ export function createRedisScripts(
     async hold(id, rev, owner, leftMs, newLoss) {
       return (await run<number>('hold', id, [rev, owner, leftMs, newLoss, entryMs, loginMs, lockMs])) === 1
     },
-    async out(id) {
+    async out(id, key) {
       const reply = await run<readonly [number, string] | null>('out', id, [entryMs, loginMs])
-      return reply ? { rev: Number(reply[0]), record: open(id, Number(reply[0]), reply[1]) } : undefined
+      if (!reply) return undefined
+      const rev = Number(reply[0])
+      // A logout of all sessions of a person has no cookies, and so no keys of sessions that are kept in Redis.
+      const record = opened(id, rev, reply[1], key)
+      return record && { rev, record }
     }
   }
 }

@@ -59,6 +59,8 @@ export interface TakeRequest {
   readonly reported: string | undefined
   /** A new random id for a loss that this call may find. */
   readonly newLoss: string
+  /** The key of the session, if it is kept in Redis. */
+  readonly key?: string | undefined
 }
 
 /**
@@ -77,12 +79,18 @@ export interface SaveRequest<Stored> {
   readonly owner: string
   readonly outcome: Outcome<Stored>
   readonly newLoss: string
+  /** The key of the session, if it is kept in Redis. */
+  readonly key?: string | undefined
 }
 
 /** @template Stored the stored form of a session: encrypted text in Redis, or the session itself in memory */
 export interface SessionScripts<Stored> {
-  /** Returns the position of a revision. Never writes. */
-  look(id: string, rev: number): Promise<Position<Stored>>
+  /**
+   * Returns the position of a revision. Never writes. Every session is newer than revision 0, so `look` with 0 returns its
+   * record.
+   * @param key the key of the session, if it is kept in Redis
+   */
+  look(id: string, rev: number, key?: string): Promise<Position<Stored>>
   /**
    * Requests the lock of a session. A repeated request of the same owner gets the lock again, because the first reply
    * may have been lost. Finds out if the store has lost data of this session.
@@ -108,8 +116,11 @@ export interface SessionScripts<Stored> {
    * If another owner has it now, its lock lasts at least as long, because the request of the caller may be under way.
    */
   hold(id: string, rev: number, owner: string, leftMs: number, newLoss: string): Promise<boolean>
-  /** Logs the session out. Returns its newest record, if the store has it. */
-  out(id: string): Promise<{ readonly rev: number; readonly record: Stored } | undefined>
+  /**
+   * Logs the session out. Returns its newest record, if the store has it and it can be decrypted.
+   * @param key the key of the session, if it is kept in Redis
+   */
+  out(id: string, key?: string): Promise<{ readonly rev: number; readonly record: Stored } | undefined>
 }
 
 /** The times of the scripts, in milliseconds. */

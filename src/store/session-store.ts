@@ -6,8 +6,14 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { SessionRecord } from '../session/record.js'
-import { type Clock, startStopwatch } from '../support/clock.js'
+import {
+  type CookieSession,
+  hasTokens,
+  isKeptInRedis,
+  type SessionRecord,
+  type SessionReference
+} from '../session/record.js'
+import { type Clock, startStopwatch, wait } from '../support/clock.js'
 import { createExpiringMap } from '../support/expiring-map.js'
 import type { Message } from './messages.js'
 import { RedisUnavailableError, StoredDataError } from './redis-errors.js'
@@ -25,9 +31,23 @@ export type Looked =
   | { readonly kind: 'ended'; readonly reason: string }
   | { readonly kind: 'out' }
 
+/** The session to which a cookie refers. */
+export type Read =
+  | { readonly kind: 'live'; readonly record: SessionRecord }
+  | { readonly kind: 'ended'; readonly reason: string }
+  | { readonly kind: 'out' }
+  /** Redis has lost the session. */
+  | { readonly kind: 'missing' }
+  /** Redis has been away. The processes are storing again what they remember. */
+  | { readonly kind: 'wait' }
+  /** Redis cannot be used now. */
+  | { readonly kind: 'away' }
+
 /** The permission of this process to send token requests for a session. */
 export interface Lock {
   readonly id: string
+  /** The key of the session, if it is kept in Redis. */
+  readonly key?: string | undefined
   /** The revision whose refresh token may be used. */
   readonly rev: number
   /** The owner of the lock in the store. */
@@ -81,14 +101,21 @@ export interface SessionStore {
    * @throws StoredDataError if the stored data cannot be read
    */
   look(session: SessionRecord): Promise<Looked>
+  /**
+   * Returns the newest session to which a cookie refers. Uses one script, and never writes. If Redis has lost the session,
+   * asks all processes to store it again, and looks once more.
+   * @throws StoredDataError if the stored data cannot be read
+   */
+  read(reference: SessionReference): Promise<Read>
   /** Returns the newest session with this id that this process knows, if it is newer than `session`. */
   newerHere(session: Version): SessionRecord | undefined
   /**
    * Requests the lock of a session.
    * @param reportedLoss the loss that an earlier answer named
+   * @param owner the owner of the lock for a change. Without it, this process gets a lock again that it already has.
    * @throws StoredDataError if the stored data cannot be read
    */
-  take(session: Version | SessionRecord, reportedLoss?: string): Promise<LockAnswer>
+  take(session: Version | SessionRecord, reportedLoss?: string, owner?: string): Promise<LockAnswer>
   /**
    * False if the lock may be lost: Redis was away since the lock was granted, or a browser has sent a newer revision. A lock
    * that is older than a second is confirmed in the store. Call it directly before a token is sent.
@@ -96,8 +123,16 @@ export interface SessionStore {
   mayUse(lock: Lock): Promise<boolean>
   /** Stores the outcome of a token request. */
   save(lock: Lock, outcome: StoredOutcome): Promise<SaveAnswer>
-  /** Logs a session out in all processes. Returns the newest session of that id that is known. */
-  logOut(session: SessionRecord): Promise<SessionRecord>
+  /**
+   * Stores the next revision of a session that is kept in Redis, without a token request, and releases the lock.
+   * @param lock a lock that was requested with its own owner
+   */
+  change(lock: Lock, record: SessionRecord): Promise<SaveAnswer>
+  /**
+   * Logs a session out in all processes. Returns the newest session of that id that is known. Returns undefined if only
+   * Redis has the tokens, and cannot be read.
+   */
+  logOut(session: CookieSession): Promise<SessionRecord | undefined>
   /**
    * Logs out all sessions of a person, or of a login session at the provider. Needs an index.
    * @param issuedAt the `iat` of a logout token, in seconds since the epoch. A login whose ID token is not newer fails.
@@ -131,8 +166,8 @@ export interface EndedSession {
   readonly record: SessionRecord | undefined
 }
 
-/** The id and the revision of a session. */
-export type Version = Pick<SessionRecord, 'id' | 'rev'>
+/** The id and the revision of a session, and its key if it is kept in Redis. */
+export type Version = Pick<SessionRecord, 'id' | 'rev' | 'key'>
 
 /** The connection to the other processes. Without Redis there are none. */
 export interface StoreLink {
@@ -176,6 +211,7 @@ interface Remembered {
 
 interface Logout {
   isStored: boolean
+  readonly key: string | undefined
   readonly at: number
 }
 
@@ -191,6 +227,8 @@ const MAX_OWNERS = 10_000
 // A failover loses the last writes. Sentinels ask an old master every 10 seconds for its role, so it may accept writes for
 // longer than that after another master was promoted. These writes are lost.
 const RECENT_MS = 60_000
+// The time in which the other processes store a session again that Redis has lost.
+const RESTORE_MS = 500
 // Commands that are sent at once when this process stores again what it remembers.
 const RESTORED_AT_ONCE = 100
 // Sessions that a logout of a whole person ends at once.
@@ -221,13 +259,22 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
   function remember(record: SessionRecord, isStored: boolean, owner = NO_OWNER): void {
     const known = records.get(record.id)
     if (known && known.record.rev >= record.rev) return
-    records.set(record.id, { record, owner, isStored, at: clock.monotonic() }, entryMs)
+    const remembered = { record, owner, isStored: false, at: clock.monotonic() }
+    records.set(record.id, remembered, entryMs)
+    if (isStored) markStored(remembered)
   }
 
-  function rememberLogout(id: string, isStored: boolean): void {
+  function markStored(known: Remembered): void {
+    known.isStored = true
+    // Redis keeps this session until it ends, and it may be large. The process remembers it only for a failover.
+    const { record } = known
+    if (isKeptInRedis(record) && records.get(record.id) === known) records.set(record.id, known, RECENT_MS)
+  }
+
+  function rememberLogout(id: string, isStored: boolean, key?: string): void {
     records.delete(id)
     locks.delete(id)
-    if (logouts.get(id) === undefined) logouts.set(id, { isStored, at: clock.monotonic() }, entryMs)
+    if (logouts.get(id) === undefined) logouts.set(id, { isStored, key, at: clock.monotonic() }, entryMs)
   }
 
   /** Remembers that a browser has this revision. Its record is needed only for requests that are under way. */
@@ -278,8 +325,8 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       // If the first attempt to store this record has failed, the entry may still have the lock of this process.
       const savedBy = known.isStored || locks.has(id) ? NO_OWNER : known.owner
       const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
-      await scripts.save(id, { rev: record.rev, owner: savedBy, outcome, newLoss: newId() })
-      known.isStored = true
+      await scripts.save(id, { rev: record.rev, owner: savedBy, outcome, newLoss: newId(), key: record.key })
+      markStored(known)
     }
     const browser = browsers.get(id)
     if (browser) await scripts.seen(id, browser.rev, newId())
@@ -287,7 +334,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     if (lock) await scripts.hold(id, lock.rev, lock.owner, leftMs(lock.elapsedMs), newId())
     const logout = logouts.get(id)
     if (logout) {
-      await scripts.out(id)
+      await scripts.out(id, logout.key)
       logout.isStored = true
     }
     if (known) joinInBackground(known.record)
@@ -336,8 +383,8 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
    * Answers a request for a lock although a browser has sent a newer session than `session`. The refresh token of `session`
    * must not be used, even if the process that has refreshed it could not store the newer session yet.
    */
-  async function waitForNewer({ id, rev }: Version): Promise<LockAnswer> {
-    const found = await scripts.look(id, rev)
+  async function waitForNewer({ id, rev, key }: Version): Promise<LockAnswer> {
+    const found = await scripts.look(id, rev, key)
     if (found.kind === 'same' || found.kind === 'behind' || found.kind === 'lost')
       return { kind: 'wait', loss: undefined }
     return learn(id, found)
@@ -351,12 +398,12 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
   }
 
   /** Logs a session out. Returns its newest record, if the store or this process has one. Never rejects. */
-  async function end(id: string): Promise<SessionRecord | undefined> {
+  async function end(id: string, key?: string): Promise<SessionRecord | undefined> {
     const known = records.get(id)?.record
-    rememberLogout(id, false)
+    rememberLogout(id, false, key)
     void link.publish({ kind: 'out', id })
     try {
-      const stored = await scripts.out(id)
+      const stored = await scripts.out(id, key)
       const logout = logouts.get(id)
       if (logout) logout.isStored = true
       return stored && stored.rev > (known?.rev ?? 0) ? stored.record : known
@@ -374,6 +421,21 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       if (error instanceof RedisUnavailableError) throw new StoreUnavailableError('store')
       throw error
     }
+  }
+
+  /** Looks once for the session to which a cookie refers. */
+  async function findRecord({ id, key }: SessionReference): Promise<Read> {
+    if (logouts.get(id)) return { kind: 'out' }
+    const found = await scripts.look(id, 0, key).catch(ignoreUnavailable)
+    if (!found) return { kind: 'away' }
+    if (found.kind === 'out' || found.kind === 'ended') {
+      if (found.kind === 'out') rememberLogout(id, true)
+      return found
+    }
+    const stored = found.kind === 'newer' ? found.record : undefined
+    const remembered = newerHere({ id, rev: stored?.rev ?? 0 })
+    const record = remembered?.key === key ? remembered : stored
+    return record ? { kind: 'live', record } : { kind: 'missing' }
   }
 
   return {
@@ -397,23 +459,30 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       }
       return newer ? { kind: 'newer', record: newer } : { kind: 'current' }
     },
+    async read(reference) {
+      const found = await findRecord(reference)
+      if (found.kind !== 'missing') return found
+      if (!link.isSettled() || !(await report(reference.id))) return { kind: 'wait' }
+      await wait(clock, RESTORE_MS)
+      return findRecord(reference)
+    },
     newerHere,
-    async take(session, reportedLoss) {
-      const { id, rev } = session
+    async take(session, reportedLoss, ownOwner) {
+      const { id, rev, key } = session
       if (logouts.get(id)) return { kind: 'out' }
       if (link.isAway()) return { kind: 'away' }
       if (!link.isSettled()) return { kind: 'wait', loss: undefined }
       const generation = link.generation()
-      const owner = ownerOf(id)
+      const owner = ownOwner ?? ownerOf(id)
       const elapsedMs = startStopwatch(clock)
       try {
         const browserRev = browsers.get(id)?.rev ?? 0
         if (browserRev > rev) return await waitForNewer(session)
-        const taken = await scripts.take(id, { rev, owner, reported: reportedLoss, newLoss: newId() })
+        const taken = await scripts.take(id, { rev, owner, reported: reportedLoss, newLoss: newId(), key })
         switch (taken.kind) {
           case 'mine': {
             if (link.generation() !== generation) return { kind: 'wait', loss: undefined }
-            const lock = { id, rev, owner, elapsedMs, generation, suspectMs: taken.suspectMs }
+            const lock = { id, key, rev, owner, elapsedMs, generation, suspectMs: taken.suspectMs }
             locks.set(id, lock)
             return { kind: 'mine', lock }
           }
@@ -442,7 +511,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       return isHeld && isOurs()
     },
     async save(lock, outcome) {
-      const { id, owner } = lock
+      const { id, owner, key } = lock
       const isTokens = outcome.kind === 'tokens'
       if (logouts.get(id)) {
         locks.delete(id)
@@ -456,18 +525,18 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       const elapsedMs = startStopwatch(clock)
       const { generation } = lock
       try {
-        const saved = await scripts.save(id, { rev, owner, outcome, newLoss: newId() })
+        const saved = await scripts.save(id, { rev, owner, outcome, newLoss: newId(), key })
         if (isTokens && outcome.record.rev > 1) joinInBackground(outcome.record)
         if (isTokens && outcome.record.rev === 1 && !(await join(outcome.record, outcome.issuedAt))) {
-          await end(id)
+          await end(id, key)
           return { kind: 'out' }
         }
         if (saved.kind === 'saved') {
           const known = records.get(id)
-          if (isTokens && known?.record.rev === rev) known.isStored = true
+          if (isTokens && known?.record.rev === rev) markStored(known)
           if (!isTokens && !saved.isOwner) return { kind: 'unknown' }
           if (!isTokens || !outcome.keepsLock || !saved.isOwner) return { kind: 'saved', lock: undefined }
-          const next = { id, rev, owner, elapsedMs, generation, suspectMs: undefined }
+          const next = { id, key, rev, owner, elapsedMs, generation, suspectMs: undefined }
           locks.set(id, next)
           return { kind: 'saved', lock: next }
         }
@@ -479,9 +548,22 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
         return { kind: 'unknown' }
       }
     },
+    async change({ id, owner, key }, record) {
+      locks.delete(id)
+      const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
+      const request = { rev: record.rev, owner, outcome, newLoss: newId(), key }
+      const saved = await scripts.save(id, request).catch(ignoreUnavailable)
+      if (saved?.kind === 'saved') {
+        remember(record, true)
+        return { kind: 'saved', lock: undefined }
+      }
+      if (!saved || saved.kind === 'stale' || saved.kind === 'lost') return { kind: 'unknown' }
+      return learn(id, saved) as SaveAnswer
+    },
     async logOut(session) {
-      const newest = await end(session.id)
-      return newest && newest.rev > session.rev ? newest : session
+      const given = hasTokens(session) ? session : undefined
+      const newest = await end(session.id, session.key)
+      return newest && newest.rev > (given?.rev ?? 0) ? newest : given
     },
     async logOutAll(of, issuedAt) {
       const found = await useIndex(known => known.find(of, issuedAt))

@@ -17,6 +17,7 @@ import { providerOutage } from './provider-outage.js'
 import { quota } from './quota.js'
 import { redisFull } from './redis-full.js'
 import { redisOutage } from './redis-outage.js'
+import { redisSessions } from './redis-sessions.js'
 import { redisUnusable } from './redis-unusable.js'
 import type { Report } from './report.js'
 import { stalledOwner } from './stalled-owner.js'
@@ -118,6 +119,7 @@ export const quietScenarios: Readonly<Record<string, Variants>> = {
             promotion(report, { mode, absenceMs })
       )
     ),
+  'redis-sessions': ({ modes }) => modes.map(mode => report => redisSessions(report, { mode })),
   'late-answer': ({ modes, full }) => [
     ...modes.flatMap(mode =>
       (full ? [1, 2] : [2]).map(

@@ -49,6 +49,17 @@ test('scopes of the other mode are not compared, but get a warning that they hav
   )
 })
 
+test('session.store redis is refused without redisUrl, and accepted with it', async t => {
+  const env = { PLATFORM_AUTH_SESSION_STORE: 'redis' }
+  const problems = await problemsOf(t, { env })
+  t.is(problems.length, 1)
+  t.is(problems[0]?.key, 'session.store')
+  t.is(problems[0]?.origin, 'variable PLATFORM_AUTH_SESSION_STORE')
+  t.regex(problems[0]?.message ?? '', /^found redis, but redisUrl is not set; allowed: cookie, or redis with redisUrl/)
+  const { config } = await load(t, { env: { ...env, REDIS_URL: 'redis://localhost:6379' } })
+  t.is(config.session.store, 'redis')
+})
+
 test('a plain http callback URL gets a warning unless it stays on this machine', async t => {
   const warned = await load(t, { env: { PLATFORM_CALLBACK_URL: 'http://app.example.com/api/auth/callback' } })
   t.deepEqual(

@@ -13,9 +13,10 @@ import { createSharedStore } from '../refresh/setup.js'
 interface SetUp {
   readonly keepSeconds?: number
   readonly isDual?: boolean
+  readonly sessionStore?: 'cookie' | 'redis'
 }
 
-function setUp({ keepSeconds = 60, isDual = false }: SetUp = {}) {
+function setUp({ keepSeconds = 60, isDual = false, sessionStore = 'cookie' }: SetUp = {}) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp()
   const parts = { idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now }
@@ -25,7 +26,8 @@ function setUp({ keepSeconds = 60, isDual = false }: SetUp = {}) {
   const addProcess = () => {
     const connected = shared.connect()
     const { store } = connected
-    const exchanges = createCodeExchanges({ mode, idp, store, clock, timeoutSeconds: 10, access: undefined })
+    const exchangeParts = { mode, idp, store, clock, timeoutSeconds: 10, access: undefined }
+    const exchanges = createCodeExchanges({ ...exchangeParts, sessionStore })
     return { ...connected, ...exchanges }
   }
   const sealer = createKeyring(['the secret of these exchange tests']).sealer('login state')
@@ -60,6 +62,19 @@ test('each code exchange creates a session with its own random id', async t => {
     t.is(fields.expires_at, clock.now() + 3_600_000)
   }
   t.not(records[0]?.id, records[1]?.id)
+})
+
+test('a login whose session will be in Redis gets a random key, and a repeated callback gets the same key', async t => {
+  const { exchange, login, addProcess } = setUp({ sessionStore: 'redis' })
+  const [one, two] = [login(), login()]
+  const fresh = await exchange(one(), 'a')
+  const repeated = await addProcess().exchange(one(), 'a')
+  const other = await exchange(two(), 'b')
+  if (!('record' in fresh) || !('record' in repeated) || !('record' in other)) return t.fail()
+  t.is(repeated.kind, 'repeated')
+  t.regex(fresh.record.key ?? '', /^[A-Za-z0-9_-]{32}$/)
+  t.is(repeated.record.key, fresh.record.key)
+  t.not(other.record.key, fresh.record.key)
 })
 
 test('the code exchange sends the code verifier of its login', async t => {

@@ -42,6 +42,18 @@ test('sealing the same content twice gives two values that have only their heade
   t.notDeepEqual(one?.subarray(17), two?.subarray(17))
 })
 
+test('a value that was sealed with a second key opens only with this key and the secret', t => {
+  const { seal, open } = sealer()
+  const sealed = seal(plaintext, 'context', 'second key')
+  t.deepEqual(open(sealed, 'context', 'second key'), plaintext)
+  t.is(open(sealed, 'context'), undefined, 'the secret alone')
+  t.is(open(sealed, 'context', 'another key'), undefined)
+  t.is(open(sealed, 'other context', 'second key'), undefined)
+  t.is(sealer([SECOND]).open(sealed, 'context', 'second key'), undefined, 'the second key alone')
+  t.is(open(seal(plaintext, 'context'), 'context', 'second key'), undefined)
+  t.deepEqual(sealer([SECOND, FIRST]).open(sealed, 'context', 'second key'), plaintext, 'after a change of the secret')
+})
+
 test('a sealed value with any changed character does not open', t => {
   const { seal, open } = sealer()
   const sealed = seal(plaintext, 'context')

@@ -6,7 +6,12 @@ import fc from 'fast-check'
 import { splitIntoChunks } from '#src/session/chunks.js'
 import { createKeyring, type Keyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
-import { createSessionCookie, type SessionCookie, SessionTooLargeError } from '#src/session/session-cookie.js'
+import {
+  createSessionCookie,
+  requireStorable,
+  type SessionCookie,
+  SessionTooLargeError
+} from '#src/session/session-cookie.js'
 import { type Clock, createClock } from '../helpers/clock.js'
 
 const SECRET = 'the secret of these session tests, long'
@@ -55,6 +60,48 @@ test('a session cookie opens to exactly the session that was sealed', t => {
   t.deepEqual(open(reopen(dual)), dual)
   const single = recordOf({ token: 't', refresh_token: 'r', expires_at: 1 })
   t.deepEqual(open(reopen(single)), single)
+})
+
+const inRedis: SessionRecord = { ...dual, id: 'i'.repeat(22), key: 'k'.repeat(32) }
+
+test('the cookie of a session in Redis has its id, key and revision, and no tokens', t => {
+  const { open, reopen, seal } = setUp({ name: '__Host-platform_session' })
+  t.deepEqual(open(reopen(inRedis)), { id: inRedis.id, rev: inRedis.rev, key: 'k'.repeat(32) })
+  const large = { ...inRedis, fields: { ...inRedis.fields, token: tokenOf(100_000) } }
+  const [chunk, ...more] = seal(large)
+  t.deepEqual(more, [])
+  t.true((chunk as string).length < 180)
+})
+
+test('the cookie of a session in Redis expires like other session cookies, also after a lower absolute limit', t => {
+  const { open, reopen, clock } = setUp({ clock: createClock(inRedis.loggedInAt) })
+  const header = reopen(inRedis)
+  const lowered = setUp({ clock, absoluteMaxAgeSeconds: 3600 })
+  clock.advance(3_600_000)
+  t.truthy(lowered.open(header))
+  clock.advance(1)
+  t.is(lowered.open(header), undefined)
+  t.truthy(open(header))
+  clock.advance(MAX_AGE_MS)
+  t.is(open(header), undefined)
+})
+
+test('no changed byte of the cookie of a session in Redis is accepted', t => {
+  const { open, cookie, header } = setUp()
+  const [chunk = ''] = cookie.seal(inRedis)
+  for (let index = 0; index < chunk.length; index++) {
+    const other = chunk[index] === 'A' ? 'B' : 'A'
+    t.is(open(header([`${chunk.slice(0, index)}${other}${chunk.slice(index + 1)}`])), undefined)
+  }
+})
+
+test('a session that is larger than 256 kB is not stored in Redis, and the error has its sizes', t => {
+  const storable = { ...inRedis, fields: { ...inRedis.fields, token: 'a'.repeat(250_000) } }
+  t.notThrows(() => requireStorable(storable))
+  const tooLarge = { ...inRedis, fields: { ...inRedis.fields, token: 'a'.repeat(262_144) } }
+  const error = t.throws(() => requireStorable(tooLarge), { instanceOf: SessionTooLargeError })
+  t.is(error.sizes.token, 262_144)
+  t.regex(error.message, /too large for Redis: \d+ bytes, but at most 262144/)
 })
 
 test('sealed content without a refresh token or without an expiry is not accepted as a session', t => {
@@ -159,7 +206,7 @@ test('sealed content that decompresses to more than the limit is not accepted as
     const json = JSON.stringify({ ...content, ...own })
     return header(splitIntoChunks(sealer.seal(deflateSync(Buffer.from(json)), NAME)))
   }
-  t.is(open(deflated(60_000))?.fields.token?.length, 60_000)
+  t.is((open(deflated(60_000)) as SessionRecord).fields.token?.length, 60_000)
   t.is(open(deflated(70_000)), undefined)
   t.is(open(deflated(10_000_000)), undefined)
 })

@@ -1,4 +1,5 @@
 // The faults of a schedule. Each kind can be switched on by itself, and the mixed schedules combine several.
+import { hasTokens } from '#src/session/record.js'
 import type { Person } from './person.js'
 import type { SimulatedProvider } from './provider.js'
 import type { SimulatedRedis } from './redis.js'
@@ -35,8 +36,11 @@ export interface FaultParts {
   readonly people: readonly Person[]
   readonly redis: SimulatedRedis
   readonly provider: SimulatedProvider
+  /** True if all sessions are in Redis, so that a loss of data ends them. */
+  readonly keepsSessionsInRedis: boolean
 }
 
+const LOST_WITH_REDIS = 'Redis lost its data, and the session was in Redis'
 const LOST_WHILE_STOPPED = 'Redis lost its data while the owner was stopped'
 const MAX_STOP_MS = 30_000
 // A loss of data is noticed when somebody next needs a lock of the session.
@@ -47,7 +51,8 @@ const MAX_LONG_STOP_MS = 110_000
 const SLOW_MS = 25_000
 const MAX_GAP_MS = 12_000
 
-export function startFaults({ world, kinds, servers, startServer, people, redis, provider }: FaultParts): Faults {
+export function startFaults(parts: FaultParts): Faults {
+  const { world, kinds, servers, startServer, people, redis, provider, keepsSessionsInRedis } = parts
   let isOver = false
   let lastLossAt = 0
   const undo = new Set<() => void>()
@@ -71,7 +76,9 @@ export function startFaults({ world, kinds, servers, startServer, people, redis,
       const grant = person.grant()
       const newest = grant && provider.newest(grant)
       if (!grant || newest?.process !== process) continue
-      if (person.cookie()?.fields.refresh_token !== newest.refreshToken) grant.excuse ??= LOST_WHILE_STOPPED
+      const cookie = person.cookie()
+      const hasNewest = cookie !== undefined && hasTokens(cookie) && cookie.fields.refresh_token === newest.refreshToken
+      if (!hasNewest) grant.excuse ??= LOST_WHILE_STOPPED
     }
   }
 
@@ -97,6 +104,22 @@ export function startFaults({ world, kinds, servers, startServer, people, redis,
       // Whatever waits for a response now is an accepted exception. A request that is not sent yet is none.
       provider.excuseUnstored(server.process, 'its process was stopped for longer than the lock lasts')
       stop(server, suspends, world.between(LONG_STOP_MS, MAX_LONG_STOP_MS))
+    })
+  }
+
+  /** Accepts that this session is lost, or with `undefined` that all are. */
+  function excuseSession(id: string | undefined): void {
+    if (!keepsSessionsInRedis) return
+    for (const person of people) {
+      const grant = person.grant()
+      if (grant && (id === undefined || id === person.name)) grant.excuse ??= LOST_WITH_REDIS
+    }
+  }
+
+  function evict(part: 'entry' | 'record'): void {
+    loseData(`Redis evicts one ${part}`, () => {
+      const id = redis.evict(part)
+      if (id !== undefined) excuseSession(id)
     })
   }
 
@@ -159,9 +182,13 @@ export function startFaults({ world, kinds, servers, startServer, people, redis,
         redis.resume()
       })
     },
-    flush: () => loseData('Redis loses all data', redis.flush),
-    'evict entry': () => loseData('Redis evicts one entry', () => redis.evict('entry')),
-    'evict record': () => loseData('Redis evicts one record', () => redis.evict('record')),
+    flush: () =>
+      loseData('Redis loses all data', () => {
+        redis.flush()
+        excuseSession(undefined)
+      }),
+    'evict entry': () => evict('entry'),
+    'evict record': () => evict('record'),
     promote: () =>
       loseData('a replica of Redis without the last writes is promoted', () => redis.promote(world.between(100, 1500)))
   }

@@ -1,5 +1,5 @@
-// `npm run simulate -- --seeds N [--from N] [--without SAFEGUARD]` runs N schedules, and prints the schedule of each seed
-// that fails. It exits with 1 if a seed fails.
+// `npm run simulate -- --seeds N [--from N] [--session-store redis] [--without SAFEGUARD]` runs N schedules, and prints the
+// schedule of each seed that fails. It exits with 1 if a seed fails.
 import { parseArgs } from 'node:util'
 import { scheduleOf, simulate } from './run.js'
 import { safeguards } from './safeguards.js'
@@ -8,6 +8,7 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '0' },
+    'session-store': { type: 'string', default: 'cookie' },
     without: { type: 'string' },
     list: { type: 'boolean', default: false }
   }
@@ -21,6 +22,8 @@ if (values.list) {
   const safeguard = values.without === undefined ? undefined : safeguards[Number(values.without) - 1]
   if (values.without !== undefined && !safeguard)
     throw new Error(`--without takes a number from 1 to ${safeguards.length}`)
+  const sessionStore = (['cookie', 'redis'] as const).find(name => name === values['session-store'])
+  if (!sessionStore) throw new Error('--session-store takes cookie or redis')
   const from = Number(values.from)
   const count = Number(values.seeds)
   let failed = 0
@@ -28,7 +31,7 @@ if (values.list) {
   const excuses = new Map<string, number>()
   let calls = 0
   for (let seed = from; seed < from + count; seed++) {
-    const result = await simulate(scheduleOf(seed), safeguard)
+    const result = await simulate(scheduleOf(seed, sessionStore), safeguard)
     for (const excuse of result.excuses) excuses.set(excuse, (excuses.get(excuse) ?? 0) + 1)
     calls += result.calls
     lost += result.violations.length

@@ -1,5 +1,8 @@
 // A person with a browser that has one cookie, and somebody who has an old copy of that cookie.
-import type { SessionRecord } from '#src/session/record.js'
+
+import type { Refreshed } from '#src/refresh/refresh.js'
+import { type CookieSession, isKeptInRedis, type SessionRecord, type SessionReference } from '#src/session/record.js'
+import { StoreUnavailableError } from '#src/store/unavailable.js'
 import type { Grant } from './provider.js'
 import type { SimulatedServer } from './server.js'
 import type { World } from './world.js'
@@ -8,7 +11,7 @@ export interface Person {
   readonly name: string
   readonly grant: () => Grant | undefined
   /** The cookie of the browser. Undefined if the server has removed it. */
-  cookie(): SessionRecord | undefined
+  cookie(): CookieSession | undefined
   /** Logs in. Resolves with true on success. */
   logIn(server: SimulatedServer): Promise<boolean>
   /** Sends some requests at once, as a page does. */
@@ -34,30 +37,46 @@ export interface PersonOptions {
   readonly keepMs: number
   /** True if the browser's own requests must never be taken for those of an old copy of its cookie. */
   readonly cookiesAreKnown: boolean
+  /** True if a session in Redis must never be missing there. */
+  readonly sessionsAreKept: boolean
 }
 
 // A record is kept for 60 s after the browser has sent its revision. A request that takes longer may come too late.
 const MAX_UNDER_WAY_MS = 50_000
+// The share of requests to a session in Redis whose handler changes the session.
+const CHANGE_SHARE = 0.2
 
 export function createPerson(options: PersonOptions): Person {
-  const { world, name, grantOf, servers, gatewayShare, copyShare, logoutsAreSafe, keepMs, cookiesAreKnown } = options
+  const {
+    world,
+    name,
+    grantOf,
+    servers,
+    gatewayShare,
+    copyShare,
+    logoutsAreSafe,
+    keepMs,
+    cookiesAreKnown,
+    sessionsAreKept
+  } = options
   const violations: string[] = []
-  let cookie: SessionRecord | undefined
-  let copy: SessionRecord | undefined
+  let cookie: CookieSession | undefined
+  let copy: CookieSession | undefined
+  let changes = 0
   let isLeaving = false
   let isLoggedOut = false
 
   const networkMs = () => world.between(1, 30)
 
   /** Sends one request. The response arrives unless the process is killed. */
-  function send(server: SimulatedServer, record: SessionRecord, isFromBrowser: boolean, setsCookies: boolean): void {
+  function send(server: SimulatedServer, record: CookieSession, isFromBrowser: boolean, setsCookies: boolean): void {
     const { process } = server
     const sentAt = world.now()
     world.after(
       networkMs(),
       () => {
         const wasLoggedOut = isLoggedOut
-        void server.request(record).then(
+        void (isKeptInRedis(record) ? answerFromRedis(server, record) : server.request(record)).then(
           answer => {
             const isSignedOut = server.store.isLoggedOut(record.id)
             world.after(networkMs(), () => {
@@ -68,9 +87,12 @@ export function createPerson(options: PersonOptions): Person {
               if (answer.kind === 'stale' && isFromBrowser && cookiesAreKnown && !isLate && !isLeaving) {
                 violations.push(`${name} was taken for an old copy of the cookie`)
               }
+              if (answer.kind === 'missing' && sessionsAreKept && !isLeaving) {
+                violations.push(`${name}: Redis does not have the session`)
+              }
               // The server sets no cookie in a response that is later than a record is kept.
               if (!isFromBrowser || !setsCookies || isSignedOut || world.now() - sentAt >= keepMs) return
-              if ('record' in answer && answer.record !== record) cookie = answer.record
+              if ('record' in answer && needsCookie(record, answer.record)) cookie = cookieOf(answer.record)
               if (answer.kind === 'ended') cookie = undefined
             })
           },
@@ -79,6 +101,17 @@ export function createPerson(options: PersonOptions): Person {
       },
       { process, kind: 'input' }
     )
+  }
+
+  /** Answers a request to a handler that sometimes changes the session. */
+  async function answerFromRedis(server: SimulatedServer, reference: SessionReference): Promise<Refreshed> {
+    const answer = await server.request(reference)
+    if (answer.kind !== 'live' || world.random() >= CHANGE_SHARE) return answer
+    const changed = await server.change(answer.record, `change ${++changes}`).catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailableError)) throw error
+      return answer.record
+    })
+    return changed ? { kind: 'live', record: changed } : { kind: 'out' }
   }
 
   function anyServer(): SimulatedServer | undefined {
@@ -93,7 +126,10 @@ export function createPerson(options: PersonOptions): Person {
     violations,
     async logIn(server) {
       // If the provider is slow, the error page repeats the callback.
-      for (let attempt = 0; attempt < 3 && !cookie; attempt++) cookie = await server.logIn(name)
+      for (let attempt = 0; attempt < 3 && !cookie; attempt++) {
+        const session = await server.logIn(name)
+        cookie = session && cookieOf(session)
+      }
       copy = cookie
       return cookie !== undefined
     },
@@ -111,7 +147,7 @@ export function createPerson(options: PersonOptions): Person {
       if (!cookie) return false
       const before = cookie
       const answer = await server.request(before)
-      if ('record' in answer) cookie = answer.record
+      if ('record' in answer) cookie = cookieOf(answer.record)
       return answer.kind === 'live'
     },
     logOut(server) {
@@ -130,4 +166,16 @@ export function createPerson(options: PersonOptions): Person {
       )
     }
   }
+}
+
+/** Returns the content of the cookie that a server sets for this session. */
+function cookieOf(record: SessionRecord): CookieSession {
+  if (!isKeptInRedis(record)) return record
+  const { id, rev, key } = record
+  return { id, rev, key }
+}
+
+/** Returns true if the response to a request with the cookie `sent` sets the cookie of `record`. */
+function needsCookie(sent: CookieSession, record: SessionRecord): boolean {
+  return isKeptInRedis(sent) ? record.rev !== sent.rev : record !== sent
 }

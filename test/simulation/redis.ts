@@ -17,8 +17,8 @@ export interface SimulatedRedis {
   resume(): void
   /** Removes all data, as FLUSHALL does. */
   flush(): void
-  /** Removes the entry or the record of one session, as an eviction does. */
-  evict(part: 'entry' | 'record'): void
+  /** Removes the entry or the record of one session, as an eviction does. Returns the id of the session. */
+  evict(part: 'entry' | 'record'): string | undefined
   /** Continues with the data of about `ms` milliseconds ago, as a replica does that is promoted. Breaks all connections. */
   promote(ms: number): void
   /** Separates a process from Redis, or connects it again. */
@@ -200,6 +200,7 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
       const ids = [...map.entries()].map(([id]) => id)
       const id = ids[Math.floor(world.random() * ids.length)]
       if (id !== undefined) map.delete(id)
+      return id
     },
     promote(ms) {
       const old = snapshots.filter(({ time }) => time <= world.now() - ms).at(-1)

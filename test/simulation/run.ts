@@ -9,12 +9,14 @@ import { type FaultKind, startFaults } from './faults.js'
 import { createPerson } from './person.js'
 import { createProvider, type ProviderQueue } from './provider.js'
 import { createRedis } from './redis.js'
-import { createServer, type Sabotage, type SimulatedServer } from './server.js'
+import { createServer, keyOf, type Sabotage, type SimulatedServer } from './server.js'
 import { createWorld } from './world.js'
 
 export interface Schedule {
   readonly seed: number
   readonly mode: 'single' | 'dual'
+  /** The place of the sessions, as in the setting `session.store`. */
+  readonly sessionStore: 'cookie' | 'redis'
   readonly kinds: readonly FaultKind[]
 }
 
@@ -38,6 +40,8 @@ export interface Safeguard extends Sabotage {
   readonly ignoredScripts?: readonly ScriptName[]
   readonly dropsMessages?: boolean
   readonly queue?: ProviderQueue
+  /** Where the sessions must be to need this safeguard. Undefined for everywhere. */
+  readonly sessionStore?: Schedule['sessionStore']
 }
 
 const PEOPLE = 4
@@ -74,11 +78,11 @@ const MIXED: readonly (readonly FaultKind[])[] = [
 ]
 
 /** Returns the schedule of a seed. Half of the schedules have one kind of fault, and the others combine several. */
-export function scheduleOf(seed: number): Schedule {
+export function scheduleOf(seed: number, sessionStore: Schedule['sessionStore'] = 'cookie'): Schedule {
   const number = Math.floor(seed / 2)
   const mode = number % 2 === 0 ? 'single' : 'dual'
   const list = seed % 2 === 0 ? SINGLE : MIXED
-  return { seed, mode, kinds: list[Math.floor(number / 2) % list.length] as readonly FaultKind[] }
+  return { seed, mode, sessionStore, kinds: list[Math.floor(number / 2) % list.length] as readonly FaultKind[] }
 }
 
 const log = pino({ level: 'silent' })
@@ -88,6 +92,8 @@ const recordSealer = keyring.sealer('stored session')
 export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promise<SimulationResult> {
   const { seed, mode } = schedule
   const kinds = safeguard?.kinds ?? schedule.kinds
+  const sessionStore = safeguard?.sessionStore ?? schedule.sessionStore
+  const keepsSessionsInRedis = sessionStore === 'redis'
   const world = createWorld(seed)
   const times: ScriptTimes = {
     entryMs: 172_800_000,
@@ -99,7 +105,7 @@ export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promi
   }
   const provider = createProvider(world, world.between(3, 8), safeguard?.queue)
   const onSaved = (id: string, rev: number, text: string) => {
-    const plaintext = recordSealer.open(text, `${id} ${rev}`)
+    const plaintext = recordSealer.open(text, `${id} ${rev}`, keepsSessionsInRedis ? keyOf(id) : undefined)
     if (plaintext) provider.stored((JSON.parse(plaintext.toString()) as SessionRecord).fields.refresh_token)
   }
   const redis = createRedis(world, times, {
@@ -114,14 +120,15 @@ export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promi
   function startServer(): void {
     const process = world.createProcess(`process ${++started}`)
     const sabotage = safeguard ?? {}
-    servers.push(
-      createServer({ process, modeName: mode, provider, redis, keyring, times, log, marginSeconds, sabotage })
-    )
+    const shared = { provider, redis, keyring, times, log, marginSeconds, sabotage }
+    servers.push(createServer({ process, modeName: mode, sessionStore, ...shared }))
   }
   for (let index = 0; index < PROCESSES; index++) startServer()
 
   const losesData = kinds.some(kind => ['flush', 'evict entry', 'promote'].includes(kind))
   const isSteady = kinds.every(kind => kind === 'slow provider' || kind === 'busy provider' || kind === 'evict record')
+  // After a promotion, the process that made the last writes must be able to store them again.
+  const losesSessions = kinds.some(kind => ['flush', 'evict entry', 'evict record', 'promote'].includes(kind))
   const people = Array.from({ length: PEOPLE }, (_, index) =>
     createPerson({
       world,
@@ -133,8 +140,13 @@ export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promi
       copyShare: losesData ? 0 : index === 2 ? 0.3 : 0,
       logoutsAreSafe: isSteady,
       keepMs: times.keepMs,
-      // The requests that a process has begun before a stop of more than a minute come too late.
-      cookiesAreKnown: !losesData && activeMs === ACTIVE_MS && !kinds.includes('evict record') && index !== 2
+      // The requests that a process has begun before a stop of more than a minute come too late. Every cookie of a session in
+      // Redis leads to the newest record.
+      cookiesAreKnown:
+        !losesData &&
+        !kinds.includes('evict record') &&
+        (keepsSessionsInRedis || (activeMs === ACTIVE_MS && index !== 2)),
+      sessionsAreKept: !losesSessions || kinds.every(kind => kind === 'promote')
     })
   )
   await world.run(4000)
@@ -143,7 +155,16 @@ export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promi
   await world.run(20_000)
   if ((await Promise.all(logins)).includes(false)) throw new Error(`seed ${seed}: a login failed before any fault`)
 
-  const faults = startFaults({ world, kinds, servers, startServer, people, redis, provider })
+  const faults = startFaults({
+    world,
+    kinds,
+    servers,
+    startServer,
+    people,
+    redis,
+    provider,
+    keepsSessionsInRedis
+  })
   for (const person of people) {
     const visit = () => {
       person.openPage()

@@ -1,6 +1,9 @@
 // The safeguards of the design, each with the change that switches it off. Without any of them, logins are lost.
 import type { Safeguard } from './run.js'
 
+// The owner of a change that has requested no lock.
+const NO_LOCK = 'no lock'
+
 export const safeguards: readonly Safeguard[] = [
   {
     name: 'the lock outlives the token request (20 s instead of 65 s)',
@@ -40,5 +43,19 @@ export const safeguards: readonly Safeguard[] = [
     name: 'a loss of data is reported to all processes',
     kinds: ['flush', 'slow provider'],
     dropsMessages: true
+  },
+  {
+    name: 'a handler changes a session in Redis only under the lock of the session',
+    kinds: ['slow provider'],
+    sessionStore: 'redis',
+    store: store => ({
+      ...store,
+      mayUse: async lock => lock.owner === NO_LOCK || store.mayUse(lock),
+      async take(session, reported, owner) {
+        if (owner === undefined) return store.take(session, reported)
+        const elapsedMs = () => 0
+        return { kind: 'mine', lock: { ...session, owner: NO_LOCK, elapsedMs, generation: 0, suspectMs: undefined } }
+      }
+    })
   }
 ]

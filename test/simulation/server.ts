@@ -6,7 +6,7 @@ import { createSingleMode } from '#src/modes/single.js'
 import { createRefreshes, type Refreshes } from '#src/refresh/index.js'
 import type { Refreshed } from '#src/refresh/refresh.js'
 import type { Keyring } from '#src/session/keyring.js'
-import type { SessionRecord } from '#src/session/record.js'
+import type { CookieSession, SessionRecord } from '#src/session/record.js'
 import { createRedisStore } from '#src/store/index.js'
 import type { ScriptTimes } from '#src/store/scripts.js'
 import type { SessionStore } from '#src/store/session-store.js'
@@ -20,13 +20,17 @@ export interface SimulatedServer {
   /** Completes the login with this authorization code. Returns the session, or undefined if the login failed. */
   logIn(code: string): Promise<SessionRecord | undefined>
   /** Answers a request with the cookie of a session. */
-  request(record: SessionRecord): Promise<Refreshed>
-  logOut(record: SessionRecord): Promise<void>
+  request(cookie: CookieSession): Promise<Refreshed>
+  /** Stores a field that a handler has added to a session in Redis. Returns undefined if the session has ended. */
+  change(record: SessionRecord, field: string): Promise<SessionRecord | undefined>
+  logOut(cookie: CookieSession): Promise<void>
 }
 
 export interface ServerParts {
   readonly process: SimulatedProcess
   readonly modeName: 'single' | 'dual'
+  /** The place of the sessions, as in the setting `session.store`. */
+  readonly sessionStore: 'cookie' | 'redis'
   readonly provider: SimulatedProvider
   readonly redis: SimulatedRedis
   readonly keyring: Keyring
@@ -44,8 +48,13 @@ export interface Sabotage {
 
 const TIMEOUT_SECONDS = 10
 
+/** Returns the key of a session in Redis. */
+export function keyOf(id: string): string {
+  return `the key of ${id}`
+}
+
 export function createServer(parts: ServerParts): SimulatedServer {
-  const { process, modeName, provider, redis, keyring, times, log, marginSeconds, sabotage } = parts
+  const { process, modeName, sessionStore, provider, redis, keyring, times, log, marginSeconds, sabotage } = parts
   const clock = sabotage.clock?.(process.clock) ?? process.clock
   const idp = provider.clientOf(process)
   const modeParts = { idp, clientId: 'client', pkce: true, keepsIdToken: false, now: clock.now }
@@ -64,17 +73,19 @@ export function createServer(parts: ServerParts): SimulatedServer {
   const store = sabotage.store?.(plain) ?? plain
   const shared = { mode, idp, store, clock, timeoutSeconds: TIMEOUT_SECONDS }
   const refreshes: Refreshes = createRefreshes({ ...shared, marginSeconds, spreadSeconds: 0 })
-  const exchanges = createCodeExchanges({ ...shared, access: undefined })
+  const exchanges = createCodeExchanges({ ...shared, sessionStore, access: undefined })
 
   return {
     process,
     store,
     async logIn(code) {
-      const transaction = { id: code, codeVerifier: '', nonce: '', returnTo: '/', expiresAt: clock.now() + 600_000 }
+      const derived = { id: code, codeVerifier: '', nonce: '', sessionKey: keyOf(code) }
+      const transaction = { ...derived, returnTo: '/', expiresAt: clock.now() + 600_000 }
       const exchange = await exchanges.exchange(transaction, code).catch(() => undefined)
       return exchange && 'record' in exchange ? exchange.record : undefined
     },
-    request: record => refreshes.current(record, () => log),
-    logOut: async record => void (await store.logOut(record))
+    request: cookie => refreshes.current(cookie, () => log),
+    change: (record, field) => refreshes.change(record, { ...record.fields, field }),
+    logOut: async cookie => void (await store.logOut(cookie))
   }
 }

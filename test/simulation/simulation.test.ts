@@ -4,11 +4,19 @@ import { safeguards } from './safeguards.js'
 
 // `npm run simulate -- --seeds N` runs any number of schedules.
 const SEEDS = 100
+const SEEDS_IN_REDIS = 60
 const SEEDS_PER_SAFEGUARD = 40
 
 test('no login is lost and no refresh token is used twice in some hundred random schedules of faults', async t => {
   for (let seed = 0; seed < SEEDS; seed++) {
     const { schedule, violations, notes } = await simulate(scheduleOf(seed))
+    t.deepEqual(violations, [], `seed ${seed} (${schedule.mode}, ${schedule.kinds.join(', ')}):\n${notes.join('\n')}`)
+  }
+})
+
+test('no login is lost and no refresh token is used twice if the sessions are in Redis', async t => {
+  for (let seed = 0; seed < SEEDS_IN_REDIS; seed++) {
+    const { schedule, violations, notes } = await simulate(scheduleOf(seed, 'redis'))
     t.deepEqual(violations, [], `seed ${seed} (${schedule.mode}, ${schedule.kinds.join(', ')}):\n${notes.join('\n')}`)
   }
 })
@@ -30,9 +38,10 @@ for (const safeguard of safeguards) {
   })
 
   test(`no login is lost with this safeguard in the same schedules: ${safeguard.name}`, async t => {
-    const { name, kinds, queue } = safeguard
+    const { name, kinds, queue, sessionStore } = safeguard
+    const setting = { ...(queue && { queue }), ...(sessionStore && { sessionStore }) }
     for (let seed = 0; seed < SEEDS_PER_SAFEGUARD / 8; seed++) {
-      const { violations } = await simulate(scheduleOf(seed), { name, kinds, ...(queue && { queue }) })
+      const { violations } = await simulate(scheduleOf(seed), { name, kinds, ...setting })
       t.deepEqual(violations, [], `seed ${seed}`)
     }
   })

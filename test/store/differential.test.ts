@@ -60,8 +60,13 @@ async function age(admin: Redis, ms: number): Promise<void> {
   await admin.eval(script, 0, ms)
 }
 
+// The second session is kept in Redis, so its records are encrypted with its key, too.
+const KEYS: Readonly<Record<string, string>> = { two: 'the key of the second session' }
+
 function recordOf(id: string, rev: number, text: string): SessionRecord {
-  return { id, rev, loggedInAt: 0, issuedAt: 0, fields: { refresh_token: text, expires_at: 0 } }
+  const key = KEYS[id]
+  const fields = { refresh_token: text, expires_at: 0 }
+  return { id, rev, loggedInAt: 0, issuedAt: 0, fields, ...(key !== undefined && { key }) }
 }
 
 interface Operation {
@@ -89,14 +94,14 @@ function nextOperation(random: () => number, losses: ReadonlyMap<string, string>
   const leftMs = pick([UNIT_MS, 2 * UNIT_MS, 10 * UNIT_MS])
   const take: Operation = {
     name: `take ${id} ${rev} ${owner} ${reported} ${newLoss}`,
-    run: scripts => scripts.take(id, { rev, owner, reported, newLoss })
+    run: scripts => scripts.take(id, { rev, owner, reported, newLoss, key: KEYS[id] })
   }
   const save: Operation = {
     name: `save ${id} ${rev} ${owner} ${JSON.stringify(outcome)} ${newLoss}`,
-    run: scripts => scripts.save(id, { rev, owner, outcome, newLoss })
+    run: scripts => scripts.save(id, { rev, owner, outcome, newLoss, key: KEYS[id] })
   }
   const others: readonly Operation[] = [
-    { name: `look ${id} ${rev}`, run: scripts => scripts.look(id, rev) },
+    { name: `look ${id} ${rev}`, run: scripts => scripts.look(id, rev, KEYS[id]) },
     { name: `seen ${id} ${rev} ${newLoss}`, run: scripts => scripts.seen(id, rev, newLoss) },
     {
       name: `seen ${id} ${rev} ${newLoss} with its record`,
@@ -112,7 +117,7 @@ function nextOperation(random: () => number, losses: ReadonlyMap<string, string>
   if (lot < 0.35) return take
   if (lot < 0.65) return save
   if (lot < 0.97) return pick(others)
-  return { name: `out ${id}`, run: scripts => scripts.out(id) }
+  return { name: `out ${id}`, run: scripts => scripts.out(id, KEYS[id]) }
 }
 
 /** Runs one sequence. Returns the history up to the first difference, or the number of compared answers. */
@@ -165,7 +170,7 @@ async function compare(admin: Redis, seed: number): Promise<string | number> {
   for (let unit = 0; unit <= last; unit++) {
     for (const id of IDS) {
       for (let rev = -1; rev <= HIGHEST_REV; rev++) {
-        const look: Operation = { name: `look ${id} ${rev}`, run: scripts => scripts.look(id, rev) }
+        const look: Operation = { name: `look ${id} ${rev}`, run: scripts => scripts.look(id, rev, KEYS[id]) }
         if (!(await isSame(look))) return history.join('\n')
       }
     }

@@ -15,36 +15,42 @@ function urlFor(url: string): string {
   return url.replace('//', `//${name}:${password.slice(1)}@`)
 }
 
-testWithRedis('with the documented ACL line, servers log people in and out and refresh sessions', async t => {
-  const redis = await startRedis(t, ['--user', ...documentedUser.slice(1)])
-  const redisUrl = urlFor(redis.url)
-  const clock = createClock()
-  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
-  const start = () => startTestServer(t, { mode: 'dual', idp, clock, overrides: { redisUrl } })
-  const [one, two] = [await start(), await start()]
-  const { browser } = one
-  await signIn(browser)
-  const old = browser.clone()
-  for (let n = 0; n < 3; n++) {
-    clock.advanceSeconds(3600)
-    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-    t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
-  }
-  two.connect(old)
-  t.is((await old.fetch('/api/auth/token')).statusCode, 200)
-  await browser.navigate('/api/auth/logout')
-  t.is((await old.fetch('/api/auth/token')).statusCode, 401)
-  t.deepEqual(idp.reuses, [])
-  for (const { logs, browser } of [one, two]) {
-    t.is((await browser.get('/readyz')).json().store, 'redis')
-    t.is(
-      logs.find(({ event }) => String(event).startsWith('redis_')),
-      undefined
-    )
-  }
-  // The logout reached the other server as a message.
-  t.is((await redis.admin.pubsub('CHANNELS', 'platform-auth:*')).length, 1)
-})
+for (const place of ['cookie', 'redis'] as const) {
+  testWithRedis(
+    `with the documented ACL line and sessions in ${place}, servers log people in and out and refresh sessions`,
+    async t => {
+      const redis = await startRedis(t, ['--user', ...documentedUser.slice(1)])
+      const redisUrl = urlFor(redis.url)
+      const clock = createClock()
+      const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+      const start = () =>
+        startTestServer(t, { mode: 'dual', idp, clock, overrides: { redisUrl, session: { store: place } } })
+      const [one, two] = [await start(), await start()]
+      const { browser } = one
+      await signIn(browser)
+      const old = browser.clone()
+      for (let n = 0; n < 3; n++) {
+        clock.advanceSeconds(3600)
+        t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+        t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
+      }
+      two.connect(old)
+      t.is((await old.fetch('/api/auth/token')).statusCode, 200)
+      await browser.navigate('/api/auth/logout')
+      t.is((await old.fetch('/api/auth/token')).statusCode, 401)
+      t.deepEqual(idp.reuses, [])
+      for (const { logs, browser } of [one, two]) {
+        t.is((await browser.get('/readyz')).json().store, 'redis')
+        t.is(
+          logs.find(({ event }) => String(event).startsWith('redis_')),
+          undefined
+        )
+      }
+      // The logout reached the other server as a message.
+      t.is((await redis.admin.pubsub('CHANNELS', 'platform-auth:*')).length, 1)
+    }
+  )
+}
 
 testWithRedis('with the documented ACL line, other keys, other channels and other commands are refused', async t => {
   const redis = await startRedis(t, ['--user', ...documentedUser.slice(1)])

@@ -25,7 +25,8 @@ export async function redis(config: Config): Promise<Finding[]> {
 
 async function conditionOf(address: RedisAddress, config: Config): Promise<Finding[]> {
   try {
-    return redisFindings(await redisConditions(address, config, TIMEOUT_SECONDS * 1000))
+    const conditions = await redisConditions(address, config, TIMEOUT_SECONDS * 1000)
+    return redisFindings(conditions, config.session.store)
   } catch {
     return [unknownCondition()]
   }
@@ -82,10 +83,18 @@ function timeoutAdvice(tls: boolean): string {
 
 const MAX_USED_RATIO = 0.8
 
-/** Warns if Redis may evict data, is nearly full, or loses its data at a restart. */
-export function redisFindings(conditions: readonly RedisCondition[]): Finding[] {
+/**
+ * Warns if Redis may evict data, is nearly full, or loses its data at a restart.
+ * @param store the setting `session.store`
+ */
+export function redisFindings(conditions: readonly RedisCondition[], store: Config['session']['store']): Finding[] {
   const found = conditions
-    .flatMap(condition => [eviction(condition), headroom(condition), persistence(condition), unknown(condition)])
+    .flatMap(condition => [
+      eviction(condition, store),
+      headroom(condition),
+      persistence(condition, store),
+      unknown(condition)
+    ])
     .filter(finding => finding !== undefined)
   if (found.length === 0)
     return [ok('redis', 'Redis evicts nothing, has free memory, and keeps its data at a restart.')]
@@ -93,11 +102,18 @@ export function redisFindings(conditions: readonly RedisCondition[]): Finding[] 
   return [...new Map(found.map(finding => [finding.message, finding])).values()]
 }
 
-function eviction({ evictionPolicy: policy = 'noeviction' }: RedisCondition): Finding | undefined {
+function eviction(
+  { evictionPolicy: policy = 'noeviction' }: RedisCondition,
+  store: Config['session']['store']
+): Finding | undefined {
   if (policy === 'noeviction') return undefined
+  const consequence =
+    store === 'redis'
+      ? 'If it evicts a session, this person is signed out.'
+      : 'If it evicts the entry of a session, refreshes of this session wait, and old cookies of a logged-out session may work again.'
   return warning(
     'redis',
-    `Redis evicts data when its memory is full (maxmemory-policy ${policy}). If it evicts the entry of a session, refreshes of this session wait, and old cookies of a logged-out session may work again.`,
+    `Redis evicts data when its memory is full (maxmemory-policy ${policy}). ${consequence}`,
     'Set maxmemory-policy to noeviction.'
   )
 }
@@ -119,7 +135,10 @@ function headroom({ usedBytes = 0, maxBytes }: RedisCondition): Finding | undefi
   )
 }
 
-function persistence({ persistence: kind, hasFailedToSave, hasReplicas }: RedisCondition): Finding | undefined {
+function persistence(
+  { persistence: kind, hasFailedToSave, hasReplicas }: RedisCondition,
+  store: Config['session']['store']
+): Finding | undefined {
   if (hasFailedToSave) {
     return warning(
       'redis',
@@ -129,11 +148,11 @@ function persistence({ persistence: kind, hasFailedToSave, hasReplicas }: RedisC
   }
   if (kind === undefined || kind === 'append-only file' || hasReplicas) return undefined
   const what = kind === 'none' ? 'Redis keeps nothing on disk' : 'Redis saves only snapshots'
-  return warning(
-    'redis',
-    `${what} and has no replica. A restart loses logouts that no running replica remembers, so old cookies work again. It also loses refreshed sessions that have not reached the browser.`,
-    'Set appendonly to yes.'
-  )
+  const loss =
+    store === 'redis'
+      ? 'A restart loses the sessions, so everyone is signed out (session.store is redis).'
+      : 'A restart loses logouts that no running replica remembers, so old cookies work again. It also loses refreshed sessions that have not reached the browser.'
+  return warning('redis', `${what} and has no replica. ${loss}`, 'Set appendonly to yes.')
 }
 
 function unknown({

@@ -113,7 +113,7 @@ function answerTo(error: unknown, ctx: Context): HttpError {
     return new BusyError({ description, retryAfterSeconds })
   }
   if (error instanceof SessionTooLargeError) {
-    const description = 'The tokens of this login are too large for the cookies that a browser can store.'
+    const description = 'The tokens of this login are too large for a session of this server.'
     return new HttpError({ status: 500, error: 'session_too_large', description })
   }
   // Koa and `ctx.throw()` throw errors with `status` and `expose`. If `expose` is true, the client may see the message.

@@ -10,7 +10,7 @@ import { parseAuthorizationResponse } from './authorization-response.js'
 import { type LoginCookie, readLoginCookie, writeLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
 import { publicPathOf, rememberReturnTo } from './return-path.js'
-import { sessionRecord, writeSession } from './session.js'
+import { currentSession, writeSession } from './session.js'
 import type { Site } from './site.js'
 
 export interface CallbackParts {
@@ -33,7 +33,7 @@ export function callback({ auth, site, metrics, requestLog }: CallbackParts): Mi
       const response = parseAuthorizationResponse(new URLSearchParams(ctx.querystring))
       const loginCookie = readLoginCookie(ctx, cookies)
       const { browserId } = loginCookie ?? {}
-      completed = await auth.completeLogin({ response, browserId, session: sessionRecord(ctx) })
+      completed = await auth.completeLogin({ response, browserId, session: currentSession(ctx) })
       if (completed.kind !== 'foreign') rememberReturnTo(ctx, completed.returnTo)
       redirect(ctx, applyToResponse(ctx, completed, loginCookie))
     } catch (error) {

@@ -6,7 +6,7 @@ import { invalidRequest } from '../errors/http-error.js'
 import { clearLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
 import { publicPathOf, requestedReturnTo } from './return-path.js'
-import { removeSession, sessionRecord } from './session.js'
+import { currentSession, removeSession } from './session.js'
 import type { Site } from './site.js'
 
 export interface LogoutParts {
@@ -24,7 +24,7 @@ export interface LogoutParts {
 export function logout({ auth, site, requestLog }: LogoutParts): Middleware {
   return async function logout(ctx) {
     const logOut = isEverywhere(ctx.querystring) ? everywhere() : auth.logOut
-    const endSessionUrl = await logOut(sessionRecord(ctx), requestLog(ctx))
+    const endSessionUrl = await logOut(currentSession(ctx), requestLog(ctx))
     removeSession(ctx)
     clearLoginCookie(ctx, site.cookies)
     redirect(ctx, endSessionUrl ?? publicPathOf(requestedReturnTo(ctx), site.homePath))

@@ -1,13 +1,14 @@
 /**
  * Provides `ctx.session` for routes that a program has added. It uses koa-session and stores the session in the
- * encrypted cookies. koa-session hashes the session twice for each request, so the server's own routes do not use it.
+ * encrypted cookies, or with `session.store: redis` in Redis. koa-session hashes the session twice for each request, so
+ * the server's own routes do not use it.
  */
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import createKoaSession from 'koa-session'
 import type { Auth } from '../../auth.js'
 import type { Config } from '../../config/settings.js'
-import { type SessionFields, type SessionRecord, withOwnFields } from '../../session/record.js'
+import { isKeptInRedis, type SessionFields, type SessionRecord, withOwnFields } from '../../session/record.js'
 import type { RequestLog } from '../edge/request.js'
 import { removeSession, sessionRecord, writeSession } from './session.js'
 import type { Site } from './site.js'
@@ -15,7 +16,7 @@ import type { Site } from './site.js'
 export interface ProgramSessionParts {
   readonly config: Pick<Config, 'session' | 'refresh'>
   readonly site: Pick<Site, 'cookies'>
-  readonly auth: Pick<Auth, 'newest' | 'isLoggedOut'>
+  readonly auth: Pick<Auth, 'newest' | 'change' | 'isLoggedOut'>
   readonly requestLog: RequestLog
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -36,6 +37,12 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
   const { config, site, auth, requestLog, now } = parts
   const { cookies } = site
   const maxRequestMs = config.refresh.keepSeconds * 1000
+
+  async function changedSession(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
+    if (isKeptInRedis(record)) return auth.change(record, stored)
+    const newest = await auth.newest(record)
+    return { ...newest, fields: withOwnFields(newest.fields, stored) }
+  }
 
   class BrowserStore {
     readonly #ctx: Context
@@ -66,9 +73,9 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
         requestLog(ctx).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
         return
       }
-      const newest = await auth.newest(record)
-      if (auth.isLoggedOut(id)) return
-      writeSession(ctx, { ...newest, fields: withOwnFields(newest.fields, stored) })
+      const changed = await changedSession(record, stored)
+      if (!changed || auth.isLoggedOut(id)) return
+      writeSession(ctx, changed)
     }
 
     async destroy(): Promise<void> {

@@ -1,13 +1,13 @@
 import type { Context, Middleware } from 'koa'
 import type { Auth } from '../../auth.js'
 import type { Tokens } from '../../modes/mode.js'
-import { withOwnFields } from '../../session/record.js'
+import { type CookieSession, isKeptInRedis, type SessionRecord, withOwnFields } from '../../session/record.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
 import type { RequestLog } from '../edge/request.js'
 import { accountNotAllowed, BusyError } from '../errors/http-error.js'
 import { withholdCookies } from './cookies.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { removeSession, sessionRecord, withholdLateSession, writeSession } from './session.js'
+import { currentSession, removeSession, useSession, withholdLateSession, writeSession } from './session.js'
 import type { Site } from './site.js'
 
 /** The state of a request after `requireTokens` has run. */
@@ -32,9 +32,10 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
   const { cookies } = site
 
   return async function requireTokens(ctx, next) {
-    const record = sessionRecord(ctx)
-    if (!record) return unauthorized(ctx)
-    const current = await auth.current(record, () => requestLog(ctx))
+    const session = currentSession(ctx)
+    if (!session) return unauthorized(ctx)
+    const current = await auth.current(session, () => requestLog(ctx))
+    if (current.kind === 'unread') throw unread(current.retryAfterSeconds)
     if (current.kind === 'ended' || current.kind === 'denied') {
       removeSession(ctx)
       withholdLateSession(ctx)
@@ -43,8 +44,7 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
     if (current.kind === 'denied') throw accountNotAllowed()
     // The browser may already have a newer cookie than this request, so an old cookie is not removed.
     if (!('record' in current)) return unauthorized(ctx)
-    const isNew = current.record !== record
-    if (isNew) writeSession(ctx, { ...current.record, fields: withOwnFields(current.record.fields, record.fields) })
+    const isNew = apply(ctx, session, current.record)
     withholdLateSession(ctx)
     if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
     ctx.state.tokens = auth.tokensOf(current.record)
@@ -53,12 +53,25 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
       await next()
     } finally {
       // A logout may have removed the cookies while the handler was running. This response must not set them again.
-      if (!ctx.headerSent && auth.isLoggedOut(record.id)) {
+      if (!ctx.headerSent && auth.isLoggedOut(session.id)) {
         withholdCookies(ctx, sessionCookie.names)
         unauthorized(ctx)
       }
       if (!ctx.headerSent) withholdLateSession(ctx)
     }
+  }
+
+  /** Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. */
+  function apply(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
+    if (isKeptInRedis(session)) {
+      const isNew = record.rev !== session.rev
+      if (isNew) writeSession(ctx, record)
+      else useSession(ctx, record)
+      return isNew
+    }
+    const isNew = record !== session
+    if (isNew) writeSession(ctx, { ...record, fields: withOwnFields(record.fields, session.fields) })
+    return isNew
   }
 
   // The server itself has removed the session cookie. If `succeededAt` stayed in the login cookie, the next login would
@@ -80,6 +93,11 @@ function unauthorized(ctx: Context): void {
   ctx.remove('Content-Type')
   ctx.body = null
   ctx.status = 401
+}
+
+function unread(retryAfterSeconds: number): BusyError {
+  const description = 'Your session could not be read just now. You are still signed in.'
+  return new BusyError({ description, retryAfterSeconds })
 }
 
 function unavailable(retryAfterSeconds: number): BusyError {

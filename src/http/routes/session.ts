@@ -5,7 +5,7 @@
 import type { Context, Middleware } from 'koa'
 import type { Config } from '../../config/settings.js'
 import type { Metrics } from '../../metrics/metrics.js'
-import type { SessionRecord } from '../../session/record.js'
+import { type CookieSession, hasTokens, type SessionRecord } from '../../session/record.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
 import { clearCookie, setCookie, withholdCookies } from './cookies.js'
 import type { Site } from './site.js'
@@ -20,7 +20,7 @@ export interface SessionParts {
 }
 
 interface RequestSession {
-  record: SessionRecord | undefined
+  current: CookieSession | undefined
   readonly openedAt: number
   readonly parts: SessionParts
 }
@@ -40,7 +40,7 @@ export function session(parts: SessionParts): Middleware {
     // If this middleware runs twice, the second run must keep the current session, because a refresh may have replaced the
     // session of the request.
     withSession[SESSION] ??= {
-      record: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''),
+      current: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''),
       openedAt: parts.now(),
       parts
     }
@@ -50,10 +50,21 @@ export function session(parts: SessionParts): Middleware {
 
 /**
  * Returns the session of this request, or the session that replaced it during the request. Returns undefined without a
- * session.
+ * session. With `session.store: redis`, returns a reference until `useSession` is called.
  */
+export function currentSession(ctx: Context): CookieSession | undefined {
+  return (ctx as WithSession)[SESSION]?.current
+}
+
+/** Returns the session of this request behind `requireTokens`. Returns undefined without a session. */
 export function sessionRecord(ctx: Context): SessionRecord | undefined {
-  return (ctx as WithSession)[SESSION]?.record
+  const session = currentSession(ctx)
+  return session && hasTokens(session) ? session : undefined
+}
+
+/** Sets the session to which the cookie of this request refers. The cookie does not change. */
+export function useSession(ctx: Context, record: SessionRecord): void {
+  requestSession(ctx).current = record
 }
 
 /**
@@ -67,7 +78,7 @@ export function writeSession(ctx: Context, record: SessionRecord, sealed?: reado
   const { sessionCookie, site, metrics } = session.parts
   const { secure } = site.cookies
   const chunks = sealed ?? sessionCookie.seal(record)
-  session.record = record
+  session.current = record
   metrics.sessionWritten(chunks.join('').length)
   withholdCookies(ctx, sessionCookie.names)
   const lifetimeSeconds = Math.ceil(sessionCookie.lifetimeMs(record) / 1000)
@@ -95,7 +106,7 @@ export function removeSession(ctx: Context): void {
   const session = requestSession(ctx)
   const { sessionCookie, site } = session.parts
   const { secure } = site.cookies
-  session.record = undefined
+  session.current = undefined
   withholdCookies(ctx, sessionCookie.names)
   const sent = sessionCookie.sentNames(ctx.get('Cookie'))
   for (const [index, name] of sessionCookie.names.entries()) {

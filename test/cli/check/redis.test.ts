@@ -188,7 +188,7 @@ const good: RedisCondition = {
 }
 
 function conditionLines(...conditions: readonly RedisCondition[]): string[] {
-  return redisFindings(conditions).map(({ status, message }) => `${status} ${message}`)
+  return redisFindings(conditions, 'cookie').map(({ status, message }) => `${status} ${message}`)
 }
 
 const noWarning = 'ok Redis evicts nothing, has free memory, and keeps its data at a restart.'
@@ -237,7 +237,7 @@ for (const [what, change, says] of warnings) {
 
 test('every warning about Redis tells the operator what to do', t => {
   for (const [, change] of warnings) {
-    for (const { next } of redisFindings([{ ...good, ...change }])) t.regex(next ?? '', /^[A-Z].*\.$/)
+    for (const { next } of redisFindings([{ ...good, ...change }], 'cookie')) t.regex(next ?? '', /^[A-Z].*\.$/)
   }
 })
 
@@ -252,6 +252,14 @@ const recommended = ['--maxmemory', '64mb', '--maxmemory-policy', 'noeviction', 
 testWithRedis('a new Redis with the recommended settings gets no warning', async t => {
   const { url } = await startRedis(t, recommended)
   t.deepEqual(await found(url), [noWarning])
+})
+
+test('with session.store redis, the warnings about lost data say that people are signed out', t => {
+  const findings = redisFindings([{ ...good, persistence: 'none', evictionPolicy: 'allkeys-lru' }], 'redis')
+  t.deepEqual(
+    findings.map(({ message }) => /signed out/.test(message)),
+    [true, true]
+  )
 })
 
 testWithRedis('check warns about a Redis without memory limit and persistence', async t => {

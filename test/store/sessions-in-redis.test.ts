@@ -1,0 +1,361 @@
+// Whole servers with `session.store: redis`: the sessions are in Redis, and the cookie has only the id and the key of its
+// session.
+import test, { type ExecutionContext } from 'ava'
+import type { Context } from 'koa'
+import { requireTokens } from '#src/app.js'
+import { createKeyring } from '#src/session/keyring.js'
+import type { SessionReference } from '#src/session/record.js'
+import { createSessionCookie } from '#src/session/session-cookie.js'
+import type { Browser } from '../helpers/browser.js'
+import { createClock } from '../helpers/clock.js'
+import { defaultCallbackUrl, type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
+import { eventually } from '../helpers/eventually.js'
+import { askAbout } from '../helpers/gateway.js'
+import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { modes } from '../helpers/modes.js'
+import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
+import {
+  openCallback,
+  signIn,
+  startLogin,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions
+} from '../helpers/server.js'
+import { type ReplicaOptions, startReplica } from './replicas.js'
+
+const PROFILE = '/api/auth/profile'
+const HTTPS_CALLBACK = 'https://app.example/api/auth/callback'
+const LARGE = 100_000
+const TOO_LARGE = 270_000
+const STORE_SECRET = 'the secret of the stores of this test'
+
+interface SetUp extends Pick<TestServerOptions, 'mode'> {
+  readonly overrides?: TestSettings
+  readonly extend?: NonNullable<TestServerOptions['parts']>['extend']
+  readonly replica?: ReplicaOptions
+}
+
+async function setUp(t: ExecutionContext, { mode = 'single', overrides = {}, extend, replica }: SetUp = {}) {
+  const redis = await startRedis(t)
+  const clock = createClock()
+  const callbackUrl = overrides.platform?.callbackUrl ?? defaultCallbackUrl
+  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl })
+  const start = async (others: TestSettings = {}) => {
+    const store = await startReplica(t, redis.url, { now: clock.now, secret: STORE_SECRET, ...replica })
+    const session = { store: 'redis', ...overrides.session, ...others.session } as const
+    const settings = { ...overrides, ...others, session, redisUrl: redis.url }
+    return startTestServer(t, { mode, idp, clock, overrides: settings, parts: { store, ...(extend && { extend }) } })
+  }
+  return { redis, clock, idp, start, servers: [await start(), await start()] as const }
+}
+
+/** Returns the number of bytes of the `Cookie` header that the browser sends. */
+function cookieBytes({ cookies }: Browser): number {
+  const pairs = cookies.all().map(({ name, value }) => `${name}=${value}`)
+  return Buffer.byteLength(`Cookie: ${pairs.join('; ')}\r\n`)
+}
+
+/** Decrypts the session cookie of a browser with the secret of the server. */
+function referenceIn(browser: Browser, { config }: Pick<TestServer, 'config'>): SessionReference {
+  const sealer = createKeyring([config.session.secret]).sealer(`session cookie, ${config.mode} mode`)
+  const cookie = browser.cookies.all().find(({ name }) => /platform_session$/.test(name))
+  const ages = { maxAgeSeconds: 1, absoluteMaxAgeSeconds: undefined, now: () => 0 }
+  const opened = createSessionCookie({ sealer, name: cookie?.name ?? '', ...ages }).open(
+    `${cookie?.name}=${cookie?.value}`
+  )
+  return opened as SessionReference
+}
+
+async function scriptsRun({ admin }: RedisServer): Promise<number> {
+  const stats = await admin.info('commandstats')
+  const calls = stats.matchAll(/cmdstat_(?:eval|evalsha):calls=(\d+)/g)
+  return [...calls].reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+for (const mode of modes) {
+  testWithRedis(`${mode}: tokens of 100 kB work, and the Cookie header stays below 300 bytes`, async t => {
+    const overrides = { platform: { callbackUrl: HTTPS_CALLBACK } }
+    const { idp, clock, servers, redis } = await setUp(t, {
+      mode,
+      overrides,
+      extend(app) {
+        app.use(requireTokens)
+        app.use((ctx: Context) => {
+          ctx.body = ctx.state.tokens.internal.access_token
+        })
+      }
+    })
+    const [one, two] = servers
+    const { browser } = one
+    idp.settings.accessTokenLength = LARGE
+    await signIn(browser)
+    t.true(cookieBytes(browser) < 300, `${cookieBytes(browser)} bytes`)
+    const use = async () => {
+      const response = await browser.fetch('/internal-token')
+      t.is(response.body.length, LARGE)
+      if (mode === 'dual') t.is((await browser.fetch('/api/auth/token')).json<TokenBody>().access_token.length, LARGE)
+      return response
+    }
+    t.deepEqual((await use()).setCookies, [])
+    const before = referenceIn(browser, one)
+    clock.advanceSeconds(3600)
+    two.connect(browser)
+    t.is((await use()).setCookies.length, 1, 'after a refresh the cookie gets a new lifetime')
+    t.true(cookieBytes(browser) < 300, `${cookieBytes(browser)} bytes`)
+    t.deepEqual(referenceIn(browser, one), { ...before, rev: before.rev + (mode === 'dual' ? 2 : 1) })
+    one.connect(browser)
+    t.deepEqual((await use()).setCookies, [])
+    t.deepEqual(idp.reuses, [])
+
+    const [name = ''] = await redis.admin.keys('*:record')
+    const sealed = (await redis.admin.get(name)) as string
+    const { id, rev, key } = referenceIn(browser, one)
+    const sealer = createKeyring([STORE_SECRET]).sealer('stored session')
+    t.is(sealer.open(sealed, `${id} ${rev}`), undefined, 'the server without the cookie cannot open the record')
+    const record = sealer.open(sealed, `${id} ${rev}`, key)?.toString() ?? ''
+    t.true(record.length > LARGE)
+    t.false(record.includes(key), 'Redis does not have the key')
+  })
+}
+
+interface TokenBody {
+  readonly access_token: string
+}
+
+testWithRedis(
+  'a request with a session runs one script, and the record does not expire before the session',
+  async t => {
+    const { servers, redis, clock } = await setUp(t)
+    const { browser } = servers[0]
+    await signIn(browser)
+    await browser.fetch(PROFILE)
+    const before = await scriptsRun(redis)
+    for (let n = 0; n < 10; n++) t.is((await browser.fetch(PROFILE)).statusCode, 200)
+    t.is((await scriptsRun(redis)) - before, 10)
+    const [name = ''] = await redis.admin.keys('*:record')
+    t.true((await redis.admin.pttl(name)) > 2 * 86_400_000 - 60_000)
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch(PROFILE)).statusCode, 200)
+    t.is((await scriptsRun(redis)) - before, 13, 'a refresh runs two more scripts')
+  }
+)
+
+testWithRedis('an old copy of the cookie leads to the newest session, and a logout ends every copy', async t => {
+  const { servers, clock, idp, redis } = await setUp(t)
+  const [one, two] = servers
+  const { browser } = one
+  await signIn(browser)
+  const copy = browser.clone()
+  two.connect(copy)
+  for (let n = 0; n < 3; n++) {
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch(PROFILE)).statusCode, 200)
+    t.is((await browser.fetch(PROFILE)).statusCode, 200)
+  }
+  clock.advanceSeconds(600)
+  t.is((await copy.fetch(PROFILE)).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+  t.is((await copy.navigate('/api/auth/logout')).statusCode, 302)
+  t.is((await browser.fetch(PROFILE)).statusCode, 401)
+  t.deepEqual(await redis.admin.keys('*:record'), [])
+  await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
+})
+
+testWithRedis('a new login in a browser with a copy of the cookie ends the session of the copy', async t => {
+  const { servers } = await setUp(t)
+  const [one, two] = servers
+  await signIn(one.browser)
+  const copy = one.browser.clone()
+  two.connect(copy)
+  await signIn(copy)
+  t.is((await copy.fetch(PROFILE)).statusCode, 200)
+  t.is((await one.browser.fetch(PROFILE)).statusCode, 401)
+})
+
+testWithRedis('if the response of the callback is lost, the repeated callback leads to the same session', async t => {
+  const { servers, idp } = await setUp(t, { mode: 'dual' })
+  const [one, two] = servers
+  const callback = await startLogin(one.browser)
+  const again = one.browser.clone()
+  two.connect(again)
+  t.is((await openCallback(one.browser, callback)).statusCode, 302)
+  t.is((await openCallback(again, callback)).statusCode, 302)
+  t.deepEqual(referenceIn(again, two), referenceIn(one.browser, one))
+  t.is((await again.fetch('/api/auth/token')).statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+})
+
+testWithRedis(
+  'while Redis is away, a request with a session gets 503 with Retry-After, and nobody is signed out',
+  async t => {
+    const overrides = { forwardAuth: { port: 0 } }
+    const { servers, redis } = await setUp(t, { overrides, replica: { isImpatient: true } })
+    const [{ browser, server }] = servers
+    await signIn(browser)
+    redis.pause()
+    for (let n = 0; n < 2; n++) {
+      const response = await browser.fetch(PROFILE)
+      t.is(response.statusCode, 503)
+      t.is(response.headers['retry-after'], '1')
+      t.deepEqual(response.setCookies, [])
+    }
+    t.is((await askAbout(server.forwardAuthPort as number, browser)).status, 503)
+    redis.resume()
+    await eventually(async () => (await browser.fetch(PROFILE)).statusCode === 200)
+    t.is((await askAbout(server.forwardAuthPort as number, browser)).status, 200)
+    redis.pause()
+    t.is((await browser.navigate('/api/auth/logout')).statusCode, 302, 'a logout always works')
+    redis.resume()
+  }
+)
+
+testWithRedis('if Redis loses its data, people are signed out and can sign in again', async t => {
+  const { servers, redis, clock } = await setUp(t)
+  const [{ browser }] = servers
+  await signIn(browser)
+  // A process remembers the sessions of the last minute for a failover.
+  clock.advanceSeconds(120)
+  await redis.admin.flushall()
+  const response = await browser.fetch(PROFILE)
+  t.is(response.statusCode, 401)
+  t.deepEqual(response.setCookies, [], 'the cookie stays, because the data may come back')
+  await signIn(browser)
+  t.is((await browser.fetch(PROFILE)).statusCode, 200)
+})
+
+testWithRedis(
+  'if Redis loses its data, a session of the last minute is stored again by the process that has it',
+  async t => {
+    const { servers, redis, idp, clock } = await setUp(t)
+    const [{ browser }, two] = servers
+    await signIn(browser)
+    const other = browser.clone()
+    two.connect(other)
+    await redis.admin.flushall()
+    t.is((await other.fetch(PROFILE)).statusCode, 200)
+    clock.advanceSeconds(3600)
+    t.is((await other.fetch(PROFILE)).statusCode, 200)
+    t.deepEqual(idp.reuses, [])
+  }
+)
+
+testWithRedis('a session that is too large is refused at the login with its sizes in the log', async t => {
+  const { servers, idp } = await setUp(t)
+  const [{ browser, logs }] = servers
+  idp.settings.accessTokenLength = TOO_LARGE
+  const callback = await openCallback(browser, await startLogin(browser))
+  t.is(callback.statusCode, 500)
+  const line = logs.find(({ event, error }) => event === 'request_failed' && error === 'session_too_large')
+  t.like(line?.err, { sizes: { token: TOO_LARGE } })
+  await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
+})
+
+testWithRedis('if a refresh makes the session too large, the login and its newest refresh token are kept', async t => {
+  const { servers, idp, clock } = await setUp(t)
+  const [{ browser, logs }] = servers
+  await signIn(browser)
+  idp.settings.accessTokenLength = TOO_LARGE
+  clock.advanceSeconds(3600)
+  const refused = await browser.fetch(PROFILE)
+  t.is(refused.statusCode, 503)
+  t.truthy(refused.headers['retry-after'])
+  const line = logs.find(({ event }) => event === 'refresh_failed')
+  t.regex(JSON.stringify(line), /the session would have \d+ bytes, but at most 262144 are allowed/)
+  idp.settings.accessTokenLength = 1000
+  await eventually(async () => (await browser.fetch(PROFILE)).statusCode === 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+testWithRedis('the session secret can be replaced, and the old secret opens sessions until it is removed', async t => {
+  const redis = await startRedis(t)
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+  const [older, newer] = ['the older session secret, rFz5Qm8TkW2x', 'the newer session secret, Xc6Ln4BvJh9p']
+  const start = (secret: string, previousSecrets: string[] = []) => {
+    const session = { store: 'redis', secret, previousSecrets } as const
+    return startTestServer(t, { idp, clock, overrides: { session, redisUrl: redis.url } })
+  }
+  const first = await start(older)
+  const { browser } = first
+  await signIn(browser)
+  const rotated = await start(newer, [older])
+  rotated.connect(browser)
+  t.is((await browser.fetch(PROFILE)).statusCode, 200)
+  const unchanged = browser.clone()
+  clock.advanceSeconds(3600)
+  t.is((await browser.fetch(PROFILE)).statusCode, 200)
+  const last = await start(newer)
+  for (const [copy, status] of [
+    [browser, 200],
+    [unchanged, 401]
+  ] as const) {
+    last.connect(copy)
+    t.is((await copy.fetch(PROFILE)).statusCode, status)
+  }
+})
+
+testWithRedis('after a change of the setting, sessions in cookies and sessions in Redis stay valid', async t => {
+  const { start, servers, clock } = await setUp(t)
+  const [inRedis] = servers
+  const inCookies = await start({ session: { store: 'cookie' } })
+  const [early, late] = [inCookies.newBrowser(), inRedis.newBrowser()]
+  await signIn(early)
+  await signIn(late)
+  inRedis.connect(early)
+  inCookies.connect(late)
+  for (let n = 0; n < 2; n++) {
+    t.is((await early.fetch(PROFILE)).statusCode, 200)
+    t.is((await late.fetch(PROFILE)).statusCode, 200)
+    clock.advanceSeconds(3600)
+  }
+})
+
+testWithRedis('changes of ctx.session are in Redis, at every replica and after a refresh', async t => {
+  const { servers, clock, idp } = await setUp(t, {
+    extend(app) {
+      app.use(requireTokens)
+      app.use(async (ctx: Context) => {
+        const added = ctx.path === '/fill' ? 'x'.repeat(TOO_LARGE) : (ctx.query.item ?? [])
+        ctx.session.cart = [...(ctx.session.cart ?? []), ...[added].flat()]
+        ctx.body = ctx.session.cart
+      })
+    }
+  })
+  const [one, two] = servers
+  const { browser } = one
+  await signIn(browser)
+  const copy = browser.clone()
+  const added = await browser.fetch('/cart?item=a')
+  t.is(added.setCookies.length, 1)
+  two.connect(copy)
+  t.deepEqual((await copy.fetch('/cart?item=b')).json(), ['a', 'b'])
+  clock.advanceSeconds(3600)
+  t.deepEqual((await browser.fetch('/cart?item=c')).json(), ['a', 'b', 'c'])
+  const unchanged = await copy.fetch('/cart')
+  t.deepEqual(unchanged.json(), ['a', 'b', 'c'])
+  t.true(cookieBytes(browser) < 300)
+  const tooLarge = await browser.fetch('/fill')
+  t.deepEqual([tooLarge.statusCode, tooLarge.json().error], [500, 'session_too_large'])
+  await Promise.all(['d', 'e', 'f'].map(item => browser.fetch(`/cart?item=${item}`)))
+  clock.advanceSeconds(3600)
+  t.is((await copy.fetch(PROFILE)).statusCode, 200)
+  t.deepEqual(idp.reuses, [])
+})
+
+testWithRedis('forward-auth refreshes a session in Redis, although the browser never gets a new cookie', async t => {
+  const { servers, clock, idp } = await setUp(t, { overrides: { forwardAuth: { port: 0 } } })
+  const [{ browser, server }, two] = servers
+  await signIn(browser)
+  for (let hour = 0; hour < 5; hour++) {
+    clock.advance(3_599_500)
+    for (const port of [server.forwardAuthPort, two.server.forwardAuthPort] as number[]) {
+      t.is((await askAbout(port, browser)).status, 200)
+    }
+  }
+  t.deepEqual(idp.reuses, [])
+})
+
+test('the default keeps sessions in cookies', t => {
+  t.is(testConfig(unreachableIdp).session.store, 'cookie')
+})
