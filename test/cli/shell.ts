@@ -44,6 +44,7 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
     },
     onUncaught: () => () => {},
     onParentEnded: () => () => {},
+    onTerminalClosed: () => () => {},
     exit: (code: number) => void exits.push(code)
   }
   return {

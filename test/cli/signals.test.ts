@@ -20,6 +20,10 @@ function running(env: Readonly<Record<string, string | undefined>> = {}) {
       signals.on('parent_ended', listener)
       return () => void signals.off('parent_ended', listener)
     },
+    onTerminalClosed(listener: () => void) {
+      signals.on('terminal_closed', listener)
+      return () => void signals.off('terminal_closed', listener)
+    },
     env,
     exit: (code: number) => void exits.push(code),
     stderr: { write: (text: string) => errors.push(text) }
@@ -44,7 +48,11 @@ function running(env: Readonly<Record<string, string | undefined>> = {}) {
     pass: (ms: number) => {
       time += ms
     },
-    listeners: () => ['SIGINT', 'SIGTERM', 'parent_ended'].reduce((sum, name) => sum + signals.listenerCount(name), 0)
+    listeners: () =>
+      ['SIGINT', 'SIGTERM', 'parent_ended', 'terminal_closed'].reduce(
+        (sum, name) => sum + signals.listenerCount(name),
+        0
+      )
   }
 }
 
@@ -72,6 +80,16 @@ for (const env of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'start' }]) {
     t.is(server.listeners(), 0)
   })
 }
+
+test('a server stops when its terminal is closed', async t => {
+  const server = running()
+  server.send('terminal_closed')
+  server.send('terminal_closed')
+  t.deepEqual(server.reasons, ['terminal_closed'])
+  t.deepEqual(server.exits, [], 'the kernel and the shell may both send SIGHUP')
+  server.finish()
+  t.is(await server.ended, 0)
+})
 
 test('a server that npm did not start continues when its parent ends', t => {
   const server = running()
