@@ -2,7 +2,7 @@ import { messageOf } from './errors.js'
 import { exitCodes } from './exit-codes.js'
 import type { StopSignal, Terminal } from './terminal.js'
 
-type Signals = Pick<Terminal, 'env' | 'onSignal' | 'onParentEnded' | 'onTerminalClosed' | 'exit' | 'stderr'>
+type Signals = Pick<Terminal, 'env' | 'onSignal' | 'onParentEnded' | 'onTerminalClosed' | 'exit' | 'hangUp' | 'stderr'>
 
 /**
  * `parent_ended`: the server was started by npm or npx, which has ended without passing on a signal.
@@ -28,7 +28,10 @@ export function untilStopped(
     const stop = (reason: StopReason) => () => {
       if (stoppedAt === undefined) {
         stoppedAt = now()
-        close(reason).then(() => done(exitCodes.fine), failed)
+        close(reason).then(() => {
+          if (reason === 'terminal_closed') terminal.hangUp()
+          done(exitCodes.fine)
+        }, failed)
       } else if (reason === 'SIGTERM' || (reason === 'SIGINT' && now() - stoppedAt > duplicateMs)) {
         terminal.exit(exitCodes.failed)
       }

@@ -33,6 +33,8 @@ export interface Terminal {
   onUncaught(listener: (thrown: unknown) => void): () => void
   /** Ends the process at once. */
   exit(code: number): void
+  /** Ends the process at once, as SIGHUP does by default. Without its terminal, Node cannot exit, but aborts. */
+  hangUp(): void
 }
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
@@ -80,7 +82,11 @@ export function processTerminal(): Terminal {
       process.on('uncaughtException', listener)
       return () => process.off('uncaughtException', listener)
     },
-    exit: code => process.exit(code)
+    exit: code => process.exit(code),
+    hangUp() {
+      process.removeAllListeners('SIGHUP')
+      process.kill(process.pid, 'SIGHUP')
+    }
   }
 }
 

@@ -208,14 +208,17 @@ for (const signal of ['SIGKILL', 'SIGHUP'] as const) {
 // The program `script` opens a terminal and runs a command in it. The terminal is closed when `script` is killed.
 const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0
 
-for (const [what, output, outcome] of [
+for (const [what, prefix, outcome] of [
   ['stops when its terminal is closed', '', 'server_stopped'],
   ['continues when its terminal is closed if it was started with nohup', 'nohup ', 'secrets_reloaded']
 ] as const) {
   testWhere(hasScript, 'the program script is not installed', `the server ${what}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
     const cwd = await tempFolder(t)
-    const command = `echo $$ >pid; exec ${output}${defaultCommand.map(word => `'${word}'`).join(' ')} >log 2>errors`
+    // The kernel sends SIGHUP only to the shell, which passes it on, as an interactive shell does. The first `wait` ends at
+    // the signal.
+    const server = defaultCommand.map(word => `'${word}'`).join(' ')
+    const command = `trap 'kill -HUP $p' HUP; ${prefix}${server} >log & p=$!; echo $p >pid; wait $p; wait $p; echo $? >code`
     const env = { PATH: process.env.PATH, ...environmentFor(idp, defaultCallbackUrl) }
     const terminal = spawn('script', ['-qfec', command, '/dev/null'], { cwd, env, stdio: ['pipe', 'ignore', 'ignore'] })
     t.teardown(() => terminal.kill('SIGKILL'))
@@ -225,8 +228,13 @@ for (const [what, output, outcome] of [
     t.teardown(() => existsSync(`/proc/${pid}`) && process.kill(pid, 'SIGKILL'))
     terminal.kill('SIGKILL')
     await eventually(() => read('log').includes(outcome))
-    if (outcome === 'server_stopped') t.regex(read('log'), /"reason":"terminal_closed"/)
-    else t.notRegex(read('log'), /server_stopping/)
+    if (outcome === 'secrets_reloaded') {
+      t.notRegex(read('log'), /server_stopping/)
+      return
+    }
+    t.regex(read('log'), /"reason":"terminal_closed"/)
+    await eventually(() => read('code') !== '')
+    t.is(read('code').trim(), '129', '128 and the number of SIGHUP')
   })
 }
 

@@ -45,7 +45,8 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
     onUncaught: () => () => {},
     onParentEnded: () => () => {},
     onTerminalClosed: () => () => {},
-    exit: (code: number) => void exits.push(code)
+    exit: (code: number) => void exits.push(code),
+    hangUp() {}
   }
   return {
     terminal,

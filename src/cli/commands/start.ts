@@ -54,8 +54,8 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
     if (isTerminal) announceOnTerminal(config, server, terminal)
     else announceInLog(config, server, log)
     const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(sources), log)
-    const { env, exit, stderr, onParentEnded, onTerminalClosed } = terminal
-    const parts = { env, exit, stderr, onParentEnded, onTerminalClosed, onSignal }
+    const { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed } = terminal
+    const parts = { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed, onSignal }
     const close = async (reason: string) => {
       await server.close(reason)
       await tracing?.close()
