@@ -76,7 +76,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
   const ownTransport = createTransport(platform.timeoutSeconds * 1000)
   const transport = measured(tracing ? traced(ownTransport, tracing) : ownTransport, metrics)
   const background = createBackground()
-  const provider = createIdentityProvider(platform, transport)
+  const provider = createIdentityProvider(platform, transport, now)
   // Shutdown has to wait for revocations. Otherwise the refresh token would still be valid after this process has
   // ended.
   const idp: IdentityProvider = {
@@ -119,7 +119,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     replaceSecrets(fresh) {
       keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
       sessionCookie.forgetOpened()
-      idp.replaceClientSecret(fresh.platform.clientSecret)
+      idp.replaceCredentials(fresh.platform)
     }
   }
 }

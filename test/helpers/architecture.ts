@@ -37,6 +37,7 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^commander$/, ['cli']],
   [/^prom-client$/, ['metrics']],
   [/^@opentelemetry\/.+$/, ['telemetry']],
+  [/^jose$/, ['provider']],
   [/^(cosmiconfig|proxy-from-env)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
