@@ -11,6 +11,7 @@ import { measure } from './http/edge/measure.js'
 import { createRequestLog, type RequestLog } from './http/edge/request.js'
 import { requestOrigin } from './http/edge/request-origin.js'
 import { originForm } from './http/edge/request-target.js'
+import { trace } from './http/edge/trace.js'
 import { errors } from './http/errors/errors.js'
 import { authRoutes } from './http/routes/auth-routes.js'
 import { callback } from './http/routes/callback.js'
@@ -48,7 +49,7 @@ export interface AssembleOptions {
 /** Creates the application and adds the middleware in its order. */
 export function assemble(config: Config, services: Services, options: AssembleOptions = {}): Koa {
   const { isDraining = () => false, demo } = options
-  const { log, metrics, auth, site, storeStatus, shutdown } = services
+  const { log, metrics, tracing, auth, site, storeStatus, shutdown } = services
   const app = new Koa({ proxy: config.trustProxy, maxIpsCount: 1 })
   const requestLog = createRequestLog(log)
   const logsRequests = config.log.requests
@@ -72,6 +73,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
 
   app.use(originForm)
   app.use(ignoreLongPreferences)
+  if (tracing) app.use(trace(tracing))
   if (metrics !== noMetrics) app.use(measure(metrics))
   if (logsRequests) app.use(accessLog(requestLog))
   app.on('error', brokenResponses(requestLog))

@@ -15,6 +15,7 @@ import { type Extension, extensionTools, loadExtension } from './http/routes/ext
 import { listenForScrapes } from './metrics/listener.js'
 import { createServices, type ServiceParts } from './services.js'
 import { closeServer, listen } from './support/listener.js'
+import { version } from './support/version.js'
 import { within } from './support/within.js'
 
 export interface ServeOptions extends Partial<ServiceParts> {
@@ -185,5 +186,5 @@ export async function serve(
 // The module is loaded only if metrics are on, so that other servers start quickly.
 async function createPrometheus() {
   const { createPrometheusMetrics } = await import('./metrics/prometheus.js')
-  return createPrometheusMetrics()
+  return createPrometheusMetrics(version())
 }

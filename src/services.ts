@@ -9,6 +9,7 @@ import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createMode } from './modes/index.js'
 import { createIdentityProvider, type IdentityProvider } from './provider/client.js'
 import { measured } from './provider/measured-transport.js'
+import { traced } from './provider/traced-transport.js'
 import { createTransport } from './provider/transport.js'
 import { createKeyring } from './session/keyring.js'
 import { createSessionCookie, type SessionCookie } from './session/session-cookie.js'
@@ -17,6 +18,7 @@ import type { SessionStore } from './store/session-store.js'
 import { createBackground } from './support/background.js'
 import { type Clock, systemClock } from './support/clock.js'
 import { createShutdownHooks, type ShutdownHooks } from './support/shutdown-hooks.js'
+import type { Tracing } from './telemetry/tracing.js'
 
 /** The parts that a program can replace. */
 export interface AppParts {
@@ -29,6 +31,7 @@ export interface AppParts {
 export interface ServiceParts extends AppParts {
   readonly store: SessionStore
   readonly metrics: Metrics
+  readonly tracing: Tracing
   /** The clocks and timers. Its `now` must be the `now` above. */
   readonly clock: Clock
 }
@@ -41,6 +44,8 @@ export interface Services {
   readonly now: () => number
   readonly log: Logger
   readonly metrics: Metrics
+  /** Undefined if tracing is off. */
+  readonly tracing: Tracing | undefined
   readonly storeStatus: SessionStore['status']
   readonly shutdown: Shutdown
   /**
@@ -62,15 +67,16 @@ export interface Shutdown {
 }
 
 export function createServices(config: Config, given: Partial<ServiceParts> = {}): Services {
-  const { now = Date.now, metrics = noMetrics, clock = { ...systemClock, now } } = given
+  const { now = Date.now, metrics = noMetrics, tracing, clock = { ...systemClock, now } } = given
   const { log = pino(logOptions(config.log.level), standardOutput()) } = given
   const { session, platform } = config
   const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
   const site = createSite(config)
 
-  const transport = measured(createTransport(platform.timeoutSeconds * 1000), metrics)
+  const ownTransport = createTransport(platform.timeoutSeconds * 1000)
+  const transport = measured(tracing ? traced(ownTransport, tracing) : ownTransport, metrics)
   const background = createBackground()
-  const provider = createIdentityProvider(platform, transport)
+  const provider = createIdentityProvider(platform, transport, now)
   // Shutdown has to wait for revocations. Otherwise the refresh token would still be valid after this process has
   // ended.
   const idp: IdentityProvider = {
@@ -85,7 +91,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
   const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
-  const store = given.store ?? createStore(config, { keyring, clock, log })
+  const store = given.store ?? createStore(config, { keyring, clock, log, tracing })
   const auth = createAuth({ config, mode, idp, transactions, sessionCookie, store, background, metrics, clock })
   const hooks = createShutdownHooks()
 
@@ -96,6 +102,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     now,
     log,
     metrics,
+    tracing,
     storeStatus: store.status,
     shutdown: {
       hooks,
@@ -112,7 +119,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     replaceSecrets(fresh) {
       keyring.replace([fresh.session.secret, ...fresh.session.previousSecrets])
       sessionCookie.forgetOpened()
-      idp.replaceClientSecret(fresh.platform.clientSecret)
+      idp.replaceCredentials(fresh.platform)
     }
   }
 }

@@ -5,7 +5,7 @@ import type { Extension } from './http/routes/extension.js'
 import { logOptions, standardOutput } from './log.js'
 import { type DemoChoices, openDemo } from './open-demo.js'
 import { type RunningServer as ListeningServer, serve } from './server.js'
-import type { AppParts } from './services.js'
+import type { AppParts, ServiceParts } from './services.js'
 
 export interface StartOptions extends Partial<AppParts> {
   /**
@@ -33,7 +33,15 @@ export interface RunningServer extends ListeningServer {
  * error has `listener: 'metrics'`, `listener: 'forwardAuth'` or `listener: 'demo'` if it is about the port of the
  * metrics, of forward-auth or of the demo.
  */
-export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+export function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+  return start(config, options)
+}
+
+/** Does the same as `startServer`, with a part that only this package replaces. */
+export async function start(
+  config: Config,
+  options: StartOptions & Partial<Pick<ServiceParts, 'tracing'>>
+): Promise<RunningServer> {
   const { demo = false, ...parts } = options
   if (demo === false) {
     const server = await serve(config, { ...parts, demo: undefined })

@@ -2,9 +2,9 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/settings.js'
 import type { RunningServer } from '../start.js'
 import { coloursFor } from '../support/colours.js'
+import { version } from '../support/version.js'
 import { columnsOf } from './layout.js'
 import type { Terminal } from './terminal.js'
-import { version } from './version.js'
 
 type ServerAddresses = Pick<RunningServer, 'url' | 'callbackUrl' | 'demoUrl'>
 

@@ -2,10 +2,13 @@ import { messageOf } from './errors.js'
 import { exitCodes } from './exit-codes.js'
 import type { StopSignal, Terminal } from './terminal.js'
 
-type Signals = Pick<Terminal, 'env' | 'onSignal' | 'onParentEnded' | 'exit' | 'stderr'>
+type Signals = Pick<Terminal, 'env' | 'onSignal' | 'onParentEnded' | 'onTerminalClosed' | 'exit' | 'hangUp' | 'stderr'>
 
-/** `parent_ended`: the server was started by npm or npx, which has ended without passing on a signal. */
-export type StopReason = StopSignal | 'parent_ended'
+/**
+ * `parent_ended`: the server was started by npm or npx, which has ended without passing on a signal.
+ * `terminal_closed`: the terminal in which the server was started has been closed.
+ */
+export type StopReason = StopSignal | 'parent_ended' | 'terminal_closed'
 
 // For one Ctrl-C, a program that npm started gets two SIGINT signals: one from the terminal and one from npm. A second
 // SIGINT within this time is therefore ignored.
@@ -25,12 +28,16 @@ export function untilStopped(
     const stop = (reason: StopReason) => () => {
       if (stoppedAt === undefined) {
         stoppedAt = now()
-        close(reason).then(() => done(exitCodes.fine), failed)
+        close(reason).then(() => {
+          if (reason === 'terminal_closed') terminal.hangUp()
+          done(exitCodes.fine)
+        }, failed)
       } else if (reason === 'SIGTERM' || (reason === 'SIGINT' && now() - stoppedAt > duplicateMs)) {
         terminal.exit(exitCodes.failed)
       }
     }
     const listeners = (['SIGINT', 'SIGTERM'] as const).map(signal => terminal.onSignal(signal, stop(signal)))
+    listeners.push(terminal.onTerminalClosed(stop('terminal_closed')))
     const { npm_command, npm_lifecycle_event } = terminal.env
     if (npm_command ?? npm_lifecycle_event) listeners.push(terminal.onParentEnded(stop('parent_ended')))
     function done(code: number) {

@@ -1,7 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
+import { isatty } from 'node:tty'
 import type { DestinationStream } from 'pino'
 import type { Environment } from '../config/environment.js'
 import { RunError } from './errors.js'
+import { watchParents } from './parents.js'
 
 /** The parts of the process that the command line uses. They are passed as an argument, so that tests can replace them. */
 export interface Terminal {
@@ -13,16 +15,26 @@ export interface Terminal {
   readonly stderr: Output
   /** The destination of the log; stdout by default. */
   readonly log?: DestinationStream
-  /** Returns a function that removes the listener. */
+  /**
+   * Returns a function that removes the listener. The SIGHUP of a closed terminal is not passed on, because it must not be
+   * confused with the SIGHUP that an operator sends.
+   */
   onSignal(signal: StopSignal | ReloadSignal, listener: () => void): () => void
   /**
    * Calls the listener when the process that started this one has ended. Returns a function that removes the listener.
    */
   onParentEnded(listener: () => void): () => void
+  /**
+   * Calls the listener when the terminal in which this process was started has been closed. Returns a function that removes
+   * the listener.
+   */
+  onTerminalClosed(listener: () => void): () => void
   /** Listens for uncaught errors and unhandled rejections. Returns a function that removes the listener. */
   onUncaught(listener: (thrown: unknown) => void): () => void
   /** Ends the process at once. */
   exit(code: number): void
+  /** Ends the process at once, as SIGHUP does by default. Without its terminal, Node cannot exit, but aborts. */
+  hangUp(): void
 }
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
@@ -32,8 +44,12 @@ export type ReloadSignal = 'SIGHUP'
 const PARENT_CHECK_MS = 500
 
 export function processTerminal(): Terminal {
+  const { argv, env, stdin, stdout, stderr } = process
   // The parent may end while the server starts, so its id is read first.
-  const { argv, env, stdin, stdout, stderr, ppid } = process
+  const hasParentEnded = watchParents()
+  // With nohup, no stream is a terminal, so the process survives the end of the terminal.
+  const terminals = [0, 1, 2].filter(isatty)
+  const isTerminalClosed = () => terminals.length > 0 && !terminals.some(isatty)
   // A reader such as `head` may close the pipe early. Without a listener, the error would end the process with a stack trace.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   return {
@@ -46,20 +62,31 @@ export function processTerminal(): Terminal {
     stdout,
     stderr,
     onSignal(signal, listener) {
-      process.on(signal, listener)
-      return () => process.off(signal, listener)
+      const run = signal === 'SIGHUP' ? () => void (isTerminalClosed() || listener()) : listener
+      process.on(signal, run)
+      return () => process.off(signal, run)
     },
     onParentEnded(listener) {
-      // The system gives a process without a parent to another process, so the id of the parent changes.
-      const timer = setInterval(() => process.ppid !== ppid && listener(), PARENT_CHECK_MS).unref()
+      const timer = setInterval(() => hasParentEnded() && listener(), PARENT_CHECK_MS).unref()
       return () => clearInterval(timer)
+    },
+    onTerminalClosed(listener) {
+      const run = () => void (isTerminalClosed() && listener())
+      process.on('SIGHUP', run)
+      // The terminal may have been closed during the start.
+      setImmediate(run)
+      return () => process.off('SIGHUP', run)
     },
     onUncaught(listener) {
       // Node also reports unhandled rejections through this event.
       process.on('uncaughtException', listener)
       return () => process.off('uncaughtException', listener)
     },
-    exit: code => process.exit(code)
+    exit: code => process.exit(code),
+    hangUp() {
+      process.removeAllListeners('SIGHUP')
+      process.kill(process.pid, 'SIGHUP')
+    }
   }
 }
 

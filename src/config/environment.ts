@@ -84,7 +84,7 @@ async function givenByVariable(
   if (/[\r\n]/.test(text) && variable.isInDotEnv && !severalLinesAllowed.has(variable.name)) {
     return { origin, rejected: `${severalLines}; allowed: ${variable === file ? 'the name of a file' : type.allowed}` }
   }
-  if (variable === file) return readSecretFile(variable.text, cwd, origin)
+  if (variable === file) return readSecretFile(variable.text, cwd, origin, type)
   return { origin, value: secret ? variable.text : type.fromText(text) }
 }
 
@@ -92,7 +92,7 @@ async function givenByVariable(
 // were accepted as a list of scopes, the server would send these secrets to the provider.
 const severalLines = 'has more than one line, perhaps because a closing quotation mark is missing'
 const severalLinesAllowed = new Set(
-  (['session.previousSecrets', 'proxy.routes'] as const).map(key => settingOf(key).env)
+  (['session.previousSecrets', 'proxy.routes', 'platform.clientKey'] as const).map(key => settingOf(key).env)
 )
 
 /** An empty variable counts as not set, because compose files and CI systems set a variable without a value to ''. */

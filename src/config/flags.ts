@@ -25,7 +25,7 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
   if (typeof value === 'boolean') return { origin, value }
   if (typeof value !== 'string') return { origin, value: value.flatMap(text => type.fromText(text)) }
   if (namesFile(flag)) {
-    const found = await readSecretFile(value, cwd, origin)
+    const found = await readSecretFile(value, cwd, origin, type)
     // An empty variable counts as not set, but an empty file named by a flag is a mistake.
     return 'value' in found && String(found.value).trim() === ''
       ? { origin, rejected: `the file ${value} is empty` }

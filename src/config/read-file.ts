@@ -1,19 +1,27 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Given } from './layer.js'
+import type { ValueType } from './types.js'
 
 /**
  * Reads a secret from a file. It removes one newline at the end, because editors and `echo` add one that is not part of
  * the secret.
  */
-export async function readSecretFile(path: string, cwd: string, origin: string): Promise<Given> {
+export async function readSecretFile(
+  path: string,
+  cwd: string,
+  origin: string,
+  { isFileContent }: Pick<ValueType<unknown>, 'isFileContent'>
+): Promise<Given> {
   const secretFile = resolve(cwd, path)
   try {
     const text = await readTextFile(secretFile)
     return { origin, secretFile, value: text.replace(/\r?\n$/, '') }
   } catch (error) {
-    // A path that does not exist may be the secret itself, given by mistake, so the message does not show it.
-    const file = fileExists(error) ? `the file ${path}` : 'the file'
+    // A path that does not exist may be the secret itself, given by mistake, so the message does not show it. A key is easy
+    // to tell from a path.
+    const isPath = isFileContent && path.length < 500 && !/PRIVATE KEY|[{}\r\n]/.test(path)
+    const file = fileExists(error) || isPath ? `the file ${path}` : 'the file'
     const allowed = 'allowed: the path of a file that holds the secret'
     return { origin, rejected: `${file} cannot be read: ${whyUnreadable(error)}; ${allowed}` }
   }

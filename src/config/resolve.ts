@@ -53,12 +53,16 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
   const problems: Problem[] = layers.flatMap(layer => layer.problems)
   const warnings: Problem[] = layers.flatMap(layer => layer.warnings)
 
+  const authentication = pick('platform.clientAuthentication', layers).given
+  const hasKey = authentication !== undefined && 'value' in authentication && authentication.value === 'private_key_jwt'
   const values: Partial<Record<SettingKey, unknown>> = {}
   const origins = {} as Record<SettingKey, string>
   const secretFiles = new Map<string, SecretFile>()
   for (const key of settingKeys) {
     const picked = pick(key, layers)
-    const { origin, ...outcome } = await validate(key, picked, cwd)
+    // A key replaces the client secret, which is then the empty text.
+    const fallback = key === 'platform.clientSecret' && hasKey ? '' : settingOf(key).default
+    const { origin, ...outcome } = await validate(key, picked, cwd, fallback)
     origins[key] = origin
     const path = secretFileOf(key, picked, file)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, origin, path })
@@ -144,7 +148,7 @@ const paths: { readonly [Key in SettingKey]?: (given: string, cwd: string) => Pr
 
 type Validated = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })
 
-async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string): Promise<Validated> {
+async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string, value: unknown): Promise<Validated> {
   if (emptyAt !== undefined && settingOf(key).rejectsEmpty) {
     return { origin: emptyAt, rejected: [`is empty; allowed: ${settingOf(key).type.allowed}, or remove the setting`] }
   }
@@ -153,12 +157,17 @@ async function validate(key: SettingKey, { given, emptyAt }: Picked, cwd: string
     const checked = checkValue(key, given.value)
     const checkPath = paths[key]
     const validated = checkPath && 'value' in checked ? await checkPath(String(checked.value), cwd) : checked
-    return { origin: given.origin, ...validated }
+    return { origin: given.origin, ...withFile(validated, key, given.secretFile) }
   }
   if (key === 'wwwroot') return { origin: atDefault, ...(await ownFolder(cwd)) }
-  const value = settingOf(key).default
   if (value !== required) return { origin: atDefault, value }
   return emptyAt ? { origin: emptyAt, missing: 'empty' } : { origin: notGiven, missing: 'absent' }
+}
+
+/** Adds the name of the file to the problems of a value that is the content of a file. */
+function withFile(checked: Checked, key: SettingKey, file: string | undefined): Checked {
+  if (file === undefined || !('rejected' in checked) || !settingOf(key).type.isFileContent) return checked
+  return { rejected: checked.rejected.map(message => `the file ${file} cannot be used: ${message}`) }
 }
 
 function missingText(key: SettingKey, missing: 'empty' | 'absent'): string {

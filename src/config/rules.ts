@@ -27,6 +27,7 @@ const rules: readonly Rule[] = [
   logoutNeedsItsEndpoint,
   backChannelLogoutNeedsOpenid,
   accessListNeedsClaims,
+  clientKeyFits,
   listenersHaveTheirOwnPorts,
   sessionsInRedisNeedRedis,
   forwardAuthWithoutRedis,
@@ -114,6 +115,23 @@ function accessListNeedsClaims(values: Values): Finding | undefined {
   if (scopes.includes('email') || allow.every(isClaimEntry)) return undefined
   const message = `reads the e-mail address from the ID token, but ${scopesKey} has no email; if the ID token contains no e-mail address, nobody can sign in`
   return { key, isWarning: true, message }
+}
+
+function clientKeyFits(values: Values, isGiven: IsGiven): Finding | undefined {
+  const { 'platform.clientAuthentication': method, 'platform.clientKey': key } = values
+  if (method !== 'private_key_jwt') {
+    const unused = `has no effect, because platform.clientAuthentication is ${method}`
+    return isGiven('platform.clientKey') ? { key: 'platform.clientKey', isWarning: true, message: unused } : undefined
+  }
+  if (!isGiven('platform.clientKey')) {
+    const message =
+      'found private_key_jwt, but there is no key; set PLATFORM_CLIENT_KEY_FILE to the path of a private key'
+    return { key: 'platform.clientAuthentication', message }
+  }
+  const { 'platform.clientKeyAlgorithm': algorithm } = values
+  if (!key || !algorithm || key.algorithms.includes(algorithm)) return undefined
+  const message = `found ${algorithm}, but platform.clientKey is another kind of key; allowed: ${key.algorithms.join(' or ')}`
+  return { key: 'platform.clientKeyAlgorithm', message }
 }
 
 function listenersHaveTheirOwnPorts(values: Values): Finding[] {

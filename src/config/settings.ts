@@ -1,6 +1,7 @@
 import { accessEntries } from './access-entry.js'
 import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress } from './addresses.js'
 import { clientId } from './client-id.js'
+import { clientKey, keyAlgorithm } from './client-key.js'
 import { answerHeaderNames, csrfHeaderName, requestHeaderNames } from './header-names.js'
 import { logLevel } from './log-level.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
@@ -186,7 +187,29 @@ export const settings = {
     type: clientSecret,
     default: required,
     secret: true,
-    summary: 'OAuth client secret of the application.'
+    summary: 'OAuth client secret of the application. It is not needed with private_key_jwt.'
+  },
+  'platform.clientKey': {
+    env: 'PLATFORM_CLIENT_KEY',
+    flag: '--client-key-file <file>',
+    type: clientKey,
+    default: undefined,
+    secret: true,
+    summary: 'Private key that replaces the client secret if platform.clientAuthentication is private_key_jwt.'
+  },
+  'platform.clientKeyId': {
+    env: 'PLATFORM_CLIENT_KEY_ID',
+    type: text('the key id (kid) as the provider shows it', /^[\x20-\x7e]+$/),
+    default: undefined,
+    defaultText: 'the kid of the JWK',
+    summary: 'Key id that tells the provider which public key belongs to platform.clientKey.'
+  },
+  'platform.clientKeyAlgorithm': {
+    env: 'PLATFORM_CLIENT_KEY_ALGORITHM',
+    type: keyAlgorithm,
+    default: undefined,
+    defaultText: 'RS256 for RSA, ES256 for P-256, EdDSA for Ed25519',
+    summary: 'Signature algorithm of platform.clientKey.'
   },
   'platform.callbackUrl': {
     env: 'PLATFORM_CALLBACK_URL',
@@ -266,10 +289,10 @@ export const settings = {
   },
   'platform.clientAuthentication': {
     env: 'PLATFORM_CLIENT_AUTHENTICATION',
-    type: oneOf('client_secret_basic', 'client_secret_post'),
+    type: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
     default: 'client_secret_basic',
     summary:
-      'Method of sending the client id and secret to the token endpoint. client_secret_basic sends them in a header, and client_secret_post in the body.'
+      'Method of client authentication at the token endpoint. client_secret_basic sends the client secret in a header, and client_secret_post in the body. private_key_jwt sends a JWT that is signed with platform.clientKey.'
   },
   'platform.pkce': {
     env: 'PLATFORM_PKCE',

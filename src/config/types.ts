@@ -16,6 +16,10 @@ export interface ValueType<Value, Written = Value> {
   readonly mask?: (text: string) => string
   /** True if the flag may be given more than once. Each occurrence adds items to the list. */
   readonly isRepeatable?: true
+  /**
+   * True if the value is usually the content of a file, such as a key. Messages then name this file.
+   */
+  readonly isFileContent?: true
   /** Example items for a comment in a new settings file. */
   readonly sample?: readonly string[]
 }

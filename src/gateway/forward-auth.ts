@@ -8,10 +8,12 @@ import type { Logger } from 'pino'
 import type { Auth } from '../auth.js'
 import { requestIdOf } from '../http/edge/request.js'
 import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
+import { endWithStatus } from '../http/edge/trace.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import { closeServer, listen } from '../support/listener.js'
+import type { Span, Tracing } from '../telemetry/tracing.js'
 import { isRequestedByBrowser } from './open-location.js'
 
 export interface ForwardAuthParts {
@@ -22,6 +24,7 @@ export interface ForwardAuthParts {
   readonly logsRequests: boolean
   readonly metrics: Pick<Metrics, 'forwardAuthEnded'>
   readonly log: Logger
+  readonly tracing: Tracing | undefined
 }
 
 export interface ForwardAuthListener {
@@ -74,7 +77,7 @@ export async function listenForGateways(
  * value that a client sent. No response sets a cookie, because gateways may not pass on all cookies of a response.
  */
 function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const { auth, site, sessionCookie, logsRequests, metrics, log } = parts
+  const { auth, site, sessionCookie, logsRequests, metrics, log, tracing } = parts
 
   async function decide(request: IncomingMessage, requestLog: () => Logger): Promise<Decision> {
     if (isRequestedByBrowser(request)) return { status: 403, reason: 'open_location' }
@@ -91,12 +94,12 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
     return { status: 200, accessToken: auth.tokensOf(current.record).internal.access_token }
   }
 
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function respond(request: IncomingMessage, response: ServerResponse, span?: Span): Promise<void> {
     const started = performance.now()
     const requestId = requestIdOf(request.headers['x-request-id'])
     let child: Logger | undefined
     const requestLog = () => {
-      child ??= log.child({ request_id: requestId })
+      child ??= log.child({ request_id: requestId, ...(span && { trace_id: span.traceId }) })
       return child
     }
     const decision = await decide(request, requestLog).catch((err: unknown): Decision => {
@@ -126,7 +129,15 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
   }
 
   return function forwardAuth(request, response) {
-    void respond(request, response)
+    if (!tracing) {
+      void respond(request, response)
+      return
+    }
+    const span = tracing.start('forward-auth', 'server', {}, request.headers)
+    response.once('close', () =>
+      endWithStatus(span, response.headersSent ? response.statusCode : undefined, response.writableFinished)
+    )
+    void tracing.within(span, () => respond(request, response, span))
   }
 }
 

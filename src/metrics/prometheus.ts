@@ -15,7 +15,8 @@ const PROVIDER_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15]
 const COOKIE_BYTES = [1000, 2000, 3000, 4000, 8000, 12_000, 16_000]
 
-export function createPrometheusMetrics(): PrometheusMetrics {
+/** @param version the version of this program, for the metric `build_info` */
+export function createPrometheusMetrics(version: string): PrometheusMetrics {
   const registers = [new Registry()]
   const registry = registers[0] as Registry
   const counter = (name: string, help: string, labelNames: string[] = []) =>
@@ -76,6 +77,13 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       this.set({ store: store() }, 1)
     }
   })
+
+  new Gauge({
+    name: `${PREFIX}build_info`,
+    help: '1, with the version of this program and of Node.',
+    labelNames: ['version', 'node_version'],
+    registers
+  }).set({ version, node_version: process.versions.node }, 1)
 
   let store = () => 'unknown'
 

@@ -3,9 +3,11 @@
  * OAuthError if the provider responds with an OAuth error code, and with ProviderError in all other cases.
  */
 import { homeUrlOf } from '../config/addresses.js'
+import { signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
 import { isJsonObject } from '../support/json.js'
 import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
+import { clientAssertion } from './client-assertion.js'
 import { endSessionUrl } from './end-session-url.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
@@ -79,20 +81,36 @@ export interface IdentityProvider {
   signingKeys(): Promise<JsonWebKeySet>
   /** Revokes a refresh token (RFC 7009 section 2.1). Does nothing if the provider has no revocation endpoint. */
   revokeRefreshToken(refreshToken: string): Promise<void>
-  /** Replaces the client secret. The next request uses the new one. */
-  replaceClientSecret(clientSecret: string): void
+  /** Replaces the client secret and the private key. The next request uses the new ones. */
+  replaceCredentials(fresh: Credentials): void
 }
+
+export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' | 'clientKeyId' | 'clientKeyAlgorithm'>
 
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
 
-/** @example const tokenSet = await createIdentityProvider(config.platform, transport).refreshTokenGrant(grant) */
-export function createIdentityProvider(platform: Config['platform'], transport: Transport): IdentityProvider {
+/**
+ * @param now the clock, in milliseconds since the epoch
+ * @example const tokenSet = await createIdentityProvider(config.platform, transport).refreshTokenGrant(grant)
+ */
+export function createIdentityProvider(
+  platform: Config['platform'],
+  transport: Transport,
+  now: () => number = Date.now
+): IdentityProvider {
   const { clientId, callbackUrl: redirectUri, prompt } = platform
   let { clientSecret } = platform
+  let signingKey = signingKeyOf(platform)
   const metadata = createMetadata(platform, transport)
 
-  function authenticated(form: Record<string, string>, { quirks }: ProviderMetadata) {
+  async function authenticated(form: Record<string, string>, { issuer, tokenEndpoint, quirks }: ProviderMetadata) {
+    if (platform.clientAuthentication === 'private_key_jwt' && signingKey) {
+      // If the audience were an address of the provider, a hostile provider could name the endpoint of another one and use
+      // the assertion there.
+      const audience = issuer ?? tokenEndpoint
+      return { form: { ...form, ...(await clientAssertion(signingKey, { clientId, audience, now: now() })) } }
+    }
     if (platform.clientAuthentication === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
     }
@@ -106,7 +124,7 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     const found = await metadata()
     const limit = timeoutMs !== undefined && { timeoutMs }
     const request = { endpoint: 'token', url: found.tokenEndpoint, ...limit } as const
-    const response = await transport.call({ ...request, ...authenticated(form, found) })
+    const response = await transport.call({ ...request, ...(await authenticated(form, found)) })
     if (response.status !== 200) throw failure('token', response)
     return parseTokenSet(response.json)
   }
@@ -115,7 +133,8 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
     const found = await metadata()
     const { revocationEndpoint: url } = found
     const form = { token: refreshToken, token_type_hint: 'refresh_token' }
-    return url ? transport.call({ endpoint: 'revocation', url, timeoutMs, ...authenticated(form, found) }) : undefined
+    if (!url) return undefined
+    return transport.call({ endpoint: 'revocation', url, timeoutMs, ...(await authenticated(form, found)) })
   }
 
   return {
@@ -177,8 +196,9 @@ export function createIdentityProvider(platform: Config['platform'], transport: 
       }
       if (response && response.status !== 200) throw failure('revocation', response)
     },
-    replaceClientSecret(secret) {
-      clientSecret = secret
+    replaceCredentials(fresh) {
+      clientSecret = fresh.clientSecret
+      signingKey = signingKeyOf(fresh)
     }
   }
 }

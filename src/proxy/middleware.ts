@@ -11,8 +11,10 @@ import { invalidRequest, methodNotAllowed } from '../http/errors/http-error.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
+import type { Tracing } from '../telemetry/tracing.js'
 import { createForward } from './forward.js'
 import { createRoutes } from './routes.js'
+import { tracedUpstreams } from './traced-upstreams.js'
 import { TURN_LIMITS } from './turns.js'
 import { createUpstreams } from './upstream.js'
 import { tooLarge } from './upstream-failure.js'
@@ -26,19 +28,21 @@ export interface ProxyParts {
   readonly shutdownHooks: ShutdownHooks
   readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
   readonly requestLog: RequestLog
+  readonly tracing: Tracing | undefined
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
 
 export function proxy(parts: ProxyParts): Middleware {
-  const { config, site, session, requireTokens, shutdownHooks } = parts
+  const { config, site, session, requireTokens, shutdownHooks, tracing } = parts
   const { routes, maxBodyBytes, csrfHeader } = config
   const findRoute = createRoutes(routes, site.origin)
   const checkOrigin = createOriginCheck('proxy', { publicOrigin: site.origin, csrfHeader })
-  const upstreams = createUpstreams({
+  const ownUpstreams = createUpstreams({
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     connectionsPerHost: TURN_LIMITS.ofOneHost
   })
+  const upstreams = tracing ? tracedUpstreams(ownUpstreams, tracing) : ownUpstreams
   shutdownHooks.onClose(() => upstreams.close())
   const forward = createForward({ ...parts, ...config, findRoute, basePath: site.basePath, upstreams })
 

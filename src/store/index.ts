@@ -8,6 +8,7 @@ import type { Config } from '../config/settings.js'
 import type { Keyring } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
+import type { Tracing } from '../telemetry/tracing.js'
 import { createMemoryScripts } from './memory-scripts.js'
 import { createMessageSeal } from './messages.js'
 import { openRedisClient, type RedisClient, type RedisEvents } from './redis-client.js'
@@ -15,11 +16,14 @@ import { LINK_TIMING, openRedisLink, type RedisLink } from './redis-link.js'
 import { createRedisScripts, type SendCommand } from './redis-scripts.js'
 import { LOCK_MS, type ScriptTimes, SETTLE_MS } from './scripts.js'
 import { createSessionStore, type SessionStore, type StoreLink } from './session-store.js'
+import { tracedScripts } from './traced-scripts.js'
 
 export interface StoreParts {
   readonly keyring: Keyring
   readonly clock: Clock
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
+  /** Undefined if tracing is off. */
+  readonly tracing?: Tracing | undefined
 }
 
 // The `state` of a login is valid for 10 minutes. The lock of its code exchange may last for another minute.
@@ -63,14 +67,15 @@ export interface RedisStoreParts extends StoreParts {
 
 /** Creates the store of a process that shares a Redis with others. */
 export function createRedisStore(parts: RedisStoreParts): SessionStore {
-  const { open, prefix, times, keyring, clock, log, keepsIndex = false } = parts
+  const { open, prefix, times, keyring, clock, log, keepsIndex = false, tracing } = parts
   const channel = channelOf(prefix)
   const messages = createMessageSeal({ keyring, channel, now: clock.now })
   let redis: RedisLink
   const send: SendCommand = command => redis.send(command)
+  const scripts = createRedisScripts(send, prefix, keyring.sealer('stored session'), times)
   return createSessionStore({
     kind: 'redis',
-    scripts: createRedisScripts(send, prefix, keyring.sealer('stored session'), times),
+    scripts: tracing ? tracedScripts(scripts, tracing) : scripts,
     index: keepsIndex
       ? import('./session-index.js').then(module => module.createRedisIndex(send, prefix, keyring, times))
       : undefined,

@@ -1,6 +1,6 @@
 // The end of the program as a supervisor, a container or a terminal sees it, tested with a separate process.
-import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { createBrowser } from '../helpers/browser.js'
@@ -16,7 +16,7 @@ import {
   startProgram
 } from '../helpers/program.js'
 import { testWhere } from '../helpers/requirement.js'
-import { signIn } from '../helpers/server.js'
+import { openCallback, signIn, startLogin } from '../helpers/server.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 const fine = { code: 0, signal: null }
@@ -176,6 +176,67 @@ testWhere(
     t.deepEqual(await program.ended, fine)
   }
 )
+
+// npm starts a program through a shell, which survives if npm is killed.
+const likeNpm = `require('node:child_process').spawn('sh', ['-c', '"$0" "$@"; true', ...process.argv.slice(1)], {
+  stdio: 'inherit',
+  env: { ...process.env, npm_command: 'exec' }
+})`
+
+for (const signal of ['SIGKILL', 'SIGHUP'] as const) {
+  testWhere(
+    existsSync('/proc/self/stat'),
+    'this system has no /proc',
+    `a server that npm started finishes its requests and stops if npm ends by ${signal}`,
+    async t => {
+      const { idp, program, browser } = await start(t, {
+        command: [process.execPath, '-e', likeNpm, '--', ...defaultCommand]
+      })
+      const callback = await startLogin(browser)
+      const hold = idp.hold('token')
+      const answer = openCallback(browser, callback)
+      await hold.arrived()
+      program.signal(signal)
+      t.is((await program.logged('server_stopping')).reason, 'parent_ended')
+      hold.release()
+      t.is((await answer).statusCode, 302)
+      await program.logged('server_stopped')
+    }
+  )
+}
+
+// The program `script` opens a terminal and runs a command in it. The terminal is closed when `script` is killed.
+const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0
+
+for (const [what, prefix, outcome] of [
+  ['stops when its terminal is closed', '', 'server_stopped'],
+  ['continues when its terminal is closed if it was started with nohup', 'nohup ', 'secrets_reloaded']
+] as const) {
+  testWhere(hasScript, 'the program script is not installed', `the server ${what}`, async t => {
+    const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
+    const cwd = await tempFolder(t)
+    // The kernel sends SIGHUP only to the shell, which passes it on, as an interactive shell does. The first `wait` ends at
+    // the signal.
+    const server = defaultCommand.map(word => `'${word}'`).join(' ')
+    const command = `trap 'kill -HUP $p' HUP; ${prefix}${server} >log & p=$!; echo $p >pid; wait $p; wait $p; echo $? >code`
+    const env = { PATH: process.env.PATH, ...environmentFor(idp, defaultCallbackUrl) }
+    const terminal = spawn('script', ['-qfec', command, '/dev/null'], { cwd, env, stdio: ['pipe', 'ignore', 'ignore'] })
+    t.teardown(() => terminal.kill('SIGKILL'))
+    const read = (name: string) => (existsSync(`${cwd}/${name}`) ? readFileSync(`${cwd}/${name}`, 'utf8') : '')
+    await eventually(() => read('log').includes('server_started'))
+    const pid = Number(read('pid'))
+    t.teardown(() => existsSync(`/proc/${pid}`) && process.kill(pid, 'SIGKILL'))
+    terminal.kill('SIGKILL')
+    await eventually(() => read('log').includes(outcome))
+    if (outcome === 'secrets_reloaded') {
+      t.notRegex(read('log'), /server_stopping/)
+      return
+    }
+    t.regex(read('log'), /"reason":"terminal_closed"/)
+    await eventually(() => read('code') !== '')
+    t.is(read('code').trim(), '129', '128 and the number of SIGHUP')
+  })
+}
 
 function parentOf(name: string): number | undefined {
   if (!/^\d+$/.test(name)) return undefined

@@ -3,6 +3,7 @@ import test from 'ava'
 import { commands } from '#src/cli/commands/index.js'
 import { flagName } from '#src/config/flags.js'
 import { defaultText, required, type SettingKey, settingKeys, settingOf } from '#src/config/settings.js'
+import { newKey, pemOf } from '../helpers/client-keys.js'
 import { run } from './shell.js'
 
 test('--help all lists every setting with its variable and its default', async t => {
@@ -192,6 +193,7 @@ test('every flag in the settings table sets its setting', async t => {
     fallback: 'index.html',
     hashedAssets: 'assets',
     'platform.clientId': 'me',
+    'platform.clientKey': 'key.pem',
     'platform.callbackUrl': 'https://a.example/api/auth/callback',
     'platform.issuer': 'https://id.example',
     'platform.prompt': 'login',
@@ -211,7 +213,7 @@ test('every flag in the settings table sets its setting', async t => {
   }
   const withFlag = settingKeys.filter(key => settingOf(key).flag)
   const args = withFlag.flatMap(key => [flagName(settingOf(key).flag ?? ''), ...textOf(key)])
-  const files = { 'file.txt': 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU\n' }
+  const files = { 'file.txt': 'wG4vT9qLx2ZbN7rKp5YcJ8sHd3MfA6eU\n', 'key.pem': pemOf(newKey('ES256')) }
   const { code, output } = await run(t, ['config', '--json', ...args], { files })
   t.is(code, 0)
   const { settings } = JSON.parse(output)

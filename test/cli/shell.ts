@@ -44,7 +44,9 @@ export async function shell(t: ExecutionContext, args: readonly string[], option
     },
     onUncaught: () => () => {},
     onParentEnded: () => () => {},
-    exit: (code: number) => void exits.push(code)
+    onTerminalClosed: () => () => {},
+    exit: (code: number) => void exits.push(code),
+    hangUp() {}
   }
   return {
     terminal,

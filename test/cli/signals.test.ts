@@ -6,7 +6,7 @@ import { eventually } from '../helpers/eventually.js'
 /** A running server under the test's control. `send` sends it a signal, and `finish` ends its close(). */
 function running(env: Readonly<Record<string, string | undefined>> = {}) {
   const signals = new EventEmitter()
-  const exits: number[] = []
+  const exits: (number | 'SIGHUP')[] = []
   const errors: string[] = []
   let finish: (error?: Error) => void = () => {}
   let closes = 0
@@ -20,8 +20,13 @@ function running(env: Readonly<Record<string, string | undefined>> = {}) {
       signals.on('parent_ended', listener)
       return () => void signals.off('parent_ended', listener)
     },
+    onTerminalClosed(listener: () => void) {
+      signals.on('terminal_closed', listener)
+      return () => void signals.off('terminal_closed', listener)
+    },
     env,
     exit: (code: number) => void exits.push(code),
+    hangUp: () => void exits.push('SIGHUP'),
     stderr: { write: (text: string) => errors.push(text) }
   } as unknown as Parameters<typeof untilStopped>[0]
   const reasons: string[] = []
@@ -44,7 +49,11 @@ function running(env: Readonly<Record<string, string | undefined>> = {}) {
     pass: (ms: number) => {
       time += ms
     },
-    listeners: () => ['SIGINT', 'SIGTERM', 'parent_ended'].reduce((sum, name) => sum + signals.listenerCount(name), 0)
+    listeners: () =>
+      ['SIGINT', 'SIGTERM', 'parent_ended', 'terminal_closed'].reduce(
+        (sum, name) => sum + signals.listenerCount(name),
+        0
+      )
   }
 }
 
@@ -72,6 +81,17 @@ for (const env of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'start' }]) {
     t.is(server.listeners(), 0)
   })
 }
+
+test('a server stops when its terminal is closed', async t => {
+  const server = running()
+  server.send('terminal_closed')
+  server.send('terminal_closed')
+  t.deepEqual(server.reasons, ['terminal_closed'])
+  t.deepEqual(server.exits, [], 'the kernel and the shell may both send SIGHUP')
+  server.finish()
+  await server.ended
+  t.deepEqual(server.exits, ['SIGHUP'], 'without its terminal, Node would abort')
+})
 
 test('a server that npm did not start continues when its parent ends', t => {
   const server = running()

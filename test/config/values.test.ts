@@ -51,7 +51,7 @@ const accepted: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.tokenEndpoint', 'https://id.example/token?x=1', 'http://[::1]:80/token'],
   ['platform.revocationEndpoint', 'none', 'https://id.example/revoke'],
   ['platform.endSessionEndpoint', 'none', 'https://id.example/logout'],
-  ['platform.clientAuthentication', 'client_secret_basic', 'client_secret_post'],
+  ['platform.clientAuthentication', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
   ['platform.pkce', true, false],
   ['platform.prompt', 'login', 'login consent', 'select_account'],
   ['platform.timeoutSeconds', 1, 300],

@@ -86,10 +86,14 @@ const npm = /^npm (run [\w:]+|test|ci)\b/
 // use. test/docs/ten-steps.test.ts runs the commands that create secrets.
 const elsewhere =
   /^(docker|kubectl|helm|cd|env|nginx|hydra|curl|mkdir|read|openssl|touch|echo|sudo|password=\$\(openssl) /
+// The optional packages, which are development dependencies of this repository.
+const optional = /^npm install @opentelemetry\/sdk-node$/
 
 test('every line of a shell block is tested in this file or needs a tool that is not installed here', t => {
   const lines = commandLines.map(({ text }) => text).filter(text => text !== '')
-  const unknown = lines.filter(text => !own.test(text) && !npm.test(text) && !elsewhere.test(text))
+  const unknown = lines.filter(
+    text => !own.test(text) && !npm.test(text) && !elsewhere.test(text) && !optional.test(text)
+  )
   t.deepEqual(unknown, [])
 })
 
@@ -191,12 +195,16 @@ for (const block of blocksOf('bundler')) {
 }
 
 for (const block of blocksOf('image')) {
-  test(`the Dockerfile extends the image of this version and copies into its working folder: ${title(block)}`, t => {
+  test(`the Dockerfile extends the image of this version, and copies into its working folder or installs an optional package: ${title(block)}`, t => {
     const { version } = JSON.parse(readText('package.json')) as { version: string }
-    const [from, ...copies] = linesOf(block.text)
+    const [from, ...steps] = linesOf(block.text)
     t.is(from, `FROM platform-auth-server:${version}`)
-    t.true(copies.length > 0)
-    for (const line of copies) t.regex(line, /^COPY [\w.]+ \.\/\w*$/)
+    t.true(steps.length > 0)
+    if (steps.includes('USER root')) {
+      const [, install = '', user] = steps
+      t.regex(install.replace('RUN ', '').replace('--prefix / ', ''), optional)
+      t.is(user, 'USER node')
+    } else for (const line of steps) t.regex(line, /^COPY [\w.]+ \.\/\w*$/)
     t.regex(readText('deploy/Dockerfile'), /^WORKDIR \/app$/m)
   })
 }

@@ -12,7 +12,7 @@ interface Metric {
 
 /** Scrapes all metrics after using each of them once, because a metric's labels appear only with its first use. */
 async function scraped(): Promise<Metric[]> {
-  const metrics = createPrometheusMetrics()
+  const metrics = createPrometheusMetrics('1.2.3')
   const used: { readonly [Key in keyof Metrics]: Parameters<Metrics[Key]> } = {
     loginStarted: [],
     callbackEnded: ['succeeded'],

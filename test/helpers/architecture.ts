@@ -17,7 +17,7 @@ const rows: readonly (readonly string[])[] = [
   ['refresh'],
   ['modes', 'store'],
   ['provider', 'session'],
-  ['config', 'metrics'],
+  ['config', 'metrics', 'telemetry'],
   ['pages'],
   ['support']
 ]
@@ -36,6 +36,8 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],
   [/^prom-client$/, ['metrics']],
+  [/^@opentelemetry\/.+$/, ['telemetry']],
+  [/^jose$/, ['provider']],
   [/^(cosmiconfig|proxy-from-env)$/, ['config']]
 ]
 const environmentReaders = ['config', 'cli']
@@ -50,6 +52,7 @@ const withoutContext = [
   'config',
   'pages',
   'metrics',
+  'telemetry',
   'support'
 ]
 

@@ -106,7 +106,7 @@ function defaults(): Config {
  * For `overrides.platform`: removes the endpoints, so that the server reads them from the provider's discovery
  * document.
  */
-export function discovered({ issuer }: Pick<HostileIdp, 'issuer'>): DeepPartial<Config['platform']> {
+export function discovered({ issuer }: Pick<HostileIdp, 'issuer'>): NonNullable<TestSettings['platform']> {
   return {
     issuer,
     authorizationEndpoint: undefined,

@@ -9,7 +9,7 @@ import { type DemoOptions, startDemo } from '#src/demo/index.js'
 import { type ServeOptions, serve } from '#src/server.js'
 import { selfSignedCertificate } from './certificate.js'
 import { type Clock, createClock } from './clock.js'
-import { type DeepPartial, type KnownIdp, type TestSettings, testConfig } from './config.js'
+import { type KnownIdp, type TestSettings, testConfig } from './config.js'
 import { createHostileIdp } from './hostile-idp/index.js'
 import { collectLogs } from './logs.js'
 import { listen } from './ports.js'
@@ -77,7 +77,7 @@ async function startBehind(
   front: Front,
   idp: KnownIdp,
   { mode = 'single', overrides = {} }: DeploymentOptions,
-  platform: DeepPartial<Config['platform']>,
+  platform: NonNullable<TestSettings['platform']>,
   parts: ServeOptions = {}
 ) {
   const fromIssuer = Object.fromEntries(Object.keys(discovered).map(endpoint => [endpoint, undefined]))

@@ -1,9 +1,8 @@
 // The setting `access.allow`: who can sign in, what the log says about a rejected account, and the revocation of its refresh
 // token.
 import test, { type ExecutionContext } from 'ava'
-import type { Config } from '#src/config/settings.js'
 import type { Browser } from '../helpers/browser.js'
-import { type DeepPartial, discovered } from '../helpers/config.js'
+import { discovered, type TestSettings } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
@@ -15,7 +14,7 @@ const address = 'ada@example.com'
 async function startGuarded(
   t: ExecutionContext,
   mode: 'single' | 'dual' = 'single',
-  platform: DeepPartial<Config['platform']> = {}
+  platform: NonNullable<TestSettings['platform']> = {}
 ) {
   const overrides = { access: { allow: [address, '@team.example'] }, platform }
   const server = await startTestServer(t, { mode, overrides })
@@ -191,7 +190,7 @@ const byGroup = { access: { allow: ['groups=admins', '@team.example'] } }
 async function startWithGroups(
   t: ExecutionContext,
   mode: 'single' | 'dual',
-  platform: DeepPartial<Config['platform']>
+  platform: NonNullable<TestSettings['platform']>
 ) {
   const server = await startTestServer(t, { mode, overrides: { ...byGroup, platform } })
   const { idp } = server

@@ -3,7 +3,7 @@
 // for refresh tokens.
 import test, { type ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { type DeepPartial, discovered } from '../helpers/config.js'
+import { discovered, type TestSettings } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { createHostileIdp, type Fault, faults, type Quirks, quirksOf } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
@@ -18,7 +18,7 @@ const scopes = { scopes: ['openid', 'data:read'], internalScopes: ['openid', 'da
 interface Setup {
   readonly quirks?: Quirks
   readonly logout?: Config['logout']
-  readonly platform?: DeepPartial<Config['platform']>
+  readonly platform?: NonNullable<TestSettings['platform']>
   readonly clientSecret?: string
 }
 

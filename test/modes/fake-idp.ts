@@ -150,7 +150,7 @@ export function createFakeIdp({
     async revokeRefreshToken(refreshToken) {
       revoked.push(refreshToken)
     },
-    replaceClientSecret() {}
+    replaceCredentials() {}
   }
 }
 

@@ -2,12 +2,11 @@
 // of the calls in these tests.
 import 'got'
 import test, { type ExecutionContext } from 'ava'
-import type { Config } from '#src/config/settings.js'
 import { createIdentityProvider, type IdentityProvider } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
 import { createTransport, type Transport, type TransportRequest } from '#src/provider/transport.js'
-import { type DeepPartial, testConfig } from '../helpers/config.js'
+import { type TestSettings, testConfig } from '../helpers/config.js'
 import { type MockedHost, mockHost } from '../helpers/nock.js'
 import { holdsNone } from './secrets.js'
 
@@ -36,7 +35,7 @@ interface SetUp extends MockedHost {
   expect(path: string, status: number, body?: unknown, headers?: Record<string, string>): Seen[]
 }
 
-function setUp(t: ExecutionContext, overrides: DeepPartial<Config['platform']> = {}): SetUp {
+function setUp(t: ExecutionContext, overrides: Partial<TestSettings['platform']> = {}): SetUp {
   const host = mockHost(t)
   const address = (path: string) => `${host.origin}/${path}`
   const { platform } = testConfig(
@@ -165,7 +164,7 @@ test('after the client secret was replaced, the next request uses the new secret
   for (const clientAuthentication of ['client_secret_basic', 'client_secret_post'] as const) {
     const { idp, expect } = setUp(t, { clientAuthentication })
     const seen = expect('/token', 200, tokens)
-    idp.replaceClientSecret('a-newer-secret')
+    idp.replaceCredentials(testConfig({ clientId, clientSecret: 'a-newer-secret', ...APS }).platform)
     await idp.refreshTokenGrant(refreshGrant)
     const { authorization = '' } = seen[0]?.headers ?? {}
     const sent = `${seen[0]?.body} ${Buffer.from(authorization.slice(6), 'base64')}`

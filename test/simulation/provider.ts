@@ -181,7 +181,7 @@ export function createProvider(
         signingKeys: async () => ({ keys: [] }),
         authorizationUrl: async () => '',
         endSessionUrl: async () => undefined,
-        replaceClientSecret() {}
+        replaceCredentials() {}
       }
     }
   }

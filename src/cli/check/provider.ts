@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { withoutUser } from '../../config/addresses.js'
+import { signingKeyOf } from '../../config/client-key.js'
 import { outboundProxy } from '../../config/outbound-proxy.js'
+import { quote } from '../../config/quote.js'
 import type { Config } from '../../config/settings.js'
 import { createMode } from '../../modes/index.js'
 import type { Mode } from '../../modes/mode.js'
@@ -49,7 +51,7 @@ export function openProvider(config: Config, now: () => number): Provider {
       return response
     }
   }
-  const idp = createIdentityProvider(config.platform, transport)
+  const idp = createIdentityProvider(config.platform, transport, now)
   return { config, idp, mode: createMode(config, idp, now), transport, clockReadings }
 }
 
@@ -170,43 +172,69 @@ export async function client({ config, idp }: Provider): Promise<Finding[]> {
       )
     ]
   } catch (error) {
-    return [findingOfClientError(error, request)]
+    return [findingOfClientError(error, request, credentialsOf(config))]
   }
 }
 
-function findingOfClientError(error: unknown, request: CheckedRequest): Finding {
+/** The credentials of the client, as messages name them, and what to do if the provider rejects them. */
+interface CredentialTexts {
+  readonly kind: 'secret' | 'key'
+  readonly compare: string
+  readonly otherwise: string
+}
+
+function credentialsOf({ platform }: Config): CredentialTexts {
+  const key = platform.clientAuthentication === 'private_key_jwt' ? signingKeyOf(platform) : undefined
+  if (!key) {
+    return {
+      kind: 'secret',
+      compare: "Compare platform.clientId and platform.clientSecret with the application's page.",
+      otherwise: 'set platform.clientAuthentication to another value'
+    }
+  }
+  const keyId = key.keyId === undefined ? 'no key id' : `the key id ${quote(key.keyId)}`
+  return {
+    kind: 'key',
+    compare: `Compare platform.clientId with the application's page, and register the public key there, with ${keyId} and the algorithm ${key.algorithm}.`,
+    otherwise: 'compare platform.issuer with the issuer that the provider expects as the audience of assertions'
+  }
+}
+
+function findingOfClientError(error: unknown, request: CheckedRequest, credentials: CredentialTexts): Finding {
   // The status 401 means that the client id or secret is wrong (RFC 6749 section 5.2), even if the error code is not
   // invalid_client. Keycloak sends unauthorized_client.
-  if (error instanceof OAuthError) return error.status === 401 ? wrongCredentials(error) : findingOfCode(error)
+  if (error instanceof OAuthError)
+    return error.status === 401 ? wrongCredentials(error, credentials) : findingOfCode(error, credentials)
   if (error instanceof ProviderError && (error.status === 401 || error.status === 403)) {
     return failed(
       'client',
       `The token endpoint rejects this client (${error.status}) and gives no reason.`,
-      `${compareCredentials} If they are right, ask the provider if it blocks this machine.`
+      `${credentials.compare} If they are right, ask the provider if it blocks this machine.`
     )
   }
   return findingOfError(error, request)
 }
 
-const compareCredentials = "Compare platform.clientId and platform.clientSecret with the application's page."
-
-function wrongCredentials({ error, status }: Pick<OAuthError, 'error' | 'status'>): Finding {
+function wrongCredentials(
+  { error, status }: Pick<OAuthError, 'error' | 'status'>,
+  { kind, compare, otherwise }: CredentialTexts
+): Finding {
   return failed(
     'client',
-    `The client id or secret is wrong. The token endpoint rejects the client (${status} ${error}).`,
-    `${compareCredentials} If they are right, set platform.clientAuthentication to its other value.`
+    `The client id or ${kind} is wrong. The token endpoint rejects the client (${status} ${error}).`,
+    `${compare} If they are right, ${otherwise}.`
   )
 }
 
-function findingOfCode({ error, status }: OAuthError): Finding {
+function findingOfCode({ error, status }: OAuthError, credentials: CredentialTexts): Finding {
   switch (error) {
     case 'invalid_grant':
       return ok(
         'client',
-        'The client id and secret work. The token endpoint rejected only the made-up code (invalid_grant).'
+        `The client id and ${credentials.kind} work. The token endpoint rejected only the made-up code (invalid_grant).`
       )
     case 'invalid_client':
-      return wrongCredentials({ error, status })
+      return wrongCredentials({ error, status }, credentials)
     case 'unauthorized_client':
     case 'unsupported_grant_type':
       return failed(
@@ -217,7 +245,7 @@ function findingOfCode({ error, status }: OAuthError): Finding {
     default:
       return warning(
         'client',
-        `The token endpoint rejected a made-up code with an unusual error (${status} ${error}), so the secret may be wrong.`,
+        `The token endpoint rejected a made-up code with an unusual error (${status} ${error}), so the ${credentials.kind} may be wrong.`,
         `Sign in once. If that fails, look for ${error} in the provider's documentation.`
       )
   }

@@ -9,6 +9,7 @@ import { listenError } from '../listen-error.js'
 import { reloadSecretsOnHangup } from '../reload.js'
 import { untilStopped } from '../signals.js'
 import { startWarnings } from '../start-warnings.js'
+import { startTracing } from '../tracing.js'
 
 export const start: Command = async function start(invocation) {
   if (invocation.options.watch === true) return (await import('../watch.js')).watch(invocation.terminal)
@@ -27,7 +28,7 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
   // of Koa would throw an unclear error.
   const sources = { ...sourcesOf(invocation), demo: demo !== undefined }
   // Loading these modules takes most of the time of a start. Signals that arrive in this time are already held.
-  const [{ loadConfig }, { createLog }, { startServer }] = await Promise.all([
+  const [{ loadConfig }, { createLog }, { start: startServer }] = await Promise.all([
     import('../../config/load.js'),
     import('../../log.js'),
     import('../../start.js')
@@ -39,20 +40,27 @@ async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise
   const log = createLog(logSettings, terminal.log, coloursFor(terminal))
 
   const stopWatching = endOnUncaughtErrors(terminal, log)
+  const tracing = await startTracing(terminal.env, log)
   try {
     for (const { setting, origin, message } of await startWarnings(loaded)) {
       log.warn({ event: 'setting_warning', setting, origin }, message)
     }
     for (const { message, next } of tls(terminal.env)) log.warn({ event: 'tls_not_verified' }, `${message} ${next}`)
-    const server = await startServer(config, { log, demo: demo ?? false }).catch((error: unknown) => {
-      throw listenError(error)
-    })
+    const server = await startServer(config, { log, demo: demo ?? false, ...(tracing && { tracing }) }).catch(
+      (error: unknown) => {
+        throw listenError(error)
+      }
+    )
     if (isTerminal) announceOnTerminal(config, server, terminal)
     else announceInLog(config, server, log)
     const stopReloading = reloadSecretsOnHangup({ onSignal }, server, () => loadConfig(sources), log)
-    const { env, exit, stderr, onParentEnded } = terminal
-    const parts = { env, exit, stderr, onParentEnded, onSignal }
-    return await untilStopped(parts, reason => server.close(reason)).finally(stopReloading)
+    const { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed } = terminal
+    const parts = { env, exit, hangUp, stderr, onParentEnded, onTerminalClosed, onSignal }
+    const close = async (reason: string) => {
+      await server.close(reason)
+      await tracing?.close()
+    }
+    return await untilStopped(parts, close).finally(stopReloading)
   } finally {
     stopWatching()
   }

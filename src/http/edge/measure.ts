@@ -24,8 +24,12 @@ export function measure(metrics: Pick<Metrics, 'requestEnded'>): Middleware {
   }
 }
 
-// Returns one of a few names. If paths were labels, clients could create any number of time series.
-function routeOf({ path, status, state }: Context): string {
+export function isHealthPath(path: string): boolean {
+  return NAMES.get(path) === 'health'
+}
+
+/** Returns one of a few names. If paths were labels, clients could create any number of time series. */
+export function routeOf({ path, status, state }: Context): string {
   if (state.proxyRule !== undefined) return 'proxy'
   const name = NAMES.get(path)
   if (name !== undefined) return name

@@ -36,8 +36,9 @@ export function createRequestLog(log: Logger): RequestLog {
   return function requestLog(ctx) {
     let child = logs.get(ctx)
     if (!child) {
-      const trace = TRACEPARENT.exec(ctx.get('traceparent'))
-      child = log.child({ request_id: requestId(ctx), ...(trace && { trace_id: trace[1] }) })
+      // With tracing, each request has a trace id, also if its client sent none.
+      const trace_id = ctx.state.traceId ?? TRACEPARENT.exec(ctx.get('traceparent'))?.[1]
+      child = log.child({ request_id: requestId(ctx), ...(trace_id !== undefined && { trace_id }) })
       logs.set(ctx, child)
     }
     return child

@@ -1,7 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import { type ClockReading, clock, endpoints, openProvider, outbound } from '#src/cli/check/provider.js'
-import type { Config } from '#src/config/settings.js'
-import { type DeepPartial, testConfig } from '../../helpers/config.js'
+import { type TestSettings, testConfig } from '../../helpers/config.js'
 import { createHostileIdp, faults, type HostileIdp } from '../../helpers/hostile-idp/index.js'
 import { check, checkAt, discovering, type Situation, someProvider } from './checked.js'
 
@@ -10,7 +9,7 @@ test('check reports that the endpoints come from the settings', async t => {
 })
 
 /** Returns the findings for these settings. Without an issuer no request is sent. */
-async function configured(t: ExecutionContext, platform: DeepPartial<Config['platform']>) {
+async function configured(t: ExecutionContext, platform: NonNullable<TestSettings['platform']>) {
   const provider = openProvider(testConfig(someProvider, { platform }), Date.now)
   t.teardown(() => provider.transport.close())
   return endpoints(provider)
@@ -167,22 +166,22 @@ const clientTable: readonly (readonly [what: string, situation: Situation, line:
   [
     'a wrong secret',
     { env: () => ({ PLATFORM_CLIENT_SECRET: 'not-the-secret' }) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to another value."
   ],
   [
     'a wrong id',
     { env: () => ({ PLATFORM_CLIENT_ID: 'another-client' }) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to another value."
   ],
   [
     'a wrong secret at Keycloak',
     { prepare: idp => idp.fail('token', faults.error('unauthorized_client', 401)) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (401 unauthorized_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to another value."
   ],
   [
     "the gateway's error for a wrong client",
     { prepare: idp => idp.fail('token', faults.gateway('AUTH-001', 403)) },
-    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to its other value."
+    "failed client The client id or secret is wrong. The token endpoint rejects the client (403 invalid_client). Next: Compare platform.clientId and platform.clientSecret with the application's page. If they are right, set platform.clientAuthentication to another value."
   ],
   [
     'another error of the gateway',

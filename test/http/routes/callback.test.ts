@@ -3,7 +3,7 @@ import type { Extension } from '#src/http/routes/extension.js'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
 import { findSecrets } from '../../helpers/byte-recorder.js'
 import { createClock } from '../../helpers/clock.js'
-import { type DeepPartial, discovered, publicOrigin } from '../../helpers/config.js'
+import { discovered, publicOrigin, type TestSettings } from '../../helpers/config.js'
 import { eventually } from '../../helpers/eventually.js'
 import { createHostileIdp, type Fault, faults } from '../../helpers/hostile-idp/index.js'
 import { type ModeName, modes } from '../../helpers/modes.js'
@@ -227,7 +227,7 @@ test('a callback with both a code and an error, or with neither, is rejected', a
   for (const url of wrong) assertRefused(t, await browser.get(url), 400, server, url)
 })
 
-async function startDiscovered(t: ExecutionContext, platform: DeepPartial<TestServer['config']['platform']> = {}) {
+async function startDiscovered(t: ExecutionContext, platform: TestSettings['platform'] = {}) {
   const clock = createClock()
   const idp = await createHostileIdp(t, { now: clock.now })
   return startTestServer(t, { idp, clock, overrides: { platform: { ...discovered(idp), ...platform } } })

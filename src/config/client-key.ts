@@ -1,0 +1,107 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { asText, oneOf, REJECTED, type ValueType } from './types.js'
+
+// The private key with which the server authenticates itself at the provider (private_key_jwt, OpenID Connect Core section 9).
+
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+export type KeyAlgorithm = (typeof ALGORITHMS)[number]
+
+export interface ClientKey {
+  readonly key: KeyObject
+  /** The algorithms with which this key can sign (RFC 7518 section 3.1, RFC 8037). The first one is the default. */
+  readonly algorithms: readonly KeyAlgorithm[]
+  /** The key id in a JWK (RFC 7517 section 4.5). */
+  readonly keyId: string | undefined
+  /** The key as it was written. */
+  readonly text: string
+}
+
+/** The key, the algorithm and the key id with which the server signs. */
+export interface SigningKey {
+  readonly key: KeyObject
+  readonly algorithm: KeyAlgorithm
+  readonly keyId: string | undefined
+}
+
+/** The settings from which `signingKeyOf` takes the key. */
+export interface KeySettings {
+  readonly clientKey: ClientKey | undefined
+  readonly clientKeyId: string | undefined
+  readonly clientKeyAlgorithm: KeyAlgorithm | undefined
+}
+
+/** Returns undefined if there is no key. */
+export function signingKeyOf({ clientKey, clientKeyId, clientKeyAlgorithm }: KeySettings): SigningKey | undefined {
+  const algorithm = clientKeyAlgorithm ?? clientKey?.algorithms[0]
+  if (!clientKey || !algorithm) return undefined
+  return { key: clientKey.key, algorithm, keyId: clientKeyId ?? clientKey.keyId }
+}
+
+export const keyAlgorithm = oneOf(...ALGORITHMS)
+
+// RFC 7518 sections 3.3 and 3.5.
+const RSA_BITS = 2048
+
+/** The type of the setting `platform.clientKey`. */
+export const clientKey: ValueType<ClientKey, string> = {
+  allowed: 'a private key without a passphrase as PEM or JWK: RSA with 2048 bits or more, P-256 or Ed25519',
+  json: { type: 'string', pattern: 'PRIVATE KEY|\\{' },
+  isFileContent: true,
+  fromText: asText,
+  parse(written) {
+    if (typeof written !== 'string') return REJECTED
+    const text = written.trim()
+    return text.startsWith('{') ? parseJwk(text) : parsePem(text)
+  },
+  write: ({ text }) => text
+}
+
+function parsePem(text: string) {
+  const [, label = ''] = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(text) ?? []
+  if (!label) return { reason: 'it is neither a PEM file nor a JWK' }
+  if (label.includes('ENCRYPTED') || text.includes('Proc-Type: 4,ENCRYPTED')) return { reason: 'it has a passphrase' }
+  if (!label.endsWith('PRIVATE KEY')) return { reason: `it is a ${label.toLowerCase()} and not a private key` }
+  return parseKey(() => createPrivateKey(text), { keyId: undefined, alg: undefined, text })
+}
+
+function parseJwk(text: string) {
+  let jwk: Record<string, unknown>
+  try {
+    jwk = JSON.parse(text)
+  } catch {
+    return { reason: 'it is not valid JSON' }
+  }
+  if ('keys' in jwk) return { reason: 'it is a set of keys; write one of them into the file' }
+  if (!('d' in jwk)) return { reason: 'it is a public key' }
+  const { kid, alg } = jwk
+  const keyId = typeof kid === 'string' ? kid : undefined
+  return parseKey(() => createPrivateKey({ key: jwk, format: 'jwk' }), { keyId, alg, text })
+}
+
+function parseKey(open: () => KeyObject, jwk: Pick<ClientKey, 'keyId' | 'text'> & { readonly alg: unknown }) {
+  const { keyId, alg, text } = jwk
+  let key: KeyObject
+  try {
+    key = open()
+  } catch {
+    // The message of the error is not shown, because it may quote the key.
+    return { reason: 'it is damaged' }
+  }
+  const suitable = algorithmsOf(key)
+  if (typeof suitable === 'string') return { reason: suitable }
+  // RFC 7517 section 4.4: the key is meant for this algorithm only.
+  const algorithms = alg === undefined ? suitable : suitable.filter(algorithm => algorithm === alg)
+  if (algorithms.length === 0) return { reason: 'its alg is not one of the algorithms of this key' }
+  return { value: { key, algorithms, keyId, text } }
+}
+
+/** Returns the algorithms, or the reason why the key cannot be used. */
+function algorithmsOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): KeyAlgorithm[] | string {
+  if (type === 'rsa' || type === 'rsa-pss') {
+    const bits = details?.modulusLength ?? 0
+    if (bits < RSA_BITS) return `it has only ${bits} bits`
+    return type === 'rsa' ? ['RS256', 'PS256'] : ['PS256']
+  }
+  if (type === 'ec') return details?.namedCurve === 'prime256v1' ? ['ES256'] : `its curve is ${details?.namedCurve}`
+  return type === 'ed25519' ? ['EdDSA'] : `it is a key of the type ${type}`
+}

@@ -1,0 +1,30 @@
+import test from 'ava'
+import { installLine, tracingVariable } from '#src/cli/tracing.js'
+
+const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
+
+const cases: readonly (readonly [env: Record<string, string>, variable: string | undefined])[] = [
+  [{}, undefined],
+  [{ OTEL_SERVICE_NAME: 'auth', OTEL_TRACES_SAMPLER: 'always_on' }, undefined],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: '' }, undefined],
+  [endpoint, 'OTEL_EXPORTER_OTLP_ENDPOINT'],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://c:4318/v1/traces' }, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
+  [{ OTEL_TRACES_EXPORTER: 'console' }, 'OTEL_TRACES_EXPORTER'],
+  [{ ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, undefined],
+  [{ ...endpoint, OTEL_SDK_DISABLED: 'TRUE' }, undefined],
+  [{ ...endpoint, OTEL_SDK_DISABLED: 'false' }, 'OTEL_EXPORTER_OTLP_ENDPOINT']
+]
+
+for (const [env, variable] of cases) {
+  test(`${JSON.stringify(env)} ${variable ? 'switches tracing on' : 'leaves tracing off'}`, t => {
+    t.is(tracingVariable(env), variable)
+  })
+}
+
+test('the install line names an SDK that runs on this version of Node', t => {
+  const versions = ['20.19.0', '22.14.0', '22.15.0', '24.0.0']
+  t.deepEqual(
+    versions.map(version => installLine(version).includes('@0.223')),
+    [true, true, false, false]
+  )
+})

@@ -1,0 +1,131 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { clientKey, signingKeyOf } from '#src/config/client-key.js'
+import { ConfigError } from '#src/config/errors.js'
+import { loadConfig } from '#src/config/load.js'
+import { jwkOf, newKey, pemOf, publicJwkOf } from '../helpers/client-keys.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { enough, load, problemsOf } from './given.js'
+
+const [rsa, p256, ed25519] = [newKey('RS256'), newKey('ES256'), newKey('EdDSA')]
+const rsaPss = generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).privateKey
+const [small, p384, x25519] = [
+  generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey,
+  generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey,
+  generateKeyPairSync('x25519').privateKey
+]
+const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const
+
+const accepted: readonly (readonly [what: string, text: string, algorithms: readonly string[]])[] = [
+  ['an RSA key as PEM', pemOf(rsa), ['RS256', 'PS256']],
+  ['an RSA key in PKCS #1', String(rsa.export({ type: 'pkcs1', format: 'pem' })), ['RS256', 'PS256']],
+  ['an RSA key for RSASSA-PSS only', pemOf(rsaPss), ['PS256']],
+  ['a P-256 key as PEM', pemOf(p256), ['ES256']],
+  ['a P-256 key in SEC 1', String(p256.export({ type: 'sec1', format: 'pem' })), ['ES256']],
+  ['an Ed25519 key as PEM', pemOf(ed25519), ['EdDSA']],
+  ['a JWK', ` ${jwkOf(p256)}\n`, ['ES256']],
+  ['a JWK with an alg', jwkOf(rsa, { alg: 'PS256' }), ['PS256']]
+]
+
+for (const [what, text, algorithms] of accepted) {
+  test(`${what} is a client key`, t => {
+    const parsed = clientKey.parse(text)
+    t.deepEqual('value' in parsed && parsed.value.algorithms, algorithms)
+  })
+}
+
+const rejected: readonly (readonly [what: string, text: string, reason: RegExp])[] = [
+  ['a text', 'the client secret', /neither a PEM file nor a JWK/],
+  [
+    'a public key',
+    '-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----',
+    /it is a public key and not a private/
+  ],
+  ['a certificate', '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----', /it is a certificate/],
+  ['an encrypted key', String(rsa.export(encrypted)), /it has a passphrase/],
+  ['half a key', pemOf(rsa).slice(0, 400), /it is damaged/],
+  ['a short RSA key', pemOf(small), /only 1024 bits/],
+  ['a key of another curve', pemOf(p384), /its curve is secp384r1/],
+  ['a key that cannot sign', pemOf(x25519), /a key of the type x25519/],
+  ['half a JWK', jwkOf(rsa).slice(0, 100), /not valid JSON/],
+  ['a public JWK', JSON.stringify(publicJwkOf(rsa)), /it is a public key/],
+  ['a JWK without its parts', '{"kty":"EC","d":"AAAA"}', /it is damaged/],
+  ['a JWK set', JSON.stringify({ keys: [publicJwkOf(rsa)] }), /a set of keys/],
+  ['a JWK for another algorithm', jwkOf(rsa, { alg: 'RS512' }), /its alg is not/]
+]
+
+for (const [what, text, reason] of rejected) {
+  test(`${what} is rejected as a client key, and the message names the file and not its content`, async t => {
+    const cwd = await tempFolder(t, { 'client.key': text })
+    const env = { ...enough, PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'client.key' }
+    const error = await t.throwsAsync(loadConfig({ env, cwd }), { instanceOf: ConfigError })
+    t.deepEqual(
+      error?.problems.map(({ key }) => key),
+      ['platform.clientKey']
+    )
+    t.true(error?.message.includes(`the file ${join(cwd, 'client.key')} cannot be used:`))
+    t.regex(String(error?.message), reason)
+    for (const line of text.split(/[\n"]/).filter(line => line.length > 20 && !line.startsWith('-----')))
+      t.false(error?.message.includes(line))
+  })
+}
+
+test('a key file that cannot be read is an error that names the file, and a key in place of a path is not shown', async t => {
+  const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt' }
+  const [missing] = await problemsOf(t, { env: { ...method, PLATFORM_CLIENT_KEY_FILE: '/run/secrets/nothing.pem' } })
+  t.regex(String(missing?.message), /^the file \/run\/secrets\/nothing\.pem cannot be read: there is no such file/)
+  const [folder] = await problemsOf(t, { flags: { 'platform.clientKey': '/' }, env: method })
+  t.regex(String(folder?.message), /^the file \/ cannot be read: it is a folder/)
+  for (const text of [jwkOf(p256), pemOf(p256)]) {
+    const [shown] = await problemsOf(t, { env: { ...method, PLATFORM_CLIENT_KEY_FILE: text } })
+    t.regex(String(shown?.message), /^the file cannot be read/)
+  }
+})
+
+test('with private_key_jwt, no client secret is needed', async t => {
+  const cwd = await tempFolder(t, { 'client.jwk': jwkOf(rsa, { kid: 'of the key' }) })
+  await chmod(join(cwd, 'client.jwk'), 0o600)
+  const { PLATFORM_CLIENT_SECRET: _, ...rest } = enough
+  const key = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'client.jwk' }
+  const { config, warnings } = await loadConfig({ env: { ...rest, ...key }, cwd })
+  t.deepEqual(warnings, [])
+  const { algorithm, keyId } = signingKeyOf(config.platform) ?? {}
+  t.deepEqual({ algorithm, keyId }, { algorithm: 'RS256', keyId: 'of the key' })
+  const chosen = { PLATFORM_CLIENT_KEY_ID: 'of the setting', PLATFORM_CLIENT_KEY_ALGORITHM: 'PS256' }
+  const other = await loadConfig({ env: { ...rest, ...key, ...chosen }, cwd })
+  const { algorithm: second, keyId: secondId } = signingKeyOf(other.config.platform) ?? {}
+  t.deepEqual({ second, secondId }, { second: 'PS256', secondId: 'of the setting' })
+})
+
+test('the method, the key and the algorithm must fit together', async t => {
+  const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt' }
+  const without = await problemsOf(t, { env: method })
+  t.deepEqual(
+    without.map(({ key, message }) => `${key} ${message}`),
+    [
+      'platform.clientAuthentication found private_key_jwt, but there is no key; set PLATFORM_CLIENT_KEY_FILE to the path of a private key'
+    ]
+  )
+  const env = { ...method, PLATFORM_CLIENT_KEY: pemOf(rsa), PLATFORM_CLIENT_KEY_ALGORITHM: 'ES256' }
+  const [wrong] = await problemsOf(t, { env })
+  t.is(wrong?.key, 'platform.clientKeyAlgorithm')
+  t.is(wrong?.message, 'found ES256, but platform.clientKey is another kind of key; allowed: RS256 or PS256')
+  const { warnings } = await load(t, { env: { PLATFORM_CLIENT_KEY: pemOf(rsa) } })
+  t.deepEqual(
+    warnings.map(({ message }) => message),
+    ['has no effect, because platform.clientAuthentication is client_secret_basic']
+  )
+})
+
+test('a key in .env may have several lines', async t => {
+  const cwd = await tempFolder(t)
+  await writeFile(
+    join(cwd, '.env'),
+    `PLATFORM_CLIENT_AUTHENTICATION=private_key_jwt\nPLATFORM_CLIENT_KEY="${pemOf(ed25519)}"\n`,
+    { mode: 0o600 }
+  )
+  const { config } = await loadConfig({ env: enough, cwd })
+  t.is(signingKeyOf(config.platform)?.algorithm, 'EdDSA')
+})

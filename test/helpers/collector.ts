@@ -1,0 +1,70 @@
+// A stand-in for an OpenTelemetry collector. It accepts traces by OTLP over HTTP in JSON.
+import http from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { ExecutionContext } from 'ava'
+import { eventually } from './eventually.js'
+import { listen } from './ports.js'
+
+type Value = { readonly stringValue?: string; readonly intValue?: number }
+
+export interface ReceivedSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly name: string
+  /** 2 is a request to the server, 3 a call of the server. */
+  readonly kind: number
+  readonly attributes: readonly { readonly key: string; readonly value: Value }[]
+  /** A code of 2 is an error. */
+  readonly status: { readonly code?: number }
+}
+
+interface Export {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: ReceivedSpan['attributes'] }
+    readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[]
+  }[]
+}
+
+export interface Collector {
+  readonly url: string
+  /** Everything that was received, as it was sent. */
+  readonly bodies: readonly string[]
+  readonly spans: () => readonly ReceivedSpan[]
+  readonly resource: () => Readonly<Record<string, Value['stringValue']>>
+  /** Resolves with the span of this name in this trace, as soon as it was received. */
+  received(traceId: string, name: string): Promise<ReceivedSpan>
+  childrenOf(span: ReceivedSpan): readonly ReceivedSpan[]
+}
+
+export async function startCollector(t: Pick<ExecutionContext, 'teardown'>): Promise<Collector> {
+  const bodies: string[] = []
+  const server = http.createServer(async (request, response) => {
+    const body = await text(request)
+    if (request.url === '/v1/traces') bodies.push(body)
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}')
+  })
+  const port = await listen(t, server)
+  const resourceSpans = () => bodies.flatMap(body => (JSON.parse(body) as Export).resourceSpans)
+  const spans = () => resourceSpans().flatMap(({ scopeSpans }) => scopeSpans.flatMap(scope => scope.spans))
+  const find = (traceId: string, name: string) =>
+    spans().find(span => span.traceId === traceId && span.name === name) as ReceivedSpan
+  return {
+    url: `http://127.0.0.1:${port}`,
+    bodies,
+    spans,
+    resource() {
+      const attributes = resourceSpans()[0]?.resource.attributes ?? []
+      return Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]))
+    },
+    async received(traceId, name) {
+      await eventually(() => find(traceId, name) !== undefined)
+      return find(traceId, name)
+    },
+    childrenOf: ({ spanId }) => spans().filter(({ parentSpanId }) => parentSpanId === spanId)
+  }
+}
+
+export function attributesOf({ attributes }: ReceivedSpan): Record<string, string | number | undefined> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]))
+}

@@ -1,0 +1,205 @@
+/// <reference path="../../src/demo/oidc-provider.d.ts" />
+// private_key_jwt with oidc-provider, which is certified for OpenID Connect and checks each assertion strictly.
+import type { KeyObject } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import type { ClientMetadata, KoaContextWithOIDC } from 'oidc-provider'
+import { Provider } from 'oidc-provider/lib/provider.js'
+import type { KeyAlgorithm } from '#src/config/client-key.js'
+import { createStore } from '#src/demo/store.js'
+import { createIdentityProvider } from '#src/provider/client.js'
+import { OAuthError } from '#src/provider/errors.js'
+import { createTransport } from '#src/provider/transport.js'
+import { check, sessionSecret } from '../cli/check/checked.js'
+import { createBrowser } from '../helpers/browser.js'
+import { jwkOf, newKey, pemOf, publicJwkOf } from '../helpers/client-keys.js'
+import { defaultCallbackUrl, publicOrigin, testConfig } from '../helpers/config.js'
+import { listen } from '../helpers/ports.js'
+import { commandWithMovableClock, startProgram } from '../helpers/program.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+
+const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+
+interface RealProvider {
+  readonly issuer: string
+  /** The assertion of each token request that succeeded. */
+  readonly assertions: readonly string[]
+}
+
+/** Starts a provider in which everyone is signed in as the same person. */
+async function startProvider(t: ExecutionContext, clients: readonly ClientMetadata[]): Promise<RealProvider> {
+  const server = http.createServer()
+  const issuer = `http://127.0.0.1:${await listen(t, server)}`
+  const provider = new Provider(issuer, {
+    // Without a store and a key of our own, the provider prints warnings.
+    adapter: createStore({ now: Date.now }),
+    jwks: { keys: [{ ...newKey('RS256').export({ format: 'jwk' }), use: 'sig' }] },
+    clients: [...clients],
+    clientAuthMethods: ['private_key_jwt'],
+    enabledJWA: { clientAuthSigningAlgValues: [...algorithms] },
+    features: { devInteractions: { enabled: false }, revocation: { enabled: true } },
+    interactions: { url: () => '/sign-in' },
+    issueRefreshToken: () => true,
+    expiresWithSession: () => false,
+    rotateRefreshToken: true,
+    scopes: ['openid'],
+    ttl: { AccessToken: 600, RefreshToken: 60_000, Grant: 60_000, Interaction: 600, Session: 600, IdToken: 60_000 },
+    // The clock of the server is ahead after a test has moved it.
+    clockTolerance: 10_000,
+    findAccount: (_ctx, sub) => ({ accountId: sub, claims: () => ({ sub }) })
+  })
+  const assertions: string[] = []
+  provider.on('grant.success', (ctx: KoaContextWithOIDC) => assertions.push(String(ctx.oidc.params?.client_assertion)))
+  const handle = provider.callback()
+  server.on('request', async (request, response) => {
+    if (request.url !== '/sign-in') return handle(request, response)
+    const { params } = await provider.interactionDetails(request, response)
+    const grant = new provider.Grant({ accountId: 'ada', clientId: String(params.client_id) })
+    grant.addOIDCScope('openid')
+    const result = { login: { accountId: 'ada' }, consent: { grantId: await grant.save() } }
+    return provider.interactionFinished(request, response, result)
+  })
+  return { issuer, assertions }
+}
+
+function clientWith(id: string, algorithm: KeyAlgorithm, ...keys: readonly (readonly [KeyObject, string])[]) {
+  return {
+    client_id: id,
+    token_endpoint_auth_method: 'private_key_jwt' as const,
+    token_endpoint_auth_signing_alg: algorithm,
+    redirect_uris: [defaultCallbackUrl],
+    grant_types: ['authorization_code', 'refresh_token'],
+    jwks: { keys: keys.map(([key, kid]) => publicJwkOf(key, { kid, use: 'sig' })) }
+  } as ClientMetadata
+}
+
+/** The part of an assertion with this position, decoded. */
+function partOf(assertion: string | undefined, index: 0 | 1): Record<string, unknown> {
+  return JSON.parse(Buffer.from(assertion?.split('.')[index] ?? '', 'base64url').toString())
+}
+
+test('oidc-provider accepts the client with each algorithm, and rejects it with another key', async t => {
+  const keys = new Map(algorithms.map(algorithm => [algorithm, newKey(algorithm)]))
+  const { issuer } = await startProvider(
+    t,
+    algorithms.map(name => clientWith(`client-${name}`, name, [keys.get(name) as KeyObject, 'k1']))
+  )
+  const transport = createTransport(10_000)
+  t.teardown(() => transport.close())
+  async function answerTo(algorithm: KeyAlgorithm, key: KeyObject) {
+    const known = {
+      clientId: `client-${algorithm}`,
+      clientSecret: '',
+      authorizationEndpoint: undefined,
+      tokenEndpoint: undefined,
+      userinfoEndpoint: undefined,
+      revocationEndpoint: undefined,
+      endSessionEndpoint: undefined
+    } as unknown as Parameters<typeof testConfig>[0]
+    const { platform } = testConfig(known, {
+      platform: {
+        issuer,
+        clientAuthentication: 'private_key_jwt',
+        clientKey: jwkOf(key, { kid: 'k1' }),
+        clientKeyAlgorithm: algorithm
+      }
+    })
+    const idp = createIdentityProvider(platform, transport)
+    const grant = idp.refreshTokenGrant({ refreshToken: 'made-up', scope: 'openid' })
+    return (await t.throwsAsync(grant, { instanceOf: OAuthError }))?.error
+  }
+  for (const algorithm of algorithms) {
+    t.is(await answerTo(algorithm, keys.get(algorithm) as KeyObject), 'invalid_grant', algorithm)
+    t.is(await answerTo(algorithm, newKey(algorithm)), 'invalid_client', algorithm)
+  }
+})
+
+test('people sign in and stay signed in with a key, and SIGHUP replaces the key', async t => {
+  const [first, second] = [newKey('ES256'), newKey('ES256')]
+  const client = clientWith('app', 'ES256', [first, 'first'], [second, 'second'])
+  const { issuer, assertions } = await startProvider(t, [client])
+  const cwd = await tempFolder(t, { 'key.jwk': jwkOf(first, { kid: 'first' }) })
+  const program = await startProgram(t, {
+    cwd,
+    command: commandWithMovableClock,
+    env: {
+      PORT: '0',
+      PLATFORM_AUTH_HOST: '127.0.0.1',
+      PLATFORM_AUTH_MODE: 'single',
+      PLATFORM_ISSUER: issuer,
+      PLATFORM_SCOPES: 'openid',
+      PLATFORM_CALLBACK_URL: defaultCallbackUrl,
+      PLATFORM_CLIENT_ID: 'app',
+      PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt',
+      PLATFORM_CLIENT_KEY_FILE: 'key.jwk',
+      SERVER_SESSION_SECRET: sessionSecret
+    }
+  })
+  const browser = createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: program.url } })
+  let page = await browser.navigate('/api/auth/login')
+  while (page.headers.location && page.headers.location !== '/') {
+    page = await browser.navigate(new URL(page.headers.location, page.url).href, { from: issuer })
+  }
+  t.is(page.statusCode, 302, page.text())
+  const refresh = async (count: number) => {
+    program.signal('SIGUSR2')
+    await program.logged('clock_moved', count)
+    return browser.fetch('/api/auth/profile')
+  }
+  t.is((await refresh(1)).json().name, 'ada')
+  await writeFile(join(cwd, 'key.jwk'), jwkOf(second, { kid: 'second' }))
+  program.signal('SIGHUP')
+  await program.logged('secrets_reloaded')
+  t.is((await refresh(2)).statusCode, 200)
+
+  t.deepEqual(
+    assertions.map(assertion => partOf(assertion, 0)),
+    ['first', 'first', 'second'].map(kid => ({ alg: 'ES256', kid }))
+  )
+  const { iss, sub, aud, iat, exp, jti } = partOf(assertions[0], 1)
+  t.deepEqual(
+    { iss, sub, aud, lifetime: Number(exp) - Number(iat) },
+    { iss: 'app', sub: 'app', aud: issuer, lifetime: 120 }
+  )
+  t.not(jti, partOf(assertions[1], 1).jti)
+
+  // A key that cannot be read changes nothing.
+  await writeFile(join(cwd, 'key.jwk'), 'broken')
+  program.signal('SIGHUP')
+  t.regex(
+    String((await program.logged('reload_failed')).msg),
+    /key\.jwk cannot be used: it is neither a PEM file nor a JWK/
+  )
+  t.is((await refresh(3)).statusCode, 200)
+  t.is(partOf(assertions.at(-1), 0).kid, 'second')
+})
+
+test('check says if the provider accepts the key, and what to register', async t => {
+  const [right, wrong] = [newKey('RS256'), newKey('RS256')]
+  const { issuer } = await startProvider(t, [clientWith('app', 'RS256', [right, 'key-1'])])
+  const lineWith = async (key: KeyObject) => {
+    const { line } = await check(t, ['--mode', 'single'], {
+      env: {
+        PLATFORM_ISSUER: issuer,
+        PLATFORM_SCOPES: 'openid',
+        PLATFORM_CALLBACK_URL: defaultCallbackUrl,
+        PLATFORM_CLIENT_ID: 'app',
+        PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt',
+        PLATFORM_CLIENT_KEY: pemOf(key),
+        PLATFORM_CLIENT_KEY_ID: 'key-1',
+        SERVER_SESSION_SECRET: sessionSecret
+      }
+    })
+    return line('client')
+  }
+  t.is(
+    await lineWith(wrong),
+    'failed client The client id or key is wrong. The token endpoint rejects the client (401 invalid_client). Next: Compare platform.clientId with the application\'s page, and register the public key there, with the key id "key-1" and the algorithm RS256. If they are right, compare platform.issuer with the issuer that the provider expects as the audience of assertions.'
+  )
+  t.is(
+    await lineWith(right),
+    'ok client The client id and key work. The token endpoint rejected only the made-up code (invalid_grant).'
+  )
+})
