@@ -26,7 +26,7 @@ const wanted = [
   /^deploy\/helm\/(\.helmignore|Chart\.yaml|values\.yaml|values\.schema\.json|files\/alerts\.yaml)$/,
   /^deploy\/helm\/(templates|examples)\/\w[\w-]*\.(yaml|tpl|txt)$/,
   /^deploy\/proxy\/(nginx(-forward-auth)?\.conf|Caddyfile(-forward-auth)?|traefik(-forward-auth(-routes)?)?\.yaml)$/,
-  /^docs\/[\w-]+\.(md|yaml|svg)$/,
+  /^docs\/([\w-]+\.(md|yaml|svg)|texts\.en\.json)$/,
   /^docs\/providers\/[\w-]+\.md$/,
   /^examples\/[\w-]+\.js$/,
   /^examples\/viewer-without-token\/(platform-auth-server\.config\.yaml|wwwroot\/index\.html)$/
