@@ -209,6 +209,23 @@ test('the logout route accepts POST only, and without the setting nothing', asyn
   t.is((await without.browser.get(PATH)).statusCode, 404)
 })
 
+testWithRedis('with session.store redis, a logout token and everywhere=true end the sessions in Redis', async t => {
+  const redis = await startRedis(t)
+  const clock = createClock()
+  const idp = await createHostileIdp(t, { now: clock.now, callbackUrl: defaultCallbackUrl })
+  const overrides = { ...settingsOf(idp), session: { store: 'redis' }, redisUrl: redis.url } as const
+  const server = await startTestServer(t, { idp, clock, overrides })
+  const ada = [await signInAs(server, 'ada', 'login-1'), await signInAs(server, 'ada', 'login-2')] as const
+  const grace = [await signInAs(server, 'grace', 'login-3'), await signInAs(server, 'grace', 'login-4')] as const
+  t.is((await send(server, idp.logoutToken({ sub: 'ada' }))).statusCode, 200)
+  t.deepEqual(await areSignedIn(...ada, ...grace), [false, false, true, true])
+  t.is((await grace[0].navigate('/api/auth/logout?everywhere=true')).statusCode, 302)
+  t.deepEqual(await areSignedIn(...grace), [false, false])
+  t.deepEqual(await redis.admin.keys('*:record'), [])
+  // The server needs no cookie for the sessions of the last minute, because it remembers them.
+  await eventually(() => idp.issued.refreshTokens.every(({ value }) => !idp.isAlive(value)))
+})
+
 test('with everywhere=true, a logout ends all sessions of the person', async t => {
   const server = await start(t)
   const { idp, logs } = server
