@@ -107,7 +107,7 @@ const troubles: readonly Trouble[] = [
   {
     what: 'tokens too large for cookies',
     status: 500,
-    heading: 'Your session does not fit into the browser',
+    heading: 'Your session is too large',
     wayForward: 'Go to the start page',
     happen: (page, url, idp) => {
       idp.settings.accessTokenLength = 20_000

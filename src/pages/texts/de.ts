@@ -25,9 +25,9 @@ export const de: Texts = {
     next: 'Wenn Sie ein anderes Konto haben, melden Sie sich damit an. Bitten Sie andernfalls die Betreiber dieser Anwendung um Zugang.'
   },
   sessionTooLarge: {
-    title: 'Ihre Sitzung passt nicht in den Browser',
+    title: 'Ihre Sitzung ist zu groß',
     happened:
-      'Die Anmeldung hat funktioniert, aber die Daten Ihres Kontos passen nicht in Cookies. Dieser Browser kann Ihre Sitzung deshalb nicht speichern.',
+      'Die Anmeldung hat funktioniert, aber die Daten Ihres Kontos sind größer, als eine Sitzung sein darf. Diese Anwendung kann Ihre Sitzung deshalb nicht speichern.',
     next: 'Ein neuer Versuch hilft nicht. Teilen Sie den Betreibern dieser Anwendung mit, dass sie weniger Zugriffsrechte anfordern muss.'
   },
   loginNotCompleted: {

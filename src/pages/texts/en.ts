@@ -25,9 +25,9 @@ export const en: Texts = {
     next: 'If you have another account, sign in with that one. Otherwise ask the people who run this application for access.'
   },
   sessionTooLarge: {
-    title: 'Your session does not fit into the browser',
+    title: 'Your session is too large',
     happened:
-      'Signing in worked, but the data of your account does not fit into cookies, so this browser cannot keep your session.',
+      'Signing in worked, but the data of your account is larger than a session may be, so this application cannot keep your session.',
     next: 'Trying again will not help. Tell the people who run this application that it must request less access.'
   },
   loginNotCompleted: {

@@ -26,9 +26,9 @@ export const fr: Texts = {
     next: 'Si vous avez un autre compte, connectez-vous avec celui-ci. Sinon, demandez un accès aux responsables de cette application.'
   },
   sessionTooLarge: {
-    title: 'Votre session est trop volumineuse pour le navigateur',
+    title: 'Votre session est trop volumineuse',
     happened:
-      'La connexion a réussi, mais les données de votre compte ne tiennent pas dans des cookies. Ce navigateur ne peut donc pas conserver votre session.',
+      'La connexion a réussi, mais les données de votre compte dépassent la taille autorisée pour une session. Cette application ne peut donc pas conserver votre session.',
     next: 'Il est inutile de réessayer. Signalez aux responsables de cette application qu’elle doit demander moins de droits d’accès.'
   },
   loginNotCompleted: {

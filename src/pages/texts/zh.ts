@@ -24,8 +24,8 @@ export const zh: Texts = {
     next: '如果您有其他账号，请使用该账号登录。否则，请向此应用的管理员申请访问权限。'
   },
   sessionTooLarge: {
-    title: '浏览器无法保存您的会话',
-    happened: '登录已成功，但您的账号数据超出了 Cookie 的容量，因此此浏览器无法保存您的会话。',
+    title: '您的会话过大',
+    happened: '登录已成功，但您的账号数据超出了 Cookie 的容量，因此此您的会话过大。',
     next: '重试不会有帮助。请告知此应用的管理员，应用需要减少所请求的访问权限。'
   },
   loginNotCompleted: {
