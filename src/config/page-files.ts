@@ -3,12 +3,12 @@ import { PageFilesError, readLogo, readPagesFolder } from '../pages/index.js'
 import type { Checked } from './check-value.js'
 import { quote } from './quote.js'
 
-/** Makes the path of the logo absolute. Refuses a file that cannot be used as a logo. */
+/** Makes the path of the logo absolute. Rejects a file that cannot be used as a logo. */
 export function checkLogo(given: string, cwd: string): Promise<Checked> {
   return checkFiles(given, cwd, readLogo)
 }
 
-/** Makes the path of the folder for the pages absolute. Refuses a folder with a file that cannot be used. */
+/** Makes the path of the folder for the pages absolute. Rejects a folder with a file that cannot be used. */
 export function checkPagesFolder(given: string, cwd: string): Promise<Checked> {
   return checkFiles(given, cwd, readPagesFolder)
 }

@@ -1,8 +1,8 @@
 import { flagName } from './flags.js'
 import { defaultText, type SettingKey, settingKeys, settingOf } from './settings.js'
 
-export const referenceBegin = '<!-- settings:begin -->'
-export const referenceEnd = '<!-- settings:end -->'
+const referenceBegin = '<!-- settings:begin -->'
+const referenceEnd = '<!-- settings:end -->'
 
 /** The settings in the table of the README. docs/configuration.md has the table of all settings. */
 export const everydaySettings = [

@@ -3,7 +3,7 @@ import { asText, listWith, type Rule, textWith, type ValueType } from './types.j
 
 // Types of the settings that hold secrets, and the checks that reject a weak session secret.
 
-export const shortestSecret = 32
+const shortestSecret = 32
 
 const allowed = `at least ${shortestSecret} random characters (\`npx platform-auth-server secret\` prints some)`
 const json = { type: 'string', minLength: shortestSecret }

@@ -78,9 +78,9 @@ export function createLogOuts(parts: LogOutParts): LogOuts {
   }
 
   async function revokeAll(records: readonly SessionRecord[], log: Log): Promise<void> {
-    const left = [...records]
+    const remaining = [...records]
     const work = async () => {
-      for (let record = left.pop(); record; record = left.pop()) await revoke(record, log)
+      for (let record = remaining.pop(); record; record = remaining.pop()) await revoke(record, log)
     }
     await Promise.all(Array.from({ length: REVOKED_AT_ONCE }, work))
   }

@@ -126,9 +126,9 @@ async function checkSignature(token: string, keys: KeyCache): Promise<void> {
     await verify(token, await keys.current())
   } catch (error) {
     if (!(error instanceof errors.JWKSNoMatchingKey)) throw unusable(error)
-    const renewed = await keys.renewed()
-    if (!renewed) throw unusable(error)
-    await verify(token, renewed).catch((second: unknown) => {
+    const reloaded = await keys.reloaded()
+    if (!reloaded) throw unusable(error)
+    await verify(token, reloaded).catch((second: unknown) => {
       throw unusable(second)
     })
   }
@@ -180,14 +180,14 @@ interface KeyCache {
   /** Returns the keys. Requests them if there are none, or if they are old. */
   current(): Promise<Keys>
   /** Requests the keys again, because one is unknown. Resolves with undefined if the last request is too recent. */
-  renewed(): Promise<Keys | undefined>
+  reloaded(): Promise<Keys | undefined>
 }
 
 // A key that the provider has withdrawn is accepted for at most this time.
 const MAX_KEY_AGE_MS = 600_000
 // The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call the
 // provider again and again. Providers publish a new key before they use it.
-const MIN_RENEWAL_MS = 30_000
+const MIN_RELOAD_MS = 30_000
 // The shortest time between two requests after one has failed.
 const MIN_RETRY_MS = 5000
 
@@ -226,8 +226,8 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
       if (!loading && failure !== undefined && sinceRequestMs() < MIN_RETRY_MS) throw failure
       return loadOnce()
     },
-    async renewed() {
-      return !loading && sinceRequestMs() < MIN_RENEWAL_MS ? undefined : loadOnce()
+    async reloaded() {
+      return !loading && sinceRequestMs() < MIN_RELOAD_MS ? undefined : loadOnce()
     }
   }
 }

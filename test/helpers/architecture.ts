@@ -31,7 +31,6 @@ const owners: readonly (readonly [name: RegExp, parts: readonly string[]])[] = [
   [/^(got|https-proxy-agent)$/, ['provider']],
   [/^(koa|koa-.+|@koa\/.+)$/, ['http', 'proxy', 'gateway', 'app.ts', 'demo']],
   [/^ioredis$/, ['store']],
-  [/^jose$/, ['provider']],
   [/^undici$/, ['proxy']],
   [/^oidc-provider(\/.+)?$/, ['demo']],
   [/^commander$/, ['cli']],

@@ -208,7 +208,7 @@ const MAX_REDIRECTS = 10
  * has an error code. A redirect to another origin is not followed.
  * @throws ProviderError if the provider cannot be reached or redirects too often
  */
-export async function followRedirects(
+async function followRedirects(
   transport: Transport,
   start: { readonly endpoint: Endpoint; readonly url: string }
 ): Promise<Destination> {

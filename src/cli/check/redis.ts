@@ -142,7 +142,7 @@ function persistence(
   if (hasFailedToSave) {
     return warning(
       'redis',
-      'Redis could not save its data to disk. It may refuse all writes until saving succeeds.',
+      'Redis could not save its data to disk. It may reject all writes until saving succeeds.',
       'Look for the reason in the log of Redis, for example a full disk.'
     )
   }
@@ -171,7 +171,7 @@ function unknown({
 }
 
 /** Returns the finding for a Redis server that answers but does not report its memory and persistence settings. */
-export function unknownCondition(): Finding {
+function unknownCondition(): Finding {
   return notReported('its eviction policy, how full it is, whether it keeps its data')
 }
 

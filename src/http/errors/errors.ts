@@ -34,19 +34,19 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
       await next()
       if (ctx.status === 404 && ctx.body == null && ctx.respond !== false) throw notFound(ctx)
     } catch (error) {
-      const answer = answerTo(error, ctx)
-      if (answer.status >= 500) logFault(error, answer, ctx)
+      const httpError = httpErrorOf(error, ctx)
+      if (httpError.status >= 500) logFault(error, httpError, ctx)
       const isUnreachable = error instanceof ProviderError && error.problem === 'unreachable'
-      send(ctx, answer, isUnreachable)
+      send(ctx, httpError, isUnreachable)
     }
   }
 
-  function logFault(error: unknown, answer: HttpError, ctx: Context) {
+  function logFault(error: unknown, httpError: HttpError, ctx: Context) {
     const log = requestLog(ctx)
     // The cause of a BusyError, if there is one, is the error of the provider. It is logged instead, because it contains
     // the endpoint and the status.
     const err = error instanceof BusyError ? (error.cause ?? error) : error
-    const fields = { event: 'request_failed', status: answer.status, error: answer.error, err }
+    const fields = { event: 'request_failed', status: httpError.status, error: httpError.error, err }
     // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
     // are logged as errors, because the operator must fix something.
     const isOurs =
@@ -55,21 +55,21 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
     log[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
 
-  function send(ctx: Context, answer: HttpError, isUnreachable: boolean) {
-    const { status, error, message, headers } = answer
+  function send(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
+    const { status, error, message, headers } = httpError
     const id = requestId(ctx)
     ctx.status = status
     ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': id, ...headers })
     ctx.vary('Accept')
     for (const name of CONTENT_HEADERS) ctx.remove(name)
-    if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, answer, isUnreachable)
+    if (ctx.accepts('json', 'html') === 'html') sendPage(ctx, httpError, isUnreachable)
     else ctx.body = { error, error_description: message, request_id: id }
     ctx.status = status
   }
 
-  function sendPage(ctx: Context, answer: HttpError, isUnreachable: boolean) {
-    const { status, error, message: description, diagnosis } = answer
-    const retry = ctx.method === 'GET' && answer instanceof BusyError ? answer : undefined
+  function sendPage(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
+    const { status, error, message: description, diagnosis } = httpError
+    const retry = ctx.method === 'GET' && httpError instanceof BusyError ? httpError : undefined
     const language = ctx.acceptsLanguages([...pages.languages]) || pages.languages[0]
     ctx.vary('Accept-Language')
     ctx.set({ 'Content-Security-Policy': pages.securityPolicy, 'Referrer-Policy': 'no-referrer' })
@@ -104,7 +104,7 @@ function notFound(ctx: Context): HttpError {
   return new HttpError({ status: 404, error: 'not_found', description: 'There is nothing at this address.' })
 }
 
-function answerTo(error: unknown, ctx: Context): HttpError {
+function httpErrorOf(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
   if (error instanceof StoreUnavailableError || error instanceof StoredDataError) {

@@ -7,7 +7,7 @@ import { HttpError, methodNotAllowed } from '../errors/http-error.js'
 import type { Site } from './site.js'
 import { token } from './token.js'
 
-export interface AuthLayers {
+export interface AuthRoutesParts {
   readonly site: Pick<Site, 'origin'>
   readonly session: Middleware
   readonly requireTokens: Middleware
@@ -22,9 +22,8 @@ export interface AuthLayers {
 }
 
 /** Creates the router. It is exported because a test compares its routes with the documentation. */
-export function authRouter(layers: AuthLayers): Router {
-  const { site, session, requireTokens, login, callback, logout, backChannelLogout, profile, offersPublicToken } =
-    layers
+export function authRouter(parts: AuthRoutesParts): Router {
+  const { site, session, requireTokens, login, callback, logout, backChannelLogout, profile, offersPublicToken } = parts
   const from = (audience: Audience) => requestOrigin(audience, { publicOrigin: site.origin })
   const router = new Router({ sensitive: true, strict: true })
   router.get(AUTH_ROUTES.login, from('login'), login)
@@ -37,14 +36,14 @@ export function authRouter(layers: AuthLayers): Router {
   return router
 }
 
-export function authRoutes(layers: AuthLayers): Middleware {
+export function authRoutes(parts: AuthRoutesParts): Middleware {
   // The router adds some fields to the context itself, but its type requires them. The cast removes this requirement.
-  const routes = authRouter(layers).routes() as unknown as Middleware
+  const routes = authRouter(parts).routes() as unknown as Middleware
 
   return function authRoutes(ctx, next) {
     if (!isAuthPath(ctx.path)) return next()
     for (const [name, value] of SHARED_HEADERS) ctx.res.setHeader(name, value)
-    const method = layers.backChannelLogout && ctx.path === AUTH_ROUTES.backChannelLogout ? 'POST' : 'GET'
+    const method = parts.backChannelLogout && ctx.path === AUTH_ROUTES.backChannelLogout ? 'POST' : 'GET'
     if (ctx.method !== method) throw methodNotAllowed(method)
     return routes(ctx, next)
   }

@@ -19,16 +19,16 @@ export interface DemoProvider {
 export interface DemoRoutesParts {
   readonly demo: DemoProvider
   readonly publicOrigin: string
-  /** The layer that opens the session of a request. */
+  /** The middleware that opens the session of a request. */
   readonly session: Middleware
-  /** The layer that sets the newest session, or answers 401. */
+  /** The middleware that sets the newest session, or answers 401. */
   readonly requireTokens: Middleware
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
 /**
- * Creates the layer with the routes of a demo. `POST /demo/expire` makes the access tokens of this browser's session expire, so
+ * Creates the middleware with the routes of a demo. `POST /demo/expire` makes the access tokens of this browser's session expire, so
  * that its next request causes a refresh. It answers 204, or 401 if nobody is signed in. `GET /demo/calls` returns the number of
  * refresh requests that the demo identity provider has received.
  */

@@ -116,6 +116,6 @@ export function removeSession(ctx: Context): void {
 
 function requestSession(ctx: Context): RequestSession {
   const session = (ctx as WithSession)[SESSION]
-  if (!session) throw new Error('This request has no session, because the session layer did not run.')
+  if (!session) throw new Error('This request has no session, because the middleware `session` did not run.')
   return session
 }
