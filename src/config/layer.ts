@@ -1,3 +1,4 @@
+import { isJsonObject } from '../support/json.js'
 import { nearest } from '../support/nearest.js'
 import type { Problem } from './errors.js'
 import { groups, isSettingKey, type SettingKey, settingKeys, settingOf } from './settings.js'
@@ -34,7 +35,7 @@ export function layerOfObject(object: unknown, origin: string, { nullIsDefault =
     else if (nullIsDefault) given.set(key, { origin, useDefault: true })
   }
 
-  if (!isMapping(object)) {
+  if (!isJsonObject(object)) {
     reject('settings', 'must be a mapping of settings to values')
     return { ...emptyLayer, problems }
   }
@@ -42,17 +43,13 @@ export function layerOfObject(object: unknown, origin: string, { nullIsDefault =
     if (name === '$schema') continue
     if (isSettingKey(name) && name.includes('.')) reject(name, writtenFlat(name))
     else if (!groups.includes(name)) add(name, value)
-    else if (isMapping(value)) for (const [member, inner] of Object.entries(value)) add(`${name}.${member}`, inner)
+    else if (isJsonObject(value)) for (const [member, inner] of Object.entries(value)) add(`${name}.${member}`, inner)
     // If an empty `access:` counted as not set, everyone could sign in.
     else if (value === null && !nullIsDefault) for (const key of strictMembersOf(name)) add(key, null)
     // The message does not contain the value, because it may be a secret that belongs one level deeper.
     else if (value !== null && value !== undefined) reject(name, `must be a group with the settings ${membersOf(name)}`)
   }
   return { given, problems, warnings: [] }
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function unknownKey(key: string): string {

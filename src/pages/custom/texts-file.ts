@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../support/json.js'
 import { findJsonError } from '../../support/json-error.js'
 import { nearest } from '../../support/nearest.js'
 import { hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from '../placeholders.js'
@@ -44,14 +45,14 @@ function parseJson(content: string, path: string): Record<string, unknown> {
     const { expected, place } = findJsonError(content)
     throw fileError(path, `is not valid JSON: expected ${expected} at ${place}`)
   }
-  if (isMapping(parsed)) return parsed
+  if (isJsonObject(parsed)) return parsed
   throw fileError(path, 'must contain an object, for example {"notFound": {"title": "…"}}')
 }
 
 /** Returns the keys with a dot, such as `notFound.title`, and their values. */
 function entriesOf(given: Record<string, unknown>): (readonly [key: string, value: unknown])[] {
   return Object.entries(given).flatMap(([group, members]) =>
-    isMapping(members)
+    isJsonObject(members)
       ? Object.entries(members).map(([name, value]) => [`${group}.${name}`, value] as const)
       : [[group, members] as const]
   )
@@ -80,8 +81,4 @@ function withTexts(base: Texts, texts: ReadonlyMap<string, string>): Texts {
     Object.fromEntries(Object.entries(members).map(([name, own]) => [name, texts.get(`${group}.${name}`) ?? own]))
   ])
   return Object.fromEntries(merged) as Texts
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
