@@ -1,5 +1,5 @@
-// Records the picture of the README: drives Chromium through the demo and writes docs/demo.svg, an animation of screenshots. Run it
-// after a change of the starter page: npm run build && npm run record
+// Records the picture of the README: drives Chromium through the demo and writes docs/demo.svg, an animation of
+// screenshots. Run it after a change of the starter page: npm run build && npm run record
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -36,7 +36,10 @@ async function listeningAddress({ stdout }) {
   throw new Error('The demo did not start.')
 }
 
-/** Signs in and sends the 50 requests. Returns the frames, each with its picture, its caption, its seconds and the place of a click. */
+/**
+ * Signs in and sends the 50 requests. Returns the frames, each with its picture, its caption, its seconds and the place
+ * of a click.
+ */
 async function record(page) {
   const frames = []
   const cdp = await page.context().newCDPSession(page)

@@ -1,5 +1,5 @@
-// Prints the section of CHANGELOG.md for a tag such as v0.2.0, as notes of a release on GitHub. Fails if package.json or CHANGELOG.md does
-// not have this version. Reads both files in the working folder.
+// Prints the section of CHANGELOG.md for a tag such as v0.2.0, as notes of a release on GitHub. Fails if package.json
+// or CHANGELOG.md does not have this version. Reads both files in the working folder.
 import { readFileSync } from 'node:fs'
 
 const [tag = ''] = process.argv.slice(2)

@@ -36,8 +36,9 @@ const timer = setInterval(
 )
 
 /**
- * Handles one line of AVA's reporter. AVA first prints a line for each test, then a rule, then the failures in full. Below the
- * line of a test it prints what the test has logged. In a run of all tests, only the logs of tests that fail are shown.
+ * Handles one line of AVA's reporter. AVA first prints a line for each test, then a rule, then the failures in full.
+ * Below the line of a test it prints what the test has logged. In a run of all tests, only the logs of tests that fail
+ * are shown.
  */
 function read(line) {
   isLogOfPassed = line.startsWith('  ✔ ') || (isLogOfPassed && /^ {4}(ℹ| ) /.test(line))

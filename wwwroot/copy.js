@@ -1,6 +1,6 @@
 /**
- * Copies text to the clipboard. The clipboard API exists only on https and localhost. On other sites, this function copies the
- * selection with the older `execCommand`.
+ * Copies text to the clipboard. The clipboard API exists only on https and localhost. On other sites, this function
+ * copies the selection with the older `execCommand`.
  * @param select a function that selects the text in the page
  * @returns true if the text was copied
  */

@@ -1,5 +1,5 @@
-// The part of the starter page that exists only in a demo. It makes the access token expire, sends fifty requests at once, and
-// draws what happened.
+// The part of the starter page that exists only in a demo. It makes the access token expire, sends fifty requests at
+// once, and draws what happened.
 const requests = 50
 const svg = 'http://www.w3.org/2000/svg'
 

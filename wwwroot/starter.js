@@ -1,5 +1,5 @@
-// Asks the server who is signed in, and shows the result. The attribute data-state of <main> has the state of the page. The list of
-// routes shows the last response of each route.
+// Asks the server who is signed in, and shows the result. The attribute data-state of <main> has the state of the page.
+// The list of routes shows the last response of each route.
 import { copyText } from './copy.js'
 
 const main = document.querySelector('main')
@@ -269,7 +269,10 @@ function showSignedIn(answer) {
   )
 }
 
-/** Returns the number of seconds for which the bar is full: the remaining lifetime of the token when this tab first got it. */
+/**
+ * Returns the number of seconds for which the bar is full: the remaining lifetime of the token when this tab first got
+ * it.
+ */
 function fullLife(seconds) {
   const [seen, full] = JSON.parse(sessionStorage.getItem('life') ?? '[]')
   if (seen === token.slice(-8)) return Math.max(full, seconds)
@@ -285,8 +288,8 @@ function showFailure(failure) {
     failures = 0
     return
   }
-  // The server calls the provider only for a session that it has decrypted. If the server answers with one of these errors, the
-  // person is therefore still signed in.
+  // The server calls the provider only for a session that it has decrypted. If the server answers with one of these
+  // errors, the person is therefore still signed in.
   show([502, 503, 504].includes(failure.status) ? 'failure-signed-in' : 'failure', failure.message)
   countDown(part('next-try').querySelector('span'), failure.retryAfter ?? Math.min(60, 5 * 2 ** failures), askAll)
   failures += 1

@@ -72,7 +72,10 @@ function usageErrorOf(error: CommanderError): UsageError {
   return valueless ? new UsageError(`${valueless} takes no value.`) : unknownWord('flag', word, flags)
 }
 
-/** Explains that an option needs a value. The message of commander contains the declaration of the option: '--mode <mode>'. */
+/**
+ * Explains that an option needs a value. The message of commander contains the declaration of the option, such as
+ * `'--mode <mode>'`.
+ */
 function missingValue(error: CommanderError): UsageError {
   const [, declared = ''] = /'(?:-\w, )?(.+)'/s.exec(error.message) ?? []
   const option = settingOptions().find(({ flags }) => flags === declared)

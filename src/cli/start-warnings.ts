@@ -14,7 +14,8 @@ export interface StartWarning {
 /** Returns the warnings about the settings, and the warnings and failures of the checks `callback` and `wwwroot`. */
 export async function startWarnings({ config, origins, warnings }: LoadedConfig): Promise<StartWarning[]> {
   const warningsOf = (setting: SettingKey) => (finding: Finding) => toWarnings(setting, origins[setting], finding)
-  // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would not help.
+  // With port 0, the system chooses the port, so the operator cannot write it into the callback URL. A warning would
+  // not help.
   const callbackFindings = config.port === 0 ? [] : callback(config)
   return [
     ...warnings.map(({ key, origin, message }) => ({ setting: key, origin, message: `${key} ${message}` })),

@@ -50,7 +50,8 @@ export function processTerminal(): Terminal {
   // With nohup, no stream is a terminal, so the process survives the end of the terminal.
   const terminals = [0, 1, 2].filter(isatty)
   const isTerminalClosed = () => terminals.length > 0 && !terminals.some(isatty)
-  // A reader such as `head` may close the pipe early. Without a listener, the error would end the process with a stack trace.
+  // A reader such as `head` may close the pipe early. Without a listener, the error would end the process with a stack
+  // trace.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   return {
     args: argv.slice(2),

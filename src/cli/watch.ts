@@ -11,8 +11,8 @@ const program = fileURLToPath(new URL('../../bin/platform-auth-server.js', impor
 const REPEAT_MS = 2000
 
 /**
- * Runs the server in Node's watch mode, which restarts it when one of its modules changes. These are mainly the module of the
- * setting `extend` and the modules that it imports. Stops the server at a signal and returns the exit code.
+ * Runs the server in Node's watch mode, which restarts it when one of its modules changes. These are mainly the module
+ * of the setting `extend` and the modules that it imports. Stops the server at a signal and returns the exit code.
  */
 export async function watch(terminal: Terminal): Promise<number> {
   const args = terminal.args.filter(arg => arg !== '--watch')

@@ -15,9 +15,9 @@ const DOMAIN = /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/
 const NOT_IN_AN_ADDRESS = /[\s\p{Cc}]/u
 
 /**
- * Parses an e-mail address, or an entry for a whole domain. ASCII letters become lower case. A domain with other letters must
- * already have the form in which it is registered. A letter that only looks like an ASCII letter is therefore never replaced
- * by that ASCII letter. Returns undefined if the text is neither an address nor such an entry.
+ * Parses an e-mail address, or an entry for a whole domain. ASCII letters become lower case. A domain with other
+ * letters must already have the form in which it is registered. A letter that only looks like an ASCII letter is
+ * therefore never replaced by that ASCII letter. Returns undefined if the text is neither an address nor such an entry.
  */
 export function parseEmailAddress(text: string): EmailAddress | undefined {
   const parts = text.split('@')

@@ -151,8 +151,8 @@ function withoutPrefix(name: string): string {
 }
 
 function unknownVariable({ name, origin, isInDotEnv }: Variable): Problem {
-  // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a secret, so
-  // the message contains only its first word.
+  // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a
+  // secret, so the message contains only its first word.
   const word = name.split(/\W/, 1).join('')
   if (isInDotEnv && word !== name)
     return { key: word, origin: origin.replace(name, word), message: 'must be followed directly by =' }

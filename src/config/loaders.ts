@@ -37,8 +37,8 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
 }
 
 /**
- * Replaces the errors of a loader by errors for people. The new errors have no error code. Otherwise cosmiconfig would skip a
- * script that cannot find one of its own modules.
+ * Replaces the errors of a loader by errors for people. The new errors have no error code. Otherwise cosmiconfig would
+ * skip a script that cannot find one of its own modules.
  */
 function withClearErrors(load: Loader): Loader {
   return async function loadWithClearErrors(path, text) {

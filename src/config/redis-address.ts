@@ -74,7 +74,8 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
 }
 
 /**
- * Hides the sentinel password. Parameter names are decoded as in `parseRedisAddress`, so `sentinel%50assword` is also hidden.
+ * Hides the sentinel password. Parameter names are decoded as in `parseRedisAddress`, so `sentinel%50assword` is also
+ * hidden.
  */
 export function withoutSentinelPassword(text: string): string {
   const [before = '', ...query] = text.split('?')

@@ -84,7 +84,8 @@ function logoutNeedsItsEndpoint(values: Values, isGiven: IsGiven): Finding | und
   return undefined
 }
 
-// A logout token names the issuer, and the person or the login of an ID token (OpenID Connect Back-Channel Logout section 2.4).
+// A logout token names the issuer, and the person or the login of an ID token (OpenID Connect Back-Channel Logout
+// section 2.4).
 function backChannelLogoutNeedsOpenid(values: Values): Finding | undefined {
   const { mode, 'platform.backChannelLogout': isOn, 'platform.issuer': issuer } = values
   const key = 'platform.backChannelLogout'

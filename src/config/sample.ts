@@ -50,8 +50,8 @@ function fileOf(
   return `${lines.join('\n')}\n`
 }
 
-// A group without members counts as an empty value of each member. If a member must not be empty, the line of such a group is
-// therefore a comment too.
+// A group without members counts as an empty value of each member. If a member must not be empty, the line of such a
+// group is therefore a comment too.
 function groupLine(group: string, chosen: Values): string {
   const members = settingKeys.filter(key => key.startsWith(`${group}.`))
   const isEmpty = members.every(key => chosen[key] === undefined)

@@ -10,7 +10,10 @@ export interface ValueType<Value, Written = Value> {
   readonly fromText: (text: string) => unknown
   /** Checks the value of a file or program, and turns it into the value that the server uses. */
   readonly parse: (written: unknown) => Parsed<Value>
-  /** Turns a parsed value back into a value for a file. Without this function, `parse` does not change the form of a value. */
+  /**
+   * Turns a parsed value back into a value for a file. Without this function, `parse` does not change the form of a
+   * value.
+   */
   write?(value: Value): Written
   /** Removes the secret part of a text, such as the password in an address. A secret without `mask` is never shown. */
   readonly mask?: (text: string) => string

@@ -5,8 +5,9 @@ import type { AccessToken, ClientCredentials, JWTStructured } from 'oidc-provide
 export const audience = 'https://platform.example'
 
 /**
- * Gives an access token the same claims as on Autodesk Platform Services (the platform): `scope` as an array, `userid` instead
- * of `sub`, and a long `jti`. The token is then as long as a real token, so session cookies have a realistic size.
+ * Gives an access token the same claims as on Autodesk Platform Services (the platform): `scope` as an array, `userid`
+ * instead of `sub`, and a long `jti`. The token is then as long as a real token, so session cookies have a realistic
+ * size.
  */
 export function platformClaims(token: AccessToken | ClientCredentials, parts: JWTStructured, now: () => number): void {
   const issuedAt = Math.floor(now() / 1000)

@@ -1,8 +1,8 @@
 /**
- * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that people can try the
- * server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the paths,
- * scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory and accepts connections
- * only from this machine.
+ * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that people can
+ * try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the
+ * paths, scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory and accepts
+ * connections only from this machine.
  *
  * This folder is loaded only if a demo is requested, so it does not slow down an ordinary start.
  */
@@ -35,8 +35,8 @@ export interface DemoOptions {
   /** The lifetime of access tokens in seconds. The default is 3599, as on the platform. */
   tokenLifetimeSeconds?: number
   /**
-   * The clock, in milliseconds since the epoch. Tests may move it ahead of the system clock. It must not be behind the system
-   * clock, because oidc-provider checks some expiry times with the system clock.
+   * The clock, in milliseconds since the epoch. Tests may move it ahead of the system clock. It must not be behind the
+   * system clock, because oidc-provider checks some expiry times with the system clock.
    */
   now?: () => number
   /** Receives the internal errors of the demo. Rejected requests are not logged. */

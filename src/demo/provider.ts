@@ -43,9 +43,9 @@ function configurationOf({
   pages,
   now
 }: ProviderParts): Configuration {
-  // oidc-provider uses the system clock, but a test may have moved the clock of the demo ahead. The browser and the server of
-  // such a test use the moved clock. The lifetimes of cookies and ID tokens are therefore extended by the difference between
-  // the clocks. Otherwise they would already be expired when they are issued.
+  // oidc-provider uses the system clock, but a test may have moved the clock of the demo ahead. The browser and the
+  // server of such a test use the moved clock. The lifetimes of cookies and ID tokens are therefore extended by the
+  // difference between the clocks. Otherwise they would already be expired when they are issued.
   const extendForMovedClock = (seconds: number) => () => seconds + Math.max(0, Math.ceil((now() - Date.now()) / 1000))
 
   return {
@@ -138,8 +138,8 @@ function configurationOf({
   }
 }
 
-// oidc-provider knows only `prompt=login`. The demo also shows its sign-in page for `prompt=select_account` (OpenID Connect Core
-// section 3.1.2.1).
+// oidc-provider knows only `prompt=login`. The demo also shows its sign-in page for `prompt=select_account` (OpenID
+// Connect Core section 3.1.2.1).
 function signInPolicy() {
   const policy = base()
   policy.add(new Prompt({ name: 'select_account', requestable: true }))

@@ -4,9 +4,10 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { paths } from './paths.js'
 
 /**
- * Answers a sign-out request with a redirect if nobody is signed in at the demo. The redirect leads to the application, or to
- * the page that confirms the sign-out if the request contains no address of the application. oidc-provider would answer with
- * a page that needs a script. If the `post_logout_redirect_uri` is not registered, oidc-provider has already removed it.
+ * Answers a sign-out request with a redirect if nobody is signed in at the demo. The redirect leads to the application,
+ * or to the page that confirms the sign-out if the request contains no address of the application. oidc-provider would
+ * answer with a page that needs a script. If the `post_logout_redirect_uri` is not registered, oidc-provider has
+ * already removed it.
  */
 export function redirectIfSignedOut(): Koa.Middleware {
   return async function redirectIfSignedOut(ctx, next) {
@@ -22,8 +23,9 @@ export function redirectIfSignedOut(): Koa.Middleware {
 }
 
 /**
- * Ends the session of the browser at the demo when the application revokes the refresh token of a login. An application revokes
- * the token when the person signs out there, so the next login shows the sign-in page, and the person can choose again.
+ * Ends the session of the browser at the demo when the application revokes the refresh token of a login. An application
+ * revokes the token when the person signs out there, so the next login shows the sign-in page, and the person can
+ * choose again.
  */
 export function endRevokedSession({ provider }: { provider: Provider }): Koa.Middleware {
   return async function endRevokedSession(ctx, next) {

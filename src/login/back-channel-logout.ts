@@ -1,6 +1,6 @@
 /**
- * Ends the sessions that a logout token of the identity provider names (OpenID Connect Back-Channel Logout section 2.7). This
- * file is loaded only with the setting `platform.backChannelLogout`.
+ * Ends the sessions that a logout token of the identity provider names (OpenID Connect Back-Channel Logout section
+ * 2.7). This file is loaded only with the setting `platform.backChannelLogout`.
  */
 import {
   createLogoutTokenCheck,

@@ -1,6 +1,6 @@
 /**
- * Begins a login and detects login loops. Some pages start a login whenever nobody is signed in. If the browser does not keep
- * the session cookie, such a page would start logins for ever, which is a login loop.
+ * Begins a login and detects login loops. Some pages start a login whenever nobody is signed in. If the browser does
+ * not keep the session cookie, such a page would start logins for ever, which is a login loop.
  */
 
 import type { Mode } from '../modes/mode.js'
@@ -33,8 +33,8 @@ export interface LoginRequest {
 }
 
 /**
- * The prompts that a page may request (OpenID Connect Core section 3.1.2.1): `login` makes the provider ask who is signing in,
- * and `select_account` makes it offer several accounts. APS knows only `login`.
+ * The prompts that a page may request (OpenID Connect Core section 3.1.2.1): `login` makes the provider ask who is
+ * signing in, and `select_account` makes it offer several accounts. APS knows only `login`.
  */
 export const LOGIN_PROMPTS = ['login', 'select_account'] as const
 export type LoginPrompt = (typeof LOGIN_PROMPTS)[number]

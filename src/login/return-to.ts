@@ -1,6 +1,6 @@
 /**
- * Checks the path to which a browser is redirected after a login or a logout. No browser or proxy may interpret it as the address of
- * another site (RFC 9700 section 4.11.1). A value that is not safe is replaced by the start page.
+ * Checks the path to which a browser is redirected after a login or a logout. No browser or proxy may interpret it as
+ * the address of another site (RFC 9700 section 4.11.1). A value that is not safe is replaced by the start page.
  */
 import { AUTH_PATH } from '../config/routes.js'
 

@@ -72,8 +72,8 @@ function isScalar(value: unknown): boolean {
 }
 
 /**
- * Returns the value at a path such as `realm_access.roles`. A name may itself contain dots, as in `https://example.com/roles`.
- * Returns undefined if there is none.
+ * Returns the value at a path such as `realm_access.roles`. A name may itself contain dots, as in
+ * `https://example.com/roles`. Returns undefined if there is none.
  */
 function valueAt(source: unknown, path: string): unknown {
   if (!isJsonObject(source)) return undefined

@@ -5,8 +5,8 @@ export const LIGHT = { page: '#f4f5f7', card: '#ffffff' }
 export const DARK = { page: '#14161a', card: '#1d2025' }
 
 /**
- * The style of all our pages. Its colours follow the light or dark setting of the system. The starter page loads the same text
- * as `starter-base.css`.
+ * The style of all our pages. Its colours follow the light or dark setting of the system. The starter page loads the
+ * same text as `starter-base.css`.
  */
 export const pageStyle = `:root {
   color-scheme: light dark;
@@ -278,7 +278,8 @@ export function pageIcon(colour = '#1d5fc2'): string {
 }
 
 /**
- * Returns the Content-Security-Policy of our own pages. It allows only their inline styles and the images in the page itself.
+ * Returns the Content-Security-Policy of our own pages. It allows only their inline styles and the images in the page
+ * itself.
  * @param formTargets the allowed targets of forms; browsers also check each redirect after a form against this list, so it
  *   must contain the origins of all redirects
  * @param styles the texts of all elements `style` of these pages

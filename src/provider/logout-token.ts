@@ -1,6 +1,6 @@
 /**
  * Checks the logout tokens of the identity provider (OpenID Connect Back-Channel Logout section 2.6). Everybody can send a
- * logout token to this server, so its signature is checked. The package jose is imported only here, and this file is loaded
+ * logout token to this server, so its signature is checked. The file imports the package jose and is therefore loaded
  * only with the setting `platform.backChannelLogout`.
  */
 import { compactVerify, createLocalJWKSet, errors, type JSONWebKeySet } from 'jose'
@@ -60,7 +60,7 @@ export interface LogoutTokenParts {
  */
 export type CheckLogoutToken = (token: string) => Promise<LogoutToken>
 
-/** A logout token is rejected this long after its `iat`, so its `jti` has to be remembered no longer than this. */
+/** A logout token is rejected this long after its `iat`. */
 export const MAX_AGE_SECONDS = 600
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'

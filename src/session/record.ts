@@ -1,6 +1,6 @@
 /**
- * The fields of a session. Handlers can read them in `ctx.session`, so their names must not change. Every session has a refresh
- * token and an expiry. In single mode it has one access token, and in dual mode it has two.
+ * The fields of a session. Handlers can read them in `ctx.session`, so their names must not change. Every session has a
+ * refresh token and an expiry. In single mode it has one access token, and in dual mode it has two.
  */
 export interface SessionFields {
   /** The access token in single mode. */

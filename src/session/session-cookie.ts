@@ -1,8 +1,8 @@
 /**
- * Stores the session in an encrypted cookie. With `session.store: redis`, the cookie contains only the id and the key of the
- * session, and the session is in Redis (`src/store/`). A cookie that cannot be decrypted is treated like a missing cookie, so no
- * cookie that a client sends causes an exception. The code says "seal" for encrypting with authentication, and "open"
- * for the reverse.
+ * Stores the session in an encrypted cookie. With `session.store: redis`, the cookie contains only the id and the key
+ * of the session, and the session is in Redis (`src/store/`). A cookie that cannot be decrypted is treated like a
+ * missing cookie, so no cookie that a client sends causes an exception. The code says "seal" for encrypting with
+ * authentication, and "open" for the reverse.
  */
 import { deflateSync, inflateSync } from 'node:zlib'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'

@@ -32,8 +32,8 @@ export interface SessionIndex {
   join(session: SessionRecord, issuedAt: number | undefined): Promise<boolean>
   /**
    * Returns the ids of the named sessions.
-   * @param issuedAt the `iat` of a logout token, in seconds since the epoch. `join` then rejects logins whose ID token is not
-   *   newer, because such a login may be in progress.
+   * @param issuedAt the `iat` of a logout token, in seconds since the epoch. `join` then rejects logins whose ID token
+   *   is not newer, because such a login may be in progress.
    */
   find(of: SessionsOf, issuedAt: number | undefined): Promise<readonly string[]>
   /** Removes sessions that have been logged out from the lists whose names are known. They expire in all others. */

@@ -29,8 +29,9 @@ export function coloursFor(output: ColouredOutput): Colours {
 }
 
 /**
- * By default, only a terminal has colours. FORCE_COLOR switches them on for every output, and its values 0 and false switch
- * them off. It takes precedence over NO_COLOR (https://no-color.org), as in Node itself. An empty variable counts as not set.
+ * By default, only a terminal has colours. FORCE_COLOR switches them on for every output, and its values 0 and false
+ * switch them off. It takes precedence over NO_COLOR (https://no-color.org), as in Node itself. An empty variable
+ * counts as not set.
  */
 function hasColours({ stdout, env: { FORCE_COLOR, NO_COLOR, TERM } }: ColouredOutput): boolean {
   if (FORCE_COLOR) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false'

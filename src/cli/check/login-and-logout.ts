@@ -45,7 +45,8 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
     } = await followRedirects(transport, { endpoint: 'authorization', url })
     const register = `Register exactly ${callbackUrl} for the client ${clientId}.`
     if (error !== undefined && !NEEDS_INTERACTION.test(error)) {
-      // The provider sends an error to the callback URL only if the client and this URL are valid (RFC 6749 section 4.1.2.1).
+      // The provider sends an error to the callback URL only if the client and this URL are valid (RFC 6749 section
+      // 4.1.2.1).
       if (!isCallback(end, callbackUrl)) {
         return [
           failed('login', `The authorization endpoint rejects the client or the callback URL: ${error}.`, register)

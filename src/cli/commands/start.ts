@@ -24,8 +24,8 @@ export const start: Command = async function start(invocation) {
 async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise<number> {
   const { terminal } = invocation
   const demo = readDemoOptions(invocation)
-  // Reads the working directory before Koa is loaded. If the directory no longer exists, our error message says so. A library
-  // of Koa would throw an unclear error.
+  // Reads the working directory before Koa is loaded. If the directory no longer exists, our error message says so. A
+  // library of Koa would throw an unclear error.
   const sources = { ...sourcesOf(invocation), demo: demo !== undefined }
   // Loading these modules takes most of the time of a start. Signals that arrive in this time are already held.
   const [{ loadConfig }, { createLog }, { start: startServer }] = await Promise.all([

@@ -72,8 +72,8 @@ export async function writeNew(path: string, text: string, mode = 0o644): Promis
 }
 
 /**
- * Finds out if git ignores the `.env` of a folder. It looks into the `.gitignore` of the folder, and in a git repository also
- * into those of the folders above. A folder with a `.gitignore` counts as a repository.
+ * Finds out if git ignores the `.env` of a folder. It looks into the `.gitignore` of the folder, and in a git
+ * repository also into those of the folders above. A folder with a `.gitignore` counts as a repository.
  */
 export async function gitStateOf(cwd: string): Promise<'ignored' | 'not ignored' | 'no repository'> {
   // A .gitignore that cannot be read counts as empty.
@@ -104,8 +104,8 @@ async function foldersAboveInRepository(cwd: string): Promise<string[] | undefin
 }
 
 /**
- * Adds `.env` to the `.gitignore` of the folder, and creates this file if it does not exist. Returns false if the file cannot
- * be changed.
+ * Adds `.env` to the `.gitignore` of the folder, and creates this file if it does not exist. Returns false if the file
+ * cannot be changed.
  */
 export async function ignoreSecrets(cwd: string): Promise<boolean> {
   const path = join(cwd, ignoreFile)

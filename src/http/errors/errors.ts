@@ -1,4 +1,7 @@
-/** The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or more. */
+/**
+ * The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or
+ * more.
+ */
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/routes.js'
 import type { SitePages } from '../../pages/index.js'
@@ -24,7 +27,7 @@ export interface ErrorParts {
 /**
  * Creates the middleware. It writes the response itself, because Koa's own error handler would drop the Set-Cookie header of
  * a session that was refreshed before the error occurred.
- * @example app.use(errors({ site, requestLog, logsRequests: true }))
+ * @example app.use(errors({ site, pages, requestLog, logsRequests: true }))
  */
 export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): Middleware {
   const { homePath, homeUrl, hasStartPage, loginPath } = site

@@ -1,4 +1,4 @@
-/** This file is loaded only with the setting `platform.backChannelLogout`. */
+/** The route for logout tokens. It is loaded only with the setting `platform.backChannelLogout`. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import type { BackChannelLogout } from '../../login/back-channel-logout.js'
@@ -15,9 +15,9 @@ const MAX_BODY_BYTES = 16 * 1024
 const FORM = /^application\/x-www-form-urlencoded *(;|$)/i
 
 /**
- * `POST /api/auth/backchannel-logout` takes a logout token from the identity provider (OpenID Connect Back-Channel Logout
- * section 2.5). It uses no session of a browser, so it needs no check of the origin. It answers 200 without a body, or 400 if
- * the request or the token cannot be used (section 2.8).
+ * `POST /api/auth/backchannel-logout` takes a logout token from the identity provider (OpenID Connect Back-Channel
+ * Logout section 2.5). It uses no session of a browser, so it needs no check of the origin. It answers 200 without a
+ * body, or 400 if the request or the token cannot be used (section 2.8).
  */
 export function backChannelLogout({ backChannelLogout, requestLog }: BackChannelLogoutParts): Middleware {
   return async function backChannelLogoutRoute(ctx) {

@@ -1,6 +1,6 @@
 /**
- * Two routes with which the starter page of a demo shows that many requests cause one refresh. They exist only if the identity
- * provider is the built-in demo, and only then is this file loaded.
+ * Two routes with which the starter page of a demo shows that many requests cause one refresh. They exist only if the
+ * identity provider is the built-in demo, and only then is this file loaded.
  */
 import type { Context, Middleware } from 'koa'
 import { requestOrigin } from '../edge/request-origin.js'
@@ -28,9 +28,9 @@ export interface DemoRoutesParts {
 }
 
 /**
- * Creates the middleware with the routes of a demo. `POST /demo/expire` makes the access tokens of this browser's session expire, so
- * that its next request causes a refresh. It answers 204, or 401 if nobody is signed in. `GET /demo/calls` returns the number of
- * refresh requests that the demo identity provider has received.
+ * Creates the middleware with the routes of a demo. `POST /demo/expire` makes the access tokens of this browser's
+ * session expire, so that its next request causes a refresh. It answers 204, or 401 if nobody is signed in.
+ * `GET /demo/calls` returns the number of refresh requests that the demo identity provider has received.
  */
 export function demoRoutes({ demo, publicOrigin, session, requireTokens, now }: DemoRoutesParts): Middleware {
   const checkOrigin = requestOrigin('proxy', { publicOrigin })

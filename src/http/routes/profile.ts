@@ -8,8 +8,8 @@ import { tokensOf } from './require-tokens.js'
 import { sessionRecord } from './session.js'
 
 /**
- * `GET /api/auth/profile` returns `{ name }`, the display name of the person who is signed in. The user info request uses the
- * internal token, which is the access token for use on servers.
+ * `GET /api/auth/profile` returns `{ name }`, the display name of the person who is signed in. The user info request
+ * uses the internal token, which is the access token for use on servers.
  */
 export function profile({ auth }: { readonly auth: Pick<Auth, 'displayName'> }): Middleware {
   return async function profile(ctx) {

@@ -10,9 +10,9 @@ export interface Place {
 }
 
 /**
- * Returns the file and line of a syntax error that `import(path)` has thrown, or undefined if the place cannot be found. Node
- * tells the place only when the error ends the process. This function therefore lets another process check the module, and
- * then the modules that it imports by relative paths. No module is run.
+ * Returns the file and line of a syntax error that `import(path)` has thrown, or undefined if the place cannot be
+ * found. Node tells the place only when the error ends the process. This function therefore lets another process check
+ * the module, and then the modules that it imports by relative paths. No module is run.
  */
 export async function syntaxErrorPlace(path: string): Promise<Place | undefined> {
   const addresses = new Set([pathToFileURL(path).href])

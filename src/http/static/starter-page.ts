@@ -40,8 +40,8 @@ export function starterPage({ config, isDemo }: StarterPageParts): Middleware {
 }
 
 /**
- * Returns the folder for the operator's own pages, and whether this folder already exists. A server that other machines can reach
- * does not tell visitors the paths of its machine.
+ * Returns the folder for the operator's own pages, and whether this folder already exists. A server that other machines
+ * can reach does not tell visitors the paths of its machine.
  */
 function ownPages({ wwwroot, platform }: StarterPageParts['config']) {
   if (!isLoopback(platform.callbackUrl)) return {}

@@ -9,8 +9,8 @@ import { fileError } from './errors.js'
 type Groups = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 /**
- * Reads the texts in a JSON file. Texts that the file does not contain are our own texts in this language. If there are none,
- * the file must contain all texts, because a page in two languages would be hard to read.
+ * Reads the texts in a JSON file. Texts that the file does not contain are our own texts in this language. If there are
+ * none, the file must contain all texts, because a page in two languages would be hard to read.
  * @param path the path of the file, for messages
  * @throws {PageFilesError} with all problems, if the file cannot be used
  */
