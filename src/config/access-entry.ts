@@ -61,6 +61,9 @@ export function isClaimEntry(entry: AccessEntry): entry is ClaimEntry {
 // An item of a list in a settings file may contain spaces, so the value may, too.
 const CLAIM = /^([^\s=@\p{Cc}]+)=([^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?)$/u
 
+// For this claim, an entry with an address is necessary: then `email_verified` counts, too.
+const EMAIL = 'email'
+
 function parseEntry(text: string): AccessEntry | undefined {
   const [, claim, value] = CLAIM.exec(text) ?? []
   if (claim !== undefined && value !== undefined) {
@@ -86,6 +89,10 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
       const entry = parseEntry(text)
       if (!entry) {
         const reason = `${quote(text)} is neither an address nor a domain with @ in front, nor a claim and its value`
+        return { reason }
+      }
+      if (isClaimEntry(entry) && entry.claim === EMAIL) {
+        const reason = `${quote(text)} would also fit an address that the provider has not verified; write only the address`
         return { reason }
       }
       entries.push(entry)

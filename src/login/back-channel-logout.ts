@@ -13,7 +13,7 @@ import type { SessionStore } from '../store/session-store.js'
 import type { EndSessions } from './log-out.js'
 
 export interface BackChannelLogoutParts extends LogoutTokenParts {
-  readonly store: Pick<SessionStore, 'claim' | 'release'>
+  readonly store: Pick<SessionStore, 'claim' | 'keepClaim' | 'release'>
   readonly endSessions: EndSessions
 }
 
@@ -26,6 +26,9 @@ export type BackChannelLogout = (logoutToken: string, log: Log) => Promise<boole
 
 // A token is valid until MAX_AGE_SECONDS after its `iat`, which may be CLOCK_LEEWAY_SECONDS ahead of this server's clock.
 const CLAIM_MS = 2 * MAX_AGE_SECONDS * 1000
+// A claim is short until the sessions have ended. If this process or Redis fails in between, the claim cannot be released, and
+// the provider must be able to send the token again.
+const FIRST_CLAIM_MS = 5000
 
 export function createBackChannelLogout(parts: BackChannelLogoutParts): BackChannelLogout {
   const { store, endSessions } = parts
@@ -45,9 +48,10 @@ export function createBackChannelLogout(parts: BackChannelLogoutParts): BackChan
     if (typeof token === 'string') return reject(token, log)
     const { iss, sid, sub, jti, iat } = token
     const tokenId = JSON.stringify([iss, jti])
-    if (!(await store.claim(tokenId, CLAIM_MS))) return reject('jti', log)
+    if (!(await store.claim(tokenId, FIRST_CLAIM_MS))) return reject('jti', log)
     try {
       const sessions = await endSessions({ iss, sid, sub }, iat, log)
+      await store.keepClaim(tokenId, CLAIM_MS)
       const by = sid === undefined ? 'sub' : 'sid'
       log.info({ event: 'back_channel_logout', sessions, by }, 'the identity provider has ended sessions')
       return true

@@ -139,6 +139,9 @@ async function verify(token: string, keys: Keys): Promise<void> {
   try {
     await compactVerify(token, keys, options)
   } catch (error) {
+    // jose throws errors of other kinds for a key that it cannot use, such as an RSA key with less than 2048 bits. Anybody can
+    // name this key in a token.
+    if (!(error instanceof errors.JOSEError)) throw new UnusableLogoutTokenError('unknown_key')
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
     // A token without `kid` may have been signed with each of these keys.
     for await (const key of error) {

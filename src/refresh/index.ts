@@ -202,7 +202,10 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
             loss = answer.loss
             break
           case 'pausing':
-            throw new StoreUnavailableError('pending')
+            // A refresh has just failed. The change needs no provider, but the lock of the session, which comes after the pause.
+            if (waitedMs() + answer.pauseMs >= PATIENCE_MS) throw new StoreUnavailableError('pending')
+            await wait(clock, answer.pauseMs)
+            continue
           case 'away':
             throw new StoreUnavailableError('store')
           default:

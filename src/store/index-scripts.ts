@@ -20,11 +20,18 @@ export interface IndexScripts {
   leave(list: string, ids: readonly string[]): Promise<void>
   /** Returns true unless the token was claimed before. */
   claim(tokenId: string, lifetimeMs: number): Promise<boolean>
+  /** Gives a claim a new lifetime. */
+  keepClaim(tokenId: string, lifetimeMs: number): Promise<void>
   release(tokenId: string): Promise<void>
 }
 
+<<<<<<< HEAD
 // A full Redis rejects a write that needs memory only if it is the first write of its script, so `find` and `claim`
 // begin with DEL. A logout therefore works on a full Redis.
+=======
+// A full Redis rejects a write that needs memory only if it is the first write of its script, so `find`, `claim` and
+// `keepClaim` begin with DEL. A logout therefore works on a full Redis.
+>>>>>>> sec
 
 // KEYS: the list (a sorted set), the time of the last logout.
 const PRELUDE = `
@@ -69,6 +76,13 @@ redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 return 1
 `
 
+// KEYS: the token. ARGV: its lifetime in milliseconds
+const KEEP_CLAIM = `
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
+return nil
+`
+
 // KEYS: the token
 const RELEASE = `return redis.call('DEL', KEYS[1])`
 
@@ -77,6 +91,7 @@ const LUA = {
   find: PRELUDE + FIND,
   leave: PRELUDE + LEAVE,
   claim: CLAIM,
+  keepClaim: KEEP_CLAIM,
   release: RELEASE
 } as const
 const DIGESTS = Object.fromEntries(
@@ -115,6 +130,9 @@ export function createRedisIndexScripts(send: SendCommand, prefix: string, times
       if (ids.length > 0) await run('leave', listKeys(list), ids)
     },
     claim: async (tokenId, lifetimeMs) => (await run('claim', tokenKeys(tokenId), [lifetimeMs])) === 1,
+    async keepClaim(tokenId, lifetimeMs) {
+      await run('keepClaim', tokenKeys(tokenId), [lifetimeMs])
+    },
     async release(tokenId) {
       await run('release', tokenKeys(tokenId), [])
     }
@@ -159,6 +177,9 @@ export function createMemoryIndexScripts(now: () => number, { entryMs, loginMs }
       if (tokens.get(tokenId)) return false
       tokens.set(tokenId, true, lifetimeMs)
       return true
+    },
+    async keepClaim(tokenId, lifetimeMs) {
+      tokens.set(tokenId, true, lifetimeMs)
     },
     async release(tokenId) {
       tokens.delete(tokenId)

@@ -40,6 +40,8 @@ export interface SessionIndex {
   leave(of: SessionsOf, ids: readonly string[]): Promise<void>
   /** Returns true at the first call for this token within its lifetime, and false at every later call in any process. */
   claim(tokenId: string, lifetimeMs: number): Promise<boolean>
+  /** Gives a claim a new lifetime. */
+  keepClaim(tokenId: string, lifetimeMs: number): Promise<void>
   /** Undoes `claim`, because the token has had no effect. */
   release(tokenId: string): Promise<void>
 }
@@ -89,6 +91,7 @@ function createSessionIndex(scripts: IndexScripts, keyring: Pick<Keyring, 'hashe
       await Promise.all(listsOf([...names]).map(list => scripts.leave(list, ids)))
     },
     claim: (tokenId, lifetimeMs) => scripts.claim(tokenId, lifetimeMs),
+    keepClaim: (tokenId, lifetimeMs) => scripts.keepClaim(tokenId, lifetimeMs),
     release: tokenId => scripts.release(tokenId)
   }
 }

@@ -145,6 +145,8 @@ export interface SessionStore {
    * @throws StoreUnavailableError
    */
   claim(tokenId: string, lifetimeMs: number): Promise<boolean>
+  /** Gives a claim a new lifetime. Never rejects. */
+  keepClaim(tokenId: string, lifetimeMs: number): Promise<void>
   /** Undoes `claim`, because the token has had no effect. Never rejects. */
   release(tokenId: string): Promise<void>
   /** True if this process knows that the session was logged out. A logout is sent to all connected processes. */
@@ -576,6 +578,9 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       return ended
     },
     claim: (tokenId, lifetimeMs) => useIndex(known => known.claim(tokenId, lifetimeMs)),
+    async keepClaim(tokenId, lifetimeMs) {
+      await useIndex(known => known.keepClaim(tokenId, lifetimeMs)).catch(() => {})
+    },
     async release(tokenId) {
       await useIndex(known => known.release(tokenId)).catch(() => {})
     },

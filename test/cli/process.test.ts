@@ -33,10 +33,15 @@ function collect(child: ChildProcessWithoutNullStreams) {
   return text
 }
 
+/** The server can write several lines at once. */
+function firstLine(text: string): string {
+  return text.slice(0, text.indexOf('\n'))
+}
+
 test('the program starts, answers requests, and exits with code 0 on SIGTERM', async t => {
   const { child, ended, output } = await launch(t, ['--demo', '--port', '0'])
   while (!output.stdout.includes('\n')) await once(child.stdout, 'data')
-  const line = JSON.parse(output.stdout)
+  const line = JSON.parse(firstLine(output.stdout))
   t.is(line.event, 'server_started')
   t.is(await (await fetch(line.url)).text(), 'hello')
   child.kill('SIGTERM')
@@ -48,8 +53,13 @@ test('the stack trace of an error in the log names the files of src/', async t =
   const routes = "export default app => app.use(() => { throw new Error('broken') })"
   const { child, output } = await launch(t, ['--demo', '--port', '0', '--extend', 'routes.mjs'], {}, routes)
   while (!output.stdout.includes('\n')) await once(child.stdout, 'data')
-  t.is((await fetch(`${JSON.parse(output.stdout).url}/broken`)).status, 500)
-  const failure = () => output.stdout.split('\n').find(line => line.includes('request_failed'))
+  const { url } = JSON.parse(firstLine(output.stdout))
+  t.is((await fetch(`${url}/broken`)).status, 500)
+  const failure = () =>
+    output.stdout
+      .split('\n')
+      .slice(0, -1)
+      .find(line => line.includes('request_failed'))
   while (failure() === undefined) await once(child.stdout, 'data')
   const { stack } = JSON.parse(failure() ?? '').err
   t.regex(stack, /\/src\/http\/routes\/auth-routes\.ts:\d+:\d+/)
@@ -70,8 +80,8 @@ test("with a demo, a module's routes still work after a reload, and SIGTERM lets
   const seen = async (event: string) => {
     while (!output.stdout.includes(event)) await once(child.stdout, 'data')
   }
-  await seen('server_started')
-  const { url } = JSON.parse(output.stdout)
+  await seen('\n')
+  const { url } = JSON.parse(firstLine(output.stdout))
   child.kill('SIGHUP')
   await seen('secrets_reloaded')
   const answer = fetch(`${url}/slow`)

@@ -55,6 +55,13 @@ for (const entry of [
   })
 }
 
+test('access.allow refuses the claim email, because nothing would say that the provider has verified the address', async t => {
+  const { problems, allow } = await resolveIn(t, {}, { [VARIABLE]: 'groups=admins email=ada@example.com' })
+  t.is(allow, undefined)
+  t.is(problems.length, 1)
+  t.regex(problems[0]?.message ?? '', /email=ada@example\.com" .*write only the address/)
+})
+
 const empty: readonly (readonly [what: string, files: Record<string, string>, env: Record<string, string>])[] = [
   ['an empty variable', {}, { [VARIABLE]: '' }],
   ['a variable of spaces', {}, { [VARIABLE]: '  ' }],

@@ -75,7 +75,7 @@ const kinds = [
   { status: 405, error: 'method_not_allowed', inLogin: false, says: /cannot be used that way/i, way: 'home' },
   { status: 413, error: 'invalid_request', inLogin: true, says: /too large/i, way: 'home' },
   { status: 418, error: 'teapot', inLogin: true, says: /did not work/i, way: 'home' },
-  { status: 500, error: 'session_too_large', inLogin: true, says: /does not fit into cookies/i, way: 'home' },
+  { status: 500, error: 'session_too_large', inLogin: true, says: /larger than a session may be/i, way: 'home' },
   { status: 500, error: 'server_error', inLogin: false, says: /unexpected error/i, way: 'sign-in' },
   { status: 502, error: 'server_error', inLogin: true, says: /answered with an error/i, way: 'sign-in' },
   { status: 503, error: 'temporarily_unavailable', inLogin: true, says: /try again in a moment/i, way: 'sign-in' },

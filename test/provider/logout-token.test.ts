@@ -152,6 +152,22 @@ test('a logout token is rejected if its signature is not of a key of the provide
   t.is(await reasonOf(signed(usual, createKey('key-2'))), 'unknown_key')
 })
 
+test('a logout token that names an unusable key of the provider is rejected', async t => {
+  const jwks: readonly Readonly<Record<string, unknown>>[] = [
+    { kty: 'RSA', n: 'AQAB', e: 'AQAB' },
+    { kty: 'RSA' },
+    { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' },
+    { kty: 'OKP', crv: 'Ed25519', x: 'AA' }
+  ]
+  const keys = jwks.map((jwk, n) => ({ ...ours, jwk: { ...jwk, kid: `unusable-${n}` } }))
+  const { reasonOf } = setUp({ keys: [ours, ...keys] })
+  for (const [n, alg] of ['RS256', 'RS256', 'ES256', 'EdDSA'].entries()) {
+    const token = `${part({ alg, kid: `unusable-${n}` })}.${part(usual)}.${Buffer.alloc(64).toString('base64url')}`
+    t.is(await reasonOf(token), 'unknown_key', alg)
+  }
+  t.is(await reasonOf(signed(usual, ours)), undefined)
+})
+
 test('a logout token is rejected with the algorithm none, and with HMAC', async t => {
   const { reasonOf } = setUp()
   for (const alg of ['none', 'None', 'HS256', 'RSA-OAEP', undefined, 7]) {

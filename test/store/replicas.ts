@@ -161,6 +161,7 @@ export async function useEverything(one: Replica, two: Replica): Promise<void> {
     await save(one, await lockOf(one, { id: record.id, rev: 0 }), record)
   }
   if (!(await two.claim('token', 1000))) throw new Error('The token was claimed before.')
+  await two.keepClaim('token', 1000)
   await two.release('token')
   await two.logOutAll({ iss: identity.iss, sid: 'login-0' }, 1)
   await two.logOutAll(identity, 1)

@@ -55,6 +55,9 @@ async function checkRules(t: ExecutionContext, index: SessionIndex): Promise<voi
   t.true(await index.claim('another token', 60_000))
   await index.release('token')
   t.true(await index.claim('token', 60_000))
+  await index.release('token')
+  await index.keepClaim('token', 60_000)
+  t.false(await index.claim('token', 60_000))
 }
 
 test('the index in memory finds sessions by sid and sub', async t => {

@@ -11,7 +11,7 @@ import { createClock } from '../helpers/clock.js'
 import { defaultCallbackUrl, type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { askAbout } from '../helpers/gateway.js'
-import { createHostileIdp } from '../helpers/hostile-idp/index.js'
+import { createHostileIdp, faults } from '../helpers/hostile-idp/index.js'
 import { modes } from '../helpers/modes.js'
 import { type RedisServer, startRedis, testWithRedis } from '../helpers/redis.js'
 import {
@@ -309,6 +309,27 @@ testWithRedis('after a change of the setting, sessions in cookies and sessions i
     t.is((await late.fetch(PROFILE)).statusCode, 200)
     clock.advanceSeconds(3600)
   }
+})
+
+testWithRedis('a change of ctx.session is stored although an early refresh has just failed', async t => {
+  const { servers, clock, idp } = await setUp(t, {
+    overrides: { refresh: { marginSeconds: 600 } },
+    extend(app) {
+      app.use(requireTokens)
+      app.use(async (ctx: Context) => {
+        ctx.session.visits = (ctx.session.visits ?? 0) + 1
+        ctx.body = String(ctx.session.visits)
+      })
+    }
+  })
+  const { browser } = servers[0]
+  await signIn(browser)
+  clock.advanceSeconds(3300)
+  idp.fail('token', faults.status(500))
+  const response = await browser.fetch('/visits')
+  t.is(response.statusCode, 200)
+  t.is(idp.tokenRequests.length, 2)
+  t.is((await browser.fetch('/visits')).text(), '2')
 })
 
 testWithRedis('changes of ctx.session are in Redis, at every replica and after a refresh', async t => {

@@ -63,6 +63,7 @@ async function useIndex(commands: RedisCommands, prefix: string, id: string, tim
   await scripts.find(id, 0)
   await scripts.leave(id, [id])
   await scripts.claim(id, KEY_TTL_MS)
+  await scripts.keepClaim(id, KEY_TTL_MS)
   await scripts.release(id)
 }
 

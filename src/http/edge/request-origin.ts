@@ -63,6 +63,8 @@ const POLICIES = {
    */
   callback: { otherSites: 'all', prefetches: 'none', ignoresOrigin: true },
   logout: { otherSites: 'links', prefetches: 'none' },
+  /** A logout on all devices of a person. A link of another site must not cause it. */
+  logoutEverywhere: { otherSites: 'none', prefetches: 'none' },
   /** The profile and the public token, which scripts of our pages read. */
   pageData: { otherSites: 'none', prefetches: 'ownPages' },
   proxy: { otherSites: 'none', prefetches: 'ownPages', provesOrigin: true, destinations: HARMLESS_DESTINATIONS },

@@ -1,7 +1,8 @@
-import type { Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
 import type { Auth } from '../../auth.js'
 import type { LogOut } from '../../login/log-out.js'
 import type { RequestLog } from '../edge/request.js'
+import { createOriginCheck } from '../edge/request-origin.js'
 import { invalidRequest } from '../errors/http-error.js'
 import { clearLoginCookie } from './login-cookie.js'
 import { redirect } from './redirect.js'
@@ -19,18 +20,21 @@ export interface LogoutParts {
  * `GET /api/auth/logout` ends the session. It redirects to the page in the parameter `return_to`, which is the start
  * page by default. With `logout: idp`, it redirects to the provider's logout page instead. The provider accepts only
  * registered addresses to return to, so the parameter then has no effect.
- * With `everywhere=true`, the route ends all sessions of the person.
+ * With `everywhere=true`, the route ends all sessions of the person, and rejects links of other sites.
  */
 export function logout({ auth, site, requestLog }: LogoutParts): Middleware {
+  const checkOriginOfEverywhere = createOriginCheck('logoutEverywhere', { publicOrigin: site.origin })
+
   return async function logout(ctx) {
-    const logOut = isEverywhere(ctx.querystring) ? everywhere() : auth.logOut
+    const logOut = isEverywhere(ctx.querystring) ? everywhere(ctx) : auth.logOut
     const endSessionUrl = await logOut(currentSession(ctx), requestLog(ctx))
     removeSession(ctx)
     clearLoginCookie(ctx, site.cookies)
     redirect(ctx, endSessionUrl ?? publicPathOf(requestedReturnTo(ctx), site.homePath))
   }
 
-  function everywhere(): LogOut {
+  function everywhere(ctx: Context): LogOut {
+    checkOriginOfEverywhere(ctx)
     if (auth.logOutEverywhere) return auth.logOutEverywhere
     const description =
       'This server does not know the other sessions of a person. No session was ended. (setting platform.backChannelLogout)'

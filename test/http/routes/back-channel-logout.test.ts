@@ -253,6 +253,9 @@ test('a page of another site cannot cause a logout everywhere, and other values 
   const path = '/api/auth/logout?everywhere=true'
   t.is((await browser.get(path, { headers: image })).statusCode, 403)
   t.is((await browser.get(path, { headers: { origin: 'https://evil.example' } })).statusCode, 403)
+  const link = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' }
+  for (const site of ['cross-site', 'same-site'])
+    t.is((await browser.get(path, { headers: { ...link, 'sec-fetch-site': site } })).statusCode, 403, site)
   for (const query of ['everywhere=false', 'everywhere=', 'everywhere=true&everywhere=true', 'everywhere=TRUE'])
     t.is((await browser.get(`/api/auth/logout?${query}`)).statusCode, 400, query)
   t.deepEqual(await areSignedIn(browser), [true])
