@@ -25,13 +25,8 @@ export interface IndexScripts {
   release(tokenId: string): Promise<void>
 }
 
-<<<<<<< HEAD
-// A full Redis rejects a write that needs memory only if it is the first write of its script, so `find` and `claim`
-// begin with DEL. A logout therefore works on a full Redis.
-=======
 // A full Redis rejects a write that needs memory only if it is the first write of its script, so `find`, `claim` and
 // `keepClaim` begin with DEL. A logout therefore works on a full Redis.
->>>>>>> sec
 
 // KEYS: the list (a sorted set), the time of the last logout.
 const PRELUDE = `
