@@ -15,7 +15,7 @@ export default {
   workerThreads: false,
   files: ['dist-test/**/*.test.js', '!dist-test/rehearsal/**'],
   // Many test files wait more than they compute, so more files than processors run at the same time.
-  concurrency: Math.ceil(1.5 * availableParallelism()),
+  concurrency: 2 * availableParallelism(),
   sortTestFiles: (a, b) => rank(a) - rank(b) || (a < b ? -1 : 1),
   timeout: '2m'
 }
