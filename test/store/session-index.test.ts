@@ -168,7 +168,7 @@ testWithRedis('after Redis has lost its data, the index has the recent sessions 
   await eventually(async () => {
     await two.look(sessionOf('from-a-cookie', 'ada'))
     await two.logOutAll(ada).catch(() => {})
-    return ids.every(id => one.isLoggedOut(id))
+    return ids.every(id => two.isLoggedOut(id))
   })
   t.pass()
 })
