@@ -53,7 +53,7 @@ export async function signInAll(stage: Stage, mode: Mode, count: number): Promis
  * Retries a failed sign-in as a person would, because it can time out on a busy machine. Returns the code that was
  * exchanged.
  */
-async function signIn(browser: Browser): Promise<string> {
+export async function signIn(browser: Browser): Promise<string> {
   for (let tries = 1; ; tries++) {
     const callbackUrl = await startLogin(browser)
     const { statusCode } = await openCallback(browser, callbackUrl)

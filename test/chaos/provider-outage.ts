@@ -1,8 +1,8 @@
 // The provider fails for a while. People with valid tokens should not notice it, and the others must keep their login.
 import { setTimeout as pause } from 'node:timers/promises'
-import { signIn } from '../helpers/server.js'
 import { fine, unspent } from './calls.js'
 import { eachOf } from './each-of.js'
+import { signIn } from './logins.js'
 import { type Answer, poll } from './poller.js'
 import type { Provider } from './provider.js'
 import type { Report } from './report.js'

@@ -2,8 +2,8 @@
 // Retry-After.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from '../helpers/browser.js'
-import { signIn } from '../helpers/server.js'
 import { eachOf } from './each-of.js'
+import { signIn } from './logins.js'
 import { ask, poll } from './poller.js'
 import type { Report } from './report.js'
 import { createScope } from './scope.js'

@@ -1,6 +1,6 @@
 // A thousand simultaneous requests with one session whose access token has just expired, spread over four processes.
 import { setTimeout as pause } from 'node:timers/promises'
-import { signIn } from '../helpers/server.js'
+import { signIn } from './logins.js'
 import type { Report } from './report.js'
 import { createScope } from './scope.js'
 import { type Mode, type Stage, setStage, tokenPath } from './stage.js'
