@@ -43,6 +43,7 @@ interface Session {
 // The default of refresh.keepSeconds.
 const KEEP_MS = 60_000
 const MAX_THOUGHT_MS = 4000
+const MAX_COPY_TRIES = 3
 const CLOSED_TABS = 0.05
 const LOGOUTS = 0.01
 
@@ -152,7 +153,14 @@ export function createPerson(options: PersonOptions): Person {
   }
 
   async function tryCopy(copy: Browser): Promise<void> {
-    const { statusCode, headers } = await copy.fetch('/api/auth/profile')
+    let response = await copy.fetch('/api/auth/profile')
+    // The request may have joined a refresh that began before the logout and waited in vain for the lock of a killed process.
+    // Such a response has no data of the person.
+    for (let tries = 1; response.statusCode === 503 && tries < MAX_COPY_TRIES; tries++) {
+      await pause(Number(response.headers['retry-after'] ?? 1) * 1000)
+      response = await copy.fetch('/api/auth/profile')
+    }
+    const { statusCode, headers } = response
     if (statusCode !== 401 && !headers[PROXY_HEADER]) tally.faults.push(`a copied cookie after logout: ${statusCode}`)
   }
 
