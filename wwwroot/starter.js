@@ -58,7 +58,7 @@ let name
 let token
 let timer
 let failures = 0
-let asking = false
+let asking
 
 routes.forEach(showRoute)
 part('routes').hidden = false
@@ -106,17 +106,16 @@ function askToken() {
   return ask(async () => showSignedIn(await getToken()))
 }
 
-async function ask(work) {
-  if (asking) return
-  asking = true
-  try {
-    await work()
-    failures = 0
-  } catch (error) {
-    showFailure(error)
-  } finally {
-    asking = false
-  }
+/** Does one work at a time. If one is in progress, waits for it instead, because events of the browser can come at any time. */
+function ask(work) {
+  asking ??= work()
+    .then(() => {
+      failures = 0
+    }, showFailure)
+    .finally(() => {
+      asking = undefined
+    })
+  return asking
 }
 
 async function getName() {

@@ -351,6 +351,14 @@ browserTest(
   async (t, visit) => {
     const { url } = await deployWithDemo(t, { mode: 'dual' })
     const { page, context } = await visit()
+    // While the page starts, an event makes it ask for the session, and the answer takes longer than the start.
+    await page.addInitScript(`
+      const { fetch } = window
+      window.fetch = (...given) => {
+        if (String(given[0]).includes('starter-about')) dispatchEvent(new Event('online'))
+        const answer = fetch(...given)
+        return String(given[0]).includes('profile') ? new Promise(done => setTimeout(done, 200, answer)) : answer
+      }`)
     await page.goto(url)
     await page.getByRole('button', { name: 'Try api/auth/login' }).click()
     await page.getByRole('button', { name: 'Zaha Hadid' }).click()
