@@ -1,4 +1,4 @@
-// Asks the server who is signed in, and shows the result. The attribute data-state of <main> has the state of the page.
+// Requests the profile of the person who is signed in, and shows it. The attribute data-state of <main> names the state of the page.
 // The list of routes shows the last response of each route.
 import { copyText } from './copy.js'
 

@@ -17,8 +17,8 @@ export interface TurnLimits {
    */
   readonly waitingForHead: number
   /**
-   * Places of `waitingForHead` of which each person can have only one. A few people whose requests take long can
-   * therefore not take all places of a host.
+   * Places of `waitingForHead` that are reserved: each person can have only one of them. A few people with slow requests
+   * therefore cannot take all places of a host.
    */
   readonly reserved: number
   /** Requests in progress to one host. */

@@ -18,8 +18,7 @@ export interface Sealer {
   /**
    * Encrypts `plaintext` with the newest secret. Returns base64url text, which `open` accepts only with the same
    * `context`.
-   * @param secondKey a random text that is also necessary to decrypt the value. Whoever has only the secret or only this
-   *   text cannot decrypt it.
+   * @param secondKey a random text that is mixed into the key. Decryption then needs both the secret and this text.
    */
   seal(plaintext: Buffer, context: string, secondKey?: string): string
   /**

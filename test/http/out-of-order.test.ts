@@ -1,9 +1,21 @@
 // Responses that arrive late or never. A late response must not undo a later login or logout.
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { eventually } from '../helpers/eventually.js'
 import { faults } from '../helpers/hostile-idp/index.js'
-import { modes } from '../helpers/modes.js'
+import { type ModeName, modes } from '../helpers/modes.js'
 import { openCallback, signIn, startLogin, startTestServer } from '../helpers/server.js'
+
+/** Starts a server with a signed-in browser whose request waits for a refresh, until `hold.release()`. */
+async function startWithLateResponse(t: ExecutionContext, mode: ModeName) {
+  const started = await startTestServer(t, { mode })
+  const { browser, clock, idp } = started
+  await signIn(browser)
+  clock.advanceSeconds(3600)
+  const hold = idp.hold('token')
+  const late = browser.fetch('/api/auth/profile')
+  await hold.arrived()
+  return { ...started, hold, late }
+}
 
 for (const mode of modes) {
   test(`${mode}: if a browser disconnects during a refresh, its old cookie still leads to the refreshed session hours later`, async t => {
@@ -28,12 +40,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: a response that is later than a session is kept sets no cookie, and the next request gets the new session`, async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
-    clock.advanceSeconds(3600)
-    const hold = idp.hold('token')
-    const late = browser.fetch('/api/auth/profile')
-    await hold.arrived()
+    const { browser, clock, hold, idp, late } = await startWithLateResponse(t, mode)
     clock.advanceSeconds(60)
     hold.release()
     const answer = await late
@@ -47,12 +54,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: a late response for a logged-out session does not change the session of the next login`, async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
-    clock.advanceSeconds(3600)
-    const hold = idp.hold('token')
-    const late = browser.fetch('/api/auth/profile')
-    await hold.arrived()
+    const { browser, hold, idp, late } = await startWithLateResponse(t, mode)
     idp.fail('token', faults.none, faults.none)
     await browser.navigate('/api/auth/logout')
     await signIn(browser)
@@ -64,13 +66,8 @@ for (const mode of modes) {
   })
 
   test(`${mode}: a new login ends the previous session, for copies of its cookie and for late responses`, async t => {
-    const { browser, clock, idp } = await startTestServer(t, { mode })
-    await signIn(browser)
+    const { browser, hold, idp, late } = await startWithLateResponse(t, mode)
     const copy = browser.clone()
-    clock.advanceSeconds(3600)
-    const hold = idp.hold('token')
-    const late = browser.fetch('/api/auth/profile')
-    await hold.arrived()
     idp.fail('token', faults.none, faults.none)
     await signIn(browser)
     const cookie = browser.cookies.value('platform_session')
