@@ -54,12 +54,11 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   const requestLog = createRequestLog(log)
   const logsRequests = config.log.requests
   const parts = { ...services, config, requestLog }
-  const sessionLayer = session(parts)
-  const tokensLayer = requireTokensOf(parts)
-  const programSessionLayer = loadedInBackground(async () =>
+  const access = { session: session(parts), requireTokens: requireTokensOf(parts) }
+  const programSession = loadedInBackground(async () =>
     (await import('./http/routes/program-session.js')).programSession(app, parts)
   )
-  const originLayer = requestOrigin('program', { publicOrigin: site.origin })
+  const programOrigin = requestOrigin('program', { publicOrigin: site.origin })
   const { loadBackChannelLogout } = auth
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot, config.hashedAssets)
@@ -68,7 +67,9 @@ export function assemble(config: Config, services: Services, options: AssembleOp
     // handler may change these headers.
     ctx.set('Cache-Control', 'private, no-store')
     ctx.vary('Cookie')
-    return originLayer(ctx, () => sessionLayer(ctx, () => tokensLayer(ctx, () => programSessionLayer(ctx, next))))
+    return programOrigin(ctx, () =>
+      access.session(ctx, () => access.requireTokens(ctx, () => programSession(ctx, next)))
+    )
   })
 
   app.use(originForm)
@@ -85,9 +86,8 @@ export function assemble(config: Config, services: Services, options: AssembleOp
   if (hasStarterPage(wwwroot)) app.use(starterPage({ config, isDemo: demo !== undefined }))
   app.use(
     authRoutes({
+      ...access,
       site,
-      session: sessionLayer,
-      requireTokens: tokensLayer,
       login: login(parts),
       callback: callback(parts),
       logout: logout(parts),
@@ -99,23 +99,11 @@ export function assemble(config: Config, services: Services, options: AssembleOp
     })
   )
   if (demo) {
-    const demoParts = {
-      demo,
-      publicOrigin: site.origin,
-      session: sessionLayer,
-      requireTokens: tokensLayer,
-      now: services.now
-    }
+    const demoParts = { ...access, demo, publicOrigin: site.origin, now: services.now }
     app.use(loadedInBackground(async () => (await import('./http/routes/demo-routes.js')).demoRoutes(demoParts)))
   }
   if (config.proxy.routes.length > 0) {
-    const proxyParts = {
-      ...parts,
-      config: config.proxy,
-      session: sessionLayer,
-      requireTokens: tokensLayer,
-      shutdownHooks: shutdown.hooks
-    }
+    const proxyParts = { ...parts, ...access, config: config.proxy, shutdownHooks: shutdown.hooks }
     app.use(loadedInBackground(async () => (await import('./proxy/middleware.js')).proxy(proxyParts)))
   }
   return app

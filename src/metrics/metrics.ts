@@ -38,9 +38,9 @@ export interface Metrics {
    * @param rule the position of the rule in `proxy.routes`
    * @param outcome the status of the response, or `timeout`, `unreachable`, `unusable`, `busy` or `aborted`
    */
-  upstreamAnswered(rule: number, outcome: string, seconds: number): void
+  upstreamResponded(rule: number, outcome: string, seconds: number): void
   /** Called when an upstream of the API proxy does not complete a response. */
-  proxiedAnswerBroken(rule: number): void
+  proxiedResponseBroken(rule: number): void
 }
 
 /** Ignores all events. Used when metrics are disabled. */
@@ -55,6 +55,6 @@ export const noMetrics: Metrics = {
   sessionWritten() {},
   forwardAuthEnded() {},
   requestEnded() {},
-  upstreamAnswered() {},
-  proxiedAnswerBroken() {}
+  upstreamResponded() {},
+  proxiedResponseBroken() {}
 }

@@ -103,7 +103,7 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     sessionWritten: bytes => cookieBytes.observe(bytes),
     forwardAuthEnded: status => forwardAuth.inc({ status }),
     requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds),
-    upstreamAnswered: (rule, outcome, seconds) => upstreams.observe({ rule, outcome }, seconds),
-    proxiedAnswerBroken: rule => brokenResponses.inc({ rule })
+    upstreamResponded: (rule, outcome, seconds) => upstreams.observe({ rule, outcome }, seconds),
+    proxiedResponseBroken: rule => brokenResponses.inc({ rule })
   }
 }

@@ -31,7 +31,7 @@ export interface ForwardParts {
   readonly maxBodyBytes: number
   readonly auth: Pick<Auth, 'isLoggedOut'>
   readonly shutdownHooks: ShutdownHooks
-  readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
+  readonly metrics: Pick<Metrics, 'upstreamResponded' | 'proxiedResponseBroken'>
   readonly requestLog: RequestLog
 }
 
@@ -91,7 +91,7 @@ export function createForward(parts: ForwardParts): Forward {
 
   function errorOfTurn(error: unknown, rule: ProxyRule): unknown {
     if (!(error instanceof UpstreamBusyError)) return error
-    metrics.upstreamAnswered(rule.number, 'busy', 0)
+    metrics.upstreamResponded(rule.number, 'busy', 0)
     return upstreamBusy()
   }
 
@@ -161,7 +161,7 @@ export function createForward(parts: ForwardParts): Forward {
           reject(errorOfFailure(error, maxBodyBytes))
           return
         }
-        metrics.proxiedAnswerBroken(rule.number)
+        metrics.proxiedResponseBroken(rule.number)
         requestLog(ctx).warn({ event: 'proxied_answer_broken', rule: rule.number, err: error }, 'upstream broke off')
         settle()
         abortResponse(res)
@@ -199,7 +199,7 @@ export function createForward(parts: ForwardParts): Forward {
       turn.headReceived()
       const elapsedMs = performance.now() - startedAt
       ctx.state.upstreamMs = Math.round(elapsedMs)
-      metrics.upstreamAnswered(rule.number, outcome, elapsedMs / 1000)
+      metrics.upstreamResponded(rule.number, outcome, elapsedMs / 1000)
     }
 
     function settle() {

@@ -26,7 +26,7 @@ export interface ProxyParts {
   readonly session: Middleware
   readonly requireTokens: Middleware
   readonly shutdownHooks: ShutdownHooks
-  readonly metrics: Pick<Metrics, 'upstreamAnswered' | 'proxiedAnswerBroken'>
+  readonly metrics: Pick<Metrics, 'upstreamResponded' | 'proxiedResponseBroken'>
   readonly requestLog: RequestLog
   readonly tracing: Tracing | undefined
 }

@@ -24,8 +24,8 @@ async function scraped(): Promise<Metric[]> {
     sessionWritten: [2000],
     forwardAuthEnded: [200],
     requestEnded: ['token', 200, 0.01],
-    upstreamAnswered: [1, '200', 0.1],
-    proxiedAnswerBroken: [1]
+    upstreamResponded: [1, '200', 0.1],
+    proxiedResponseBroken: [1]
   }
   for (const [name, parameters] of Object.entries(used)) {
     ;(metrics[name as keyof Metrics] as (...all: readonly unknown[]) => void)(...parameters)

@@ -110,8 +110,8 @@ test('the log lines and metrics of a proxied request contain neither its query n
     sessionWritten() {},
     forwardAuthEnded() {},
     requestEnded: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
-    upstreamAnswered: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
-    proxiedAnswerBroken() {}
+    upstreamResponded: (...all: unknown[]) => void outcomes.push(all.slice(0, 2)),
+    proxiedResponseBroken() {}
   }
   const rules = ['GET /api/nothing https://nowhere.invalid/x', `GET /api/* ${upstream.origin}/*`]
   const { browser, logs, idp } = await startProxy(t, { routes: rules }, { parts: { metrics } })
