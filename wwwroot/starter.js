@@ -1,5 +1,5 @@
-// Requests the profile of the person who is signed in, and shows it. The attribute data-state of <main> names the state of the page.
-// The list of routes shows the last response of each route.
+// Requests the profile of the person who is signed in, and shows it. The attribute data-state of <main> names the state of
+// the page. The list of routes shows the last response of each route.
 import { copyText } from './copy.js'
 
 const main = document.querySelector('main')
@@ -75,9 +75,12 @@ start()
 
 async function start() {
   show('asking', 'Checking if you are signed in …')
+  // A person can begin the next login before the page has the answers, so this must not be read later.
+  const isReturn = sessionStorage.getItem('login') !== null
+  sessionStorage.removeItem('login')
   await showAbout()
   await askAll()
-  showReturn()
+  if (isReturn && name !== undefined) showReturn()
 }
 
 /** Shows the mode of the server, the folder for pages, and in a demo the part of the page that exists only there. */
@@ -225,9 +228,6 @@ function signIn() {
 
 /** After a login, shows the redirect of the login route next to this route. */
 function showReturn() {
-  const isReturn = sessionStorage.getItem('login')
-  sessionStorage.removeItem('login')
-  if (!isReturn || name === undefined) return
   const text = 'The identity provider sent you back to api/auth/callback, and this route sent you to this page.'
   showAnswer('api/auth/login', { code: 302, text })
 }
