@@ -54,7 +54,10 @@ export async function deployWithHostileIdp(t: Test, options: DeploymentOptions =
   const clock = runningClock()
   const front = await startFront(t, options)
   const idp = await createHostileIdp(t, { callbackUrl: front.callbackUrl, now: clock.now })
-  return { ...(await startBehind(t, front, idp, options, {}, { now: clock.now })), idp, clock }
+  const deployment = await startBehind(t, front, idp, options, {}, { now: clock.now })
+  // A request that the provider never answers would delay the end of the server.
+  t.teardown(() => idp.offline())
+  return { ...deployment, idp, clock }
 }
 
 // Pages use timers of real time, so the server's clock must run as well.

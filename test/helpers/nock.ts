@@ -31,4 +31,7 @@ export function mockHost(t: Pick<ExecutionContext, 'teardown'>): MockedHost {
   return { origin, scope, assertAllCame }
 }
 
+/** Ends the responses that nock still delays, in all tests of the file. Their timers would keep its process running. */
+export const { abortPendingRequests } = nock
+
 export type { Scope } from 'nock'

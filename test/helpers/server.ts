@@ -53,6 +53,8 @@ export async function startTestServer(
   const logs = await collectLogs(config.log.level)
   const server = await serve(config, { now: clock.now, log: logs.log, ...options.parts }, options.limits)
   t.teardown(() => server.close())
+  // The last teardown runs first. A request that the provider never answers would otherwise delay the end of the server.
+  t.teardown(() => idp.offline())
   const recorder = await recordBytes(t, server.port)
 
   const { origin, pathname } = new URL(config.platform.callbackUrl)

@@ -7,7 +7,7 @@ import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS } from '#src/provider/metadata.js'
 import { createTransport, type Transport, type TransportRequest } from '#src/provider/transport.js'
 import { type TestSettings, testConfig } from '../helpers/config.js'
-import { type MockedHost, mockHost } from '../helpers/nock.js'
+import { abortPendingRequests, type MockedHost, mockHost } from '../helpers/nock.js'
 import { holdsNone } from './secrets.js'
 
 const clientId = 'our-client'
@@ -334,6 +334,7 @@ test.serial('a revocation takes at most two seconds, including its second attemp
   const { idp, expect, scope } = setUp(t)
   expect('/revoke', 503)
   scope.post('/revoke').delay(30_000).reply(200)
+  t.teardown(abortPendingRequests)
   const started = performance.now()
   const error = await t.throwsAsync(idp.revokeRefreshToken('the-refresh-token'), { instanceOf: ProviderError })
   t.is(error?.problem, 'timeout')

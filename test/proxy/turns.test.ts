@@ -1,6 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
-import { createTurns, TURN_LIMITS, type TurnLimits, type TurnRequest, UpstreamBusyError } from '#src/proxy/turns.js'
+import {
+  createTurns,
+  TURN_LIMITS,
+  type Turn,
+  type TurnLimits,
+  type TurnRequest,
+  UpstreamBusyError
+} from '#src/proxy/turns.js'
 
 const limits: TurnLimits = {
   waitingForHead: 2,
@@ -14,12 +21,20 @@ const limits: TurnLimits = {
 const patient = 60_000
 const host = 'https://a.example'
 
+// The timer of a request that still waits would keep the process of this file running.
+const taken: Turn[] = []
+test.after.always(() => {
+  for (const turn of taken) turn.end()
+})
+
 /** Starts turns in which each name is a session of a person of its own. `ana/2` is the second session of `ana`. */
 function start(more: Partial<TurnLimits> = {}) {
   const turns = createTurns({ ...limits, ...more })
   return (session: string, more: Partial<TurnRequest> = {}) => {
     const [person = ''] = session.split('/')
-    return turns.take({ origin: host, session, person, isUploading: () => false, ...more })
+    const turn = turns.take({ origin: host, session, person, isUploading: () => false, ...more })
+    taken.push(turn)
+    return turn
   }
 }
 

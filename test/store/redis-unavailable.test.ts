@@ -209,7 +209,7 @@ testWithRedis('a session that could not be stored while Redis was down is stored
 
 testWithRedis('after a start no lock is granted until other replicas could store their sessions', async t => {
   const redis = await startRedis(t)
-  const one = await startReplica(t, redis.url, { times: { settleMs: 60_000 } })
+  const one = await startReplica(t, redis.url, { times: { settleMs: 10_000 } })
   await connected(one)
   const started = performance.now()
   t.deepEqual(await one.take({ id: 'id', rev: 0 }, undefined), { kind: 'wait', loss: undefined })

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import type { Extension } from '#src/http/routes/extension.js'
 import type { Browser, BrowserResponse } from '../../helpers/browser.js'
@@ -873,7 +874,10 @@ for (const step of ['code exchange', 'request for the public token'] as const) {
       mode: 'dual',
       overrides: { platform: { timeoutSeconds: 2 } }
     })
-    idp.fail('token', ...(step === 'request for the public token' ? [faults.none] : []), faults.hang())
+    let unanswered: ServerResponse | undefined
+    idp.fail('token', ...(step === 'request for the public token' ? [faults.none] : []), exchange => {
+      unanswered = exchange.response
+    })
     const started = performance.now()
     const response = await browser.get(back)
     t.is(response.statusCode, 504)
@@ -882,6 +886,8 @@ for (const step of ['code exchange', 'request for the public token'] as const) {
     t.deepEqual(response.setCookies, [])
     t.is(sessionHeader(browser), session)
     t.is(idp.tokenRequests.length, calls + (step === 'request for the public token' ? 2 : 1))
+    // The server waits in the background for up to a minute, because a late response would still complete the login.
+    unanswered?.destroy()
     if (step === 'request for the public token') await eventually(() => idp.revoked.length === 1)
   })
 }
