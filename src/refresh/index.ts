@@ -72,22 +72,19 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
   const refresh = createRefresh({ ...parts, schedule })
   const running = new Map<string, Promise<RefreshRun>>()
 
-  /** Starts a refresh, and reports it when it ends, even if no request waits for it any more. */
-  function start(record: SessionRecord, log: Log): Promise<RefreshRun> {
+  /** Refreshes a session, and reports the outcome, even if no request waits for it any more. */
+  async function run(record: SessionRecord, log: Log): Promise<RefreshRun> {
     const elapsedMs = startStopwatch(clock)
-    const run = refresh(record, log)
-      .catch((error: unknown) => unreadable(record, error, log))
-      .finally(() => running.delete(record.id))
-    running.set(record.id, run)
-    run.then(
-      ended => {
-        const isLookUp = ended.result.kind === 'out' || ended.result.kind === 'stale'
-        if (isLookUp && ended.calls === 0) return
+    try {
+      const ended = await refresh(record, log).catch((error: unknown) => unreadable(record, error, log))
+      const isLookUp = ended.result.kind === 'out' || ended.result.kind === 'stale'
+      if (!isLookUp || ended.calls > 0) {
         report.ended(log, record.id, resultOf(ended, ended.calls === 0 ? 'kept' : 'refreshed', elapsedMs()))
-      },
-      () => {}
-    )
-    return run
+      }
+      return ended
+    } finally {
+      running.delete(record.id)
+    }
   }
 
   /** The stored session has the wrong type or was encrypted with another secret. The old tokens stay in use. */
@@ -123,8 +120,9 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
   async function refreshInTime(record: SessionRecord, log: Log): Promise<Refreshed> {
     const elapsedMs = startStopwatch(clock)
     const joined = running.get(record.id)
-    const run = joined ?? start(record, log)
-    const ended = await withinOrUndefined(timeoutSeconds * 1000, run, clock)
+    const refreshing = joined ?? run(record, log)
+    running.set(record.id, refreshing)
+    const ended = await withinOrUndefined(timeoutSeconds * 1000, refreshing, clock)
     if (!ended) {
       report.ended(log, record.id, { outcome: 'failed', reason: 'pending', durationMs: elapsedMs(), calls: 0 })
       if (!schedule.hasExpired(record.fields)) return { kind: 'live', record }
