@@ -16,16 +16,10 @@ import { RedisUnavailableError, StoredDataError } from '../store/redis-errors.js
 import { StoreUnavailableError } from '../store/unavailable.js'
 import { startStopwatch, wait } from '../support/clock.js'
 import { withinOrUndefined } from '../support/within.js'
-import {
-  createRefresh,
-  PATIENCE_MS,
-  type Refreshed,
-  type RefreshParts,
-  type RefreshRun,
-  resultOfEnd
-} from './refresh.js'
+import { createRefresh, type Refreshed, type RefreshParts, type RefreshRun, resultOfEnd } from './refresh.js'
 import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult } from './report.js'
 import { createRefreshSchedule } from './schedule.js'
+import { PATIENCE_MS, requestLock } from './token-request.js'
 
 export interface RefreshesParts extends Omit<RefreshParts, 'schedule'> {
   readonly marginSeconds: number
@@ -174,13 +168,12 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
     },
     async change(record, stored) {
       let session = record
-      let loss: string | undefined
       requireStorable({ ...record, fields: withOwnFields(record.fields, stored) })
       // A refresh of this process must not take this lock for its own.
       const owner = randomUUID()
       const waitedMs = startStopwatch(clock)
       while (waitedMs() < PATIENCE_MS) {
-        const answer = await store.take(session, loss, owner)
+        const answer = await requestLock(parts, session, PATIENCE_MS - waitedMs(), owner)
         switch (answer.kind) {
           case 'mine': {
             if (!(await store.mayUse(answer.lock))) break
@@ -197,7 +190,6 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
             session = answer.record
             continue
           case 'wait':
-            loss = answer.loss
             break
           case 'pausing':
             // A refresh has just failed. The change needs no provider, but the lock of the session, which comes after the pause.
