@@ -8,10 +8,12 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { goalsTable } from './goals.js'
 import { measureMemory } from './memory.js'
 import { parseOptions, USAGE } from './options.js'
 import { LOAD_CORE, startProcess, unpinned } from './processes.js'
 import { profile } from './profile.js'
+import { measureRefreshCost } from './refresh-cost.js'
 import { print } from './report.js'
 import { measureScale } from './scale.js'
 import { FILE_BYTES, FILE_NAME, PROGRAMS, scenarios } from './scenarios.js'
@@ -21,6 +23,7 @@ import { measureStartup } from './startup.js'
 import { measureStreams } from './streams.js'
 import {
   memoryTable,
+  refreshCostTable,
   scaleTable,
   sessionStoreTable,
   soakTable,
@@ -57,21 +60,34 @@ async function main(options) {
     }
     describeRun(options)
     for (const [name, reason] of skipped) print(`${name} is skipped: ${reason}`)
-    for (const name of options.only) print(await measure(name, around, options))
+    const results = new Map()
+    for (const name of options.only) {
+      const keep = result => {
+        results.set(name, result)
+        return result
+      }
+      print(await measure(name, around, options, keep))
+    }
+    print(goalsTable(results))
   } finally {
     await Promise.all([load.stop(), provider.stop()])
     await rm(wwwroot, { recursive: true })
   }
 }
 
-async function measure(name, around, options) {
-  if (name === 'startup') return startupTable(await measureStartup(around, options))
-  if (name === 'memory') return memoryTable(await measureMemory(around, options), options.requests)
+/**
+ * Runs a measurement, and returns its table.
+ * @param {<T>(result: T) => T} keep keeps the result of a measurement for the table of goals
+ */
+async function measure(name, around, options, keep) {
+  if (name === 'startup') return startupTable(keep(await measureStartup(around, options)))
+  if (name === 'memory') return memoryTable(keep(await measureMemory(around, options)), options.requests)
   if (name === 'scale') return scaleTable(await measureScale(around, options))
   if (name === 'session-store') return sessionStoreTable(await measureSessionStore(around, options))
+  if (name === 'refresh-cost') return refreshCostTable(keep(await measureRefreshCost(around, options)))
   if (name === 'soak') return soakTable(await measureSoak(around, options))
   if (name === 'streams') return streamsTable(await measureStreams(around))
-  return throughputTable(name, scenarios[name], await measureThroughput(scenarios[name], around, options))
+  return throughputTable(name, scenarios[name], keep(await measureThroughput(scenarios[name], around, options)))
 }
 
 function describeRun({ rounds, seconds, connections }) {

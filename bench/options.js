@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { PROGRAMS, SERVER, scenarios } from './scenarios.js'
 
 const SCENARIOS = Object.keys(scenarios)
-const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'scale', 'session-store', 'soak', 'streams']
+const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'refresh-cost', 'scale', 'session-store', 'soak', 'streams']
 
 export const USAGE = `npm run bench -- [options]
   --only NAMES      measurements to run, separated by commas (all): ${MEASUREMENTS.join(',')}

@@ -1,9 +1,11 @@
-/** Writes a CPU profile of one scenario, and prints the functions with the most CPU time. */
+/** Writes a CPU profile of one scenario, and prints the areas and the functions with the most CPU time. */
 import { mkdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { areasOf, fileOf } from './areas.js'
 import { startCandidates } from './lineup.js'
+import { REFRESHES_PER_SECOND, startRefreshes } from './refresh-cost.js'
 import { print, table } from './report.js'
-import { scenarios } from './scenarios.js'
+import { SERVER, scenarios } from './scenarios.js'
 
 const FOLDER = new URL('profiles/', import.meta.url)
 const MOST_FUNCTIONS = 40
@@ -15,57 +17,65 @@ const WARM_UP_SECONDS = 2
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
  */
-export async function profile(name, candidateName, around, { seconds, connections }) {
-  const { candidates, stop } = await startCandidates(scenarios[name], [candidateName], around)
+export async function profile(name, candidateName, around, options) {
+  const file = fileURLToPath(new URL(`${candidateName}-${name}.cpuprofile`, FOLDER))
+  await mkdir(FOLDER, { recursive: true })
+  // In production, most servers that refresh sessions have a Redis.
+  const refreshes = name === 'refresh' && candidateName === SERVER ? await startRefreshes(around, options) : undefined
+  const { process, load, stop } = refreshes
+    ? await refreshesWithRedis(refreshes)
+    : await scenarioOf(name, candidateName, around, options)
   try {
-    const [candidate] = candidates
-    const file = fileURLToPath(new URL(`${candidateName}-${name}.cpuprofile`, FOLDER))
-    await mkdir(FOLDER, { recursive: true })
-    await candidate.load({ load: around.load, connections, seconds: WARM_UP_SECONDS })
-    await candidate.process.ask('startProfile')
-    await candidate.load({ load: around.load, connections, seconds })
-    await candidate.process.ask('endProfile', file)
-    print(`\n## Profile of ${candidateName}: ${name} (${file})\n`)
-    summarize(JSON.parse(await readFile(file, 'utf8')))
+    await load(WARM_UP_SECONDS)
+    await process.ask('startProfile')
+    await load(options.seconds)
+    await process.ask('endProfile', file)
   } finally {
     await stop()
   }
+  print(`\n## Profile of ${candidateName}: ${name}${refreshes ? ', with Redis' : ''}\n`)
+  print(`The whole profile is in ${file}. The developer tools of Chromium can open it.\n`)
+  summarize(JSON.parse(await readFile(file, 'utf8')))
 }
 
-/** Computes the self time of each function, without the functions that it called. */
-function summarize({ nodes, samples, timeDeltas }) {
+function refreshesWithRedis({ cases, stop }) {
+  const { process, load } = cases.server
+  return { process, stop, load: seconds => load(seconds * REFRESHES_PER_SECOND) }
+}
+
+async function scenarioOf(name, candidateName, around, { connections }) {
+  const { candidates, stop } = await startCandidates(scenarios[name], [candidateName], around)
+  const [{ process, load }] = candidates
+  return { process, stop, load: seconds => load({ load: around.load, connections, seconds }) }
+}
+
+function summarize(cpuProfile) {
+  const { nodes, samples, timeDeltas } = cpuProfile
+  const areas = areasOf(cpuProfile).map(({ area, share, example }) => [area, percent(share), example])
+  print('Each function counts for the area of the nearest caller that has one.\n')
+  print(table(['area', 'CPU time', 'most expensive function'], areas))
+
   const byId = new Map(nodes.map(node => [node.id, node.callFrame]))
   const functions = new Map()
-  const places = new Map()
   let total = 0
   for (const [index, id] of samples.entries()) {
     const { functionName, url, lineNumber } = byId.get(id)
     if (functionName === '(idle)') continue
-    const place = placeOf(url, functionName)
     const micros = timeDeltas[index]
     total += micros
-    add(functions, `${functionName || '(anonymous)'} ${url ? `${shortened(url)}:${lineNumber + 1}` : ''}`, micros)
-    add(places, place, micros)
+    const name = `${functionName || '(anonymous)'} ${url ? `${fileOf(url)}:${lineNumber + 1}` : ''}`
+    functions.set(name, (functions.get(name) ?? 0) + micros)
   }
-  const rows = (times, most) =>
-    [...times]
-      .sort(([, a], [, b]) => b - a)
-      .slice(0, most)
-      .map(([name, micros]) => [name, `${((micros / total) * 100).toFixed(1)}%`])
-  print(table(['where', 'self'], rows(places, MOST_FUNCTIONS)))
-  print(table(['function', 'self'], rows(functions, MOST_FUNCTIONS)))
+  const rows = [...functions].sort(([, a], [, b]) => b - a).slice(0, MOST_FUNCTIONS)
+  print('The functions with the most CPU time, without the functions that they called:\n')
+  print(
+    table(
+      ['function', 'CPU time'],
+      rows.map(([name, micros]) => [name, percent(micros / total)])
+    )
+  )
 }
 
-function add(times, key, micros) {
-  times.set(key, (times.get(key) ?? 0) + micros)
-}
-
-function placeOf(url, functionName) {
-  if (url === '') return functionName.startsWith('(') ? functionName : '(built in)'
-  const [, folder] = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? []
-  return folder ?? (url.startsWith('node:') ? url : shortened(url))
-}
-
-function shortened(url) {
-  return url.replace(/^file:\/\/.*\/(?:node_modules\/|(?=(?:dist|bench)\/))/, '')
+function percent(share) {
+  return `${(share * 100).toFixed(1)}%`
 }

@@ -2,6 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { get } from './get.js'
 import { answerParent } from './processes.js'
+import { profilerAnswers } from './profiler.js'
 import { usage } from './usage.js'
 
 const BETWEEN_LOOKS_MS = 20
@@ -15,7 +16,8 @@ answerParent({
       await setTimeout(BETWEEN_LOOKS_MS)
     }
   },
-  usage
+  usage,
+  ...profilerAnswers
 })
 
 const { main } = await import('../dist/cli/main.js')

@@ -22,18 +22,18 @@ const KEEP_SECONDS = 1
 export async function measureSoak(around, { requests, connections }) {
   const settings = { PLATFORM_AUTH_REFRESH_KEEP: String(KEEP_SECONDS) }
   const { units, secret, stop } = await startUnits([settings], SERVER_CORE, around)
-  const clients = startProcess('soak-clients.js', LOAD_CORE)
+  const clients = startProcess('browsers.js', LOAD_CORE)
   try {
     const [{ process, url }] = units
     const residentMebibytes = async () => (await process.ask('usage')).residentBytes / MEBIBYTE
     await clients.ask('start', {
-      url: url + TOKEN_PATH,
+      origin: url,
+      path: TOKEN_PATH,
       headers: HEADERS,
       secret,
       session: createSession(SESSION_BYTES),
       sessions: SESSIONS,
-      connections: Math.min(connections, SESSIONS / 2),
-      expiredEvery: EXPIRED_EVERY
+      connections: Math.min(connections, SESSIONS / 2)
     })
 
     const callsBefore = await around.provider.ask('issued')
@@ -41,7 +41,10 @@ export async function measureSoak(around, { requests, connections }) {
     const statuses = {}
     let refreshes = 0
     for (let quarter = 0; quarter < QUARTERS; quarter++) {
-      const result = await clients.ask('run', Math.ceil(requests / QUARTERS))
+      const result = await clients.ask('run', {
+        requests: Math.ceil(requests / QUARTERS),
+        expiredEvery: EXPIRED_EVERY
+      })
       for (const [status, count] of Object.entries(result.statuses)) statuses[status] = (statuses[status] ?? 0) + count
       refreshes += result.refreshes
       resident.push(await residentMebibytes())

@@ -105,6 +105,31 @@ export function sessionStoreTable(rows) {
   return title + table(head, cells)
 }
 
+const REFRESH_ROWS = {
+  parts: 'two got calls and three scripts',
+  koa: 'bare Koa with these calls and scripts',
+  server: 'platform-auth-server with Redis',
+  active: 'platform-auth-server with Redis, request without a refresh',
+  calls: 'two got calls',
+  serverInMemory: 'platform-auth-server without Redis'
+}
+
+/** @param {Awaited<ReturnType<typeof import('./refresh-cost.js').measureRefreshCost>>} result */
+export function refreshCostTable(result) {
+  const title = '\n## refresh-cost: CPU time of a refresh in dual mode, compared with its calls and scripts alone\n\n'
+  if (!result) return `${title}skipped, because neither redis-server nor valkey-server is installed\n`
+  const head = ['', 'requests/s', 'CPU us/request', 'times the first line', 'core busy']
+  const cellsOf = rows =>
+    rows.map(({ name, rate, cpuMicros, cpuRatio, busy }) => [
+      REFRESH_ROWS[name],
+      Math.round(rate),
+      cpuMicros.toFixed(0),
+      (1 / cpuRatio).toFixed(2),
+      `${Math.round(busy * 100)}%`
+    ])
+  return `${title}${table(head, cellsOf(result.withRedis))}\n${table(head, cellsOf(result.inMemory))}`
+}
+
 /** @param {Awaited<ReturnType<typeof import('./soak.js').measureSoak>>} result */
 export function soakTable({ resident, statuses, refreshes, calls, sessions, expiredEvery, keepSeconds }) {
   const [, , middle, , end] = resident

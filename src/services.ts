@@ -74,7 +74,8 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
   const site = createSite(config)
 
   const ownTransport = createTransport(platform.timeoutSeconds * 1000)
-  const transport = measured(tracing ? traced(ownTransport, tracing) : ownTransport, metrics)
+  const tracedTransport = tracing ? traced(ownTransport, tracing) : ownTransport
+  const transport = metrics === noMetrics ? tracedTransport : measured(tracedTransport, metrics)
   const background = createBackground()
   const provider = createIdentityProvider(platform, transport, now)
   // Shutdown has to wait for revocations. Otherwise the refresh token would still be valid after this process has

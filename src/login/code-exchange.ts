@@ -11,13 +11,12 @@ import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/busy.js'
-import { PATIENCE_MS } from '../refresh/refresh.js'
-import { NotSentError, sendUnderLock } from '../refresh/token-request.js'
+import { NotSentError, PATIENCE_MS, requestLock, sendUnderLock } from '../refresh/token-request.js'
 import { isKeptInRedis, type SessionRecord } from '../session/record.js'
 import { requireStorable } from '../session/session-cookie.js'
 import type { Lock, SessionStore } from '../store/session-store.js'
 import { StoreUnavailableError } from '../store/unavailable.js'
-import { type Clock, startStopwatch, wait } from '../support/clock.js'
+import { type Clock, wait } from '../support/clock.js'
 import { withinOrUndefined } from '../support/within.js'
 import type { LoginTransaction } from './transaction.js'
 
@@ -74,7 +73,6 @@ export class LoginInterruptedError extends Error {
 
 // These characters hold 132 random bits. The id is part of the session cookie, so it should be short.
 const ID_LENGTH = 22
-const LOCK_DELAY_MS = 100
 // The person who signs in would not wait for longer.
 const MAX_BUSY_WAIT_SECONDS = 10
 // The reasons that the store keeps for a login that has ended. Other replicas may have stored them before an update.
@@ -92,29 +90,22 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
 
   /** Waits for the lock of the login and then exchanges the code, unless the login has ended before. */
   async function exchangeOnce(id: string, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
-    let loss: string | undefined
-    const waitedMs = startStopwatch(clock)
-    for (;;) {
-      const answer = await store.take({ id, rev: 0, ...keyOf(transaction) }, loss)
-      switch (answer.kind) {
-        case 'mine':
-          return exchangeUnderLock(answer.lock, transaction, code)
-        case 'newer':
-          return { kind: 'repeated', record: answer.record }
-        case 'ended':
-          return endedLogin(answer.reason)
-        case 'pausing':
-          throw pausedError(answer.pauseMs)
-        case 'away':
-          throw new StoreUnavailableError('store')
-        case 'wait':
-          if (waitedMs() >= PATIENCE_MS) throw new StoreUnavailableError('pending')
-          loss = answer.loss
-          await wait(clock, LOCK_DELAY_MS)
-          continue
-        default:
-          return { kind: 'used' }
-      }
+    const answer = await requestLock(parts, { id, rev: 0, ...keyOf(transaction) }, PATIENCE_MS)
+    switch (answer.kind) {
+      case 'mine':
+        return exchangeUnderLock(answer.lock, transaction, code)
+      case 'newer':
+        return { kind: 'repeated', record: answer.record }
+      case 'ended':
+        return endedLogin(answer.reason)
+      case 'pausing':
+        throw pausedError(answer.pauseMs)
+      case 'away':
+        throw new StoreUnavailableError('store')
+      case 'wait':
+        throw new StoreUnavailableError('pending')
+      default:
+        return { kind: 'used' }
     }
   }
 

@@ -23,6 +23,14 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
   const options = { keepAlive: true, timeout: idleMs }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
+  // The addresses are the few endpoints of the provider. Finding the proxy again for each call would take longer than
+  // choosing the agent.
+  const proxies = new Map<string, string | undefined>()
+
+  function knownProxyFor(url: string): string | undefined {
+    if (!proxies.has(url)) proxies.set(url, proxyFor(url))
+    return proxies.get(url)
+  }
 
   // The package is imported here, so that a server without a proxy does not load it.
   async function createTunnel(proxy: string): Promise<https.Agent> {
@@ -38,7 +46,7 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
 
   return {
     async for(url) {
-      const proxy = proxyFor(url)
+      const proxy = knownProxyFor(url)
       if (proxy === undefined) return direct
       const tunnel = tunnels.get(proxy) ?? createTunnel(proxy)
       tunnels.set(proxy, tunnel)

@@ -102,6 +102,7 @@ export function createIdentityProvider(
   const { clientId, callbackUrl: redirectUri, prompt } = platform
   let { clientSecret } = platform
   let signingKey = signingKeyOf(platform)
+  let basicCredentials: string | undefined
   const metadata = createMetadata(platform, transport)
 
   async function authenticated(form: Record<string, string>, { issuer, tokenEndpoint, quirks }: ProviderMetadata) {
@@ -116,8 +117,8 @@ export function createIdentityProvider(
     }
     // RFC 6749 section 2.3.1: the client id and the secret are form-encoded before they are combined.
     const encode = quirks.takesPlainCredentials ? (text: string) => text : formEncoded
-    const credentials = Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
-    return { form, headers: { authorization: `Basic ${credentials}` } }
+    basicCredentials ??= Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')
+    return { form, headers: { authorization: `Basic ${basicCredentials}` } }
   }
 
   async function tokenRequest(form: Record<string, string>, timeoutMs: number | undefined): Promise<TokenSet> {
@@ -199,6 +200,7 @@ export function createIdentityProvider(
     replaceCredentials(fresh) {
       clientSecret = fresh.clientSecret
       signingKey = signingKeyOf(fresh)
+      basicCredentials = undefined
     }
   }
 }

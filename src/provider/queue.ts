@@ -7,10 +7,12 @@ export interface Queue {
   /**
    * Waits until the call may run, and resolves with a function that the caller must call when the call has ended.
    * Urgent callers have priority over all others. Callers with the same priority proceed in the order of their arrival.
-   * @throws QueueFullError if too many callers with the same priority are waiting; the reason of `signal` if it is
+   * @param waitLimit creates the signal that ends the waiting. It is called only if the caller must wait, because creating
+   *   a signal with a timer costs more than all other code of this file.
+   * @throws QueueFullError if too many callers with the same priority are waiting; the reason of the signal if it is
    *   aborted before the call may run
    */
-  enter(signal: AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<() => void>
+  enter(waitLimit: () => AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<() => void>
 }
 
 export interface QueueLimits {
@@ -23,7 +25,7 @@ export interface QueueLimits {
 export class QueueFullError extends Error {}
 
 /**
- * @example const release = await createQueue({ atOnce: 64, waiting: 1000 }).enter(signal)
+ * @example const release = await createQueue({ atOnce: 64, waiting: 1000 }).enter(() => AbortSignal.timeout(1000))
  * try { await call() } finally { release() }
  */
 export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
@@ -33,6 +35,7 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
   let running = 0
 
   function waitForTurn(line: Set<() => void>, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         line.delete(takeTurn)
@@ -62,11 +65,10 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
   }
 
   return {
-    async enter(signal, { isUrgent = false } = {}) {
-      signal.throwIfAborted()
+    async enter(waitLimit, { isUrgent = false } = {}) {
       const line = isUrgent ? urgent : ordinary
       if (running < atOnce) running++
-      else if (line.size < waiting) await waitForTurn(line, signal)
+      else if (line.size < waiting) await waitForTurn(line, waitLimit())
       else throw new QueueFullError()
       return createRelease()
     }

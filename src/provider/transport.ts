@@ -57,6 +57,9 @@ export interface Transport {
 }
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
+// The reason for which a call is aborted, if it is not the time limit. One signal has both meanings, because combined
+// signals (`AbortSignal.any`) need more CPU time than all other code of this file.
+const TOO_LARGE = Symbol('too large')
 // An unused connection is closed after this time, which is shorter than the idle timeout of any provider. If a provider
 // closed a connection while this server sends a single-use token on it, the token could be lost.
 const IDLE_SOCKET_MS = 4000
@@ -95,21 +98,21 @@ export function createTransport(
     return extending
   }
 
-  async function attempt(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
+  async function attempt(request: TransportRequest, abort: AbortController): Promise<TransportResponse> {
     const started = performance.now()
     const elapsed = () => Math.round(performance.now() - started)
     const got = await client()
-    const tooLarge = new AbortController()
+    const { signal } = abort
     const method: Method = request.form ? 'POST' : 'GET'
     try {
       const call = got(request.url, {
         method,
         agent: await agents.for(request.url),
-        signal: AbortSignal.any([deadline, tooLarge.signal]),
+        signal,
         ...(request.headers && { headers: { ...request.headers } }),
         ...(request.form && { form: { ...request.form } })
       })
-      call.on('downloadProgress', ({ transferred }) => transferred > MAX_RESPONSE_BYTES && tooLarge.abort())
+      call.on('downloadProgress', ({ transferred }) => transferred > MAX_RESPONSE_BYTES && abort.abort(TOO_LARGE))
       const { statusCode, body, headers } = await call
       return {
         status: statusCode,
@@ -122,10 +125,10 @@ export function createTransport(
       }
     } catch (error) {
       const durationMs = elapsed()
-      if (tooLarge.signal.aborted) {
+      if (signal.reason === TOO_LARGE) {
         throw new ProviderError(request.endpoint, 'unusable', 'the response was larger than 1 MiB', { durationMs })
       }
-      if (deadline.aborted) {
+      if (signal.aborted) {
         throw new ProviderError(request.endpoint, 'timeout', 'no complete response in time', { durationMs })
       }
       const code = codeOf(error)
@@ -140,13 +143,13 @@ export function createTransport(
     name: QueueName,
     endpoint: Endpoint,
     isUrgent: boolean,
-    deadline: AbortSignal
+    waitLimit: () => AbortSignal
   ): Promise<() => void> {
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
     const started = performance.now()
     try {
-      return await queue.enter(deadline, { isUrgent })
+      return await queue.enter(waitLimit, { isUrgent })
     } catch (error) {
       if (error instanceof QueueFullError) {
         throw new ProviderError(endpoint, 'busy', 'too many calls were already waiting, so this one was not sent')
@@ -156,14 +159,14 @@ export function createTransport(
     }
   }
 
-  async function callInTurn(request: TransportRequest, deadline: AbortSignal): Promise<TransportResponse> {
+  async function callInTurn(request: TransportRequest, abort: AbortController): Promise<TransportResponse> {
     // A POST request is never repeated, because the provider may have received the first one, and a code or refresh
     // token may be used only once.
     let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
     for (;;) {
       attemptsLeft--
       try {
-        const response = await attempt(request, deadline)
+        const response = await attempt(request, abort)
         if (attemptsLeft === 0 || response.status < 500) return response
       } catch (error) {
         if (attemptsLeft === 0 || !(error instanceof ProviderError) || error.problem !== 'unreachable') throw error
@@ -173,16 +176,17 @@ export function createTransport(
 
   return {
     enterQueue: (name, endpoint, isUrgent = false) =>
-      enterQueue(name, endpoint, isUrgent, AbortSignal.timeout(timeoutMs)),
+      enterQueue(name, endpoint, isUrgent, () => AbortSignal.timeout(timeoutMs)),
     async call(request) {
       const { endpoint } = request
-      const deadline = abortAfter(request.timeoutMs ?? timeoutMs)
+      const abort = new AbortController()
+      const cancelTimer = abortAfter(abort, request.timeoutMs ?? timeoutMs)
       let release: (() => void) | undefined
       try {
-        if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, false, deadline.signal)
-        return await callInTurn(request, deadline.signal)
+        if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, false, () => abort.signal)
+        return await callInTurn(request, abort)
       } finally {
-        deadline.cancel()
+        cancelTimer()
         release?.()
       }
     },
@@ -193,15 +197,14 @@ export function createTransport(
 }
 
 /**
- * Returns a signal that aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new
- * token, so an overdue timer does not discard it.
+ * Aborts after `ms` milliseconds. A response that arrived in time may contain the only copy of a new token, so an overdue
+ * timer does not discard it. Returns a function that stops the timer.
  */
-function abortAfter(ms: number): { readonly signal: AbortSignal; readonly cancel: () => void } {
-  const controller = new AbortController()
+function abortAfter(abort: AbortController, ms: number): () => void {
   let timer = setTimeout(() => {
-    timer = setTimeout(() => controller.abort(), LATE_RESPONSE_MS)
+    timer = setTimeout(() => abort.abort(), LATE_RESPONSE_MS)
   }, ms)
-  return { signal: controller.signal, cancel: () => clearTimeout(timer) }
+  return () => clearTimeout(timer)
 }
 
 function parse(body: string): unknown {

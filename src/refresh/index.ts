@@ -16,16 +16,10 @@ import { RedisUnavailableError, StoredDataError } from '../store/redis-errors.js
 import { StoreUnavailableError } from '../store/unavailable.js'
 import { startStopwatch, wait } from '../support/clock.js'
 import { withinOrUndefined } from '../support/within.js'
-import {
-  createRefresh,
-  PATIENCE_MS,
-  type Refreshed,
-  type RefreshParts,
-  type RefreshRun,
-  resultOfEnd
-} from './refresh.js'
+import { createRefresh, type Refreshed, type RefreshParts, type RefreshRun, resultOfEnd } from './refresh.js'
 import { createRefreshReport, type Log, type RefreshOutcome, type RefreshResult } from './report.js'
 import { createRefreshSchedule } from './schedule.js'
+import { PATIENCE_MS, requestLock } from './token-request.js'
 
 export interface RefreshesParts extends Omit<RefreshParts, 'schedule'> {
   readonly marginSeconds: number
@@ -72,22 +66,19 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
   const refresh = createRefresh({ ...parts, schedule })
   const running = new Map<string, Promise<RefreshRun>>()
 
-  /** Starts a refresh, and reports it when it ends, even if no request waits for it any more. */
-  function start(record: SessionRecord, log: Log): Promise<RefreshRun> {
+  /** Refreshes a session, and reports the outcome, even if no request waits for it any more. */
+  async function run(record: SessionRecord, log: Log): Promise<RefreshRun> {
     const elapsedMs = startStopwatch(clock)
-    const run = refresh(record, log)
-      .catch((error: unknown) => unreadable(record, error, log))
-      .finally(() => running.delete(record.id))
-    running.set(record.id, run)
-    run.then(
-      ended => {
-        const isLookUp = ended.result.kind === 'out' || ended.result.kind === 'stale'
-        if (isLookUp && ended.calls === 0) return
+    try {
+      const ended = await refresh(record, log).catch((error: unknown) => unreadable(record, error, log))
+      const isLookUp = ended.result.kind === 'out' || ended.result.kind === 'stale'
+      if (!isLookUp || ended.calls > 0) {
         report.ended(log, record.id, resultOf(ended, ended.calls === 0 ? 'kept' : 'refreshed', elapsedMs()))
-      },
-      () => {}
-    )
-    return run
+      }
+      return ended
+    } finally {
+      running.delete(record.id)
+    }
   }
 
   /** The stored session has the wrong type or was encrypted with another secret. The old tokens stay in use. */
@@ -123,8 +114,9 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
   async function refreshInTime(record: SessionRecord, log: Log): Promise<Refreshed> {
     const elapsedMs = startStopwatch(clock)
     const joined = running.get(record.id)
-    const run = joined ?? start(record, log)
-    const ended = await withinOrUndefined(timeoutSeconds * 1000, run, clock)
+    const refreshing = joined ?? run(record, log)
+    running.set(record.id, refreshing)
+    const ended = await withinOrUndefined(timeoutSeconds * 1000, refreshing, clock)
     if (!ended) {
       report.ended(log, record.id, { outcome: 'failed', reason: 'pending', durationMs: elapsedMs(), calls: 0 })
       if (!schedule.hasExpired(record.fields)) return { kind: 'live', record }
@@ -176,13 +168,12 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
     },
     async change(record, stored) {
       let session = record
-      let loss: string | undefined
       requireStorable({ ...record, fields: withOwnFields(record.fields, stored) })
       // A refresh of this process must not take this lock for its own.
       const owner = randomUUID()
       const waitedMs = startStopwatch(clock)
       while (waitedMs() < PATIENCE_MS) {
-        const answer = await store.take(session, loss, owner)
+        const answer = await requestLock(parts, session, PATIENCE_MS - waitedMs(), owner)
         switch (answer.kind) {
           case 'mine': {
             if (!(await store.mayUse(answer.lock))) break
@@ -199,7 +190,6 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
             session = answer.record
             continue
           case 'wait':
-            loss = answer.loss
             break
           case 'pausing':
             // A refresh has just failed. The change needs no provider, but the lock of the session, which comes after the pause.

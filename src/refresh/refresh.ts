@@ -10,12 +10,12 @@ import type { IdentityProvider } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken, UnusableTokenSetError } from '../provider/errors.js'
 import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withOwnFields } from '../session/record.js'
 import type { Lock, Looked, SaveAnswer, SessionStore } from '../store/session-store.js'
-import { type Clock, startStopwatch, wait } from '../support/clock.js'
+import type { Clock } from '../support/clock.js'
 import { pauseIfBusy, pauseSecondsAfter } from './busy.js'
 import { judgeRejection } from './rejection.js'
 import type { Log, RefreshProblem } from './report.js'
 import type { RefreshSchedule } from './schedule.js'
-import { NotSentError, sendUnderLock } from './token-request.js'
+import { NotSentError, PATIENCE_MS, requestLock, sendUnderLock } from './token-request.js'
 
 export interface RefreshParts {
   readonly mode: Mode
@@ -58,11 +58,6 @@ export interface RefreshRun {
   readonly reason?: RefreshProblem | undefined
 }
 
-/** The longest time in milliseconds that a request waits for a lock. */
-export const PATIENCE_MS = 5000
-const MIN_DELAY_MS = 50
-const MAX_DELAY_MS = 500
-
 /**
  * Creates the function that refreshes a session. At most one call at a time may run for each session in a process. The
  * function does not stop when the browser's request has ended.
@@ -82,13 +77,12 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
   /** Waits for the lock of the session and then refreshes it, unless the store has a newer session. */
   return async function refresh(record, log) {
     let session = record
-    let loss: string | undefined
-    const waitedMs = startStopwatch(clock)
-    for (let delayMs = MIN_DELAY_MS; ; delayMs = Math.min(2 * delayMs, MAX_DELAY_MS)) {
+    for (;;) {
       const known = store.newerHere(session)
       if (known) session = known
       if (known && !schedule.isDue(session)) return { result: { kind: 'live', record: session }, calls: 0 }
-      const answer = await store.take(session, loss)
+      // An early refresh does not wait, because the tokens are still valid.
+      const answer = await requestLock(parts, session, schedule.hasExpired(session.fields) ? PATIENCE_MS : 0)
       switch (answer.kind) {
         case 'mine':
           return sendRequests(session, answer.lock, log)
@@ -97,11 +91,7 @@ export function createRefresh(parts: RefreshParts): (record: SessionRecord, log:
           if (!schedule.isDue(session)) return { result: { kind: 'live', record: session }, calls: 0 }
           continue
         case 'wait':
-          // An early refresh does not wait, because the tokens are still valid.
-          if (!schedule.hasExpired(session.fields) || waitedMs() >= PATIENCE_MS) return notNow(session, 'pending')
-          loss = answer.loss
-          await wait(clock, delayMs)
-          continue
+          return notNow(session, 'pending')
         case 'pausing':
           return notNow(session, 'provider', 0, Math.ceil(answer.pauseMs / 1000))
         case 'away':

@@ -1,6 +1,8 @@
+/** The two parts of every token request: getting the lock of its session, and sending the request under this lock. */
 import type { IdentityProvider } from '../provider/client.js'
 import { LEAST_REQUEST_MS, REQUEST_MS } from '../store/scripts.js'
-import type { Lock, SessionStore } from '../store/session-store.js'
+import type { Lock, LockAnswer, SessionStore } from '../store/session-store.js'
+import { type Clock, startStopwatch, wait } from '../support/clock.js'
 
 export interface TokenRequestParts {
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue'>
@@ -21,6 +23,38 @@ export class NotSentError extends Error {
     this.name = 'NotSentError'
     this.reason = reason
     this.retryAfterSeconds = Math.max(1, Math.ceil(retryMs / 1000))
+  }
+}
+
+/** The longest time in milliseconds that a request waits for a lock. */
+export const PATIENCE_MS = 5000
+const MIN_DELAY_MS = 50
+const MAX_DELAY_MS = 500
+
+export interface LockParts {
+  readonly store: Pick<SessionStore, 'take'>
+  readonly clock: Clock
+}
+
+/**
+ * Requests the lock of a session again and again while another process has it. Returns any other answer at once. Returns
+ * `wait` if the lock was not free in time.
+ * @param patienceMs the longest time to wait, in milliseconds; with 0, there is one request
+ * @param owner the owner of the lock for a change
+ */
+export async function requestLock(
+  { store, clock }: LockParts,
+  session: Parameters<SessionStore['take']>[0],
+  patienceMs: number,
+  owner?: string
+): Promise<LockAnswer> {
+  const waitedMs = startStopwatch(clock)
+  let loss: string | undefined
+  for (let delayMs = MIN_DELAY_MS; ; delayMs = Math.min(2 * delayMs, MAX_DELAY_MS)) {
+    const answer = await store.take(session, loss, owner)
+    if (answer.kind !== 'wait' || waitedMs() >= patienceMs) return answer
+    loss = answer.loss
+    await wait(clock, delayMs)
   }
 }
 

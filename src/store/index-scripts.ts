@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createExpiringMap } from '../support/expiring-map.js'
-import type { SendCommand } from './redis-scripts.js'
+import { createScriptRunner, type SendCommand } from './script-runner.js'
 import type { ScriptTimes } from './scripts.js'
 
 /** `entryMs` is the lifetime of a session in a list, and `loginMs` that of the time of a logout. */
@@ -18,10 +18,11 @@ export interface IndexScripts {
   /** Returns the sessions of a list. If `issuedAt` is given, stores it as the time of the last logout. */
   find(list: string, issuedAt: number | undefined): Promise<readonly string[]>
   leave(list: string, ids: readonly string[]): Promise<void>
-  /** Returns true unless the token was claimed before. */
+  /** Returns true at the first call for this token within its lifetime, and false at every later call in any process. */
   claim(tokenId: string, lifetimeMs: number): Promise<boolean>
   /** Gives a claim a new lifetime. */
   keepClaim(tokenId: string, lifetimeMs: number): Promise<void>
+  /** Undoes `claim`, because the token has had no effect. */
   release(tokenId: string): Promise<void>
 }
 
@@ -89,24 +90,10 @@ const LUA = {
   keepClaim: KEEP_CLAIM,
   release: RELEASE
 } as const
-const DIGESTS = Object.fromEntries(
-  Object.entries(LUA).map(([name, lua]) => [name, createHash('sha1').update(lua).digest('hex')])
-) as Record<keyof typeof LUA, string>
 
 /** @param prefix the beginning of all keys of this deployment */
 export function createRedisIndexScripts(send: SendCommand, prefix: string, times: IndexTimes): IndexScripts {
-  async function run(
-    name: keyof typeof LUA,
-    keys: readonly string[],
-    args: readonly (string | number)[]
-  ): Promise<unknown> {
-    return send(commands =>
-      commands.evalsha(DIGESTS[name], keys.length, ...keys, ...args).catch((error: Error) => {
-        if (!error.message.startsWith('NOSCRIPT')) throw error
-        return commands.eval(LUA[name], keys.length, ...keys, ...args)
-      })
-    )
-  }
+  const run = createScriptRunner(send, LUA)
 
   function listKeys(list: string): readonly string[] {
     const key = `${prefix}sessions:{${list}}`
@@ -120,7 +107,7 @@ export function createRedisIndexScripts(send: SendCommand, prefix: string, times
 
   return {
     join: async (list, id, issuedAt) => (await run('join', listKeys(list), [id, times.entryMs, issuedAt ?? ''])) === 1,
-    find: async (list, issuedAt) => (await run('find', listKeys(list), [times.loginMs, issuedAt ?? ''])) as string[],
+    find: async (list, issuedAt) => run('find', listKeys(list), [times.loginMs, issuedAt ?? '']),
     async leave(list, ids) {
       if (ids.length > 0) await run('leave', listKeys(list), ids)
     },

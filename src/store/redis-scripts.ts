@@ -3,12 +3,11 @@
  * the revision, so a record cannot be moved to another session or revision. The record of a session that is kept in Redis
  * is also encrypted with the key of the session, which is in the cookie and not in the record.
  */
-import { createHash } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
 import { LUA, type ScriptName } from './lua.js'
-import type { RedisCommands } from './redis-client.js'
 import { StoredDataError } from './redis-errors.js'
+import { createScriptRunner, type SendCommand } from './script-runner.js'
 import {
   MAX_PAUSE_MS,
   type Outcome,
@@ -19,16 +18,8 @@ import {
   type Taken
 } from './scripts.js'
 
-/** Sends one command to Redis and returns its reply. Rejects with RedisUnavailableError or StoredDataError. */
-export type SendCommand = <T>(command: (commands: RedisCommands) => Promise<T>) => Promise<T>
-
 type Argument = string | number
 type Reply = readonly [kind: string, ...rest: (string | number)[]]
-
-// The digest of each script, with which Redis finds a script that it has run before.
-const DIGESTS = Object.fromEntries(
-  Object.entries(LUA).map(([name, lua]) => [name, createHash('sha1').update(lua).digest('hex')])
-) as Record<ScriptName, string>
 
 /** @param prefix the beginning of all keys of this deployment */
 export function createRedisScripts(
@@ -39,16 +30,12 @@ export function createRedisScripts(
 ): SessionScripts<SessionRecord> {
   const { entryMs, loginMs, keepMs, lockMs, settleMs } = times
 
-  async function run<T>(name: ScriptName, id: string, args: readonly Argument[]): Promise<T> {
+  const runScript = createScriptRunner(send, LUA)
+
+  function run<T>(name: ScriptName, id: string, args: readonly Argument[]): Promise<T> {
     // The braces are the hash tag. Redis Cluster selects the node of a key by the text between them.
     const entry = `${prefix}{${id}}`
-    const keysAndArgs = [2, entry, `${entry}:record`, ...args] as const
-    return (await send(commands =>
-      commands.evalsha(DIGESTS[name], ...keysAndArgs).catch((error: Error) => {
-        if (!error.message.startsWith('NOSCRIPT')) throw error
-        return commands.eval(LUA[name], ...keysAndArgs)
-      })
-    )) as T
+    return runScript(name, [entry, `${entry}:record`], args)
   }
 
   function seal(id: string, rev: number, record: SessionRecord): string {

@@ -13,7 +13,7 @@ import {
   type IndexScripts,
   type IndexTimes
 } from './index-scripts.js'
-import type { SendCommand } from './redis-scripts.js'
+import type { SendCommand } from './script-runner.js'
 
 /** Names sessions: those of a login session at the provider (`sid`), or all sessions of a person (`sub` alone). */
 export interface SessionsOf {
@@ -22,7 +22,8 @@ export interface SessionsOf {
   readonly sub?: string | undefined
 }
 
-export interface SessionIndex {
+/** `claim`, `keepClaim` and `release` are about the tokens of logouts, and the scripts do the whole work. */
+export interface SessionIndex extends Pick<IndexScripts, 'claim' | 'keepClaim' | 'release'> {
   /**
    * Adds a session to its lists, or renews its lifetime there. Returns false if the provider has ended the login of the
    * session since its ID token was issued. The session then is in no list.
@@ -38,12 +39,6 @@ export interface SessionIndex {
   find(of: SessionsOf, issuedAt: number | undefined): Promise<readonly string[]>
   /** Removes sessions that have been logged out from the lists whose names are known. They expire in all others. */
   leave(of: SessionsOf, ids: readonly string[]): Promise<void>
-  /** Returns true at the first call for this token within its lifetime, and false at every later call in any process. */
-  claim(tokenId: string, lifetimeMs: number): Promise<boolean>
-  /** Gives a claim a new lifetime. */
-  keepClaim(tokenId: string, lifetimeMs: number): Promise<void>
-  /** Undoes `claim`, because the token has had no effect. */
-  release(tokenId: string): Promise<void>
 }
 
 export function createRedisIndex(
@@ -90,9 +85,9 @@ function createSessionIndex(scripts: IndexScripts, keyring: Pick<Keyring, 'hashe
       const names = new Set([...namesOf(of), ...(sub === undefined ? [] : [nameOf('sub', iss, sub)])])
       await Promise.all(listsOf([...names]).map(list => scripts.leave(list, ids)))
     },
-    claim: (tokenId, lifetimeMs) => scripts.claim(tokenId, lifetimeMs),
-    keepClaim: (tokenId, lifetimeMs) => scripts.keepClaim(tokenId, lifetimeMs),
-    release: tokenId => scripts.release(tokenId)
+    claim: scripts.claim,
+    keepClaim: scripts.keepClaim,
+    release: scripts.release
   }
 }
 

@@ -4,7 +4,7 @@
  * logouts. While Redis is away, the process answers from this memory. When Redis is back or has lost data, the process
  * stores again what it remembers.
  */
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import {
   type CookieSession,
@@ -315,7 +315,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
    * that this process has released looks as if it were still ours.
    */
   function ownerOf(id: string): string {
-    const owner = owners.get(id) ?? newId()
+    const owner = owners.get(id) ?? randomUUID()
     owners.set(id, owner, LOCK_MS)
     return owner
   }
@@ -327,13 +327,13 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       // If the first attempt to store this record has failed, the entry may still have the lock of this process.
       const savedBy = known.isStored || locks.has(id) ? NO_OWNER : known.owner
       const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
-      await scripts.save(id, { rev: record.rev, owner: savedBy, outcome, newLoss: newId(), key: record.key })
+      await scripts.save(id, { rev: record.rev, owner: savedBy, outcome, newLoss: randomUUID(), key: record.key })
       markStored(known)
     }
     const browser = browsers.get(id)
-    if (browser) await scripts.seen(id, browser.rev, newId())
+    if (browser) await scripts.seen(id, browser.rev, randomUUID())
     const lock = locks.get(id)
-    if (lock) await scripts.hold(id, lock.rev, lock.owner, leftMs(lock.elapsedMs), newId())
+    if (lock) await scripts.hold(id, lock.rev, lock.owner, leftMs(lock.elapsedMs), randomUUID())
     const logout = logouts.get(id)
     if (logout) {
       await scripts.out(id, logout.key)
@@ -457,7 +457,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       const isNews = found?.kind === 'behind' || (found?.kind === 'same' && !found.isSeen)
       if (!newer && isNews) {
         const record = found.kind === 'same' && found.hasRecord ? undefined : session
-        tell(id, () => scripts.seen(id, session.rev, newId(), record))
+        tell(id, () => scripts.seen(id, session.rev, randomUUID(), record))
       }
       return newer ? { kind: 'newer', record: newer } : { kind: 'current' }
     },
@@ -480,7 +480,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       try {
         const browserRev = browsers.get(id)?.rev ?? 0
         if (browserRev > rev) return await waitForNewer(session)
-        const taken = await scripts.take(id, { rev, owner, reported: reportedLoss, newLoss: newId(), key })
+        const taken = await scripts.take(id, { rev, owner, reported: reportedLoss, newLoss: randomUUID(), key })
         switch (taken.kind) {
           case 'mine': {
             if (link.generation() !== generation) return { kind: 'wait', loss: undefined }
@@ -509,7 +509,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     async mayUse({ id, rev, owner, generation, elapsedMs }) {
       const isOurs = () => link.generation() === generation && !link.isAway() && (browsers.get(id)?.rev ?? 0) <= rev
       if (!isOurs() || elapsedMs() < FRESH_LOCK_MS) return isOurs()
-      const isHeld = await scripts.hold(id, rev, owner, leftMs(elapsedMs), newId()).catch(() => false)
+      const isHeld = await scripts.hold(id, rev, owner, leftMs(elapsedMs), randomUUID()).catch(() => false)
       return isHeld && isOurs()
     },
     async save(lock, outcome) {
@@ -527,7 +527,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
       const elapsedMs = startStopwatch(clock)
       const { generation } = lock
       try {
-        const saved = await scripts.save(id, { rev, owner, outcome, newLoss: newId(), key })
+        const saved = await scripts.save(id, { rev, owner, outcome, newLoss: randomUUID(), key })
         if (isTokens && outcome.record.rev > 1) joinInBackground(outcome.record)
         if (isTokens && outcome.record.rev === 1 && !(await join(outcome.record, outcome.issuedAt))) {
           await end(id, key)
@@ -553,7 +553,7 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     async change({ id, owner, key }, record) {
       locks.delete(id)
       const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
-      const request = { rev: record.rev, owner, outcome, newLoss: newId(), key }
+      const request = { rev: record.rev, owner, outcome, newLoss: randomUUID(), key }
       const saved = await scripts.save(id, request).catch(ignoreUnavailable)
       if (saved?.kind === 'saved') {
         remember(record, true)
@@ -610,9 +610,4 @@ function ignoreUnavailable(error: unknown): undefined {
 /** Returns the rest of the time of a lock in milliseconds. */
 function leftMs(elapsedMs: Lock['elapsedMs']): number {
   return Math.max(1, Math.round(LOCK_MS - elapsedMs()))
-}
-
-/** Returns 128 random bits. */
-function newId(): string {
-  return randomBytes(16).toString('base64url')
 }

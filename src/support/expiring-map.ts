@@ -75,8 +75,10 @@ export function createExpiringMap<T>(
   return {
     get(key) {
       const entry = all.get(key)
-      if (entry && entry.until <= now()) remove(key)
-      return entry && entry.until > now() ? entry.value : undefined
+      if (!entry) return undefined
+      if (entry.until > now()) return entry.value
+      remove(key)
+      return undefined
     },
     set(key, value, ttlMs) {
       remove(key)

@@ -16,7 +16,16 @@ export function within<T>(ms: number, promise: Promise<T>, clock: Pick<Clock, 'a
     let cancel = clock.after(ms, () => {
       cancel = clock.after(LATE_RESPONSE_MS, () => reject(new TimeLimitError(`not done within ${ms} ms`)))
     })
-    promise.then(resolve, reject).finally(() => cancel())
+    promise.then(
+      value => {
+        cancel()
+        resolve(value)
+      },
+      error => {
+        cancel()
+        reject(error)
+      }
+    )
   })
 }
 

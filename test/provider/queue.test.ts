@@ -10,7 +10,7 @@ test('as many callers as allowed enter at once, and the others enter in the orde
   const entered: number[] = []
   const leaves: (() => void)[] = []
   for (const n of [1, 2, 3, 4, 5]) {
-    void queue.enter(patient()).then(leave => {
+    void queue.enter(patient).then(leave => {
       entered.push(n)
       leaves.push(leave)
     })
@@ -28,14 +28,14 @@ test('as many callers as allowed enter at once, and the others enter in the orde
 
 test('a later caller does not enter before an earlier one that waits', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 10 })
-  const leave = await queue.enter(patient())
+  const leave = await queue.enter(patient)
   const order: string[] = []
-  const first = queue.enter(patient()).then(next => {
+  const first = queue.enter(patient).then(next => {
     order.push('waited')
     return next
   })
   leave()
-  const second = queue.enter(patient()).then(() => order.push('came later'))
+  const second = queue.enter(patient).then(() => order.push('came later'))
   ;(await first)()
   await second
   t.deepEqual(order, ['waited', 'came later'])
@@ -43,9 +43,9 @@ test('a later caller does not enter before an earlier one that waits', async t =
 
 test('if a caller leaves twice, only one waiting caller enters', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 10 })
-  const leave = await queue.enter(patient())
+  const leave = await queue.enter(patient)
   let inside = 0
-  for (const _ of [1, 2]) void queue.enter(patient()).then(() => inside++)
+  for (const _ of [1, 2]) void queue.enter(patient).then(() => inside++)
   leave()
   leave()
   await settled()
@@ -54,39 +54,60 @@ test('if a caller leaves twice, only one waiting caller enters', async t => {
 
 test('a caller that finds the queue full is rejected at once', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
-  const leave = await queue.enter(patient())
-  const waiting = queue.enter(patient())
-  await t.throwsAsync(queue.enter(patient()), { instanceOf: QueueFullError })
+  const leave = await queue.enter(patient)
+  const waiting = queue.enter(patient)
+  await t.throwsAsync(queue.enter(patient), { instanceOf: QueueFullError })
   leave()
   ;(await waiting)()
-  await t.notThrowsAsync(queue.enter(patient()))
+  await t.notThrowsAsync(queue.enter(patient))
 })
 
 test('an aborted caller frees its place in the queue and does not enter later', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
-  const leave = await queue.enter(patient())
+  const leave = await queue.enter(patient)
   const impatient = new AbortController()
-  const givenUp = queue.enter(impatient.signal)
+  const givenUp = queue.enter(() => impatient.signal)
   const reason = new Error('no more patience')
   impatient.abort(reason)
   t.is(await t.throwsAsync(givenUp), reason)
-  const next = queue.enter(patient())
+  const next = queue.enter(patient)
   leave()
   await t.notThrowsAsync(next)
 })
 
-test('a caller whose signal is already aborted does not enter, even if there is room', async t => {
+test('a caller whose signal is already aborted does not wait', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
-  await t.throwsAsync(queue.enter(AbortSignal.abort(new Error('too late'))), { message: 'too late' })
-  await t.notThrowsAsync(queue.enter(patient()))
+  const leave = await queue.enter(patient)
+  await t.throwsAsync(
+    queue.enter(() => AbortSignal.abort(new Error('too late'))),
+    { message: 'too late' }
+  )
+  const next = queue.enter(patient)
+  leave()
+  await t.notThrowsAsync(next)
+})
+
+test('the time limit of a caller begins only if the caller must wait', async t => {
+  const queue = createQueue({ atOnce: 1, waiting: 1 })
+  let limits = 0
+  const counted = () => {
+    limits++
+    return patient()
+  }
+  const leave = await queue.enter(counted)
+  t.is(limits, 0)
+  const next = queue.enter(counted)
+  t.is(limits, 1)
+  leave()
+  await t.notThrowsAsync(next)
 })
 
 test('urgent callers enter before the others, in the order of their calls', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 10 })
-  const leave = await queue.enter(patient())
+  const leave = await queue.enter(patient)
   const order: string[] = []
   const callers = ['first', 'urgent first', 'second', 'urgent second'].map(async name => {
-    const leave = await queue.enter(patient(), { isUrgent: name.startsWith('urgent') })
+    const leave = await queue.enter(patient, { isUrgent: name.startsWith('urgent') })
     order.push(name)
     leave()
   })
@@ -97,19 +118,19 @@ test('urgent callers enter before the others, in the order of their calls', asyn
 
 test('urgent callers have their own waiting places, as many as the other callers have', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 2 })
-  await queue.enter(patient())
+  await queue.enter(patient)
   for (const isUrgent of [false, true]) {
-    for (const _ of [1, 2]) void queue.enter(patient(), { isUrgent })
-    await t.throwsAsync(queue.enter(patient(), { isUrgent }), { instanceOf: QueueFullError })
+    for (const _ of [1, 2]) void queue.enter(patient, { isUrgent })
+    await t.throwsAsync(queue.enter(patient, { isUrgent }), { instanceOf: QueueFullError })
   }
 })
 
 test('an urgent caller that was aborted does not enter later', async t => {
   const queue = createQueue({ atOnce: 1, waiting: 1 })
-  const leave = await queue.enter(patient())
+  const leave = await queue.enter(patient)
   const impatient = new AbortController()
-  const givenUp = queue.enter(impatient.signal, { isUrgent: true })
-  const next = queue.enter(patient())
+  const givenUp = queue.enter(() => impatient.signal, { isUrgent: true })
+  const next = queue.enter(patient)
   impatient.abort(new Error('no more patience'))
   await t.throwsAsync(givenUp, { message: 'no more patience' })
   leave()

@@ -14,17 +14,16 @@ const WELL_FORMED_ID = /^[\w.:+/=-]{1,128}$/
 // W3C Trace Context section 3.2: version, trace id, parent id, flags. Ids of zeros only and the version ff are invalid.
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
-const ids = new WeakMap<Context, string>()
-const logs = new WeakMap<Context, Logger>()
+// The id and the logger are properties of the context. A WeakMap would keep each context in memory until the next full
+// garbage collection.
+const ID = Symbol('request id')
+const LOG = Symbol('request log')
+type IdentifiedContext = Context & { [ID]?: string; [LOG]?: Logger }
 
 /** Returns the value of `X-Request-Id` if it is well-formed, otherwise a new random id. */
-export function requestId(ctx: Context): string {
-  let id = ids.get(ctx)
-  if (!id) {
-    id = requestIdOf(ctx.get('X-Request-Id'))
-    ids.set(ctx, id)
-  }
-  return id
+export function requestId(ctx: IdentifiedContext): string {
+  ctx[ID] ??= requestIdOf(ctx.get('X-Request-Id'))
+  return ctx[ID]
 }
 
 /** @param sent the value of `X-Request-Id` */
@@ -33,19 +32,17 @@ export function requestIdOf(sent: string | string[] | undefined): string {
 }
 
 export function createRequestLog(log: Logger): RequestLog {
-  return function requestLog(ctx) {
-    let child = logs.get(ctx)
-    if (!child) {
+  return function requestLog(ctx: IdentifiedContext) {
+    if (!ctx[LOG]) {
       // With tracing, each request has a trace id, also if its client sent none.
       const trace_id = ctx.state.traceId ?? TRACEPARENT.exec(ctx.get('traceparent'))?.[1]
-      child = log.child({ request_id: requestId(ctx), ...(trace_id !== undefined && { trace_id }) })
-      logs.set(ctx, child)
+      ctx[LOG] = log.child({ request_id: requestId(ctx), ...(trace_id !== undefined && { trace_id }) })
     }
-    return child
+    return ctx[LOG]
   }
 }
 
 /** True if a log line contains the id of this request, so that an operator can find it. */
-export function isLogged(ctx: Context): boolean {
-  return logs.has(ctx)
+export function isLogged(ctx: IdentifiedContext): boolean {
+  return ctx[LOG] !== undefined
 }

@@ -23,11 +23,14 @@ export function publicPathOf(returnTo: string, homePath: string): string {
   return returnTo === '/' ? homePath : returnTo
 }
 
-const returnPaths = new WeakMap<Context, string>()
+// The path is a property of the context. A WeakMap would keep each context in memory until the next full garbage
+// collection.
+const RETURN_TO = Symbol('return to')
+type LoginContext = Context & { [RETURN_TO]?: string }
 
 /** Called by the login and callback routes as soon as they know the return path of their login. */
-export function rememberReturnTo(ctx: Context, returnTo: string): void {
-  returnPaths.set(ctx, returnTo)
+export function rememberReturnTo(ctx: LoginContext, returnTo: string): void {
+  ctx[RETURN_TO] = returnTo
 }
 
 /**
@@ -37,8 +40,8 @@ export function rememberReturnTo(ctx: Context, returnTo: string): void {
  * @param homePath the public path of the start page, for example `/app/`. In this example, a reverse proxy has removed
  *   `/app` from the request, so this function adds it again.
  */
-export function returnToOf(ctx: Context, homePath: string): string {
-  const remembered = returnPaths.get(ctx)
+export function returnToOf(ctx: LoginContext, homePath: string): string {
+  const remembered = ctx[RETURN_TO]
   if (remembered !== undefined) return remembered
   const isPage = ctx.method === 'GET' && !ctx.path.startsWith('/api/')
   return isPage ? safeReturnTo(homePath.slice(0, -1) + ctx.url) : '/'

@@ -4,16 +4,20 @@ import { cookieFrom } from './candidates/common.js'
 import { get } from './get.js'
 import { answerParent } from './processes.js'
 import { another, createSessions } from './sessions.js'
+import { signIn } from './sign-in.js'
+
+const SIGN_INS_AT_ONCE = 20
 
 /**
  * @typedef {object} Crowd
- * @property {string} url
+ * @property {string} origin
+ * @property {string} path
  * @property {Record<string, string>} headers
  * @property {string} secret
  * @property {import('./sessions.js').Session} session the template of all sessions
  * @property {number} sessions
+ * @property {boolean} [signsIn] true if each browser signs in at the server, because a Redis must know the sessions
  * @property {number} connections
- * @property {number} expiredEvery every n-th request has an expired session
  */
 
 /** @type {Crowd} */
@@ -29,13 +33,19 @@ const waiting = new Set()
 
 answerParent({
   /** @param {Crowd} given */
-  start(given) {
+  async start(given) {
     crowd = given
     sessions = createSessions(crowd.secret)
     agent = new http.Agent({ keepAlive: true, maxSockets: crowd.connections })
     cookies = Array.from({ length: crowd.sessions }, () => sessions.cookie(another(crowd.session)))
+    if (!crowd.signsIn) return
+    for (let first = 0; first < cookies.length; first += SIGN_INS_AT_ONCE) {
+      const part = cookies.slice(first, first + SIGN_INS_AT_ONCE)
+      cookies.splice(first, part.length, ...(await Promise.all(part.map(() => signIn(crowd.origin, crowd.secret)))))
+    }
   },
-  async run(requests) {
+  /** @param {{ requests: number, expiredEvery: number }} run every n-th request has an expired session; with 0, none has */
+  async run({ requests, expiredEvery }) {
     const statuses = {}
     let refreshes = 0
     let left = requests
@@ -43,12 +53,12 @@ answerParent({
       while (left-- > 0) {
         const browser = nextBrowser()
         waiting.add(browser)
-        if (++sent % crowd.expiredEvery === 0) {
+        if (expiredEvery > 0 && ++sent % expiredEvery === 0) {
           cookies[browser] = sessions.expire(cookies[browser])
           refreshes++
         }
         const headers = { ...crowd.headers, cookie: cookies[browser] }
-        const answer = await get({ url: crowd.url, headers, agent })
+        const answer = await get({ url: crowd.origin + crowd.path, headers, agent })
         statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
         const setCookies = answer.headers['set-cookie']
         if (setCookies) cookies[browser] = cookieFrom(setCookies)
