@@ -7,6 +7,7 @@ import { Redis } from 'ioredis'
 import { CALLBACK_PATH, TOKEN_PATH } from './candidates/common.js'
 import { get, HEADERS } from './get.js'
 import { LOAD_CORE, SERVER_CORE, startProcess } from './processes.js'
+import { usageOf } from './redis-usage.js'
 import { scenarios } from './scenarios.js'
 import { createSessions } from './sessions.js'
 import { inTurn, summary, WARM_UP_SECONDS } from './throughput.js'
@@ -100,15 +101,4 @@ async function signIn(url, secret) {
   if (answer.status !== 302) throw new Error(`The callback answered ${answer.status} ${answer.body.slice(0, 200)}`)
   const pairs = answer.headers['set-cookie'].map(line => line.split(';')[0])
   return pairs.filter(pair => !pair.includes('_login=')).join('; ')
-}
-
-/** Reads what Redis has received, sent and computed since its start. */
-async function usageOf(admin) {
-  const text = `${await admin.info('stats')}${await admin.info('cpu')}`
-  const number = name => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(text)?.[1])
-  return {
-    received: number('total_net_input_bytes'),
-    sent: number('total_net_output_bytes'),
-    cpuMicros: (number('used_cpu_user') + number('used_cpu_sys')) * 1e6
-  }
 }
