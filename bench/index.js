@@ -8,10 +8,13 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { perCoreReport, replicasReport } from './capacity/report.js'
 import { measureMemory } from './memory.js'
 import { parseOptions, USAGE } from './options.js'
+import { measurePerCore } from './per-core.js'
 import { LOAD_CORE, startProcess, unpinned } from './processes.js'
 import { profile } from './profile.js'
+import { measureReplicas } from './replicas.js'
 import { print } from './report.js'
 import { measureScale } from './scale.js'
 import { FILE_BYTES, FILE_NAME, PROGRAMS, scenarios } from './scenarios.js'
@@ -69,6 +72,8 @@ async function measure(name, around, options) {
   if (name === 'memory') return memoryTable(await measureMemory(around, options), options.requests)
   if (name === 'scale') return scaleTable(await measureScale(around, options))
   if (name === 'session-store') return sessionStoreTable(await measureSessionStore(around, options))
+  if (name === 'replicas') return replicasReport(await measureReplicas(around, options), options)
+  if (name === 'per-core') return perCoreReport(await measurePerCore(around, options), options)
   if (name === 'soak') return soakTable(await measureSoak(around, options))
   if (name === 'streams') return streamsTable(await measureStreams(around))
   return throughputTable(name, scenarios[name], await measureThroughput(scenarios[name], around, options))

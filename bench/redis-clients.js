@@ -107,7 +107,7 @@ const EVENTS = {
   /** The scripts of a refresh in dual mode, and the one that runs when the browser has sent its new cookie. */
   async refresh(scripts, session) {
     const owner = randomUUID()
-    expectKind('mine', await scripts.take(session.id, { rev: session.rev, owner, newLoss: randomUUID() }))
+    await take(scripts, session, owner)
     for (const keepsLock of [true, false]) await store(scripts, session, owner, keepsLock)
     await scripts.seen(session.id, session.rev, randomUUID())
   }
@@ -115,8 +115,12 @@ const EVENTS = {
 
 async function logIn(scripts, session) {
   const owner = randomUUID()
-  expectKind('mine', await scripts.take(session.id, { rev: 0, owner, newLoss: randomUUID() }))
+  await take(scripts, session, owner)
   await store(scripts, session, owner, false)
+}
+
+async function take(scripts, { id, rev }, owner) {
+  expectKind('mine', await scripts.take(id, { rev, owner, newLoss: randomUUID() }))
 }
 
 async function store(scripts, session, owner, keepsLock) {

@@ -1,10 +1,11 @@
 /** Simulates browsers that send requests to several servers at a constant rate, whether or not the servers keep up. */
 import http from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import { CALLBACK_PATH, cookieFrom, TOKEN_PATH } from './candidates/common.js'
+import { cookieFrom, TOKEN_PATH } from './candidates/common.js'
 import { get } from './get.js'
 import { answerParent } from './processes.js'
 import { createSessions } from './sessions.js'
+import { signIn } from './sign-in.js'
 
 /**
  * @typedef {object} Visits
@@ -19,7 +20,6 @@ import { createSessions } from './sessions.js'
  */
 
 const LOGOUT_PATH = '/api/auth/logout'
-const LOGIN_COOKIE = /_login=/
 const LOGINS_AT_ONCE = 16
 const VISITS_AT_ONCE = 32
 const BETWEEN_STARTS_MS = 5
@@ -44,7 +44,7 @@ answerParent({
   async signIn(count) {
     let left = count
     const signInOneAfterAnother = async () => {
-      while (left-- > 0) idle.push(await signIn())
+      while (left-- > 0) idle.push(await signIn(anyUrl(), visits.secret, agent))
     }
     await Promise.all(Array.from({ length: LOGINS_AT_ONCE }, signInOneAfterAnother))
   },
@@ -121,11 +121,4 @@ async function sendTo(path, cookie, status) {
   if (answer.status !== status) throw new Error(`${path} answered ${answer.status} ${answer.body.slice(0, 200)}`)
   const setCookies = answer.headers['set-cookie']
   return setCookies ? cookieFrom(setCookies) : cookie
-}
-
-async function signIn() {
-  const { query, cookie } = sessions.callback()
-  const answer = await get({ url: anyUrl() + CALLBACK_PATH + query, headers: { ...visits.headers, cookie }, agent })
-  if (answer.status !== 302) throw new Error(`The callback answered ${answer.status} ${answer.body.slice(0, 200)}`)
-  return cookieFrom(answer.headers['set-cookie'].filter(line => !LOGIN_COOKIE.test(line)))
 }

@@ -4,12 +4,12 @@
  */
 import { spawnSync } from 'node:child_process'
 import { Redis } from 'ioredis'
-import { CALLBACK_PATH, TOKEN_PATH } from './candidates/common.js'
+import { TOKEN_PATH } from './candidates/common.js'
 import { get, HEADERS } from './get.js'
 import { LOAD_CORE, SERVER_CORE, startProcess } from './processes.js'
 import { usageOf } from './redis-usage.js'
 import { scenarios } from './scenarios.js'
-import { createSessions } from './sessions.js'
+import { signIn } from './sign-in.js'
 import { inTurn, summary, WARM_UP_SECONDS } from './throughput.js'
 import { startUnits } from './units.js'
 
@@ -92,13 +92,4 @@ async function prepare(name, { url, process }, tokenLength, { secret, around, ad
       }
     }
   }
-}
-
-/** Completes a login. Returns the `Cookie` header of the browser without the login cookie. */
-async function signIn(url, secret) {
-  const { query, cookie } = createSessions(secret).callback()
-  const answer = await get({ url: url + CALLBACK_PATH + query, headers: { ...HEADERS, cookie } })
-  if (answer.status !== 302) throw new Error(`The callback answered ${answer.status} ${answer.body.slice(0, 200)}`)
-  const pairs = answer.headers['set-cookie'].map(line => line.split(';')[0])
-  return pairs.filter(pair => !pair.includes('_login=')).join('; ')
 }

@@ -1,39 +1,59 @@
-// `npm run simulate:replicas -- --replicas N --sessions N` simulates many processes that share one Redis, and prints the
-// results as JSON. Its figures are in docs/scale.md.
+// `npm run simulate:replicas` simulates many processes that share one Redis, with the service times of Redis that
+// `npm run bench -- --only replicas --record` has measured. It prints the results as JSON. `--record` writes them to
+// bench/capacity/figures.json and docs/scale.md.
+import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { simulateLoss, simulateQuota } from './many-replicas.js'
 
+const CAPACITY = new URL('../../bench/capacity/', import.meta.url)
+const FIGURES = new URL('figures.json', CAPACITY)
+const SCRIPTS_OF_REFRESH = 4
+
 const { values } = parseArgs({
   options: {
-    replicas: { type: 'string', default: '1000' },
+    only: { type: 'string', default: 'loss,quota' },
+    replicas: { type: 'string', default: '100,1000' },
     sessions: { type: 'string', default: '100000' },
-    'script-micros': { type: 'string', default: '30' },
-    'delivery-micros': { type: 'string', default: '3' },
+    observed: { type: 'string', default: '60' },
     due: { type: 'string', default: '3000' },
     quota: { type: 'string', default: '500' },
-    observed: { type: 'string', default: '60' },
-    only: { type: 'string', default: 'loss,quota' }
+    record: { type: 'boolean', default: false }
   }
 })
-const number = (name: keyof typeof values) => Number(values[name])
-const service = { scriptMs: number('script-micros') / 1000, deliveryMs: number('delivery-micros') / 1000 }
-const replicas = number('replicas')
-const write = (result: object) => process.stdout.write(`${JSON.stringify(result)}\n`)
-const kinds = (values.only ?? '').split(',')
+const kinds = values.only.split(',')
+const replicas = values.replicas.split(',').map(Number)
+const service = serviceTimes()
+const results: Record<string, object[]> = {}
 
 if (kinds.includes('loss')) {
-  const options = {
-    replicas,
-    service,
-    sessions: number('sessions'),
-    secondsBetweenRequests: 60,
-    secondsBetweenRefreshes: 2730,
-    outageSeconds: 5,
-    observedSeconds: number('observed')
+  for (const count of replicas) {
+    const people = { sessions: Number(values.sessions), secondsBetweenRequests: 60, secondsBetweenRefreshes: 2730 }
+    const options = { replicas: count, service, ...people, outageSeconds: 5, observedSeconds: Number(values.observed) }
+    add('loss', { ...options, result: await simulateLoss(options) })
   }
-  write({ ...options, result: await simulateLoss(options) })
 }
 if (kinds.includes('quota')) {
-  const options = { replicas, service, sessions: number('due'), callsPerMinute: number('quota'), observedMinutes: 60 }
-  write({ ...options, result: await simulateQuota(options) })
+  for (const count of replicas) {
+    const people = { sessions: Number(values.due), callsPerMinute: Number(values.quota) }
+    const options = { replicas: count, service, ...people, observedMinutes: 60 }
+    add('quota', { ...options, result: await simulateQuota(options) })
+  }
+}
+if (values.record) {
+  const { record } = await import(new URL('report.js', CAPACITY).href)
+  record(results)
+}
+
+function add(kind: string, run: object): void {
+  process.stdout.write(`${JSON.stringify(run)}\n`)
+  results[kind] = [...(results[kind] ?? []), run]
+}
+
+function serviceTimes() {
+  if (!existsSync(FIGURES)) throw new Error('Run `npm run bench -- --only replicas --record` first.')
+  const { busy } = JSON.parse(readFileSync(FIGURES, 'utf8')).replicas
+  return {
+    scriptMs: busy.refresh.redisMicros / SCRIPTS_OF_REFRESH / 1000,
+    deliveryMs: busy.delivery.redisMicros / 1000
+  }
 }
