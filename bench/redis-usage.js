@@ -14,7 +14,7 @@ const SECTIONS = ['stats', 'cpu', 'commandstats', 'memory', 'clients']
  * @property {number} scripts
  * @property {number} commands scripts and all other commands that clients have sent
  * @property {number} published messages, which Redis sends to each subscriber
- * @property {number} memory bytes
+ * @property {number} memory bytes, without the buffers of connections
  * @property {number} connections
  */
 
@@ -35,7 +35,7 @@ export async function usageOf(admin) {
     scripts: calls('evalsha') + calls('eval'),
     commands: SENT_COMMANDS.reduce((sum, name) => sum + calls(name), 0),
     published: calls('publish'),
-    memory: number('used_memory'),
+    memory: number('used_memory') - number('mem_clients_normal'),
     connections: number('connected_clients')
   }
 }

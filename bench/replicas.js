@@ -23,7 +23,8 @@ const IDLE_SECONDS = 10
 const SHORT_LIFETIME_SECONDS = 1
 const LIFETIME_SECONDS = 3599
 const BUSY_CONNECTIONS = 100
-const UNTIL_EXPIRED_MS = 1000
+// By then Redis has deleted all expired records, and has measured the buffers of its connections again.
+const UNTIL_STEADY_MS = 4000
 
 /**
  * What one event costs.
@@ -134,11 +135,12 @@ async function measureBusyRedis(redisProgram, seconds) {
 /** Measures the memory of Redis for a session, before and after its browser has sent the new cookie. */
 async function measureMemory(clients, admin) {
   const memory = async () => (await usageOf(admin)).memory
+  await setTimeout(UNTIL_STEADY_MS)
   const before = await memory()
   const sessions = await clients.ask('signIn')
   const withRecords = await memory()
   await clients.ask('see')
-  await setTimeout(UNTIL_EXPIRED_MS)
+  await setTimeout(UNTIL_STEADY_MS)
   const entryBytes = ((await memory()) - before) / sessions
   return { entryBytes, recordBytes: (withRecords - before) / sessions - entryBytes }
 }
@@ -146,11 +148,12 @@ async function measureMemory(clients, admin) {
 async function measureStep(parts) {
   const { units, browsers, admin, seconds } = parts
   const processes = units.length
-  const connections = ((await usageOf(admin)).connections - 1) / processes
   await browsers.ask('signIn', BROWSERS)
   // After these requests, Redis knows that the browsers have their cookies.
   await browsers.ask('visitOnce')
   const idle = await costOfIdle(parts)
+  // The connection of this measurement is not one of the servers.
+  const connections = ((await usageOf(admin)).connections - 1) / processes
   const request = await costOf(parts, { what: 'request', rate: RATE, seconds })
   // A visit is a refresh and one request with the new cookie.
   const refresh = without(request, await costOf(parts, { what: 'refresh', rate: RATE, seconds }))

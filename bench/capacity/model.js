@@ -48,6 +48,11 @@ export const BEHAVIOUR = {
   keepSeconds: 60
 }
 
+// These are constants of src/store/session-store.ts.
+const REMEMBERED_SECONDS = 60
+const RESTORED_AT_ONCE = 100
+const SCRIPTS_OF_REFRESH = 4
+
 export const LIMITS = {
   /** Redis runs commands in one thread. Above this share of a core, commands wait long for each other. */
   cores: 0.7,
@@ -134,6 +139,29 @@ export function loadOf({ replicas, sessions, store, nodes }, costs, behaviour = 
     connections: nodes === 1 ? replicas * process.connections : replicas * (1 + 1 / nodes),
     memory: memory / nodes,
     tokenCalls: refreshes * callsPerRefresh * 60
+  }
+}
+
+/**
+ * Returns the work of Redis when it has lost its data, and every process stores again what it remembers of the last minute.
+ * @param {Deployment} deployment
+ * @param {Costs} costs
+ */
+export function restoreOf({ replicas, sessions, store, nodes }, costs, behaviour = BEHAVIOUR) {
+  const { secondsBetweenRequests, secondsBetweenRefreshes } = behaviour
+  // A session in Redis is remembered only by the process that has refreshed it. Of a session in cookies, each process also
+  // remembers the newest revision that the browser has sent to it.
+  const refreshes = (sessions / secondsBetweenRefreshes) * REMEMBERED_SECONDS
+  const requests = (sessions / secondsBetweenRequests) * REMEMBERED_SECONDS
+  const remembered = store === 'redis' ? refreshes : refreshes + Math.min(requests, sessions * replicas)
+  const script = costs.stores.cookie.refresh.redisMicros / SCRIPTS_OF_REFRESH / 1e6
+  const atOnce = Math.min(remembered, replicas * RESTORED_AT_ONCE)
+  return {
+    scripts: remembered,
+    seconds: (remembered * script) / nodes,
+    atOnce,
+    /** Above 1 second, commands reach their time limit, and the processes take Redis for away again. */
+    secondsOfThose: (atOnce * script) / nodes
   }
 }
 

@@ -3,7 +3,7 @@
  * and `model.js` computes the other figures from them.
  */
 import { table } from '../report.js'
-import { BEHAVIOUR, costsOf, LIMITS, loadOf, mostReplicas, mostSessions, sharesOf } from './model.js'
+import { BEHAVIOUR, costsOf, loadOf, mostReplicas, mostSessions, restoreOf, sharesOf } from './model.js'
 
 const KIBIBYTE = 1024
 const GIBIBYTE = 2 ** 30
@@ -38,7 +38,8 @@ export function tablesOf({ replicas, loss, quota, perCore }) {
       'busy-redis': busyTable(replicas),
       'one-redis': oneRedisTable(costs),
       deployments: deploymentsTable(costs),
-      cluster: clusterTable(costs)
+      cluster: clusterTable(costs),
+      restore: restoreTable(costs)
     }),
     ...(loss && { loss: lossTable(loss) }),
     ...(quota && { quota: quotaTable(quota) }),
@@ -62,6 +63,7 @@ function processesTable({ steps }) {
   const row = (name, cell) => [name, ...steps.map(cell)]
   return table(head, [
     row('connections of one process', ({ connections }) => rounded(connections)),
+    row('bytes from Redis a second to an idle process', ({ idle }) => rounded(idle.sent)),
     row('refreshes a second, reached', ({ refresh }) => Math.round(refresh.rate)),
     row('**one request**: scripts', ({ request }) => rounded(request.scripts)),
     row('bytes to Redis', ({ request }) => Math.round(request.received)),
@@ -185,6 +187,24 @@ function clusterTable(costs) {
   return table(head, cells)
 }
 
+function restoreTable(costs) {
+  const head = ['replicas, sessions', 'store', 'scripts', 'they take', 'scripts at once', 'the last of them waits']
+  const cells = DEPLOYMENTS.flatMap(deployment =>
+    ['cookie', 'redis'].map(store => {
+      const { scripts, seconds, atOnce, secondsOfThose } = restoreOf({ ...deployment, store }, costs)
+      return [
+        `${thousands(deployment.replicas)}, ${thousands(deployment.sessions)}`,
+        store,
+        thousands(scripts),
+        `${seconds.toFixed(1)} s`,
+        thousands(atOnce),
+        `${secondsOfThose.toFixed(1)} s`
+      ]
+    })
+  )
+  return table(head, cells)
+}
+
 function lossTable(runs) {
   const head = [
     'replicas, sessions',
@@ -242,28 +262,28 @@ function quotaTable(runs) {
 }
 
 /** @param {import('../per-core.js').PerCoreRow[]} rows */
-export function perCoreTable(rows) {
+function perCoreTable(rows) {
   const head = ['', 'req/s on a core', 'CPU us/req', 'Redis CPU us/req', 'MiB', 'req/s for each MiB', 'token calls/req']
-  const cells = rows.map(({ kind, name, cpuMicros, redisMicros, mebibytes, calls, missing }) =>
-    missing
-      ? [`${kind}, ${name}`, missing, '', '', '', '', '']
-      : [
-          `${kind}, ${name}`,
-          thousands(1e6 / cpuMicros),
-          Math.round(cpuMicros),
-          redisMicros === undefined ? '' : Math.round(redisMicros),
-          Math.round(mebibytes),
-          Math.round(1e6 / cpuMicros / mebibytes),
-          rounded(calls)
-        ]
-  )
+  const cells = rows.flatMap((row, index) => {
+    const isFirst = row.kind !== rows[index - 1]?.kind
+    return isFirst ? [[`**${row.kind}**`, ...Array(head.length - 1).fill('')], perCoreCells(row)] : [perCoreCells(row)]
+  })
   return table(head, cells)
-}
 
-/** The limits of one Redis, as text for the page. */
-export function limitsText() {
-  const { cores, received, connections } = LIMITS
-  return `${percent(cores)} of a core, ${megabytes(received)} MB/s in each direction, and ${thousands(connections)} connections`
+  function perCoreCells({ name, cpuMicros, redisMicros, mebibytes, calls, missing }) {
+    if (missing) return [`${name}: ${missing}`, ...Array(head.length - 1).fill('')]
+    const rate = 1e6 / cpuMicros
+    const redis = redisMicros === undefined ? '' : Math.round(redisMicros)
+    return [
+      name,
+      thousands(rate),
+      Math.round(cpuMicros),
+      redis,
+      Math.round(mebibytes),
+      Math.round(rate / mebibytes),
+      rounded(calls)
+    ]
+  }
 }
 
 function seconds(value, observed) {

@@ -19,6 +19,7 @@ export function replicasReport(replicas, options) {
     'busy-redis': 'Measured: CPU time of a busy Redis',
     'one-redis': 'Computed: what one Redis carries',
     deployments: 'Computed: the load of one Redis',
+    restore: 'Computed: what processes store again when Redis has lost its data',
     cluster: 'Computed: each master of a cluster, with 1,000 replicas and 1,000,000 sessions'
   }
   const tables = tablesOf({ replicas })

@@ -2,7 +2,9 @@ import test from 'ava'
 import { readText, repository } from '../helpers/repository.js'
 
 // The benchmark is JavaScript without declarations.
-const { costsOf, loadOf, mostReplicas, mostSessions, sharesOf } = await import(`${repository}bench/capacity/model.js`)
+const { costsOf, loadOf, mostReplicas, mostSessions, restoreOf, sharesOf } = await import(
+  `${repository}bench/capacity/model.js`
+)
 const { fillTables, tablesOf } = await import(`${repository}bench/capacity/page.js`)
 
 const REQUEST = { commands: 1, received: 200, sent: 20, redisMicros: 10 }
@@ -58,6 +60,18 @@ test('the masters of a cluster share scripts and memory, and each one passes all
   // A process has one connection to each master, and one for messages to any of them.
   t.is(four.connections, 125)
   t.is(four.tokenCalls, one.tokenCalls)
+})
+
+test('after a loss, each process stores again what browsers have sent to it in the last minute', t => {
+  // 10 refreshes and 1,000 requests a second. A script takes 25 microseconds.
+  const restored = restoreOf(DEPLOYMENT, COSTS, BEHAVIOUR)
+  t.is(restored.scripts, 60_600)
+  t.is(restored.seconds, 1.515)
+  t.is(restored.atOnce, 10_000)
+  t.is(restored.secondsOfThose, 0.25)
+  const stored = restoreOf({ ...DEPLOYMENT, store: 'redis' }, COSTS, BEHAVIOUR)
+  t.is(stored.scripts, 600)
+  t.is(stored.atOnce, 600)
 })
 
 test('the limit that is reached first comes first', t => {

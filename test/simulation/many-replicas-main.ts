@@ -12,9 +12,9 @@ const SCRIPTS_OF_REFRESH = 4
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: 'loss,quota' },
-    replicas: { type: 'string', default: '100,1000' },
+    replicas: { type: 'string', default: '100,300,1000' },
     sessions: { type: 'string', default: '100000' },
-    observed: { type: 'string', default: '60' },
+    observed: { type: 'string', default: '40' },
     due: { type: 'string', default: '3000' },
     quota: { type: 'string', default: '500' },
     record: { type: 'boolean', default: false }

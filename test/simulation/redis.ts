@@ -58,6 +58,8 @@ interface Connection {
   readonly pending: Set<(error: Error) => void>
   /** The time at which the last command arrived. Commands of a connection keep their order. */
   lastArrival: number
+  /** The time at which the last command was sent. */
+  lastSent: number
   lastReply: number
 }
 
@@ -163,7 +165,10 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
           }, reject)
         })
       }
-      connection.lastArrival = Math.max(connection.lastArrival + 0.001, world.now() + latency())
+      // ioredis sends the commands of the same moment together, so Redis works on all of them before it reads other connections.
+      const isTogether = hooks.service !== undefined && connection.lastSent === world.now()
+      if (!isTogether) connection.lastArrival = Math.max(connection.lastArrival + 0.001, world.now() + latency())
+      connection.lastSent = world.now()
       world.after(connection.lastArrival - world.now(), arrive)
     })
   }
@@ -191,6 +196,7 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
         isOpen: true,
         pending: new Set(),
         lastArrival: 0,
+        lastSent: 0,
         lastReply: 0
       }
       connections.add(connection)
