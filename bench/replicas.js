@@ -2,11 +2,11 @@
  * Measures what Redis does for one request, one refresh, one logout and one idle process, with 1 to 20 server processes.
  * `capacity/model.js` computes from these figures how many replicas and sessions one Redis can serve.
  */
-import { spawnSync } from 'node:child_process'
 import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { HEADERS } from './get.js'
 import { ANY_CORE, LOAD_CORE, SERVER_CORE, startProcess } from './processes.js'
+import { redisProgram } from './redis-program.js'
 import { usageOf } from './redis-usage.js'
 import { startUnits } from './units.js'
 
@@ -22,6 +22,7 @@ const IDLE_SECONDS = 10
 // Each browser comes back after 5 seconds (BROWSERS / RATE), when its tokens have expired.
 const SHORT_LIFETIME_SECONDS = 1
 const LIFETIME_SECONDS = 3599
+const CALLS_PER_REFRESH = 2
 const BUSY_CONNECTIONS = 100
 // By then Redis has deleted all expired records, and has measured the buffers of its connections again.
 const UNTIL_STEADY_MS = 4000
@@ -64,17 +65,16 @@ const UNTIL_STEADY_MS = 4000
  * @returns {Promise<Replicas | undefined>} undefined if no Redis is installed
  */
 export async function measureReplicas(around, { seconds }) {
-  const redisProgram = ['redis-server', 'valkey-server'].find(name => !spawnSync(name, ['--version']).error)
   if (redisProgram === undefined) return undefined
   const steps = []
-  for (const processes of STEPS) steps.push(await withUnits(redisProgram, processes, {}, around, measureStep))
+  for (const processes of STEPS) steps.push(await withUnits(processes, {}, around, measureStep))
   const store = { PLATFORM_AUTH_SESSION_STORE: 'redis' }
-  const inRedis = await withUnits(redisProgram, PROCESSES_WITH_STORE, store, around, measureStore)
-  return { steps, inRedis, busy: await measureBusyRedis(redisProgram, seconds) }
+  const inRedis = await withUnits(PROCESSES_WITH_STORE, store, around, measureStore)
+  return { steps, inRedis, busy: await measureBusyRedis(seconds) }
 
   /** Starts a Redis, servers and browsers for one measurement. */
-  async function withUnits(program, processes, settings, around, measure) {
-    const redis = startProcess('redis.js', ANY_CORE, [program])
+  async function withUnits(processes, settings, around, measure) {
+    const redis = startProcess('redis.js', ANY_CORE, [redisProgram])
     const browsers = startProcess('replicas-browsers.js', ANY_CORE)
     try {
       const REDIS_URL = await redis.ask('start')
@@ -102,7 +102,7 @@ export async function measureReplicas(around, { seconds }) {
  * wake-up of Redis serves several connections.
  * @returns {Promise<Busy>}
  */
-async function measureBusyRedis(redisProgram, seconds) {
+async function measureBusyRedis(seconds) {
   const redis = startProcess('redis.js', SERVER_CORE, [redisProgram])
   const clients = startProcess('redis-clients.js', LOAD_CORE)
   try {
@@ -157,6 +157,9 @@ async function measureStep(parts) {
   const request = await costOf(parts, { what: 'request', rate: RATE, seconds })
   // A visit is a refresh and one request with the new cookie.
   const refresh = without(request, await costOf(parts, { what: 'refresh', rate: RATE, seconds }))
+  if (Math.abs(refresh.calls - CALLS_PER_REFRESH) > 0.05) {
+    throw new Error(`A refresh has made ${refresh.calls} token calls instead of ${CALLS_PER_REFRESH}.`)
+  }
   const logout = await costOf(parts, { what: 'logout', rate: LOGOUT_RATE, seconds: LOGOUT_SECONDS })
   return { processes, connections, idle, request, refresh, logout }
 }

@@ -2,11 +2,11 @@
  * Compares sessions in cookies with sessions in Redis (`session.store: redis`): the size of the `Cookie` header, the CPU time of
  * the server, and the CPU time and the bytes of Redis for one request.
  */
-import { spawnSync } from 'node:child_process'
 import { Redis } from 'ioredis'
 import { TOKEN_PATH } from './candidates/common.js'
 import { get, HEADERS } from './get.js'
 import { LOAD_CORE, SERVER_CORE, startProcess } from './processes.js'
+import { redisProgram } from './redis-program.js'
 import { usageOf } from './redis-usage.js'
 import { scenarios } from './scenarios.js'
 import { signIn } from './sign-in.js'
@@ -23,7 +23,6 @@ const LARGE_TOKEN = 100_000
  * @returns undefined if no Redis is installed
  */
 export async function measureSessionStore(around, options) {
-  const redisProgram = ['redis-server', 'valkey-server'].find(name => !spawnSync(name, ['--version']).error)
   if (redisProgram === undefined) return undefined
   const redis = startProcess('redis.js', LOAD_CORE, [redisProgram])
   try {

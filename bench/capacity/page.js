@@ -48,13 +48,13 @@ export function tablesOf({ replicas, loss, quota, perCore }) {
 }
 
 /**
- * Replaces the tables in a page. Each table stands after a comment `<!-- table: NAME -->`, and ends at an empty line.
+ * Replaces the tables in a page, or adds them. Each one stands after a comment `<!-- table: NAME -->` and an empty line.
  * @param {string} page
  * @param {Record<string, string>} tables
  */
 export function fillTables(page, tables) {
-  return page.replace(/(<!-- table: ([a-z-]+) -->\n\n)(?:\|.*\n)*/g, (whole, head, name) =>
-    name in tables ? head + tables[name] : whole
+  return page.replace(/(<!-- table: ([a-z-]+) -->\n)(?:\n(?:\|.*\n)+)?/g, (whole, comment, name) =>
+    name in tables ? `${comment}\n${tables[name]}` : whole
   )
 }
 

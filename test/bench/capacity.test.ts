@@ -66,9 +66,9 @@ test('after a loss, each process stores again what browsers have sent to it in t
   // 10 refreshes and 1,000 requests a second. A script takes 25 microseconds.
   const restored = restoreOf(DEPLOYMENT, COSTS, BEHAVIOUR)
   t.is(restored.scripts, 60_600)
-  t.is(restored.seconds, 1.515)
+  t.is(Math.round(restored.seconds * 1000), 1515)
   t.is(restored.atOnce, 10_000)
-  t.is(restored.secondsOfThose, 0.25)
+  t.is(Math.round(restored.secondsOfThose * 1000), 250)
   const stored = restoreOf({ ...DEPLOYMENT, store: 'redis' }, COSTS, BEHAVIOUR)
   t.is(stored.scripts, 600)
   t.is(stored.atOnce, 600)
@@ -119,6 +119,10 @@ test('the bytes of a message are what each further process adds to a logout', t 
   })
   t.is(delivery.sent, 150)
   t.is(logout.sent, 20)
+})
+
+test('a table is added after its comment, with an empty line before and after it', t => {
+  t.is(fillTables('<!-- table: one -->\n\nEnd\n', { one: '| new |\n' }), '<!-- table: one -->\n\n| new |\n\nEnd\n')
 })
 
 test('a table replaces only the table after its comment', t => {
