@@ -12,36 +12,42 @@ const SCRIPTS_OF_REFRESH = 4
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: 'loss,quota' },
-    replicas: { type: 'string', default: '100,300,1000' },
-    sessions: { type: 'string', default: '100000' },
+    // Replicas and sessions of each run.
+    loss: { type: 'string', default: '100:100000,100:300000,300:100000,1000:100000' },
     observed: { type: 'string', default: '40' },
-    due: { type: 'string', default: '3000' },
-    quota: { type: 'string', default: '500' },
+    // Replicas, and sessions that are due in the same minute.
+    quota: { type: 'string', default: '100:3000,1000:3000' },
+    calls: { type: 'string', default: '500' },
     record: { type: 'boolean', default: false }
   }
 })
 const kinds = values.only.split(',')
-const replicas = values.replicas.split(',').map(Number)
 const service = serviceTimes()
 const results: Record<string, object[]> = {}
 
 if (kinds.includes('loss')) {
-  for (const count of replicas) {
-    const people = { sessions: Number(values.sessions), secondsBetweenRequests: 60, secondsBetweenRefreshes: 2730 }
-    const options = { replicas: count, service, ...people, outageSeconds: 5, observedSeconds: Number(values.observed) }
+  for (const run of runsOf(values.loss)) {
+    const times = { secondsBetweenRequests: 60, secondsBetweenRefreshes: 2730, outageSeconds: 5 }
+    const options = { ...run, service, ...times, observedSeconds: Number(values.observed) }
     add('loss', { ...options, result: await simulateLoss(options) })
   }
 }
 if (kinds.includes('quota')) {
-  for (const count of replicas) {
-    const people = { sessions: Number(values.due), callsPerMinute: Number(values.quota) }
-    const options = { replicas: count, service, ...people, observedMinutes: 60 }
+  for (const run of runsOf(values.quota)) {
+    const options = { ...run, service, callsPerMinute: Number(values.calls), observedMinutes: 60 }
     add('quota', { ...options, result: await simulateQuota(options) })
   }
 }
 if (values.record) {
   const { record } = await import(new URL('report.js', CAPACITY).href)
   record(results)
+}
+
+function runsOf(text: string): { replicas: number; sessions: number }[] {
+  return text.split(',').map(run => {
+    const [replicas = 0, sessions = 0] = run.split(':').map(Number)
+    return { replicas, sessions }
+  })
 }
 
 function add(kind: string, run: object): void {
