@@ -14,13 +14,15 @@ import { median } from './report.js'
 import { FILE_BYTES, FILE_NAME, PROXIED_PATH } from './scenarios.js'
 import { PUBLIC_SCOPES } from './settings.js'
 import { signIn } from './sign-in.js'
-import { inTurn, WARM_UP_SECONDS } from './throughput.js'
+import { inTurn } from './throughput.js'
 import { startUnits } from './units.js'
 import { hasWrk } from './wrk.js'
 
 const MEBIBYTE = 2 ** 20
 const PROXIED_BYTES = 2048
 const LIFETIME_SECONDS = 3599
+// The programs are compiled, and Node compiles its code while it runs. A short warm-up would be unfair to Node.
+const LONG_WARM_UP_SECONDS = 3
 // A session is refreshed again when its tokens have expired. With this many sessions in turn, that is the case.
 const SHORT_LIFETIME_SECONDS = 0.5
 const SESSIONS = 1000
@@ -181,7 +183,7 @@ async function measureKind(kind, around, options) {
   try {
     for (const given of cases) if (!given.missing) running.push(await prepare(kind, given, around))
     const { connections, seconds, rounds } = options
-    for (const one of running) await one.load({ connections, seconds: WARM_UP_SECONDS })
+    for (const one of running) await one.load({ connections, seconds: LONG_WARM_UP_SECONDS })
     const results = new Map(running.map(one => [one.name, []]))
     for (let round = 0; round < rounds; round++) {
       for (const one of inTurn(running, round)) results.get(one.name).push(await one.load({ connections, seconds }))
