@@ -8,12 +8,15 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { perCoreReport, replicasReport } from './capacity/report.js'
 import { goalsTable } from './goals.js'
 import { measureMemory } from './memory.js'
 import { parseOptions, USAGE } from './options.js'
+import { measurePerCore } from './per-core.js'
 import { LOAD_CORE, startProcess, unpinned } from './processes.js'
 import { profile } from './profile.js'
 import { measureRefreshCost } from './refresh-cost.js'
+import { measureReplicas } from './replicas.js'
 import { print } from './report.js'
 import { measureScale } from './scale.js'
 import { FILE_BYTES, FILE_NAME, PROGRAMS, scenarios } from './scenarios.js'
@@ -85,6 +88,8 @@ async function measure(name, around, options, keep) {
   if (name === 'scale') return scaleTable(await measureScale(around, options))
   if (name === 'session-store') return sessionStoreTable(await measureSessionStore(around, options))
   if (name === 'refresh-cost') return refreshCostTable(keep(await measureRefreshCost(around, options)))
+  if (name === 'replicas') return replicasReport(await measureReplicas(around, options), options)
+  if (name === 'per-core') return perCoreReport(await measurePerCore(around, options), options)
   if (name === 'soak') return soakTable(await measureSoak(around, options))
   if (name === 'streams') return streamsTable(await measureStreams(around))
   return throughputTable(name, scenarios[name], keep(await measureThroughput(scenarios[name], around, options)))

@@ -21,9 +21,11 @@ import { runWrk } from './wrk.js'
 /**
  * For requests that must differ from each other:
  * - `many`: `count` sessions in turn
+ * - `cookies`: the given `Cookie` headers in turn
  * - `expired`: a new session for each request, because a session is refreshed only once
  * - `callback`: a new login for each request, because a code is exchanged only once
- * @typedef {{ what: 'many' | 'expired' | 'callback', count: number, secret: string, session: Session }} Fresh
+ * @typedef {{ what: 'many' | 'cookies' | 'expired' | 'callback', count: number, secret: string, session: Session,
+ *   cookies?: string[] }} Fresh
  * @typedef {import('./sessions.js').Session} Session
  */
 
@@ -50,14 +52,15 @@ answerParent({
 })
 
 /** @param {Fresh} fresh */
-function freshRequests({ what, count, secret, session }, path, headers) {
+function freshRequests({ what, count, secret, session, cookies: given }, path, headers) {
   const { cookie, callback } = createSessions(secret)
   const withCookie = (request, cookie) => ({ ...request, headers: { ...headers, cookie } })
   switch (what) {
-    case 'many': {
-      const cookies = Array.from({ length: count }, () => cookie(session))
+    case 'many':
+    case 'cookies': {
+      const cookies = given ?? Array.from({ length: count }, () => cookie(session))
       let next = 0
-      return request => withCookie(request, cookies[next++ % count])
+      return request => withCookie(request, cookies[next++ % cookies.length])
     }
     case 'expired':
       return request => withCookie(request, cookie(expired(session)))

@@ -3,7 +3,18 @@ import { parseArgs } from 'node:util'
 import { PROGRAMS, SERVER, scenarios } from './scenarios.js'
 
 const SCENARIOS = Object.keys(scenarios)
-const MEASUREMENTS = [...SCENARIOS, 'startup', 'memory', 'refresh-cost', 'scale', 'session-store', 'soak', 'streams']
+const MEASUREMENTS = [
+  ...SCENARIOS,
+  'startup',
+  'memory',
+  'refresh-cost',
+  'scale',
+  'session-store',
+  'soak',
+  'streams',
+  'replicas',
+  'per-core'
+]
 
 export const USAGE = `npm run bench -- [options]
   --only NAMES      measurements to run, separated by commas (all): ${MEASUREMENTS.join(',')}
@@ -12,6 +23,7 @@ export const USAGE = `npm run bench -- [options]
   --connections N   connections of the load generator (32)
   --requests N      requests of the measurements memory and soak (100000)
   --peers           also measures other servers, which are first installed; see bench/README.md
+  --record          writes the figures of replicas and per-core to bench/capacity/figures.json and docs/scale.md
   --profile NAME    writes a CPU profile of one scenario, and measures nothing else
   --candidate NAME  the server that --profile profiles (this one)`
 
@@ -24,6 +36,7 @@ export const USAGE = `npm run bench -- [options]
  * @property {number} connections
  * @property {number} requests
  * @property {boolean} peers
+ * @property {boolean} record
  * @property {string} [profile] name of a scenario
  * @property {string} [candidate] the server to profile
  */
@@ -42,6 +55,7 @@ export function parseOptions() {
       connections: { type: 'string', default: '32' },
       requests: { type: 'string', default: '100000' },
       peers: { type: 'boolean', default: false },
+      record: { type: 'boolean', default: false },
       profile: { type: 'string' },
       candidate: { type: 'string' }
     }

@@ -35,7 +35,7 @@ export function onCore(core, args) {
  * @param {string} file
  * @param {number | undefined} core
  * @param {string[]} [args]
- * @param {{ env?: Record<string, string>, cwd?: string }} [surroundings]
+ * @param {{ env?: Record<string, string | undefined>, cwd?: string }} [surroundings]
  */
 export function startProcess(file, core, args = [], { env: settings = {}, cwd } = {}) {
   const [command, commandArgs] = onCore(core, [fileURLToPath(new URL(file, import.meta.url)), ...args])

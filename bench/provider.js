@@ -25,6 +25,7 @@ const SIGNED_IN = 'signed-in.'
 
 let accessToken = randomToken(900)
 let issued = 0
+let lifetimeSeconds = 3599
 
 // A missing scope means that the requested scope was granted (RFC 6749 section 5.1), so one response fits all requests.
 function tokens(issuer, form) {
@@ -34,7 +35,7 @@ function tokens(issuer, form) {
     token_type: 'Bearer',
     access_token: accessToken,
     refresh_token: `rotated-${issued}`.padEnd(42, '-'),
-    expires_in: 3599,
+    expires_in: lifetimeSeconds,
     ...(code.startsWith(SIGNED_IN) && { id_token: idToken(issuer, code.slice(SIGNED_IN.length)) })
   }
 }
@@ -107,5 +108,9 @@ answerParent({
   /** Sets the length of all later access tokens. */
   tokenLength(length) {
     accessToken = randomToken(length)
+  },
+  /** Sets the lifetime of all later access tokens. */
+  tokenLifetime(seconds) {
+    lifetimeSeconds = seconds
   }
 })

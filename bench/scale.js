@@ -1,8 +1,8 @@
 /** Measures two server processes on one machine, and checks that both together refresh a session only once. */
-import { spawnSync } from 'node:child_process'
 import { TOKEN_PATH } from './candidates/common.js'
 import { get, HEADERS } from './get.js'
 import { ANY_CORE, startProcess } from './processes.js'
+import { redisProgram } from './redis-program.js'
 import { scenarios } from './scenarios.js'
 import { createSession, createSessions, expired } from './sessions.js'
 import { inTurn, summary, WARM_UP_SECONDS } from './throughput.js'
@@ -18,7 +18,6 @@ const CALLS_PER_REFRESH = 2
  * @returns undefined if no Redis is installed
  */
 export async function measureScale(around, options) {
-  const redisProgram = ['redis-server', 'valkey-server'].find(name => !spawnSync(name, ['--version']).error)
   if (redisProgram === undefined) return undefined
 
   const redis = startProcess('redis.js', ANY_CORE, [redisProgram])

@@ -2,11 +2,12 @@
  * Compares sessions in cookies with sessions in Redis (`session.store: redis`): the size of the `Cookie` header, the CPU time of
  * the server, and the CPU time and the bytes of Redis for one request.
  */
-import { spawnSync } from 'node:child_process'
 import { Redis } from 'ioredis'
 import { TOKEN_PATH } from './candidates/common.js'
 import { get, HEADERS } from './get.js'
 import { LOAD_CORE, SERVER_CORE, startProcess } from './processes.js'
+import { redisProgram } from './redis-program.js'
+import { usageOf } from './redis-usage.js'
 import { scenarios } from './scenarios.js'
 import { signIn } from './sign-in.js'
 import { inTurn, summary, WARM_UP_SECONDS } from './throughput.js'
@@ -22,7 +23,6 @@ const LARGE_TOKEN = 100_000
  * @returns undefined if no Redis is installed
  */
 export async function measureSessionStore(around, options) {
-  const redisProgram = ['redis-server', 'valkey-server'].find(name => !spawnSync(name, ['--version']).error)
   if (redisProgram === undefined) return undefined
   const redis = startProcess('redis.js', LOAD_CORE, [redisProgram])
   try {
@@ -90,16 +90,5 @@ async function prepare(name, { url, process }, tokenLength, { secret, around, ad
         redisMicros: perRequest('cpuMicros')
       }
     }
-  }
-}
-
-/** Reads what Redis has received, sent and computed since its start. */
-async function usageOf(admin) {
-  const text = `${await admin.info('stats')}${await admin.info('cpu')}`
-  const number = name => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(text)?.[1])
-  return {
-    received: number('total_net_input_bytes'),
-    sent: number('total_net_output_bytes'),
-    cpuMicros: (number('used_cpu_user') + number('used_cpu_sys')) * 1e6
   }
 }

@@ -23,6 +23,8 @@ export const DISPLAY_NAME = 'Ada Lovelace'
  * @property {string} providerUrl the stand-in identity provider
  * @property {string} wwwroot a folder with one file
  * @property {import('./sessions.js').Session} session candidates without sessions return the tokens of this session
+ * @property {string[]} [flags] further flags of oauth2-proxy
+ * @property {string} [directives] further directives of Apache
  */
 
 /**

@@ -12,13 +12,14 @@ import { CALLBACK_URL, CLIENT_ID, INTERNAL_SCOPES, PUBLIC_SCOPES } from './setti
  */
 
 /**
- * @param {Record<string, string>[]} settingsOfEach the additional environment variables of each process
+ * @param {Record<string, string | undefined>[]} settingsOfEach the environment variables of each process that differ
  * @param {number | undefined} core
  * @param {import('./lineup.js').Around} around
  */
 export async function startUnits(settingsOfEach, core, { providerUrl, wwwroot }) {
   const secret = randomBytes(32).toString('base64url')
   const env = {
+    PLATFORM_AUTH_MODE: 'dual',
     SERVER_SESSION_SECRET: secret,
     PLATFORM_CLIENT_SECRET: secret,
     INTERNAL_TOKEN_SCOPES: INTERNAL_SCOPES.join(' '),
@@ -29,7 +30,7 @@ export async function startUnits(settingsOfEach, core, { providerUrl, wwwroot })
     PLATFORM_REVOCATION_ENDPOINT: 'none',
     PLATFORM_END_SESSION_ENDPOINT: 'none'
   }
-  const flags = ['--mode', 'dual', '--host', '127.0.0.1', '--wwwroot', wwwroot, '--client-id', CLIENT_ID]
+  const flags = ['--host', '127.0.0.1', '--wwwroot', wwwroot, '--client-id', CLIENT_ID]
   const processes = []
   const stop = () => Promise.all(processes.map(process => process.stop()))
   try {

@@ -18,7 +18,7 @@ export function install() {
 }
 
 /** @param {import('../settings.js').Bench} bench */
-export function start({ secret, providerUrl, wwwroot }) {
+export function start({ secret, providerUrl, wwwroot, directives = '' }) {
   return startProgram(({ folder, port, origin }) => ({
     command: APACHE,
     args: ['-D', 'FOREGROUND', '-f', join(folder, 'apache.conf')],
@@ -51,6 +51,7 @@ OIDCClientID ${CLIENT_ID}
 OIDCClientSecret ${secret}
 OIDCRedirectURI ${origin}/callback
 OIDCCryptoPassphrase ${secret}
+${directives}
 <Location />
   AuthType openid-connect
   Require valid-user

@@ -32,7 +32,7 @@ export function install() {
 }
 
 /** @param {import('../settings.js').Bench} bench */
-export function start({ secret, providerUrl, wwwroot }) {
+export function start({ secret, providerUrl, wwwroot, flags = [] }) {
   return startProgram(({ port, origin }) => ({
     command: executable,
     args: [
@@ -46,7 +46,8 @@ export function start({ secret, providerUrl, wwwroot }) {
       '--insecure-oidc-allow-unverified-email',
       '--cookie-secure=false',
       '--skip-provider-button',
-      '--request-logging=false'
+      '--request-logging=false',
+      ...flags
     ],
     env: {
       GOMAXPROCS: '1',

@@ -38,8 +38,12 @@ export interface SimulatedProvider {
   slowness: number
   /** The probability of an error before the refresh token is used. */
   failures: number
+  /** The number of token requests that the provider accepts in a minute. It answers further ones with 429. */
+  callsPerMinute: number
   /** The number of token requests. */
   calls(): number
+  /** The number of token requests that were answered with 429 because of `callsPerMinute`. */
+  rejected(): number
 }
 
 /** A token request whose new tokens are not stored yet. */
@@ -51,6 +55,7 @@ interface Request {
 }
 
 const PAUSE_SECONDS = 2
+const MINUTE_MS = 60_000
 
 /** The queue in which a process waits before it sends a token request. */
 export interface ProviderQueue {
@@ -71,6 +76,21 @@ export function createProvider(
   const newest = new Map<Grant, { readonly refreshToken: string; readonly process: SimulatedProcess }>()
   let issued = 0
   let calls = 0
+  let rejected = 0
+  let minute = 0
+  let callsOfMinute = 0
+
+  /** Counts a call. Returns the seconds until the next minute if the calls of this minute are used up. */
+  function overQuotaSeconds(): number | undefined {
+    const now = world.now()
+    if (Math.floor(now / MINUTE_MS) > minute) {
+      minute = Math.floor(now / MINUTE_MS)
+      callsOfMinute = 0
+    }
+    if (++callsOfMinute <= provider.callsPerMinute) return undefined
+    rejected++
+    return Math.ceil((MINUTE_MS - (now % MINUTE_MS)) / 1000)
+  }
 
   function issue(grant: Grant): TokenSet {
     const refreshToken = `refresh-${++issued}`
@@ -103,6 +123,7 @@ export function createProvider(
     grants: [],
     slowness: 400,
     failures: 0,
+    callsPerMinute: Number.POSITIVE_INFINITY,
     grantOf: code => grants.get(code),
     stored(refreshToken) {
       for (const request of requests) if (request.refreshToken === refreshToken) requests.delete(request)
@@ -114,6 +135,7 @@ export function createProvider(
     },
     newest: grant => newest.get(grant),
     calls: () => calls,
+    rejected: () => rejected,
     clientOf(process) {
       /** Sends a request. The provider works on it even if the process is stopped or gives up. */
       async function request(timeoutMs: number, grant: Grant | undefined, work: () => TokenSet): Promise<TokenSet> {
@@ -121,11 +143,12 @@ export function createProvider(
         const sent: Request | undefined = grant && { process, grant, sentAt: world.now(), refreshToken: undefined }
         if (sent) requests.add(sent)
         const isBusy = world.random() < provider.failures
+        const pauseSeconds = overQuotaSeconds() ?? (isBusy ? PAUSE_SECONDS : undefined)
         const response = new Promise<TokenSet>((resolve, reject) => {
           world.after(world.between(1, provider.slowness / 2), () => {
             let answer: () => void
             try {
-              if (isBusy) throw busy()
+              if (pauseSeconds !== undefined) throw busy(pauseSeconds)
               const tokens = work()
               const { refreshToken } = tokens
               if (sent) sent.refreshToken = refreshToken
@@ -188,6 +211,6 @@ export function createProvider(
   return provider
 }
 
-function busy(): ProviderError {
-  return new ProviderError('token', 'unusable', 'it answered 429', { status: 429, retryAfterSeconds: PAUSE_SECONDS })
+function busy(retryAfterSeconds: number): ProviderError {
+  return new ProviderError('token', 'unusable', 'it answered 429', { status: 429, retryAfterSeconds })
 }

@@ -25,6 +25,10 @@ export interface SimulatedRedis {
   cut(process: SimulatedProcess, isCut: boolean): void
   /** The scripts that have run, by name. */
   readonly ran: Map<ScriptName, number>
+  /** The number of messages that processes have received. */
+  delivered(): number
+  /** The milliseconds that a command which arrives now waits for the commands before it. */
+  queueMs(): number
 }
 
 export interface RedisHooks {
@@ -34,6 +38,15 @@ export interface RedisHooks {
   readonly ignored: readonly ScriptName[]
   /** True if no process gets the messages of the others. */
   readonly dropsMessages: boolean
+  /** The time that Redis needs for its work. Without it, Redis has no queue. */
+  readonly service?: ServiceTimes
+}
+
+/** Redis works on one command after the other. */
+export interface ServiceTimes {
+  readonly scriptMs: number
+  /** The time for sending a published message to one process. */
+  readonly deliveryMs: number
 }
 
 type Reply = string | number | null | readonly (string | number)[]
@@ -45,6 +58,8 @@ interface Connection {
   readonly pending: Set<(error: Error) => void>
   /** The time at which the last command arrived. Commands of a connection keep their order. */
   lastArrival: number
+  /** The time at which the last command was sent. */
+  lastSent: number
   lastReply: number
 }
 
@@ -59,6 +74,8 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
   const stopped: (() => void)[] = []
   let isUp = true
   let isStopped = false
+  let busyUntil = 0
+  let delivered = 0
   let snapshots: { readonly time: number; readonly restore: () => void }[] = []
 
   const latency = () => world.between(0.2, 4)
@@ -79,7 +96,8 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
     snapshots = [...snapshots.filter(snapshot => time - snapshot.time < 3000), { time, restore }]
     world.after(SNAPSHOT_MS, takeSnapshot)
   }
-  takeSnapshot()
+  // A simulation with service times has many sessions, and no replica of Redis is promoted.
+  if (!hooks.service) takeSnapshot()
 
   function clear() {
     for (const [id] of storage.entries.entries()) storage.entries.delete(id)
@@ -118,7 +136,14 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
     )
   }
 
-  function send(connection: Connection, work: () => Promise<Reply>): Promise<Reply> {
+  /** Calls `action` when Redis has done all earlier work and this one. */
+  function serve(ms: number, action: () => void): void {
+    if (!hooks.service) return void action()
+    busyUntil = Math.max(busyUntil, world.now()) + ms
+    world.after(busyUntil - world.now(), action)
+  }
+
+  function send(connection: Connection, serviceMs: number, work: () => Promise<Reply>): Promise<Reply> {
     const { process, pending } = connection
     if (!connection.isOpen) return Promise.reject(new Error('Connection is closed.'))
     return new Promise((resolve, reject) => {
@@ -126,18 +151,24 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
       const arrive = () => {
         if (!connection.isOpen || !isUp) return
         if (isStopped) return void stopped.push(arrive)
-        void work().then(reply => {
-          connection.lastReply = Math.max(connection.lastReply + 0.001, world.now() + latency())
-          world.after(
-            connection.lastReply - world.now(),
-            () => {
-              if (pending.delete(reject)) resolve(reply)
-            },
-            { process, kind: 'input' }
-          )
-        }, reject)
+        serve(serviceMs, () => {
+          if (!connection.isOpen || !isUp) return
+          void work().then(reply => {
+            connection.lastReply = Math.max(connection.lastReply + 0.001, world.now() + latency())
+            world.after(
+              connection.lastReply - world.now(),
+              () => {
+                if (pending.delete(reject)) resolve(reply)
+              },
+              { process, kind: 'input' }
+            )
+          }, reject)
+        })
       }
-      connection.lastArrival = Math.max(connection.lastArrival + 0.001, world.now() + latency())
+      // ioredis sends the commands of the same moment together, so Redis works on all of them before it reads other connections.
+      const isTogether = hooks.service !== undefined && connection.lastSent === world.now()
+      if (!isTogether) connection.lastArrival = Math.max(connection.lastArrival + 0.001, world.now() + latency())
+      connection.lastSent = world.now()
       world.after(connection.lastArrival - world.now(), arrive)
     })
   }
@@ -152,8 +183,12 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
     return reply
   }
 
+  const { scriptMs = 0, deliveryMs = 0 } = hooks.service ?? {}
+
   return {
     ran,
+    delivered: () => delivered,
+    queueMs: () => Math.max(0, busyUntil - world.now()),
     async open(process, events) {
       const connection: Connection = {
         process,
@@ -161,19 +196,21 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
         isOpen: true,
         pending: new Set(),
         lastArrival: 0,
+        lastSent: 0,
         lastReply: 0
       }
       connections.add(connection)
       const commands = {
         evalsha: (digest: string, _keys: number, ...args: (string | number)[]) =>
-          send(connection, () => run(digest, args)),
+          send(connection, scriptMs, () => run(digest, args)),
         eval: () => Promise.reject(new Error('every script is known')),
-        set: () => send(connection, async () => 'OK'),
+        set: () => send(connection, scriptMs, async () => 'OK'),
         publish: (channel: string, text: string) =>
-          send(connection, async () => {
+          send(connection, deliveryMs * connections.size, async () => {
             for (const { isOpen, events, process } of connections) {
-              if (isOpen && !hooks.dropsMessages)
-                world.after(latency(), () => events.onMessage(channel, text), { process, kind: 'input' })
+              if (!isOpen || hooks.dropsMessages) continue
+              delivered++
+              world.after(latency(), () => events.onMessage(channel, text), { process, kind: 'input' })
             }
             return connections.size
           })
@@ -182,6 +219,7 @@ export function createRedis(world: World, times: ScriptTimes, hooks: RedisHooks)
     },
     kill() {
       isUp = false
+      busyUntil = 0
       for (const connection of connections) close(connection)
     },
     start() {
