@@ -231,8 +231,11 @@ const MAX_OWNERS = 10_000
 const RECENT_MS = 60_000
 // The time in which the other processes store a session again that Redis has lost.
 const RESTORE_MS = 500
-// Commands that are sent at once when this process stores again what it remembers.
-const RESTORED_AT_ONCE = 100
+// The sessions that this process stores at once when it stores again what it remembers. All processes do this at the same
+// time. If there are many, Redis needs longer for each of them, and a command must not exceed its time limit of a second.
+const RESTORED_AT_FIRST = 10
+const MAX_RESTORED_AT_ONCE = 100
+const SHORT_RESTORE_MS = 100
 // Sessions that a logout of a whole person ends at once.
 const ENDED_AT_ONCE = 100
 // If the process was stopped after it got a lock, Redis may have lost the lock meanwhile, and another process may have used
@@ -364,10 +367,12 @@ export function createSessionStore(parts: SessionStoreParts): SessionStore {
     for (const [id, logout] of logouts.entries()) if (!logout.isStored || isRecent(logout)) ids.add(id)
     for (const [id, browser] of browsers.entries()) if (isRecent(browser)) ids.add(id)
     const left = [...ids]
+    let atOnce = RESTORED_AT_FIRST
     while (left.length > 0) {
-      const batch = left.splice(0, RESTORED_AT_ONCE)
-      const results = await Promise.allSettled(batch.map(restoreSession))
+      const elapsedMs = startStopwatch(clock)
+      const results = await Promise.allSettled(left.splice(0, atOnce).map(restoreSession))
       if (results.some(result => result.status === 'rejected' && result.reason instanceof RedisUnavailableError)) return
+      atOnce = elapsedMs() < SHORT_RESTORE_MS ? Math.min(2 * atOnce, MAX_RESTORED_AT_ONCE) : Math.ceil(atOnce / 2)
     }
   }
 

@@ -21,6 +21,25 @@ test('the processes settle later if Redis needs more time for what they store ag
   t.true(slow.longestQueueMs > 3 * fast.longestQueueMs, `${slow.longestQueueMs} and ${fast.longestQueueMs} ms`)
 })
 
+test('if Redis is slow for the number of processes, they store fewer entries at once, and all settle', async t => {
+  // If each process stored 100 entries at once, the last of them would wait for more than the time limit of one second.
+  const service = { scriptMs: 0.9, deliveryMs: 0.003 }
+  const {
+    settledSeconds = Number.POSITIVE_INFINITY,
+    awayAgain,
+    lostLogins
+  } = await simulateLoss({
+    ...LOSS,
+    replicas: 20,
+    sessions: 4000,
+    service,
+    observedSeconds: 40
+  })
+  t.is(awayAgain, 0)
+  t.true(settledSeconds < 10, `${settledSeconds} s`)
+  t.is(lostLogins, 0)
+})
+
 test('the queue of a quota takes as long as its calls, and nobody is signed out', async t => {
   const sessions = 60
   const callsPerMinute = 30
