@@ -48,9 +48,8 @@ export const BEHAVIOUR = {
   keepSeconds: 60
 }
 
-// These are constants of src/store/session-store.ts.
+// This is a constant of src/store/session-store.ts.
 const REMEMBERED_SECONDS = 60
-const RESTORED_AT_ONCE = 100
 const SCRIPTS_OF_REFRESH = 4
 
 export const LIMITS = {
@@ -155,14 +154,7 @@ export function restoreOf({ replicas, sessions, store, nodes }, costs, behaviour
   const requests = (sessions / secondsBetweenRequests) * REMEMBERED_SECONDS
   const remembered = store === 'redis' ? refreshes : refreshes + Math.min(requests, sessions * replicas)
   const script = costs.stores.cookie.refresh.redisMicros / SCRIPTS_OF_REFRESH / 1e6
-  const atOnce = Math.min(remembered, replicas * RESTORED_AT_ONCE)
-  return {
-    scripts: remembered,
-    seconds: (remembered * script) / nodes,
-    atOnce,
-    /** Above 1 second, commands reach their time limit, and the processes take Redis for away again. */
-    secondsOfThose: (atOnce * script) / nodes
-  }
+  return { scripts: remembered, seconds: (remembered * script) / nodes }
 }
 
 /**

@@ -188,17 +188,15 @@ function clusterTable(costs) {
 }
 
 function restoreTable(costs) {
-  const head = ['replicas, sessions', 'store', 'scripts', 'they take', 'scripts at once', 'the last of them waits']
+  const head = ['replicas, sessions', 'store', 'scripts', 'they take']
   const cells = DEPLOYMENTS.flatMap(deployment =>
     ['cookie', 'redis'].map(store => {
-      const { scripts, seconds, atOnce, secondsOfThose } = restoreOf({ ...deployment, store }, costs)
+      const { scripts, seconds } = restoreOf({ ...deployment, store }, costs)
       return [
         `${thousands(deployment.replicas)}, ${thousands(deployment.sessions)}`,
         store,
         thousands(scripts),
-        `${seconds.toFixed(1)} s`,
-        thousands(atOnce),
-        `${secondsOfThose.toFixed(1)} s`
+        `${seconds.toFixed(1)} s`
       ]
     })
   )

@@ -67,11 +67,8 @@ test('after a loss, each process stores again what browsers have sent to it in t
   const restored = restoreOf(DEPLOYMENT, COSTS, BEHAVIOUR)
   t.is(restored.scripts, 60_600)
   t.is(Math.round(restored.seconds * 1000), 1515)
-  t.is(restored.atOnce, 10_000)
-  t.is(Math.round(restored.secondsOfThose * 1000), 250)
   const stored = restoreOf({ ...DEPLOYMENT, store: 'redis' }, COSTS, BEHAVIOUR)
   t.is(stored.scripts, 600)
-  t.is(stored.atOnce, 600)
 })
 
 test('the limit that is reached first comes first', t => {
