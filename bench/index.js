@@ -3,13 +3,14 @@
  * uses another. README.md explains the output.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { perCoreReport, replicasReport } from './capacity/report.js'
 import { goalsTable } from './goals.js'
+import { compareLost } from './lost/compare.js'
 import { measureMemory } from './memory.js'
 import { parseOptions, USAGE } from './options.js'
 import { measurePerCore } from './per-core.js'
@@ -48,6 +49,7 @@ try {
 /** @param {import('./options.js').Options} options */
 async function main(options) {
   if (!existsSync(new URL('../dist/server.js', import.meta.url))) throw new Error('Run `npm run build` first.')
+  if (options.only.includes('lost')) installPackages()
   const skipped = options.peers ? await installPeers() : new Map()
   const wwwroot = await mkdtemp(join(tmpdir(), 'bench-wwwroot-'))
   // Apache's processes change to another user, who must be able to read the file.
@@ -61,7 +63,7 @@ async function main(options) {
       await profile(options.profile, options.candidate, around, options)
       return
     }
-    describeRun(options)
+    if (options.only.some(name => name !== 'lost')) describeRun(options)
     for (const [name, reason] of skipped) print(`${name} is skipped: ${reason}`)
     const results = new Map()
     for (const name of options.only) {
@@ -83,6 +85,7 @@ async function main(options) {
  * @param {<T>(result: T) => T} keep keeps the result of a measurement for the table of goals
  */
 async function measure(name, around, options, keep) {
+  if (name === 'lost') return compareLost(options)
   if (name === 'startup') return startupTable(keep(await measureStartup(around, options)))
   if (name === 'memory') return memoryTable(keep(await measureMemory(around, options)), options.requests)
   if (name === 'scale') return scaleTable(await measureScale(around, options))
@@ -125,7 +128,8 @@ async function installPeers() {
 
 function installPackages() {
   const cwd = fileURLToPath(new URL('.', import.meta.url))
-  if (existsSync(join(cwd, 'node_modules'))) return
+  const { dependencies } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8'))
+  if (Object.keys(dependencies).every(name => existsSync(join(cwd, 'node_modules', name)))) return
   // Windows needs a shell, because npm is a script there.
   const { status } = spawnSync('npm ci --no-audit --no-fund', { cwd, stdio: 'inherit', shell: true })
   if (status !== 0) throw new Error('`npm ci` in bench/ failed.')

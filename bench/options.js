@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { PROGRAMS, SERVER, scenarios } from './scenarios.js'
 
 const SCENARIOS = Object.keys(scenarios)
-const MEASUREMENTS = [
+const DEFAULT = [
   ...SCENARIOS,
   'startup',
   'memory',
@@ -15,9 +15,10 @@ const MEASUREMENTS = [
   'replicas',
   'per-core'
 ]
+const MEASUREMENTS = [...DEFAULT, 'lost']
 
 export const USAGE = `npm run bench -- [options]
-  --only NAMES      measurements to run, separated by commas (all): ${MEASUREMENTS.join(',')}
+  --only NAMES      measurements to run, separated by commas (all except lost): ${MEASUREMENTS.join(',')}
   --rounds N        rounds of every candidate (5)
   --seconds N       length of each round in seconds (5)
   --connections N   connections of the load generator (32)
@@ -25,7 +26,14 @@ export const USAGE = `npm run bench -- [options]
   --peers           also measures other servers, which are first installed; see bench/README.md
   --record          writes the figures of replicas and per-core to bench/capacity/figures.json and docs/scale.md
   --profile NAME    writes a CPU profile of one scenario, and measures nothing else
-  --candidate NAME  the server that --profile profiles (this one)`
+  --candidate NAME  the server that --profile profiles (this one)
+
+Only for the measurement lost:
+  --seed N          seed of the random numbers (1)
+  --people N        people who load pages (200)
+  --programs NAMES  programs to compare, separated by commas (all)
+  --cases NAMES     cases to play, separated by commas (all)
+  --write-docs      saves the results in bench/results/, and writes docs/comparison.md and docs/comparison.svg`
 
 /**
  * @typedef {object} Options
@@ -39,6 +47,11 @@ export const USAGE = `npm run bench -- [options]
  * @property {boolean} record
  * @property {string} [profile] name of a scenario
  * @property {string} [candidate] the server to profile
+ * @property {number} seed
+ * @property {number} people
+ * @property {string[]} [programs]
+ * @property {string[]} [cases]
+ * @property {boolean} writeDocs
  */
 
 /**
@@ -49,7 +62,7 @@ export function parseOptions() {
   const { values } = parseArgs({
     options: {
       help: { type: 'boolean', default: false },
-      only: { type: 'string', default: MEASUREMENTS.join(',') },
+      only: { type: 'string', default: DEFAULT.join(',') },
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '5' },
       connections: { type: 'string', default: '32' },
@@ -57,18 +70,34 @@ export function parseOptions() {
       peers: { type: 'boolean', default: false },
       record: { type: 'boolean', default: false },
       profile: { type: 'string' },
-      candidate: { type: 'string' }
+      candidate: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      people: { type: 'string', default: '200' },
+      programs: { type: 'string' },
+      cases: { type: 'string' },
+      'write-docs': { type: 'boolean', default: false }
     }
   })
   const only = values.only.split(',')
   const unknown =
     only.find(name => !MEASUREMENTS.includes(name)) ?? [values.profile].find(name => name && !SCENARIOS.includes(name))
   if (unknown !== undefined) throw new Error(`There is no measurement "${unknown}". Run with --help to list them.`)
-  const numbers = ['rounds', 'seconds', 'connections', 'requests'].map(name => [name, positive(name, values[name])])
+  const numbers = ['rounds', 'seconds', 'connections', 'requests', 'seed', 'people'].map(name => [
+    name,
+    positive(name, values[name])
+  ])
   const thisServer = scenarios[values.profile]?.candidates.find(name => name.startsWith(SERVER))
   const candidate = values.candidate ?? thisServer
   if (candidate in PROGRAMS) throw new Error(`${candidate} does not run on Node, so it has no CPU profile.`)
-  return { ...values, only, candidate, ...Object.fromEntries(numbers) }
+  return {
+    ...values,
+    only,
+    candidate,
+    ...Object.fromEntries(numbers),
+    programs: values.programs?.split(','),
+    cases: values.cases?.split(','),
+    writeDocs: values['write-docs']
+  }
 }
 
 function positive(name, text) {

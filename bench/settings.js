@@ -22,6 +22,8 @@ export const DISPLAY_NAME = 'Ada Lovelace'
  * @property {string} secret generated for each run
  * @property {string} providerUrl the stand-in identity provider
  * @property {string} wwwroot a folder with one file
+ * @property {string} [apiUrl] an API that needs an access token
+ * @property {number} [port] a free port, unless one is given
  * @property {import('./sessions.js').Session} session candidates without sessions return the tokens of this session
  * @property {string[]} [flags] further flags of oauth2-proxy
  * @property {string} [directives] further directives of Apache

@@ -13,18 +13,24 @@ import { PUBLIC_SCOPES } from '../settings.js'
  */
 
 export const TOKEN_PATH = '/api/auth/token'
+/** A path that calls an API with the access token of the session. */
+export const HUBS_PATH = '/api/hubs'
 export const PROFILE_PATH = '/api/auth/profile'
 export const LOGIN_PATH = '/api/auth/login'
 export const CALLBACK_PATH = '/api/auth/callback'
 /** The path of oauth2-proxy. The forward-auth port of this server answers every path. */
 export const FORWARD_AUTH_PATH = '/oauth2/auth'
 
-/** @param {http.RequestListener} handler */
-export function listen(handler) {
+/**
+ * @param {http.RequestListener} handler
+ * @param {number} [port] a free port, unless one is given
+ * @returns {Promise<number>}
+ */
+export function listen(handler, port = 0) {
   const server = http.createServer(handler)
   // The keep-alive time is a setting and not a cost, so it is the same for all candidates.
   server.keepAliveTimeout = 75_000
-  return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
+  return new Promise(resolve => server.listen(port, '127.0.0.1', () => resolve(server.address().port)))
 }
 
 /** @param {Pick<Session, 'public_token' | 'expires_at'>} session */

@@ -2,13 +2,13 @@
 import express from 'express'
 import openidConnect from 'express-openid-connect'
 import { CALLBACK_URL, CLIENT_ID } from '../settings.js'
-import { CALLBACK_PATH, cookieSetBy, LOGIN_PATH, listen, TOKEN_PATH } from './common.js'
+import { CALLBACK_PATH, cookieSetBy, HUBS_PATH, LOGIN_PATH, listen, TOKEN_PATH } from './common.js'
 
 /**
  * @param {import('../settings.js').Bench} bench
  * @returns {Promise<import('./common.js').Candidate>}
  */
-export async function start({ secret, providerUrl }) {
+export async function start({ secret, providerUrl, apiUrl, port: wanted }) {
   let given
   const app = express()
   app.use(
@@ -19,7 +19,7 @@ export async function start({ secret, providerUrl }) {
       clientSecret: secret,
       secret,
       authRequired: false,
-      authorizationParams: { response_type: 'code', scope: 'openid data:read' },
+      authorizationParams: { response_type: 'code', scope: 'openid profile email offline_access data:read' },
       routes: { login: LOGIN_PATH, callback: CALLBACK_PATH }
     })
   )
@@ -30,6 +30,19 @@ export async function start({ secret, providerUrl }) {
     }
     const { access_token, expires_in } = req.oidc.accessToken
     res.json({ access_token, expires_in })
+  })
+  // https://github.com/auth0/express-openid-connect/blob/master/EXAMPLES.md#5-obtaining-and-using-refresh-tokens
+  app.get(HUBS_PATH, async (req, res) => {
+    if (!req.oidc.accessToken) {
+      res.status(401).end()
+      return
+    }
+    let { token_type, access_token, isExpired, refresh } = req.oidc.accessToken
+    if (isExpired()) {
+      ;({ access_token } = await refresh())
+    }
+    const response = await fetch(apiUrl, { headers: { Authorization: `${token_type} ${access_token}` } })
+    res.status(response.status).json(await response.json())
   })
   app.get('/bench/session', (req, res) => {
     const { public_token, internal_token, refresh_token, expires_at } = given
@@ -44,7 +57,7 @@ export async function start({ secret, providerUrl }) {
     res.end()
   })
 
-  const port = await listen(app)
+  const port = await listen(app, wanted)
   return {
     port,
     cookie(session) {

@@ -2,13 +2,13 @@
 import cookieSession from 'cookie-session'
 import express from 'express'
 import { CALLBACK_URL, CLIENT_ID, INTERNAL_SCOPES, PUBLIC_SCOPES } from '../settings.js'
-import { CALLBACK_PATH, cookieSetBy, LOGIN_PATH, listen, PROFILE_PATH, TOKEN_PATH } from './common.js'
+import { CALLBACK_PATH, cookieSetBy, HUBS_PATH, LOGIN_PATH, listen, PROFILE_PATH, TOKEN_PATH } from './common.js'
 
 /**
  * @param {import('../settings.js').Bench} bench
  * @returns {Promise<import('./common.js').Candidate>}
  */
-export async function start({ secret, providerUrl, wwwroot }) {
+export async function start({ secret, providerUrl, apiUrl, wwwroot, port: wanted }) {
   let given
   const app = express()
   app.use(express.static(wwwroot))
@@ -35,6 +35,12 @@ export async function start({ secret, providerUrl, wwwroot }) {
   })
   app.get(TOKEN_PATH, refreshTokens, (req, res) => {
     res.json(req.publicToken)
+  })
+  app.get(HUBS_PATH, refreshTokens, async (req, res) => {
+    const headers = { Authorization: `Bearer ${req.internalToken.access_token}` }
+    const response = await fetch(apiUrl, { headers })
+    if (!response.ok) throw new Error(`the API answered ${response.status}`)
+    res.json(await response.json())
   })
   app.get('/bench/session', (req, res) => {
     Object.assign(req.session, given)
@@ -73,7 +79,7 @@ export async function start({ secret, providerUrl, wwwroot }) {
     return response.json()
   }
 
-  const port = await listen(app)
+  const port = await listen(app, wanted)
   return {
     port,
     cookie(session) {

@@ -2,17 +2,15 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { CLIENT_ID } from '../settings.js'
-import { startProgram, unmeasurable } from './program.js'
+import { caches, startProgram, unmeasurable } from './program.js'
 
 const MODULE = 'github.com/oauth2-proxy/oauth2-proxy/v7'
-const VERSION = 'v7.15.2'
+export const VERSION = 'v7.15.2'
 
-const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
-const folder = join(caches, 'platform-auth-server-bench', `oauth2-proxy-${VERSION}`)
-const executable = join(folder, 'oauth2-proxy')
+const folder = join(caches, `oauth2-proxy-${VERSION}`)
+export const executable = join(folder, 'oauth2-proxy')
 
 /**
  * Builds the program from the Go module proxy, into the cache folder of the user.

@@ -1,15 +1,18 @@
-/** Shared code of the candidates that do not run on Node. It starts such a program, signs in to it, and measures its processes. */
+/** Starts programs that are not part of this process, signs in to them, and measures their processes. */
 import { spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
 import net from 'node:net'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { get } from '../get.js'
 import { freePort } from '../ports.js'
 import { usageOfGroup } from '../usage.js'
 import { cookieFrom } from './common.js'
+
+/** The folder of the programs that were built for the benchmark. */
+export const caches = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'platform-auth-server-bench')
 
 const LONGEST_START_MS = 10_000
 const LONGEST_END_MS = 3000
@@ -31,7 +34,25 @@ export const unmeasurable = process.platform === 'linux' ? undefined : 'its proc
  * @property {string[]} args
  * @property {Record<string, string>} [files] the contents of the files in the folder, by their names
  * @property {Record<string, string>} [env]
+ * @property {string} [cwd]
  */
+
+/**
+ * A program that runs.
+ * @typedef {object} Running
+ * @property {Place} place
+ * @property {() => { cpuMicros: number, residentBytes: number }} usage measures all its processes
+ * @property {(name: NodeJS.Signals) => void} signal sends a signal to all its processes
+ * @property {() => string} printed returns the end of its output
+ * @property {() => Promise<unknown>} end
+ */
+
+/** The programs that run, by their process groups. */
+const running = new Map()
+
+process.on('exit', () => {
+  for (const [group, folder] of running) forget(group, folder)
+})
 
 /**
  * Starts a program. It runs on the core of this process, and ends with this process.
@@ -39,25 +60,35 @@ export const unmeasurable = process.platform === 'linux' ? undefined : 'its proc
  * @returns {Promise<import('./common.js').Candidate>}
  */
 export async function startProgram(describe) {
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit())
+  const { place, usage, end } = await launch(describe)
+  return { port: place.port, cookie: () => signIn(place.origin), usage, end }
+}
+
+/**
+ * Starts a program, and waits until it listens.
+ * @param {(place: Place) => Program} describe
+ * @param {number} [port] a free port, unless one is given
+ * @returns {Promise<Running>}
+ */
+export async function launch(describe, port) {
   const folder = await mkdtemp(join(tmpdir(), 'bench-program-'))
   // Apache's processes change to another user, who must be able to read the files.
   await chmod(folder, 0o755)
-  const port = await freePort()
-  const origin = `http://127.0.0.1:${port}`
-  const { command, args, files = {}, env } = describe({ folder, port, origin })
+  const place = { folder, port: port ?? (await freePort()), origin: '' }
+  place.origin = `http://127.0.0.1:${place.port}`
+  const { command, args, files = {}, env, cwd } = describe(place)
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
 
   // The process group of the program contains its children, which are measured and ended with it.
   const child = spawn(command, args, {
     detached: true,
     env: { ...process.env, ...env },
+    cwd,
     stdio: ['ignore', 'pipe', 'pipe']
   })
-  process.on('exit', () => {
-    endGroup(child.pid)
-    rmSync(folder, { recursive: true, force: true })
-  })
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit())
+  const group = child.pid
+  if (group !== undefined) running.set(group, folder)
   let printed = ''
   for (const output of [child.stdout, child.stderr]) {
     output.on('data', data => {
@@ -68,16 +99,27 @@ export async function startProgram(describe) {
   const endedEarly = ended.then(code => {
     throw new Error(`${command} ended with code ${code}: ${printed}`)
   })
-  await Promise.race([listening(port), endedEarly])
+  // Later ends are expected.
+  endedEarly.catch(() => {})
+  await Promise.race([listening(place.port), endedEarly])
   return {
-    port,
-    cookie: () => signIn(origin),
-    usage: () => usageOfGroup(child.pid),
-    end() {
+    place,
+    usage: () => usageOfGroup(group),
+    signal: name => process.kill(-group, name),
+    printed: () => printed,
+    async end() {
       child.kill()
-      return Promise.race([ended, setTimeout(LONGEST_END_MS)])
+      await Promise.race([ended, setTimeout(LONGEST_END_MS)])
+      forget(group, folder)
+      await ended
     }
   }
+}
+
+function forget(group, folder) {
+  running.delete(group)
+  endGroup(group)
+  rmSync(folder, { recursive: true, force: true })
 }
 
 function endGroup(group) {

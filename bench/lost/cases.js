@@ -1,0 +1,115 @@
+/** The cases of the comparison: how many processes run, and which fault happens when. */
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+/** A supervisor such as systemd starts a process again after about this time. */
+const RESTART_MS = 1000
+
+/**
+ * What a fault can do.
+ * @typedef {object} Stage
+ * @property {(ms: number) => Promise<void>} slowProvider
+ * @property {import('./fleet.js').Fleet} fleet
+ * @property {{ cutShare: number }} weather
+ * @property {(ms: number) => Promise<void>} pause
+ *
+ * @typedef {object} Case
+ * @property {string} name
+ * @property {string} title
+ * @property {1 | 2} processes
+ * @property {boolean} [needsRedis]
+ * @property {number} durationMs
+ * @property {(stage: Stage) => Promise<void>} [fault] runs while people load pages
+ */
+
+/** @type {Case[]} */
+export const cases = [
+  { name: 'one-process', title: 'one process', processes: 1, durationMs: 55 * SECOND },
+  { name: 'two-processes', title: 'two processes', processes: 2, durationMs: 55 * SECOND },
+  {
+    name: 'provider-3s',
+    title: 'provider slow, 3 s',
+    processes: 2,
+    durationMs: 16 * SECOND,
+    fault: stage => slow(stage, 3 * SECOND)
+  },
+  {
+    name: 'provider-12s',
+    title: 'provider slow, 12 s',
+    processes: 2,
+    durationMs: 24 * SECOND,
+    fault: stage => slow(stage, 12 * SECOND)
+  },
+  {
+    name: 'killed',
+    title: 'a process killed',
+    processes: 2,
+    durationMs: 15 * SECOND,
+    async fault({ fleet, pause }) {
+      await pause(4 * SECOND)
+      await fleet.kill(0)
+      await pause(RESTART_MS)
+      await fleet.start(0)
+    }
+  },
+  {
+    name: 'stopped',
+    title: 'a process stopped, 6 s',
+    processes: 2,
+    durationMs: 18 * SECOND,
+    async fault({ fleet, pause }) {
+      await pause(4 * SECOND)
+      fleet.signal(0, 'SIGSTOP')
+      await pause(6 * SECOND)
+      fleet.signal(0, 'SIGCONT')
+    }
+  },
+  {
+    name: 'redis-empty',
+    title: 'Redis restarted empty',
+    processes: 2,
+    needsRedis: true,
+    durationMs: 15 * SECOND,
+    async fault({ fleet, pause }) {
+      await pause(4 * SECOND)
+      await fleet.killRedis()
+      await pause(RESTART_MS)
+      await fleet.startRedis()
+    }
+  },
+  {
+    name: 'cut',
+    title: 'connections cut',
+    processes: 2,
+    durationMs: 16 * SECOND,
+    async fault({ weather, pause }) {
+      await pause(3 * SECOND)
+      weather.cutShare = 0.5
+      await pause(9 * SECOND)
+      weather.cutShare = 0
+    }
+  }
+]
+
+/** The longest that a case may take, with its start and the time until everyone's outcome is known. */
+export const LONGEST_CASE_MS = 4 * MINUTE
+
+// Everyone's session is refreshed within about 5 s, so everyone meets the slow provider.
+async function slow({ slowProvider, pause }, ms) {
+  await pause(4 * SECOND)
+  await slowProvider(ms)
+  await pause(5 * SECOND)
+  await slowProvider(0)
+}
+
+/**
+ * Returns the reason why a program does not take part in a case, or undefined.
+ * @param {import('./programs/common.js').Compared} program
+ * @param {Case} which
+ */
+export function impossible(program, which) {
+  if (program.onlyCase && program.onlyCase !== which.name) return program.whyOnly
+  if (which.processes > program.maxProcesses) return program.whyNotTwo
+  if (which.needsRedis && program.redis === 'never') return 'it uses no Redis'
+  return undefined
+}

@@ -1,0 +1,69 @@
+/** Runs the processes of a program and its Redis, and harms them. */
+import { launch } from '../candidates/program.js'
+
+/**
+ * @typedef {object} Fleet
+ * @property {() => number[]} ports
+ * @property {(index: number) => Promise<void>} start starts a process again, on its port
+ * @property {(index: number) => Promise<void>} kill
+ * @property {(index: number, name: NodeJS.Signals) => void} signal
+ * @property {() => Promise<void>} startRedis
+ * @property {() => Promise<void>} killRedis
+ * @property {() => { cpuMicros: number, residentBytes: number }} usage of all processes of the program, without Redis
+ * @property {() => string[]} printed
+ * @property {() => Promise<void>} end
+ */
+
+/**
+ * @param {import('./programs/common.js').Compared} program
+ * @param {number} size
+ * @param {{ secret: string, providerUrl: string, apiUrl: string }} setting
+ * @returns {Promise<Fleet>}
+ */
+export async function startFleet(program, size, setting) {
+  const needsRedis = program.redis === 'always' || (program.redis === 'two processes' && size > 1)
+  let redis
+  const members = []
+  const fleet = {
+    ports: () => members.map(({ place }) => place.port),
+    async start(index) {
+      const redisUrl = redis && `redis://127.0.0.1:${redis.place.port}`
+      const describe = place => program.describe(place, { ...setting, ...(redisUrl && { redisUrl }) })
+      members[index] = await launch(describe, members[index]?.place.port)
+    },
+    async kill(index) {
+      members[index].signal('SIGKILL')
+      await members[index].end()
+    },
+    signal: (index, name) => members[index].signal(name),
+    async startRedis() {
+      redis = await launch(describeRedis, redis?.place.port)
+    },
+    async killRedis() {
+      redis.signal('SIGKILL')
+      await redis.end()
+    },
+    usage() {
+      const each = members.map(member => member.usage())
+      const sum = key => each.reduce((total, usage) => total + usage[key], 0)
+      return { cpuMicros: sum('cpuMicros'), residentBytes: sum('residentBytes') }
+    },
+    printed: () => members.map(member => member.printed()),
+    async end() {
+      await Promise.all([...members, redis].map(member => member?.end()))
+    }
+  }
+  try {
+    if (needsRedis) await fleet.startRedis()
+    for (let index = 0; index < size; index++) await fleet.start(index)
+    return fleet
+  } catch (error) {
+    await fleet.end()
+    throw error
+  }
+}
+
+function describeRedis({ port, folder }) {
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+  return { command: 'redis-server', args }
+}

@@ -1,0 +1,185 @@
+/**
+ * Measures how many people lose their login, in this server and in its alternatives. Every program
+ * meets the same provider, the same people and the same faults.
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { ANY_CORE, startProcess } from '../processes.js'
+import { print } from '../report.js'
+import { cases, impossible, LONGEST_CASE_MS } from './cases.js'
+import { startFleet } from './fleet.js'
+import { describeMachine } from './machine.js'
+import { API_PATH } from './paths.js'
+import { createPeople } from './people.js'
+import { ORIGIN } from './programs/common.js'
+import { programs } from './programs/index.js'
+
+const MEBIBYTE = 2 ** 20
+const BETWEEN_REPORTS_MS = 1000
+
+/**
+ * The result of one program in one case.
+ * @typedef {object} Outcome
+ * @property {string} [impossible] the reason why the program cannot do this case
+ * @property {string} [error] the reason why there is no result
+ * @property {number} [signedOut] people who must sign in again
+ * @property {number} [waiting] people who still got errors at the end
+ * @property {number} [settledMs] the time after which everyone's outcome was known
+ * @property {number} [sentTwice] refresh tokens that were sent more than once
+ * @property {number} [revoked] logins that the provider ended for this reason
+ * @property {number} [refreshes]
+ * @property {number} [requests]
+ * @property {number} [failed] requests without the data of the API, except those that the browser itself cut
+ * @property {Record<string, number>} [statuses]
+ * @property {Record<string, string>} [samples] the beginning of the first response with each of these statuses, except 200
+ * @property {number} [cut]
+ * @property {number} [longestMs] the longest time of a response
+ * @property {number} [cpuMicros] CPU time of the program for one request
+ * @property {number} [mebibytes] memory of the program at the end
+ * @property {number} [cookieBytes]
+ *
+ * @typedef {object} LostRun
+ * @property {number} seed
+ * @property {number} people
+ * @property {string} date
+ * @property {ReturnType<typeof describeMachine>} machine
+ * @property {ProgramResult[]} programs
+ *
+ * @typedef {object} ProgramResult
+ * @property {string} name
+ * @property {string} title
+ * @property {string} [version]
+ * @property {number} [executableBytes]
+ * @property {string} [missing] the reason why the program could not run on this machine
+ * @property {Record<string, Outcome>} outcomes by the names of the cases
+ */
+
+/**
+ * @param {import('../options.js').Options} options
+ * @param {(run: LostRun) => Promise<unknown>} [save] is called after each program, so that a later failure loses nothing
+ * @returns {Promise<LostRun>}
+ */
+export async function measureLost({ seed, people, programs: programNames, cases: caseNames }, save) {
+  // The programs have process groups of their own. They end when this process exits.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+  const chosen = pick(programs, programNames, 'program')
+  const wanted = pick(cases, caseNames, 'case')
+  const provider = startProcess('lost/provider.js', ANY_CORE)
+  /** @type {LostRun} */
+  const run = { seed, people, date: new Date().toISOString().slice(0, 10), machine: describeMachine(), programs: [] }
+  try {
+    const providerUrl = await provider.ask('listen')
+    for (const program of chosen) {
+      const missing = program.install?.()
+      const row = { name: program.name, title: program.title, outcomes: {} }
+      if (missing) row.missing = missing
+      else Object.assign(row, { version: program.version(), executableBytes: program.executableBytes() })
+      run.programs.push(row)
+      for (const which of missing ? [] : wanted) {
+        const outcome = await outcomeOf(program, which, { provider, providerUrl, seed, people })
+        row.outcomes[which.name] = outcome
+        print(`${program.title}, ${which.title}: ${inWords(outcome)}`)
+      }
+      if (missing) print(`${program.title} is skipped: ${missing}`)
+      await save?.(run)
+    }
+    return run
+  } finally {
+    await provider.stop()
+  }
+}
+
+/** @returns {Promise<Outcome>} */
+async function outcomeOf(program, which, around) {
+  const reason = impossible(program, which)
+  if (reason) return { impossible: reason }
+  try {
+    return await runCase(program, which, around)
+  } catch (error) {
+    return { error: error.message.slice(0, 500) }
+  }
+}
+
+/** @returns {Promise<Outcome>} */
+async function runCase(program, which, { provider, providerUrl, seed, people: count }) {
+  await provider.ask('begin', { seed, lifetimeSeconds: program.lifetimeSeconds })
+  const secret = randomBytes(24).toString('base64url')
+  const fleet = await startFleet(program, which.processes, { secret, providerUrl, apiUrl: providerUrl + API_PATH })
+  const deadline = AbortSignal.timeout(LONGEST_CASE_MS)
+  let revoked = new Set()
+  const timer = setInterval(async () => {
+    revoked = new Set((await provider.ask('report')).revokedPeople)
+  }, BETWEEN_REPORTS_MS)
+  try {
+    const tally = { requests: 0, pages: 0, cut: 0, longestMs: 0, statuses: {}, samples: {}, kinds: noKinds() }
+    const weather = { cutShare: 0 }
+    const { loginPath, path, isSticky } = program
+    const isRevoked = id => revoked.has(id)
+    const surroundings = { origin: ORIGIN, loginPath, path, isSticky, ports: fleet.ports, tally, weather, isRevoked }
+    const people = createPeople(count, seed, surroundings)
+    const work = async () => {
+      await people.signInAll()
+      const cpuBefore = fleet.usage().cpuMicros
+      const isOver = endAfter(which.durationMs)
+      const slowProvider = ms => provider.ask('slow', ms)
+      const living = people.live(isOver)
+      await Promise.all([living, which.fault?.({ fleet, weather, slowProvider, pause })])
+      // After a kill, the CPU time of the killed process is missing.
+      const { cpuMicros, residentBytes } = fleet.usage()
+      const cookieBytes = people.cookieBytes()
+      const settled = await people.settleAll()
+      const { sentTwice, revoked, refreshes } = await provider.ask('report')
+      return {
+        ...settled,
+        sentTwice,
+        revoked,
+        refreshes,
+        requests: tally.requests,
+        failed: tally.requests - tally.cut - tally.kinds.served,
+        statuses: tally.statuses,
+        samples: tally.samples,
+        cut: tally.cut,
+        longestMs: Math.round(tally.longestMs),
+        ...(!which.fault && { cpuMicros: Math.round((cpuMicros - cpuBefore) / tally.requests) }),
+        mebibytes: Math.round(residentBytes / MEBIBYTE),
+        cookieBytes
+      }
+    }
+    return await Promise.race([work(), rejectAt(deadline)])
+  } catch (error) {
+    throw new Error(`${error.message} ${fleet.printed().join(' ').slice(-300)}`)
+  } finally {
+    clearInterval(timer)
+    await fleet.end()
+  }
+}
+
+function noKinds() {
+  return { served: 0, refused: 0, failed: 0, unanswered: 0 }
+}
+
+function endAfter(ms) {
+  const end = performance.now() + ms
+  return () => performance.now() > end
+}
+
+function rejectAt(signal) {
+  return new Promise((_, reject) =>
+    signal.addEventListener('abort', () => reject(new Error('The case took too long.')), { once: true })
+  )
+}
+
+function pick(all, names, what) {
+  if (names === undefined) return all
+  const unknown = names.find(name => !all.some(one => one.name === name))
+  if (unknown)
+    throw new Error(`There is no ${what} "${unknown}". There are: ${all.map(({ name }) => name).join(', ')}.`)
+  return all.filter(({ name }) => names.includes(name))
+}
+
+function inWords(outcome) {
+  if (outcome.impossible) return `not possible, because ${outcome.impossible}`
+  if (outcome.error) return `no result: ${outcome.error}`
+  const { signedOut, waiting, sentTwice, failed, requests, refreshes, settledMs } = outcome
+  return `${signedOut} signed out, ${waiting} waiting, ${sentTwice} refresh tokens sent twice, ${failed} of ${requests} requests failed, ${refreshes} refreshes, settled after ${settledMs} ms ${JSON.stringify(outcome.statuses)}`
+}

@@ -1,0 +1,187 @@
+/** A simulated person with one browser. Its pages send several requests at the same time. */
+import http from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { HEADERS } from '../get.js'
+import { between } from './random.js'
+import { kindOf, REPEATED } from './verdict.js'
+
+const REQUESTS_PER_PAGE = 6
+const SHORTEST_THOUGHT_MS = 500
+const LONGEST_THOUGHT_MS = 2000
+const LONGEST_WAIT_MS = 30_000
+const LONGEST_UNTIL_CUT_MS = 400
+const MAX_REDIRECTS = 12
+const SAMPLE_LENGTH = 200
+/** The reason of an aborted request whose connection the browser has cut. */
+const CUT = 'cut'
+
+// A browser reuses connections. Six connections to each process are enough for the requests of a page.
+const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 4096 })
+
+/**
+ * What all people of a case share.
+ * @typedef {object} Surroundings
+ * @property {string} origin the public address of the program
+ * @property {string} loginPath
+ * @property {string} path the path that every request asks for
+ * @property {boolean} [isSticky] every person stays at one process while it listens
+ * @property {() => number[]} ports the ports of the processes
+ * @property {Tally} tally
+ * @property {{ cutShare: number }} weather the share of pages whose connections are cut
+ * @property {(id: string) => boolean} isRevoked returns true if the provider has ended the login of this person
+ *
+ * @typedef {object} Tally
+ * @property {number} requests
+ * @property {Record<string, number>} kinds
+ * @property {Record<string, number>} statuses
+ * @property {Record<string, string>} samples the beginning of the first response with each status except 200
+ * @property {number} cut
+ * @property {number} pages
+ * @property {number} longestMs
+ */
+
+/**
+ * @param {string} id
+ * @param {() => number} random
+ * @param {import('tough-cookie').CookieJar} jar
+ * @param {Surroundings} surroundings
+ */
+export function createPerson(id, random, jar, surroundings) {
+  const { origin, loginPath, path, isSticky, ports, tally, weather, isRevoked } = surroundings
+  const home = random()
+  let lostPages = 0
+
+  /** Sends a request to one of the processes. If nothing listens on its port, another process gets it, as a proxy would do. */
+  async function askProgram(url, options) {
+    const all = ports()
+    const first = Math.floor((isSticky ? home : random()) * all.length)
+    for (let tries = 0; ; tries++) {
+      try {
+        return await ask(url, { ...options, port: all[(first + tries) % all.length] })
+      } catch (error) {
+        if (error.code !== 'ECONNREFUSED' || tries + 1 >= all.length) throw error
+      }
+    }
+  }
+
+  function ask(url, { port, accept, signal }) {
+    const cookie = jar.getCookieStringSync(url)
+    const { host, pathname, search } = new URL(url)
+    const headers = { ...HEADERS, accept, host, ...(cookie && { cookie }) }
+    return send({ port, path: pathname + search, headers, signal }, response => {
+      // A browser stores cookies when the headers arrive. It does not wait for the body.
+      for (const setCookie of response.headers['set-cookie'] ?? []) {
+        jar.setCookieSync(setCookie, url, { ignoreError: true })
+      }
+    })
+  }
+
+  function askProvider(url) {
+    const { port, host, pathname, search } = new URL(url)
+    return send({ port, path: pathname + search, headers: { accept: 'text/html', host, 'x-person': id } })
+  }
+
+  async function load(signal) {
+    tally.requests++
+    const began = performance.now()
+    const { status, body } = await askProgram(origin + path, { accept: '*/*', signal }).catch(noAnswer)
+    if (signal.aborted && status === undefined && signal.reason === CUT) {
+      tally.cut++
+      return undefined
+    }
+    tally.longestMs = Math.max(tally.longestMs, performance.now() - began)
+    tally.statuses[status ?? 'none'] = (tally.statuses[status ?? 'none'] ?? 0) + 1
+    if (status !== 200) tally.samples[status ?? 'none'] ??= body.slice(0, SAMPLE_LENGTH)
+    const kind = kindOf(status)
+    tally.kinds[kind]++
+    return kind
+  }
+
+  async function loadPage() {
+    tally.pages++
+    const isCut = random() < weather.cutShare
+    const cutMs = between(random, 0, LONGEST_UNTIL_CUT_MS)
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(isCut ? CUT : 'too slow'), isCut ? cutMs : LONGEST_WAIT_MS)
+    const kinds = await Promise.all(Array.from({ length: REQUESTS_PER_PAGE }, () => load(controller.signal)))
+    clearTimeout(timer)
+    if (isCut) return
+    const isLost = kinds.every(kind => kind === 'refused') || (isRevoked(id) && !kinds.includes('served'))
+    lostPages = isLost ? lostPages + 1 : 0
+  }
+
+  return {
+    id,
+    cookieBytes: () => jar.getCookieStringSync(origin + path).length,
+    hasCookies: () => jar.getCookieStringSync(origin + path) !== '',
+    /** Follows all redirects to the provider and back. */
+    async signIn() {
+      let url = origin + loginPath
+      for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
+        const answer = url.startsWith(`${origin}/`)
+          ? await askProgram(url, { accept: 'text/html' })
+          : await askProvider(url)
+        const { location } = answer.headers
+        if (location === undefined) {
+          if (answer.status >= 400)
+            throw new Error(`the login ended with ${answer.status}: ${answer.body.slice(0, 300)}`)
+          return
+        }
+        const next = new URL(location, url).href
+        // The callback has redirected back to the site, so the login is complete.
+        if (redirects > 1 && next.startsWith(`${origin}/`) && new URL(next).search === '') return
+        url = next
+      }
+      throw new Error(`the login redirected more than ${MAX_REDIRECTS} times`)
+    },
+    /** Loads pages until the time has passed, or until this person gives up after several pages without a login. */
+    async live(hasEnded) {
+      while (!hasEnded() && lostPages < REPEATED) {
+        await pause(between(random, SHORTEST_THOUGHT_MS, LONGEST_THOUGHT_MS))
+        if (!hasEnded()) await loadPage()
+      }
+    },
+    /** Sends one request that is not counted. */
+    async look() {
+      const signal = AbortSignal.timeout(LONGEST_WAIT_MS)
+      const { status } = await askProgram(origin + path, { accept: '*/*', signal }).catch(noAnswer)
+      return kindOf(status)
+    }
+  }
+}
+
+/** @param {NodeJS.ErrnoException} error */
+function noAnswer(error) {
+  return { status: undefined, body: error.message }
+}
+
+/** Sends a GET request. As in a browser, it is repeated if the server has just closed the connection that was reused. */
+async function send(options, onHeaders = () => {}) {
+  for (;;) {
+    try {
+      return await sendOnce(options, onHeaders)
+    } catch (error) {
+      if (!error.isRepeatable) throw error
+    }
+  }
+}
+
+function sendOnce({ port, path, headers, signal }, onHeaders) {
+  return new Promise((resolve, reject) => {
+    let hasAnswered = false
+    const request = http.get({ host: '127.0.0.1', port, path, headers, agent, signal }, response => {
+      hasAnswered = true
+      onHeaders(response)
+      const chunks = []
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () =>
+        resolve({ status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks).toString() })
+      )
+    })
+    request.on('error', error => {
+      error.isRepeatable = request.reusedSocket && error.code === 'ECONNRESET' && !hasAnswered
+      reject(error)
+    })
+  })
+}

@@ -1,0 +1,113 @@
+/** The picture of the comparison: one bar for each program and case, as long as the share of people who were signed out. */
+import { cases } from './cases.js'
+
+const LABEL_WIDTH = 232
+const COLUMN_WIDTH = 112
+const BAR_WIDTH = 92
+const ROW_HEIGHT = 38
+const HEAD_HEIGHT = 62
+const FOOT_HEIGHT = 30
+const BAR_HEIGHT = 12
+
+/** @param {import('./measure.js').LostRun[]} runs */
+export function picture(runs) {
+  const [{ programs, people }] = runs
+  const played = cases.filter(({ name }) => programs.some(({ outcomes }) => name in outcomes))
+  const width = LABEL_WIDTH + played.length * COLUMN_WIDTH
+  const height = HEAD_HEIGHT + programs.length * ROW_HEIGHT + FOOT_HEIGHT
+  const rows = programs.map((program, index) => {
+    const outcomes = which => runs.map(run => run.programs.find(({ name }) => name === program.name)?.outcomes[which])
+    return row(program, played, outcomes, people, HEAD_HEIGHT + index * ROW_HEIGHT)
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title description">
+<title id="title">People who were signed out although their login should have continued, of ${people}</title>
+<desc id="description">${escaped(description(runs))}</desc>
+<style>
+text { font: 13px system-ui, sans-serif; fill: #1f2328 }
+.quiet { fill: #59636e }
+.track { fill: #d1d9e0 }
+.bar { fill: #cf222e }
+.none { fill: #1a7f37; font-weight: 600 }
+@media (prefers-color-scheme: dark) {
+text { fill: #f0f6fc }
+.quiet { fill: #9198a1 }
+.track { fill: #3d444d }
+.bar { fill: #ff7b72 }
+.none { fill: #56d364 }
+}
+</style>
+<text x="0" y="18">Signed out, of ${people} people</text>
+${played.map(({ title }, index) => heading(title, LABEL_WIDTH + index * COLUMN_WIDTH)).join('\n')}
+${rows.join('\n')}
+<text class="quiet" x="0" y="${height - 10}">${escaped(foot(runs))}</text>
+</svg>
+`
+}
+
+function heading(title, x) {
+  const [first, ...rest] = title.split(', ')
+  const lines = rest.length > 0 ? [`${first},`, rest.join(', ')] : halves(first)
+  return lines
+    .map((line, index) => `<text class="quiet" x="${x}" y="${30 + index * 16}">${escaped(line)}</text>`)
+    .join('')
+}
+
+/** Breaks a text into two lines if it is too long for a column. */
+function halves(text) {
+  const words = text.split(' ')
+  if (text.length <= 15) return [text]
+  const middle = Math.ceil(words.length / 2)
+  return [words.slice(0, middle).join(' '), words.slice(middle).join(' ')]
+}
+
+function row({ title }, played, outcomesOf, people, y) {
+  const cells = played.map(({ name }, index) => cell(outcomesOf(name), people, LABEL_WIDTH + index * COLUMN_WIDTH, y))
+  return `<text x="0" y="${y + 20}">${escaped(title)}</text>${cells.join('')}`
+}
+
+function cell(outcomes, people, x, y) {
+  const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
+  if (known.length === 0) {
+    const text = outcomes.some(outcome => outcome?.impossible) ? 'not possible' : 'no result'
+    return `<text class="quiet" x="${x}" y="${y + 20}">${text}</text>`
+  }
+  const mean = known.reduce((sum, { signedOut }) => sum + signedOut, 0) / known.length
+  // A few people must still be visible.
+  const length = mean === 0 ? 0 : Math.max(2, Math.round((BAR_WIDTH * mean) / people))
+  const label = [...new Set(known.map(({ signedOut }) => signedOut))].join(', ')
+  return [
+    `<rect class="track" x="${x}" y="${y + 20}" width="${BAR_WIDTH}" height="${BAR_HEIGHT}" rx="2"/>`,
+    length > 0 ? `<rect class="bar" x="${x}" y="${y + 20}" width="${length}" height="${BAR_HEIGHT}" rx="2"/>` : '',
+    `<text${mean === 0 ? ' class="none"' : ''} x="${x}" y="${y + 15}">${label}</text>`
+  ].join('')
+}
+
+/**
+ * The text alternative of the picture.
+ * @param {import('./measure.js').LostRun[]} runs
+ */
+export function description(runs) {
+  const [{ programs }] = runs
+  return programs
+    .map(({ name, title }) => {
+      const parts = cases.flatMap(which => {
+        const outcomes = runs.map(run => run.programs.find(one => one.name === name)?.outcomes[which.name])
+        const known = outcomes.filter(outcome => outcome?.signedOut !== undefined).map(({ signedOut }) => signedOut)
+        if (known.length > 0) return [`${which.title}: ${[...new Set(known)].join(' and ')}`]
+        return outcomes.some(outcome => outcome?.impossible) ? [`${which.title}: not possible`] : []
+      })
+      return `${title} – ${parts.join('; ')}.`
+    })
+    .join(' ')
+}
+
+function foot(runs) {
+  const seeds = runs.map(({ seed }) => seed).join(' and ')
+  return runs.length === 1
+    ? `One run with the seed ${seeds}.`
+    : `${runs.length} runs with the seeds ${seeds}. If they differ, both numbers are shown, and the bar is their mean.`
+}
+
+function escaped(text) {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}

@@ -1,0 +1,69 @@
+/** What the programs of the comparison have in common. */
+import { readFileSync, statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { CALLBACK_URL } from '../../settings.js'
+
+/**
+ * What a program needs to know to run.
+ * @typedef {object} Setting
+ * @property {string} secret the same for all processes of a case
+ * @property {string} providerUrl
+ * @property {string} apiUrl the API that needs an access token
+ * @property {string} [redisUrl]
+ *
+ * @typedef {object} Compared
+ * @property {string} name
+ * @property {string} title
+ * @property {number} lifetimeSeconds the lifetime of access tokens. If the program refreshes earlier, the lifetime is longer, so
+ *   that every program refreshes a session after about 3 s
+ * @property {string} loginPath
+ * @property {string} path the path that the pages ask for
+ * @property {1 | 2} maxProcesses
+ * @property {string} [whyNotTwo] the reason if there is no case with two processes
+ * @property {boolean} [isSticky] a person stays at one process while it listens
+ * @property {string} [onlyCase] the name of the only case in which the program takes part
+ * @property {string} [whyOnly] the reason for it
+ * @property {'always' | 'two processes' | 'never'} redis when the program has a Redis
+ * @property {string} store where the session is
+ * @property {string} design what the program does by design
+ * @property {string[]} sources the pages of its documentation that its configuration follows
+ * @property {() => string | undefined} [install] returns the reason why the program cannot run here
+ * @property {() => string} version
+ * @property {() => number} executableBytes the size of its executables, without libraries
+ * @property {string} extras what the program does and this server does not
+ * @property {string[]} [reasons] why the program lost logins, each with its evidence
+ * @property {(place: import('../../candidates/program.js').Place, setting: Setting) => import('../../candidates/program.js').Program} describe
+ */
+
+/** The seconds after which every program refreshes a session. */
+export const REFRESH_SECONDS = 3
+
+/** The public address of every program. People send it as `Host`, whichever process they connect to. */
+export const ORIGIN = new URL(CALLBACK_URL).origin
+
+/**
+ * Returns the program that runs a Node candidate of the benchmark.
+ * @param {string} name the file in `bench/candidates/`
+ * @param {import('../../candidates/program.js').Place} place
+ * @param {Setting} setting
+ */
+export function nodeProgram(name, { port, folder }, setting) {
+  return {
+    command: process.execPath,
+    args: [fileURLToPath(new URL('../serve-node.js', import.meta.url)), name],
+    env: { NODE_ENV: 'production', LOST_BENCH: JSON.stringify({ ...setting, port, wwwroot: folder }) }
+  }
+}
+
+/** @param {string} name a package in `bench/node_modules` */
+export function packageVersion(name) {
+  return JSON.parse(readFileSync(new URL(`../../node_modules/${name}/package.json`, import.meta.url), 'utf8')).version
+}
+
+/** @param {string[]} paths */
+export function sizeOf(...paths) {
+  return paths.reduce((sum, path) => sum + statSync(path).size, 0)
+}
+
+/** The size of Node, which runs the program. */
+export const nodeBytes = () => sizeOf(process.execPath)

@@ -1,0 +1,8 @@
+/** The programs of the comparison, in the order in which they run. */
+import { programs as apache } from './mod-auth-openidc.js'
+import { programs as libraries } from './node-libraries.js'
+import { programs as oauth2Proxy } from './oauth2-proxy.js'
+import { programs as ours } from './platform-auth-server.js'
+
+/** @type {import('./common.js').Compared[]} */
+export const programs = [...ours, ...oauth2Proxy, ...apache, ...libraries]

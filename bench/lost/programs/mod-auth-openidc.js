@@ -1,0 +1,121 @@
+/**
+ * Apache with mod_auth_openidc. The sessions are in the memory that Apache's processes share, or in a Redis that several servers
+ * share. OIDCRefreshAccessTokenBeforeExpiry refreshes the access token:
+ * https://github.com/OpenIDC/mod_auth_openidc/blob/master/auth_openidc.conf
+ * Parallel refreshes: https://github.com/OpenIDC/mod_auth_openidc/wiki/Known-Limitations
+ */
+import { join } from 'node:path'
+import { APACHE, findModule, install, loadModules, version } from '../../candidates/mod-auth-openidc.js'
+import { CLIENT_ID } from '../../settings.js'
+import { API_PATH } from '../paths.js'
+import { ORIGIN, REFRESH_SECONDS, sizeOf } from './common.js'
+
+const SECONDS_BEFORE_EXPIRY = 2
+const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'proxy', 'proxy_http']
+
+const sources = [
+  'https://github.com/OpenIDC/mod_auth_openidc/wiki/Known-Limitations',
+  'https://github.com/OpenIDC/mod_auth_openidc/blob/master/auth_openidc.conf'
+]
+
+const byDesign =
+  'One thread of a server at a time refreshes a session, and its result is kept for 30 s for requests with the old refresh token. Others look for the result every 0.5 s, and after 5 s send the same refresh token. After a failed refresh, the refresh token is not sent again for 30 s.'
+const betweenServers =
+  'Between two servers, the lock is a value in Redis that is read and then written, so both can read it before one of them writes.'
+
+/** @type {import('./common.js').Compared[]} */
+export const programs = [
+  {
+    ...apache('mod_auth_openidc, shared memory', () => 'OIDCCacheType shm'),
+    name: 'mod-auth-openidc-shm',
+    maxProcesses: 1,
+    whyNotTwo: 'two servers do not share memory',
+    redis: 'never',
+    store: 'memory that the processes of one Apache share',
+    design: byDesign
+  },
+  {
+    ...apache('mod_auth_openidc, Redis, sticky', redisCache),
+    name: 'mod-auth-openidc-redis',
+    isSticky: true,
+    maxProcesses: 2,
+    redis: 'always',
+    store: 'Redis, with an id in the cookie',
+    design: `${byDesign} ${betweenServers} The documentation advises sticky sessions, so every person stays at one server while it listens.`
+  },
+  {
+    ...apache('mod_auth_openidc, Redis, not sticky', redisCache),
+    name: 'mod-auth-openidc-not-sticky',
+    maxProcesses: 2,
+    onlyCase: 'two-processes',
+    whyOnly: 'its documentation advises against it',
+    redis: 'always',
+    store: 'Redis, with an id in the cookie',
+    design: `The same without sticky sessions, which is not what the documentation advises. ${betweenServers} It is in the table to show why.`,
+    reasons: [
+      'Both servers found no lock in Redis and sent the same refresh token. The log says `access_token could not be refreshed` after `invalid_grant`. The [documentation](https://github.com/OpenIDC/mod_auth_openidc/wiki/Known-Limitations) says that the lock is a best effort, and advises against rotating refresh tokens with several servers unless sessions are sticky.'
+    ]
+  }
+]
+
+/** @param {URL} redis */
+function redisCache({ hostname, port }) {
+  return `OIDCCacheType redis\nOIDCRedisCacheServer ${hostname}:${port}`
+}
+
+/**
+ * @param {string} title
+ * @param {(redis: URL) => string} cache returns the directives of the cache
+ * @returns {Omit<import('./common.js').Compared, 'name' | 'maxProcesses' | 'whyNotTwo' | 'redis' | 'store' | 'design'>}
+ */
+function apache(title, cache) {
+  return {
+    title,
+    lifetimeSeconds: REFRESH_SECONDS + SECONDS_BEFORE_EXPIRY,
+    loginPath: API_PATH,
+    path: API_PATH,
+    sources,
+    executableBytes: () => sizeOf(APACHE, findModule().path),
+    extras: 'all of Apache, such as its rules of authorization; OAuth 2.0 resource server; several providers',
+    install,
+    version,
+    describe: ({ folder, port }, { secret, providerUrl, apiUrl, redisUrl }) => ({
+      command: APACHE,
+      args: ['-D', 'FOREGROUND', '-f', join(folder, 'apache.conf')],
+      files: {
+        'apache.conf': `
+${loadModules(MODULES)}
+Listen 127.0.0.1:${port}
+ServerName localhost
+# Apache changes to this user if root starts it. Otherwise it ignores these two lines.
+User www-data
+Group www-data
+ServerRoot ${folder}
+DefaultRuntimeDir ${folder}
+Mutex file:${folder} default
+PidFile apache.pid
+ErrorLog /dev/stderr
+KeepAliveTimeout 75
+MaxKeepAliveRequests 0
+# A request that waits for a refresh keeps its thread. There are enough threads for all requests of all people.
+ThreadsPerChild 64
+ServerLimit 25
+MaxRequestWorkers 1600
+OIDCProviderMetadataURL ${providerUrl}/.well-known/openid-configuration
+OIDCClientID ${CLIENT_ID}
+OIDCClientSecret ${secret}
+OIDCRedirectURI ${ORIGIN}/callback
+OIDCCryptoPassphrase ${secret}
+OIDCScope "openid profile email offline_access"
+${cache(redisUrl && new URL(redisUrl))}
+<Location />
+  AuthType openid-connect
+  Require valid-user
+  OIDCRefreshAccessTokenBeforeExpiry ${SECONDS_BEFORE_EXPIRY}
+</Location>
+ProxyPass ${API_PATH} ${apiUrl}
+`
+      }
+    })
+  }
+}

@@ -1,0 +1,57 @@
+/** The programs that are a library or a tutorial on Node. Their code is in bench/candidates/. */
+import { HUBS_PATH, LOGIN_PATH } from '../../candidates/common.js'
+import { nodeBytes, nodeProgram, packageVersion, REFRESH_SECONDS } from './common.js'
+
+// better-auth refreshes an access token within five seconds of its expiry. This is not a setting.
+const BETTER_AUTH_SECONDS = 5
+
+const onNode = { loginPath: LOGIN_PATH, path: HUBS_PATH, maxProcesses: 2, redis: 'never', executableBytes: nodeBytes }
+
+/** @type {import('./common.js').Compared[]} */
+export const programs = [
+  {
+    ...onNode,
+    name: 'express-openid-connect',
+    title: 'express-openid-connect',
+    lifetimeSeconds: REFRESH_SECONDS,
+    store: 'an encrypted cookie',
+    design:
+      'Every request that finds the access token expired refreshes it, with the code of the documentation. There is no lock, so requests at the same time send the same refresh token. A custom session store would not change this.',
+    sources: [
+      'https://github.com/auth0/express-openid-connect/blob/master/EXAMPLES.md#5-obtaining-and-using-refresh-tokens'
+    ],
+    extras: 'part of your own Express server; back-channel logout and token exchange in code',
+    version: () => packageVersion('express-openid-connect'),
+    describe: (place, setting) => nodeProgram('express-openid-connect', place, setting)
+  },
+  {
+    ...onNode,
+    name: 'better-auth',
+    title: 'better-auth',
+    lifetimeSeconds: REFRESH_SECONDS + BETTER_AUTH_SECONDS,
+    store: 'encrypted cookies, because no database is configured',
+    design:
+      'getAccessToken refreshes an access token that has expired or will expire within 5 s. There is no lock, so requests at the same time send the same refresh token. With a database, they would read the same refresh token from there.',
+    sources: [
+      'https://better-auth.com/docs/concepts/oauth',
+      'https://better-auth.com/docs/concepts/session-management',
+      'https://better-auth.com/docs/plugins/generic-oauth'
+    ],
+    extras: 'accounts of its own, with passwords, passkeys, second factors, organisations and a database',
+    version: () => packageVersion('better-auth'),
+    describe: (place, setting) => nodeProgram('better-auth', place, setting)
+  },
+  {
+    ...onNode,
+    name: 'express-tutorial',
+    title: "the tutorial's code",
+    lifetimeSeconds: REFRESH_SECONDS,
+    store: 'a signed cookie that can be read',
+    design:
+      'Every request that finds the access token expired refreshes it, with two token requests. There is no lock, so requests at the same time send the same refresh token.',
+    sources: ['https://get-started.aps.autodesk.com/tutorials/hubs-browser/auth'],
+    extras: 'short enough to read in some minutes',
+    version: () => `with Express ${packageVersion('express')} and cookie-session ${packageVersion('cookie-session')}`,
+    describe: (place, setting) => nodeProgram('express-tutorial', place, setting)
+  }
+]

@@ -1,0 +1,58 @@
+/**
+ * oauth2-proxy with sessions in Redis, which is the only store that locks a session while it is refreshed, and with
+ * --cookie-refresh a couple of seconds below the lifetime of the access token:
+ * https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage
+ */
+import { createHash } from 'node:crypto'
+import { executable, install, VERSION } from '../../candidates/oauth2-proxy.js'
+import { CLIENT_ID } from '../../settings.js'
+import { API_PATH } from '../paths.js'
+import { ORIGIN, REFRESH_SECONDS, sizeOf } from './common.js'
+
+const SECONDS_BEFORE_EXPIRY = 2
+
+/** @type {import('./common.js').Compared[]} */
+export const programs = [
+  {
+    name: 'oauth2-proxy',
+    title: 'oauth2-proxy',
+    lifetimeSeconds: REFRESH_SECONDS + SECONDS_BEFORE_EXPIRY,
+    loginPath: `/oauth2/start?rd=${encodeURIComponent('/oauth2/auth')}`,
+    path: API_PATH,
+    maxProcesses: 2,
+    redis: 'always',
+    store: 'Redis, with a ticket in the cookie',
+    design:
+      'One process at a time refreshes a session, under a lock in Redis that lasts 2 s. Other requests wait for up to 5 s. If the refresh takes longer than the lock, another request sends the same refresh token. If the wait ends without a lock, or if the provider refuses the refresh token, the session is removed and the person must sign in again.',
+    sources: ['https://oauth2-proxy.github.io/oauth2-proxy/configuration/session_storage'],
+    executableBytes: () => sizeOf(executable),
+    extras: 'one executable without a runtime; groups and roles of many providers',
+    install,
+    version: () => VERSION.slice(1),
+    describe: ({ port }, { secret, providerUrl, apiUrl, redisUrl }) => ({
+      command: executable,
+      args: [
+        `--http-address=127.0.0.1:${port}`,
+        '--provider=oidc',
+        `--oidc-issuer-url=${providerUrl}`,
+        `--client-id=${CLIENT_ID}`,
+        `--redirect-url=${ORIGIN}/oauth2/callback`,
+        '--scope=openid profile email offline_access',
+        `--upstream=${new URL(apiUrl).origin}/`,
+        '--pass-access-token',
+        '--email-domain=*',
+        '--cookie-secure=false',
+        `--cookie-refresh=${REFRESH_SECONDS}s`,
+        '--code-challenge-method=S256',
+        '--session-store-type=redis',
+        `--redis-connection-url=${redisUrl}`,
+        '--skip-provider-button',
+        '--request-logging=false'
+      ],
+      env: {
+        OAUTH2_PROXY_CLIENT_SECRET: secret,
+        OAUTH2_PROXY_COOKIE_SECRET: createHash('sha256').update(secret).digest('base64url')
+      }
+    })
+  }
+]

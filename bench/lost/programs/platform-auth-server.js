@@ -1,0 +1,63 @@
+/**
+ * This server with the session in cookies, as docs/redis-and-replicas.md recommends: one process needs no Redis, and several
+ * processes share one. All other settings are defaults.
+ */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { LOGIN_PATH } from '../../candidates/common.js'
+import { CALLBACK_URL, CLIENT_ID } from '../../settings.js'
+import { API_PATH } from '../paths.js'
+import { nodeBytes, REFRESH_SECONDS } from './common.js'
+
+const BIN = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import.meta.url))
+const PACKAGE = new URL('../../../package.json', import.meta.url)
+
+/** @type {import('./common.js').Compared[]} */
+export const programs = [
+  ours('platform-auth-server', 'this server, single mode', { PLATFORM_SCOPES: 'openid data:read' }),
+  ours('platform-auth-server-dual', 'this server, dual mode', {
+    PLATFORM_AUTH_MODE: 'dual',
+    INTERNAL_TOKEN_SCOPES: 'openid data:read viewables:read',
+    PUBLIC_TOKEN_SCOPES: 'viewables:read'
+  })
+]
+
+function ours(name, title, env) {
+  const isDual = 'PLATFORM_AUTH_MODE' in env
+  return {
+    name,
+    title,
+    lifetimeSeconds: REFRESH_SECONDS,
+    loginPath: LOGIN_PATH,
+    path: API_PATH,
+    maxProcesses: 2,
+    redis: 'two processes',
+    store: 'encrypted cookies; several processes coordinate through Redis',
+    design: `One process at a time refreshes a session, under a lock that outlives the call. The result is kept until the browser has sent the new cookie. A request that would wait too long gets 503 with Retry-After and keeps its session. A login is lost if its process is killed while the provider answers.${
+      isDual ? ' A refresh needs two token requests, because each session has a second access token for pages.' : ''
+    }`,
+    sources: ['redis-and-replicas.md'],
+    executableBytes: nodeBytes,
+    extras: '–',
+    version: () => JSON.parse(readFileSync(PACKAGE, 'utf8')).version,
+    describe: ({ port, folder }, { secret, providerUrl, apiUrl, redisUrl }) => ({
+      command: process.execPath,
+      // The folder has no settings file and no `.env` that could have an effect.
+      args: [BIN, '--wwwroot', folder],
+      cwd: folder,
+      env: {
+        NODE_ENV: 'production',
+        PORT: String(port),
+        PLATFORM_AUTH_HOST: '127.0.0.1',
+        SERVER_SESSION_SECRET: secret,
+        PLATFORM_CLIENT_ID: CLIENT_ID,
+        PLATFORM_CLIENT_SECRET: secret,
+        PLATFORM_CALLBACK_URL: CALLBACK_URL,
+        PLATFORM_ISSUER: providerUrl,
+        PLATFORM_AUTH_PROXY_ROUTES: `GET ${API_PATH} ${apiUrl}`,
+        ...(redisUrl && { REDIS_URL: redisUrl }),
+        ...env
+      }
+    })
+  }
+}

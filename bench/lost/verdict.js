@@ -1,0 +1,48 @@
+/** Decides from the last responses whether a person is still signed in. */
+
+/**
+ * - `served`: the program sent the data of the API
+ * - `refused`: the program asks the person to sign in again
+ * - `failed`: the program answered with an error of its own
+ * - `unanswered`: no complete response
+ * @typedef {'served' | 'refused' | 'failed' | 'unanswered'} Kind
+ *
+ * @typedef {'signed in' | 'signed out' | 'undecided'} Outcome
+ */
+
+/** The number of responses in a row that are needed before a person counts as signed out. */
+export const REPEATED = 3
+
+/**
+ * @param {number | undefined} status undefined if there was no response
+ * @returns {Kind}
+ */
+export function kindOf(status) {
+  if (status === undefined) return 'unanswered'
+  if (status === 200) return 'served'
+  // A program that redirects sends the person to the login.
+  if ((status >= 300 && status < 400) || [400, 401, 403].includes(status)) return 'refused'
+  return 'failed'
+}
+
+/**
+ * A person whose login the provider has ended cannot be served any more, whatever the program answers. A person whose cookies
+ * the program has deleted cannot be recognised any more. Everyone else gets more time, because a program may recover.
+ * @param {{ answers: Kind[], isRevoked: boolean, hasCookies: boolean }} end the responses after the fault has passed
+ * @returns {Outcome}
+ */
+export function outcomeOf({ answers, isRevoked, hasCookies }) {
+  if (answers.includes('served')) return 'signed in'
+  if (answers.length < REPEATED) return 'undecided'
+  return isRevoked || !hasCookies ? 'signed out' : 'undecided'
+}
+
+/**
+ * The outcome when no time is left.
+ * @param {Kind[]} answers
+ * @returns {'signed in' | 'signed out' | 'waiting'} `waiting` if the program still answered with errors
+ */
+export function lastOutcome(answers) {
+  if (answers.includes('served')) return 'signed in'
+  return answers.at(-1) === 'refused' ? 'signed out' : 'waiting'
+}
