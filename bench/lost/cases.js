@@ -24,8 +24,8 @@ const RESTART_MS = 1000
 
 /** @type {Case[]} */
 export const cases = [
-  { name: 'one-process', title: 'one process', processes: 1, durationMs: 55 * SECOND },
-  { name: 'two-processes', title: 'two processes', processes: 2, durationMs: 55 * SECOND },
+  { name: 'one-process', title: 'one process', processes: 1, durationMs: 57 * SECOND },
+  { name: 'two-processes', title: 'two processes', processes: 2, durationMs: 57 * SECOND },
   {
     name: 'provider-3s',
     title: 'provider slow, 3 s',

@@ -1,15 +1,15 @@
 /** The measurement `lost`: it installs what it needs, compares the programs, and writes the page. */
 import { writePage } from './page.js'
 import { saveRun } from './results.js'
+import { failureTable, runTable } from './tables.js'
 
 /** @param {import('../options.js').Options} options */
 export async function compareLost(options) {
   // bench/node_modules may have been installed only now.
   const { measureLost } = await import('./measure.js')
-  const { runTable } = await import('./tables.js')
   const run = await measureLost(options, async run => {
     if (options.writeDocs) await saveRun(run)
   })
   if (options.writeDocs) await writePage()
-  return runTable([run])
+  return `\n## lost: people who were signed out, of ${run.people}\n\n${runTable([run])}\n## lost: requests that failed\n\n${failureTable([run])}`
 }

@@ -3,6 +3,7 @@
  * meets the same provider, the same people and the same faults.
  */
 import { randomBytes } from 'node:crypto'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ANY_CORE, startProcess } from '../processes.js'
 import { print } from '../report.js'
@@ -15,6 +16,7 @@ import { ORIGIN } from './programs/common.js'
 import { programs } from './programs/index.js'
 
 const MEBIBYTE = 2 ** 20
+const NANOSECONDS_PER_MS = 1e6
 const BETWEEN_REPORTS_MS = 1000
 
 /**
@@ -37,6 +39,7 @@ const BETWEEN_REPORTS_MS = 1000
  * @property {number} [cpuMicros] CPU time of the program for one request
  * @property {number} [mebibytes] memory of the program at the end
  * @property {number} [cookieBytes]
+ * @property {number} [delayMs] the longest delay of a timer of the benchmark, which shows whether the machine was overloaded
  *
  * @typedef {object} LostRun
  * @property {number} seed
@@ -106,6 +109,7 @@ async function runCase(program, which, { provider, providerUrl, seed, people: co
   const secret = randomBytes(24).toString('base64url')
   const fleet = await startFleet(program, which.processes, { secret, providerUrl, apiUrl: providerUrl + API_PATH })
   const deadline = AbortSignal.timeout(LONGEST_CASE_MS)
+  const delay = monitorEventLoopDelay()
   let revoked = new Set()
   const timer = setInterval(async () => {
     revoked = new Set((await provider.ask('report')).revokedPeople)
@@ -122,8 +126,9 @@ async function runCase(program, which, { provider, providerUrl, seed, people: co
       const cpuBefore = fleet.usage().cpuMicros
       const isOver = endAfter(which.durationMs)
       const slowProvider = ms => provider.ask('slow', ms)
-      const living = people.live(isOver)
-      await Promise.all([living, which.fault?.({ fleet, weather, slowProvider, pause })])
+      delay.enable()
+      await Promise.all([people.live(isOver), which.fault?.({ fleet, weather, slowProvider, pause })])
+      delay.disable()
       // After a kill, the CPU time of the killed process is missing.
       const { cpuMicros, residentBytes } = fleet.usage()
       const cookieBytes = people.cookieBytes()
@@ -142,7 +147,8 @@ async function runCase(program, which, { provider, providerUrl, seed, people: co
         longestMs: Math.round(tally.longestMs),
         ...(!which.fault && { cpuMicros: Math.round((cpuMicros - cpuBefore) / tally.requests) }),
         mebibytes: Math.round(residentBytes / MEBIBYTE),
-        cookieBytes
+        cookieBytes,
+        delayMs: Math.round(delay.max / NANOSECONDS_PER_MS)
       }
     }
     return await Promise.race([work(), rejectAt(deadline)])

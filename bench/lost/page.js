@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { description, picture } from './picture.js'
 import { programs } from './programs/index.js'
 import { readRuns } from './results.js'
-import { runTable } from './tables.js'
+import { failureTable, runTable } from './tables.js'
 
 const PAGE = new URL('../../docs/comparison.md', import.meta.url)
 const PICTURE = new URL('../../docs/comparison.svg', import.meta.url)
@@ -46,12 +46,16 @@ ${runTable(runs)}
 - **Signed out**: the person would have to sign in again. The program refuses three requests in a row after the fault has passed, and
   either the provider has ended the login or the program has deleted its cookies. Everyone else gets 35 s more, or 75 s if the answers
   are errors, because some programs recover after such a time.
-- **Requests that failed**: every response except 200, and requests without a response. It contains redirects to the login and requests
-  in a fault. Requests that the browser itself cut are left out. People stop loading pages when they have been signed out, so a program
-  that loses logins early has fewer requests.
 - **Memory** is the proportional set size of all processes of the program at the end of the case with one process, without Redis. **CPU
   time** is missing if fewer than 90 % of the requests were served, because a refusal costs less than a response of the API.
 
+## Requests that failed
+
+Every response except 200 counts, and every request without a response. This includes redirects to the login, and requests during a
+fault. Requests that the browser itself cut are left out. People stop loading pages when they have been signed out, so a program that
+loses logins early has fewer requests.
+
+${failureTable(runs)}
 ## What each program does
 
 | program | version | session | by design | what it does and this server does not |
@@ -71,8 +75,8 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
 
 - **The provider** is a stand-in of the benchmark. It answers after 20 to 400 ms. It uses a refresh token in the middle of this time, so
   an answer can be lost on its way. A second use of a refresh token ends the login.
-- **The people**: ${people} people sign in over real redirects. Each of them has a cookie jar, and loads a page of 6 parallel requests every 0.5
-  to 2 s. Every request goes to a random process. If nothing listens there, it goes to the other one, as behind a proxy.
+- **The people**: ${people} people sign in over real redirects. Each of them has a cookie jar, and loads a page of 6 parallel requests, waits for 1
+  to 2 s, and loads the next one. Every request goes to a random process. If nothing listens there, it goes to the other one, as behind a proxy.
 - **The lifetime of access tokens** is such that each program refreshes a session after about 3 s: 3 s, or longer by the time by which
   the program refreshes early. In the first two cases, this gives about 15 expiries. The API behind the programs accepts an access token for 1 s
   after its expiry, because the programs compute with whole seconds.
@@ -82,8 +86,8 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
 - **Not compared**: other faults, such as a network that delays or loses packets between processes and Redis, other programs, the way in
   which people log in and out, and the speed of requests, for which the [benchmark](../bench/README.md) has other scenarios.
 
-| run | seed | date | machine | memory | system | Node | Redis | load before |
-|--:|--:|---|---|--:|---|---|---|--:|
+| run | seed | date | machine | memory | system | Node | Redis | load before | longest delay of a timer |
+|--:|--:|---|---|--:|---|---|---|--:|--:|
 ${runs.map(machineRow).join('\n')}
 `
 }
@@ -97,7 +101,13 @@ function link(source) {
   return source.startsWith('https:') ? `<${source}>` : `[${source}](${source})`
 }
 
-function machineRow({ seed, date, machine }, index) {
+function machineRow({ seed, date, machine, programs }, index) {
   const { cpu, cores, memoryGibibytes, system, node, redis, loadBefore } = machine
-  return `| ${index + 1} | ${seed} | ${date} | ${cores} cores, ${cpu} | ${memoryGibibytes} GiB | ${system} | ${node} | ${redis} | ${loadBefore} |`
+  return `| ${index + 1} | ${seed} | ${date} | ${cores} cores, ${cpu} | ${memoryGibibytes} GiB | ${system} | ${node} | ${redis} | ${loadBefore} | ${longestDelay(programs)} ms |`
+}
+
+/** Shows whether the machine was overloaded: the benchmark's own timers were late by at most this time. */
+function longestDelay(programs) {
+  const delays = programs.flatMap(({ outcomes }) => Object.values(outcomes).map(({ delayMs = 0 }) => delayMs))
+  return Math.max(...delays)
 }

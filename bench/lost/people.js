@@ -1,16 +1,11 @@
 /** The people of a case: they sign in, load pages, and at the end it is known who is still signed in. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { CookieJar } from 'tough-cookie'
 import { createPerson } from './person.js'
 import { createRandom } from './random.js'
-import { lastOutcome, outcomeOf } from './verdict.js'
+import { settle } from './settle.js'
 
 const SIGN_INS_AT_ONCE = 25
 const SIGN_IN_TRIES = 3
-const BETWEEN_LOOKS_MS = 1000
-// mod_auth_openidc tries again 30 s after a failed refresh, and the lock of a killed process of this server ends after 65 s.
-const LONGEST_REFUSED_MS = 35_000
-const LONGEST_WAITING_MS = 75_000
 const PERSON_SEED = 7919
 
 /**
@@ -33,24 +28,6 @@ export function createPeople(count, seed, surroundings) {
     }
   }
 
-  /** @returns {Promise<'signed in' | 'signed out' | 'waiting'>} */
-  async function settle(person) {
-    const began = performance.now()
-    const answers = []
-    for (;;) {
-      answers.push(await person.look())
-      const outcome = outcomeOf({
-        answers,
-        isRevoked: surroundings.isRevoked(person.id),
-        hasCookies: person.hasCookies()
-      })
-      if (outcome !== 'undecided') return outcome
-      const limit = answers.at(-1) === 'refused' ? LONGEST_REFUSED_MS : LONGEST_WAITING_MS
-      if (performance.now() - began > limit) return lastOutcome(answers)
-      await pause(BETWEEN_LOOKS_MS)
-    }
-  }
-
   return {
     async signInAll() {
       const waiting = [...people]
@@ -66,7 +43,7 @@ export function createPeople(count, seed, surroundings) {
     /** Asks for everyone until it is known whether the person is still signed in. */
     async settleAll() {
       const began = performance.now()
-      const outcomes = await Promise.all(people.map(settle))
+      const outcomes = await Promise.all(people.map(person => settle(person, surroundings.isRevoked)))
       const count = wanted => outcomes.filter(outcome => outcome === wanted).length
       return {
         signedOut: count('signed out'),

@@ -6,7 +6,7 @@ import { between } from './random.js'
 import { kindOf, REPEATED } from './verdict.js'
 
 const REQUESTS_PER_PAGE = 6
-const SHORTEST_THOUGHT_MS = 500
+const SHORTEST_THOUGHT_MS = 1000
 const LONGEST_THOUGHT_MS = 2000
 const LONGEST_WAIT_MS = 30_000
 const LONGEST_UNTIL_CUT_MS = 400

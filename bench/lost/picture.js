@@ -1,5 +1,5 @@
 /** The picture of the comparison: one bar for each program and case, as long as the share of people who were signed out. */
-import { cases } from './cases.js'
+import { casesOf, joined, resultsOf } from './tables.js'
 
 const LABEL_WIDTH = 232
 const COLUMN_WIDTH = 112
@@ -12,12 +12,12 @@ const BAR_HEIGHT = 12
 /** @param {import('./measure.js').LostRun[]} runs */
 export function picture(runs) {
   const [{ programs, people }] = runs
-  const played = cases.filter(({ name }) => programs.some(({ outcomes }) => name in outcomes))
+  const played = casesOf(runs)
   const width = LABEL_WIDTH + played.length * COLUMN_WIDTH
   const height = HEAD_HEIGHT + programs.length * ROW_HEIGHT + FOOT_HEIGHT
   const rows = programs.map((program, index) => {
-    const outcomes = which => runs.map(run => run.programs.find(({ name }) => name === program.name)?.outcomes[which])
-    return row(program, played, outcomes, people, HEAD_HEIGHT + index * ROW_HEIGHT)
+    const outcomesOf = which => resultsOf(runs, program.name).map(({ outcomes }) => outcomes[which])
+    return row(program, played, outcomesOf, people, HEAD_HEIGHT + index * ROW_HEIGHT)
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title description">
 <title id="title">People who were signed out although their login should have continued, of ${people}</title>
@@ -74,7 +74,7 @@ function cell(outcomes, people, x, y) {
   const mean = known.reduce((sum, { signedOut }) => sum + signedOut, 0) / known.length
   // A few people must still be visible.
   const length = mean === 0 ? 0 : Math.max(2, Math.round((BAR_WIDTH * mean) / people))
-  const label = [...new Set(known.map(({ signedOut }) => signedOut))].join(', ')
+  const label = joined(known.map(({ signedOut }) => signedOut))
   return [
     `<rect class="track" x="${x}" y="${y + 20}" width="${BAR_WIDTH}" height="${BAR_HEIGHT}" rx="2"/>`,
     length > 0 ? `<rect class="bar" x="${x}" y="${y + 20}" width="${length}" height="${BAR_HEIGHT}" rx="2"/>` : '',
@@ -88,17 +88,16 @@ function cell(outcomes, people, x, y) {
  */
 export function description(runs) {
   const [{ programs }] = runs
-  return programs
-    .map(({ name, title }) => {
-      const parts = cases.flatMap(which => {
-        const outcomes = runs.map(run => run.programs.find(one => one.name === name)?.outcomes[which.name])
-        const known = outcomes.filter(outcome => outcome?.signedOut !== undefined).map(({ signedOut }) => signedOut)
-        if (known.length > 0) return [`${which.title}: ${[...new Set(known)].join(' and ')}`]
-        return outcomes.some(outcome => outcome?.impossible) ? [`${which.title}: not possible`] : []
-      })
-      return `${title} – ${parts.join('; ')}.`
+  const sentences = programs.map(({ name, title }) => {
+    const parts = casesOf(runs).flatMap(which => {
+      const outcomes = resultsOf(runs, name).map(({ outcomes }) => outcomes[which.name])
+      const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
+      if (known.length === 0) return []
+      return `${joined(known.map(({ signedOut }) => signedOut))} (${which.title})`
     })
-    .join(' ')
+    return `${title}: ${parts.join('; ')}.`
+  })
+  return sentences.join(' ')
 }
 
 function foot(runs) {

@@ -17,6 +17,9 @@ export const programs = [
     store: 'an encrypted cookie',
     design:
       'Every request that finds the access token expired refreshes it, with the code of the documentation. There is no lock, so requests at the same time send the same refresh token. A custom session store would not change this.',
+    reasons: [
+      'The six requests of a page find the access token expired at the same time, and all of them send the same refresh token. The provider ends the login at the second one. This happens at the first expiry, so the kind of the fault makes no difference.'
+    ],
     sources: [
       'https://github.com/auth0/express-openid-connect/blob/master/EXAMPLES.md#5-obtaining-and-using-refresh-tokens'
     ],
@@ -32,6 +35,7 @@ export const programs = [
     store: 'encrypted cookies, because no database is configured',
     design:
       'getAccessToken refreshes an access token that has expired or will expire within 5 s. There is no lock, so requests at the same time send the same refresh token. With a database, they would read the same refresh token from there.',
+    reasons: ['As for express-openid-connect. `getAccessToken` then fails with `Failed to get a valid access token`.'],
     sources: [
       'https://better-auth.com/docs/concepts/oauth',
       'https://better-auth.com/docs/concepts/session-management',
@@ -49,6 +53,7 @@ export const programs = [
     store: 'a signed cookie that can be read',
     design:
       'Every request that finds the access token expired refreshes it, with two token requests. There is no lock, so requests at the same time send the same refresh token.',
+    reasons: ['As for express-openid-connect. The failed refresh is answered with 500.'],
     sources: ['https://get-started.aps.autodesk.com/tutorials/hubs-browser/auth'],
     extras: 'short enough to read in some minutes',
     version: () => `with Express ${packageVersion('express')} and cookie-session ${packageVersion('cookie-session')}`,

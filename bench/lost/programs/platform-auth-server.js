@@ -38,6 +38,9 @@ function ours(name, title, env) {
     }`,
     sources: ['redis-and-replicas.md'],
     executableBytes: nodeBytes,
+    reasons: [
+      'If a process is killed while the provider answers it, nobody has the new refresh token. The lock of the killed process lasts about a minute, in which the session gets 503. Then the old refresh token is sent. If the provider had already used it, the login ends ([limits](redis-and-replicas.md)).'
+    ],
     extras: '–',
     version: () => JSON.parse(readFileSync(PACKAGE, 'utf8')).version,
     describe: ({ port, folder }, { secret, providerUrl, apiUrl, redisUrl }) => ({

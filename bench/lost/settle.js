@@ -1,0 +1,26 @@
+/** Asks for a person until it is known whether the person is still signed in. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { lastOutcome, outcomeOf } from './verdict.js'
+
+const BETWEEN_LOOKS_MS = 1000
+// mod_auth_openidc tries again 30 s after a failed refresh, and the lock of a killed process of this server ends after 65 s.
+const LONGEST_REFUSED_MS = 35_000
+const LONGEST_WAITING_MS = 75_000
+
+/**
+ * @param {ReturnType<typeof import('./person.js').createPerson>} person
+ * @param {(id: string) => boolean} isRevoked returns true if the provider has ended the login of this person
+ * @returns {Promise<'signed in' | 'signed out' | 'waiting'>}
+ */
+export async function settle(person, isRevoked) {
+  const began = performance.now()
+  const answers = []
+  for (;;) {
+    answers.push(await person.look())
+    const outcome = outcomeOf({ answers, isRevoked: isRevoked(person.id), hasCookies: person.hasCookies() })
+    if (outcome !== 'undecided') return outcome
+    const limit = answers.at(-1) === 'refused' ? LONGEST_REFUSED_MS : LONGEST_WAITING_MS
+    if (performance.now() - began > limit) return lastOutcome(answers)
+    await pause(BETWEEN_LOOKS_MS)
+  }
+}

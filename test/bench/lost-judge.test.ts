@@ -1,0 +1,191 @@
+// The judge of `npm run bench -- --only lost` must see a loss. These tests run its provider and its people with a program that
+// loses logins, and with a program that does not.
+import { once } from 'node:events'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+
+type Kind = 'served' | 'refused' | 'failed' | 'unanswered'
+
+interface Person {
+  signIn(): Promise<void>
+  look(): Promise<Kind>
+}
+
+interface Tokens {
+  access_token: string
+  refresh_token: string
+}
+
+interface Report {
+  sentTwice: number
+  revoked: number
+  revokedPeople: string[]
+}
+
+const bench = new URL('../../bench/', import.meta.url)
+const { startProcess } = (await import(`${bench}processes.js`)) as {
+  startProcess(
+    file: string,
+    core: undefined
+  ): { ask(question: string, data?: unknown): Promise<unknown>; stop(): Promise<void> }
+}
+const { createPerson } = (await import(`${bench}lost/person.js`)) as {
+  createPerson(id: string, random: () => number, jar: object, surroundings: object): Person
+}
+const { settle } = (await import(`${bench}lost/settle.js`)) as {
+  settle(person: Person, isRevoked: (id: string) => boolean): Promise<string>
+}
+const { kindOf, outcomeOf, lastOutcome } = (await import(`${bench}lost/verdict.js`)) as {
+  kindOf(status: number | undefined): Kind
+  outcomeOf(end: { answers: Kind[]; isRevoked: boolean; hasCookies: boolean }): string
+  lastOutcome(answers: Kind[]): string
+}
+const { createLogins } = (await import(`${bench}lost/logins.js`)) as {
+  createLogins(options: { lifetimeMs: number; leewayMs: number; now: () => number }): {
+    counts: { sentTwice: number; revoked: number; refreshes: number }
+    begin(person: string, scope: string): { accessToken: string; refreshToken: string }
+    refresh(token: string): { accessToken: string; refreshToken: string } | undefined
+    isAccepted(token: string): boolean
+    revokedPeople(): string[]
+  }
+}
+
+const ORIGIN = 'http://localhost:8080'
+const REQUESTS = 6
+
+test('a refresh token that is used twice ends the login, and is counted once', t => {
+  const logins = createLogins({ lifetimeMs: 1000, leewayMs: 0, now: () => 0 })
+  const first = logins.begin('Ada', 'openid')
+  const other = logins.begin('Bob', 'openid')
+  const second = logins.refresh(first.refreshToken)
+  t.true(logins.isAccepted(second?.accessToken ?? ''))
+  t.is(logins.refresh(first.refreshToken), undefined)
+  t.is(logins.refresh(first.refreshToken), undefined)
+  t.like(logins.counts, { refreshes: 1, sentTwice: 1, revoked: 1 })
+  t.is(logins.refresh(second?.refreshToken ?? ''), undefined, 'all tokens of the login are revoked')
+  t.false(logins.isAccepted(second?.accessToken ?? ''))
+  t.deepEqual(logins.revokedPeople(), ['Ada'])
+  t.truthy(logins.refresh(other.refreshToken), 'other logins continue')
+})
+
+test('an access token is accepted until its lifetime and the leeway have passed', t => {
+  let now = 0
+  const logins = createLogins({ lifetimeMs: 3000, leewayMs: 1000, now: () => now })
+  const { accessToken } = logins.begin('Ada', 'openid')
+  now = 3999
+  t.true(logins.isAccepted(accessToken))
+  now = 4000
+  t.false(logins.isAccepted(accessToken))
+  t.false(logins.isAccepted('invented'))
+})
+
+const kinds: readonly [number | undefined, Kind][] = [
+  [200, 'served'],
+  [302, 'refused'],
+  [401, 'refused'],
+  [403, 'refused'],
+  [500, 'failed'],
+  [503, 'failed'],
+  [undefined, 'unanswered']
+]
+for (const [status, kind] of kinds) {
+  test(`a response with ${status ?? 'no status'} counts as ${kind}`, t => t.is(kindOf(status), kind))
+}
+
+test('a person is signed out only after several refusals, and only if the login cannot come back', t => {
+  const refused: Kind[] = ['refused', 'refused', 'refused']
+  const failed: Kind[] = ['failed', 'failed', 'failed']
+  const alive = { isRevoked: false, hasCookies: true }
+  t.is(outcomeOf({ ...alive, answers: ['failed', 'served'] }), 'signed in')
+  t.is(outcomeOf({ ...alive, answers: refused.slice(1), isRevoked: true }), 'undecided')
+  t.is(outcomeOf({ ...alive, answers: refused, isRevoked: true }), 'signed out')
+  t.is(outcomeOf({ ...alive, answers: failed, isRevoked: true }), 'signed out')
+  t.is(outcomeOf({ ...alive, answers: refused, hasCookies: false }), 'signed out')
+  t.is(outcomeOf({ ...alive, answers: refused }), 'undecided')
+  t.is(lastOutcome(refused), 'signed out')
+  t.is(lastOutcome(failed), 'waiting')
+})
+
+test('a program that sends a refresh token twice loses the login, and the judge sees it', async t => {
+  const { kinds, outcome, report } = await play(t, 'careless')
+  t.true(kinds.includes('refused'))
+  t.is(outcome, 'signed out')
+  t.like(report, { sentTwice: 1, revoked: 1, revokedPeople: ['Ada'] })
+})
+
+test('a program that refreshes once keeps the login', async t => {
+  const { kinds, outcome, report } = await play(t, 'careful')
+  t.deepEqual(new Set(kinds), new Set(['served']))
+  t.is(outcome, 'signed in')
+  t.like(report, { sentTwice: 0, revoked: 0, revokedPeople: [] })
+})
+
+/** Signs one person in, sends the requests of a page at the same time, and asks the judge. */
+async function play(t: ExecutionContext, manner: 'careless' | 'careful') {
+  const provider = startProcess('lost/provider.js', undefined)
+  t.teardown(() => provider.stop())
+  const providerUrl = (await provider.ask('listen')) as string
+  // Every request finds the access token expired. The API accepts it for another second.
+  await provider.ask('begin', { seed: 1, lifetimeSeconds: 0 })
+  const port = await startProgram(t, manner, providerUrl)
+  const surroundings = { origin: ORIGIN, loginPath: '/login', path: '/data', ports: () => [port] }
+  const person = createPerson('Ada', () => 0, oneCookie(), surroundings)
+  await person.signIn()
+  const kinds = await Promise.all(Array.from({ length: REQUESTS }, () => person.look()))
+  const { revokedPeople } = (await provider.ask('report')) as Report
+  const outcome = await settle(person, id => revokedPeople.includes(id))
+  return { kinds, outcome, report: (await provider.ask('report')) as Report }
+}
+
+async function startProgram(t: ExecutionContext, manner: string, providerUrl: string): Promise<number> {
+  let tokens: Tokens | undefined
+  let refreshing: Promise<Tokens | undefined> | undefined
+
+  async function tokenRequest(form: Record<string, string>): Promise<Tokens | undefined> {
+    const response = await fetch(`${providerUrl}/token`, { method: 'POST', body: new URLSearchParams(form) })
+    return response.ok ? ((await response.json()) as Tokens) : undefined
+  }
+  function refresh(): Promise<Tokens | undefined> {
+    return tokenRequest({ grant_type: 'refresh_token', refresh_token: tokens?.refresh_token ?? '' })
+  }
+  function refreshOnce(): Promise<Tokens | undefined> {
+    refreshing ??= refresh().finally(() => {
+      refreshing = undefined
+    })
+    return refreshing
+  }
+  async function serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '', ORIGIN)
+    if (pathname === '/login') {
+      const query = new URLSearchParams({ redirect_uri: `${ORIGIN}/callback`, scope: 'openid', state: 'test' })
+      response.writeHead(302, { Location: `${providerUrl}/authorize?${query}` }).end()
+    } else if (pathname === '/callback') {
+      tokens = await tokenRequest({ grant_type: 'authorization_code', code: searchParams.get('code') ?? '' })
+      response.writeHead(302, { Location: '/', 'Set-Cookie': 'session=Ada' }).end()
+    } else {
+      const refreshed = await (manner === 'careful' ? refreshOnce() : refresh())
+      if (refreshed) tokens = refreshed
+      const headers = { Authorization: `Bearer ${refreshed?.access_token}` }
+      response.writeHead((await fetch(`${providerUrl}/api/data`, { headers })).status).end()
+    }
+  }
+
+  const server = http.createServer((request, response) => void serve(request, response))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+function oneCookie() {
+  let cookie = ''
+  return {
+    getCookieStringSync: () => cookie,
+    setCookieSync(text: string) {
+      cookie = text
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// The tables, the picture and the random numbers of `npm run bench -- --only lost`.
+import test from 'ava'
+
+interface Outcome {
+  impossible?: string
+  error?: string
+  signedOut?: number
+  waiting?: number
+  sentTwice?: number
+  requests?: number
+  failed?: number
+}
+
+interface Run {
+  seed: number
+  people: number
+  programs: { name: string; title: string; outcomes: Record<string, Outcome> }[]
+}
+
+interface Tables {
+  runTable(runs: Run[]): string
+  failureTable(runs: Run[]): string
+}
+
+const lost = new URL('../../bench/lost/', import.meta.url)
+const { createRandom } = (await import(`${lost}random.js`)) as { createRandom(seed: number): () => number }
+const { runTable, failureTable } = (await import(`${lost}tables.js`)) as Tables
+const { picture } = (await import(`${lost}picture.js`)) as { picture(runs: Run[]): string }
+
+function run(seed: number, signedOut: number): Run {
+  const outcome = { signedOut, waiting: 0, sentTwice: signedOut, requests: 200, failed: 3 }
+  const nothing = { signedOut: 0, waiting: 2, sentTwice: 0, requests: 100, failed: 0 }
+  return {
+    seed,
+    people: 50,
+    programs: [
+      {
+        name: 'a',
+        title: 'Program <A>',
+        outcomes: { 'one-process': outcome, 'redis-empty': { impossible: 'no Redis' } }
+      },
+      { name: 'b', title: 'Program B', outcomes: { 'one-process': nothing, 'redis-empty': { error: 'it ended' } } }
+    ]
+  }
+}
+
+function cellsOf(text: string, title: string): string[] {
+  const line = text.split('\n').find(line => line.startsWith(`| ${title} `)) ?? ''
+  return line
+    .split('|')
+    .slice(2, -1)
+    .map(cell => cell.trim())
+}
+
+test('the same seed gives the same random numbers, and another seed gives others', t => {
+  const numbers = (seed: number) => Array.from({ length: 5 }, createRandom(seed))
+  t.deepEqual(numbers(7), numbers(7))
+  t.notDeepEqual(numbers(7), numbers(8))
+  t.true(numbers(7).every(number => number >= 0 && number < 1))
+})
+
+test('the table shows the value of each run, and does not count zero if there is no result', t => {
+  const text = runTable([run(1, 12), run(2, 9)])
+  t.deepEqual(cellsOf(text, 'signed out: one process'), ['12, 9', '0 (2 waited)'])
+  t.deepEqual(cellsOf(text, 'signed out: Redis restarted empty'), ['not possible', 'no result'])
+  t.deepEqual(cellsOf(text, 'refresh tokens sent twice, all cases'), ['12, 9', '0'])
+  t.false(text.includes('a process killed'), 'a case that nobody played has no row')
+})
+
+test('the table of failures shows the share of the requests', t => {
+  t.deepEqual(cellsOf(failureTable([run(1, 12)]), 'one process'), ['1.5 %', '0.0 %'])
+})
+
+test('the picture has a bar for each loss, a text alternative, and colours for a dark page', t => {
+  const svg = picture([run(1, 50), run(2, 25)])
+  t.deepEqual(
+    [...svg.matchAll(/class="bar"[^>]*width="(\d+)"/g)].map(match => Number(match[1])),
+    [69],
+    'the bar is as long as three quarters of its track of 92'
+  )
+  t.true(svg.includes('<desc id="description">Program &lt;A&gt;: 50, 25 (one process).'))
+  t.true(svg.includes('not possible</text>'))
+  t.true(svg.includes('no result</text>'))
+  t.true(svg.includes('@media (prefers-color-scheme: dark)'))
+  t.false(svg.includes('<A>'), 'titles are escaped')
+})
