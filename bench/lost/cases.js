@@ -24,29 +24,29 @@ const RESTART_MS = 1000
 
 /** @type {Case[]} */
 export const cases = [
-  { name: 'one-process', title: 'one process', processes: 1, durationMs: 57 * SECOND },
-  { name: 'two-processes', title: 'two processes', processes: 2, durationMs: 57 * SECOND },
+  { name: 'one-process', title: 'one process', processes: 1, durationMs: 46 * SECOND },
+  { name: 'two-processes', title: 'two processes', processes: 2, durationMs: 46 * SECOND },
   {
     name: 'provider-3s',
     title: 'provider slow, 3 s',
     processes: 2,
-    durationMs: 16 * SECOND,
+    durationMs: 14 * SECOND,
     fault: stage => slow(stage, 3 * SECOND)
   },
   {
     name: 'provider-12s',
     title: 'provider slow, 12 s',
     processes: 2,
-    durationMs: 24 * SECOND,
+    durationMs: 22 * SECOND,
     fault: stage => slow(stage, 12 * SECOND)
   },
   {
     name: 'killed',
-    title: 'a process killed',
+    title: 'process killed',
     processes: 2,
-    durationMs: 15 * SECOND,
+    durationMs: 12 * SECOND,
     async fault({ fleet, pause }) {
-      await pause(4 * SECOND)
+      await pause(3 * SECOND)
       await fleet.kill(0)
       await pause(RESTART_MS)
       await fleet.start(0)
@@ -54,11 +54,11 @@ export const cases = [
   },
   {
     name: 'stopped',
-    title: 'a process stopped, 6 s',
+    title: 'process stopped, 6 s',
     processes: 2,
-    durationMs: 18 * SECOND,
+    durationMs: 15 * SECOND,
     async fault({ fleet, pause }) {
-      await pause(4 * SECOND)
+      await pause(3 * SECOND)
       fleet.signal(0, 'SIGSTOP')
       await pause(6 * SECOND)
       fleet.signal(0, 'SIGCONT')
@@ -69,9 +69,9 @@ export const cases = [
     title: 'Redis restarted empty',
     processes: 2,
     needsRedis: true,
-    durationMs: 15 * SECOND,
+    durationMs: 12 * SECOND,
     async fault({ fleet, pause }) {
-      await pause(4 * SECOND)
+      await pause(3 * SECOND)
       await fleet.killRedis()
       await pause(RESTART_MS)
       await fleet.startRedis()
@@ -81,11 +81,11 @@ export const cases = [
     name: 'cut',
     title: 'connections cut',
     processes: 2,
-    durationMs: 16 * SECOND,
+    durationMs: 14 * SECOND,
     async fault({ weather, pause }) {
       await pause(3 * SECOND)
       weather.cutShare = 0.5
-      await pause(9 * SECOND)
+      await pause(8 * SECOND)
       weather.cutShare = 0
     }
   }
@@ -94,22 +94,23 @@ export const cases = [
 /** The longest that a case may take, with its start and the time until everyone's outcome is known. */
 export const LONGEST_CASE_MS = 4 * MINUTE
 
-// Everyone's session is refreshed within about 5 s, so everyone meets the slow provider.
+// Everyone's session is refreshed within about 4 s, so everyone meets the slow provider.
 async function slow({ slowProvider, pause }, ms) {
-  await pause(4 * SECOND)
+  await pause(3 * SECOND)
   await slowProvider(ms)
   await pause(5 * SECOND)
   await slowProvider(0)
 }
 
 /**
- * Returns the reason why a program does not take part in a case, or undefined.
+ * Returns why a program does not take part in a case: because it cannot, or because the comparison leaves it out.
  * @param {import('./programs/common.js').Compared} program
  * @param {Case} which
+ * @returns {{ impossible: string } | { leftOut: string } | undefined}
  */
-export function impossible(program, which) {
-  if (program.onlyCase && program.onlyCase !== which.name) return program.whyOnly
-  if (which.processes > program.maxProcesses) return program.whyNotTwo
-  if (which.needsRedis && program.redis === 'never') return 'it uses no Redis'
+export function absence(program, which) {
+  if (program.onlyCase && program.onlyCase !== which.name) return { leftOut: program.whyOnly }
+  if (which.processes > program.maxProcesses) return { impossible: program.whyNotTwo }
+  if (which.needsRedis && program.redis === 'never') return { impossible: 'it uses no Redis' }
   return undefined
 }

@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ANY_CORE, startProcess } from '../processes.js'
 import { print } from '../report.js'
-import { cases, impossible, LONGEST_CASE_MS } from './cases.js'
+import { absence, cases, LONGEST_CASE_MS } from './cases.js'
 import { startFleet } from './fleet.js'
 import { describeMachine } from './machine.js'
 import { API_PATH } from './paths.js'
@@ -18,11 +18,13 @@ import { programs } from './programs/index.js'
 const MEBIBYTE = 2 ** 20
 const NANOSECONDS_PER_MS = 1e6
 const BETWEEN_REPORTS_MS = 1000
+const LONGEST_COMPLAINT = 300
 
 /**
  * The result of one program in one case.
  * @typedef {object} Outcome
  * @property {string} [impossible] the reason why the program cannot do this case
+ * @property {string} [leftOut] the reason why the case was left out for this program
  * @property {string} [error] the reason why there is no result
  * @property {number} [signedOut] people who must sign in again
  * @property {number} [waiting] people who still got errors at the end
@@ -94,8 +96,8 @@ export async function measureLost({ seed, people, programs: programNames, cases:
 
 /** @returns {Promise<Outcome>} */
 async function outcomeOf(program, which, around) {
-  const reason = impossible(program, which)
-  if (reason) return { impossible: reason }
+  const absent = absence(program, which)
+  if (absent) return absent
   try {
     return await runCase(program, which, around)
   } catch (error) {
@@ -104,60 +106,78 @@ async function outcomeOf(program, which, around) {
 }
 
 /** @returns {Promise<Outcome>} */
-async function runCase(program, which, { provider, providerUrl, seed, people: count }) {
+async function runCase(program, which, around) {
+  const { provider, providerUrl, seed } = around
   await provider.ask('begin', { seed, lifetimeSeconds: program.lifetimeSeconds })
   const secret = randomBytes(24).toString('base64url')
   const fleet = await startFleet(program, which.processes, { secret, providerUrl, apiUrl: providerUrl + API_PATH })
-  const deadline = AbortSignal.timeout(LONGEST_CASE_MS)
-  const delay = monitorEventLoopDelay()
-  let revoked = new Set()
-  const timer = setInterval(async () => {
-    revoked = new Set((await provider.ask('report')).revokedPeople)
-  }, BETWEEN_REPORTS_MS)
   try {
-    const tally = { requests: 0, pages: 0, cut: 0, longestMs: 0, statuses: {}, samples: {}, kinds: noKinds() }
-    const weather = { cutShare: 0 }
-    const { loginPath, path, isSticky } = program
-    const isRevoked = id => revoked.has(id)
-    const surroundings = { origin: ORIGIN, loginPath, path, isSticky, ports: fleet.ports, tally, weather, isRevoked }
-    const people = createPeople(count, seed, surroundings)
-    const work = async () => {
-      await people.signInAll()
-      const cpuBefore = fleet.usage().cpuMicros
-      const isOver = endAfter(which.durationMs)
-      const slowProvider = ms => provider.ask('slow', ms)
-      delay.enable()
-      await Promise.all([people.live(isOver), which.fault?.({ fleet, weather, slowProvider, pause })])
-      delay.disable()
-      // After a kill, the CPU time of the killed process is missing.
-      const { cpuMicros, residentBytes } = fleet.usage()
-      const cookieBytes = people.cookieBytes()
-      const settled = await people.settleAll()
-      const { sentTwice, revoked, refreshes } = await provider.ask('report')
-      return {
-        ...settled,
-        sentTwice,
-        revoked,
-        refreshes,
-        requests: tally.requests,
-        failed: tally.requests - tally.cut - tally.kinds.served,
-        statuses: tally.statuses,
-        samples: tally.samples,
-        cut: tally.cut,
-        longestMs: Math.round(tally.longestMs),
-        ...(!which.fault && { cpuMicros: Math.round((cpuMicros - cpuBefore) / tally.requests) }),
-        mebibytes: Math.round(residentBytes / MEBIBYTE),
-        cookieBytes,
-        delayMs: Math.round(delay.max / NANOSECONDS_PER_MS)
-      }
-    }
-    return await Promise.race([work(), rejectAt(deadline)])
+    return await Promise.race([play(program, which, fleet, around), rejectAfter(LONGEST_CASE_MS)])
   } catch (error) {
-    throw new Error(`${error.message} ${fleet.printed().join(' ').slice(-300)}`)
+    throw new Error(`${error.message} ${fleet.printed().join(' ').slice(-LONGEST_COMPLAINT)}`)
   } finally {
-    clearInterval(timer)
     await fleet.end()
   }
+}
+
+/** @returns {Promise<Outcome>} */
+async function play({ loginPath, path, isSticky }, { durationMs, fault }, fleet, { provider, seed, people: count }) {
+  const tally = { requests: 0, pages: 0, cut: 0, longestMs: 0, statuses: {}, samples: {}, kinds: noKinds() }
+  const weather = { cutShare: 0 }
+  const revoked = watchRevoked(provider)
+  const delay = monitorEventLoopDelay()
+  const people = createPeople(count, seed, {
+    origin: ORIGIN,
+    loginPath,
+    path,
+    isSticky,
+    ports: fleet.ports,
+    tally,
+    weather,
+    isRevoked: revoked.has
+  })
+  try {
+    await people.signInAll()
+    const cpuBefore = fleet.usage().cpuMicros
+    const slowProvider = ms => provider.ask('slow', ms)
+    delay.enable()
+    await Promise.all([people.live(endAfter(durationMs)), fault?.({ fleet, weather, slowProvider, pause })])
+    delay.disable()
+    const { cpuMicros, residentBytes } = fleet.usage()
+    const cookieBytes = people.cookieBytes()
+    const settled = await people.settleAll()
+    const { sentTwice, revoked, refreshes } = await provider.ask('report')
+    return {
+      ...settled,
+      sentTwice,
+      revoked,
+      refreshes,
+      requests: tally.requests,
+      failed: tally.requests - tally.cut - tally.kinds.served,
+      statuses: tally.statuses,
+      samples: tally.samples,
+      cut: tally.cut,
+      longestMs: Math.round(tally.longestMs),
+      // A fault may have ended a process, and its CPU time would be missing.
+      ...(!fault && { cpuMicros: Math.round((cpuMicros - cpuBefore) / tally.requests) }),
+      mebibytes: Math.round(residentBytes / MEBIBYTE),
+      cookieBytes,
+      delayMs: Math.round(delay.max / NANOSECONDS_PER_MS)
+    }
+  } finally {
+    revoked.stop()
+  }
+}
+
+/** Asks the provider regularly whose login it has ended. */
+function watchRevoked(provider) {
+  let people = new Set()
+  const timer = setInterval(async () => {
+    // If the provider does not answer, the case fails for this reason.
+    const report = await provider.ask('report').catch(() => undefined)
+    if (report) people = new Set(report.revokedPeople)
+  }, BETWEEN_REPORTS_MS)
+  return { has: id => people.has(id), stop: () => clearInterval(timer) }
 }
 
 function noKinds() {
@@ -169,10 +189,9 @@ function endAfter(ms) {
   return () => performance.now() > end
 }
 
-function rejectAt(signal) {
-  return new Promise((_, reject) =>
-    signal.addEventListener('abort', () => reject(new Error('The case took too long.')), { once: true })
-  )
+async function rejectAfter(ms) {
+  await pause(ms, undefined, { ref: false })
+  throw new Error('The case took too long.')
 }
 
 function pick(all, names, what) {
@@ -184,7 +203,8 @@ function pick(all, names, what) {
 }
 
 function inWords(outcome) {
-  if (outcome.impossible) return `not possible, because ${outcome.impossible}`
+  if (outcome.impossible) return `not possible: ${outcome.impossible}`
+  if (outcome.leftOut) return `left out: ${outcome.leftOut}`
   if (outcome.error) return `no result: ${outcome.error}`
   const { signedOut, waiting, sentTwice, failed, requests, refreshes, settledMs } = outcome
   return `${signedOut} signed out, ${waiting} waiting, ${sentTwice} refresh tokens sent twice, ${failed} of ${requests} requests failed, ${refreshes} refreshes, settled after ${settledMs} ms ${JSON.stringify(outcome.statuses)}`

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { description, picture } from './picture.js'
+import { REFRESH_SECONDS } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { readRuns } from './results.js'
 import { failureTable, runTable } from './tables.js'
@@ -28,8 +29,8 @@ export function page(runs) {
 
 Refresh tokens of many providers can be used once. If a refresh token is sent twice, the provider assumes that it was stolen and
 ends the login ([RFC 9700](https://www.rfc-editor.org/rfc/rfc9700.html#section-4.14.2)). This page compares how many people lose their
-login in this server and in its alternatives, in front of the same provider, with the same people and the same faults. This command
-repeats the comparison:
+login in this server and in its alternatives, in front of the same provider, with the same people and the same faults. These commands
+repeat the comparison in a checkout, and \`bench/README.md\` explains its parts:
 
 \`\`\`sh
 npm run build && npm run bench -- --only lost --seed ${runs[0].seed}
@@ -40,11 +41,13 @@ npm run build && npm run bench -- --only lost --seed ${runs[0].seed}
 ## The figures
 
 The table has one column for each program, with its better and its worse figures. If the runs differ, the cell has the value of each
-run.
+run. The lowest values of memory, CPU time and size are bold.
 
-${runTable(runs)}
+${runTable(runs)}${extrasRow(compared)}
+
+${absences(ran)}
 - **Signed out**: the person would have to sign in again. The program refuses three requests in a row after the fault has passed, and
-  either the provider has ended the login or the program has deleted its cookies. Everyone else gets 35 s more, or 75 s if the answers
+  either the provider has ended the login or the program has deleted its cookies. Everyone else gets 10 s more, or 75 s if the answers
   are errors, because some programs recover after such a time.
 - **Memory** is the proportional set size of all processes of the program at the end of the case with one process, without Redis. **CPU
   time** is missing if fewer than 90 % of the requests were served, because a refusal costs less than a response of the API.
@@ -58,12 +61,11 @@ loses logins early has fewer requests.
 ${failureTable(runs)}
 ## What each program does
 
-| program | version | session | by design | what it does and this server does not |
-|---|---|---|---|---|
+| program | version | session | by design |
+|---|---|---|---|
 ${compared.map(program => designRow(program, ran)).join('\n')}
 
-The configurations are in [\`bench/lost/programs/\`](../bench/lost/programs) and [\`bench/candidates/\`](../bench/candidates). They follow
-these pages of documentation:
+The configurations are in \`bench/lost/programs/\` and \`bench/candidates/\`. They follow these pages of documentation:
 
 ${compared.map(({ title, sources }) => `- ${title}: ${sources.map(link).join(', ')}`).join('\n')}
 
@@ -76,15 +78,17 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
 - **The provider** is a stand-in of the benchmark. It answers after 20 to 400 ms. It uses a refresh token in the middle of this time, so
   an answer can be lost on its way. A second use of a refresh token ends the login.
 - **The people**: ${people} people sign in over real redirects. Each of them has a cookie jar, and loads a page of 6 parallel requests, waits for 1
-  to 2 s, and loads the next one. Every request goes to a random process. If nothing listens there, it goes to the other one, as behind a proxy.
-- **The lifetime of access tokens** is such that each program refreshes a session after about 3 s: 3 s, or longer by the time by which
+  to 2 s, and loads the next one. Every request goes to a random process, unless sessions
+  are sticky. If nothing listens there, it goes to the other one, as behind a proxy.
+- **The lifetime of access tokens** is such that each program refreshes a session after about ${REFRESH_SECONDS} s: ${REFRESH_SECONDS} s, or longer by the time by which
   the program refreshes early. In the first two cases, this gives about 15 expiries. The API behind the programs accepts an access token for 1 s
   after its expiry, because the programs compute with whole seconds.
 - **The faults**: the provider's answers take 3 s or 12 s longer for 5 s. A process is killed and started again after 1 s. A process
-  is stopped for 6 s. Redis is killed and starts again after 1 s without data. For 9 s, the browser cuts the connections of half of its
+  is stopped for 6 s. Redis is killed and starts again after 1 s without data. For 8 s, the browser cuts the connections of half of its
   pages after 0 to 400 ms.
 - **Not compared**: other faults, such as a network that delays or loses packets between processes and Redis, other programs, the way in
-  which people log in and out, and the speed of requests, for which the [benchmark](../bench/README.md) has other scenarios.
+  which people log in and out, and the speed of requests, for which \`npm run bench\` has other
+  measurements.
 
 | run | seed | date | machine | memory | system | Node | Redis | load before | longest delay of a timer |
 |--:|--:|---|---|--:|---|---|---|--:|--:|
@@ -92,9 +96,29 @@ ${runs.map(machineRow).join('\n')}
 `
 }
 
-function designRow({ title, name, store, design, extras }, ran) {
+function designRow({ title, name, store, design }, ran) {
   const { version, missing } = ran.find(one => one.name === name)
-  return `| ${title} | ${version ?? `not measured: ${missing}`} | ${store} | ${design} | ${extras} |`
+  return `| ${title} | ${version ?? `not measured: ${missing}`} | ${store} | ${design} |`
+}
+
+/** The last row of the first table. Its cells are too long for the alignment of the others. */
+function extrasRow(compared) {
+  return `| does what this server does not | ${compared.map(({ extras }) => extras).join(' | ')} |`
+}
+
+/** Explains the cells without a number. */
+function absences(ran) {
+  const lines = ran.flatMap(({ title, missing, outcomes }) => {
+    if (missing) return [`- **${title}** was not measured: ${missing}.`]
+    const all = Object.values(outcomes)
+    const texts = [
+      ...all.flatMap(({ impossible }) => (impossible ? `not possible: ${impossible}` : [])),
+      ...all.flatMap(({ leftOut }) => (leftOut ? `left out: ${leftOut}` : [])),
+      ...all.flatMap(({ error }) => (error ? 'no result: the case failed, and bench/results/ has the reason' : []))
+    ]
+    return [...new Set(texts)].map(text => `- **${title}**, ${text}.`)
+  })
+  return lines.join('\n')
 }
 
 function link(source) {

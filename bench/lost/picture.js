@@ -1,7 +1,7 @@
 /** The picture of the comparison: one bar for each program and case, as long as the share of people who were signed out. */
-import { casesOf, joined, resultsOf } from './tables.js'
+import { absentText, casesOf, joined, lostPeople, resultsOf } from './tables.js'
 
-const LABEL_WIDTH = 232
+const LABEL_WIDTH = 256
 const COLUMN_WIDTH = 112
 const BAR_WIDTH = 92
 const ROW_HEIGHT = 38
@@ -68,13 +68,12 @@ function row({ title }, played, outcomesOf, people, y) {
 function cell(outcomes, people, x, y) {
   const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
   if (known.length === 0) {
-    const text = outcomes.some(outcome => outcome?.impossible) ? 'not possible' : 'no result'
-    return `<text class="quiet" x="${x}" y="${y + 20}">${text}</text>`
+    return `<text class="quiet" x="${x}" y="${y + 20}">${joined(outcomes.map(absentText))}</text>`
   }
   const mean = known.reduce((sum, { signedOut }) => sum + signedOut, 0) / known.length
   // A few people must still be visible.
   const length = mean === 0 ? 0 : Math.max(2, Math.round((BAR_WIDTH * mean) / people))
-  const label = joined(known.map(({ signedOut }) => signedOut))
+  const label = joined(known.map(lostPeople))
   return [
     `<rect class="track" x="${x}" y="${y + 20}" width="${BAR_WIDTH}" height="${BAR_HEIGHT}" rx="2"/>`,
     length > 0 ? `<rect class="bar" x="${x}" y="${y + 20}" width="${length}" height="${BAR_HEIGHT}" rx="2"/>` : '',
@@ -93,7 +92,7 @@ export function description(runs) {
       const outcomes = resultsOf(runs, name).map(({ outcomes }) => outcomes[which.name])
       const known = outcomes.filter(outcome => outcome?.signedOut !== undefined)
       if (known.length === 0) return []
-      return `${joined(known.map(({ signedOut }) => signedOut))} (${which.title})`
+      return `${joined(known.map(lostPeople))} (${which.title})`
     })
     return `${title}: ${parts.join('; ')}.`
   })

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { lastOutcome, outcomeOf } from './verdict.js'
 
 const BETWEEN_LOOKS_MS = 1000
+const LONGEST_REFUSED_MS = 10_000
 // mod_auth_openidc tries again 30 s after a failed refresh, and the lock of a killed process of this server ends after 65 s.
-const LONGEST_REFUSED_MS = 35_000
 const LONGEST_WAITING_MS = 75_000
 
 /**

@@ -20,6 +20,7 @@ const NONE = '–'
 export function runTable(runs) {
   const [{ programs }] = runs
   const row = (title, read) => [title, ...programs.map(({ name }) => joined(resultsOf(runs, name).map(read)))]
+  const lowest = (title, read) => withBest(row(title, read))
   return table(
     ['', ...programs.map(({ title }) => title)],
     [
@@ -27,20 +28,23 @@ export function runTable(runs) {
         row(`signed out: ${title}`, ({ outcomes }) => measured(outcomes[name], lostPeople))
       ),
       row('refresh tokens sent twice, all cases', result => total(result, 'sentTwice')),
+      row('refresh requests for a person, one process', ({ outcomes, people }) =>
+        measured(outcomes['one-process'], outcome => refreshesOf(outcome, people))
+      ),
       row('longest response without a fault', ({ outcomes }) =>
         measured(outcomes['one-process'], ({ longestMs }) => seconds(longestMs, 1))
       ),
       row('after a kill, everyone was served or signed out within', ({ outcomes }) =>
         measured(outcomes.killed, ({ settledMs }) => seconds(settledMs, 0))
       ),
-      row('memory, one process, MiB', ({ outcomes }) =>
+      lowest('memory, one process, MiB', ({ outcomes }) =>
         measured(outcomes['one-process'], ({ mebibytes }) => mebibytes)
       ),
-      row('CPU time of a request, one process, us', ({ outcomes }) => measured(outcomes['one-process'], cpuTime)),
-      row('`Cookie` header, bytes', ({ outcomes }) =>
+      lowest('CPU time of a request, one process, us', ({ outcomes }) => measured(outcomes['one-process'], cpuTime)),
+      lowest('`Cookie` header, bytes', ({ outcomes }) =>
         measured(outcomes['one-process'], ({ cookieBytes }) => cookieBytes)
       ),
-      row('executables, MiB', ({ executableBytes }) => executableBytes && Math.round(executableBytes / MEBIBYTE))
+      lowest('executables, MiB', ({ executableBytes }) => executableBytes && Math.round(executableBytes / MEBIBYTE))
     ]
   )
 }
@@ -69,10 +73,14 @@ export function casesOf(runs) {
  * The results of a program, one for each run.
  * @param {LostRun[]} runs
  * @param {string} name
- * @returns {Pick<ProgramResult, 'outcomes' | 'executableBytes'>[]}
+ * @returns {({ people: number } & Pick<ProgramResult, 'outcomes' | 'executableBytes'>)[]}
  */
 export function resultsOf(runs, name) {
-  return runs.map(({ programs }) => programs.find(program => program.name === name) ?? { outcomes: {} })
+  return runs.map(({ programs, people }) => ({
+    people,
+    outcomes: {},
+    ...programs.find(program => program.name === name)
+  }))
 }
 
 /**
@@ -83,18 +91,39 @@ export function joined(values) {
   return [...new Set(values.map(value => String(value ?? NONE)))].join(', ')
 }
 
+/** Shows the lowest values of a row in bold. If the runs differ, the first run decides. */
+function withBest([title, ...cells]) {
+  const numbers = cells.map(cell => Number.parseFloat(cell))
+  const best = Math.min(...numbers.filter(number => !Number.isNaN(number)))
+  return [title, ...cells.map((cell, index) => (numbers[index] === best ? `**${cell}**` : cell))]
+}
+
 /**
  * @param {Outcome | undefined} outcome
  * @param {(outcome: Outcome) => string | number | undefined} read
  */
 function measured(outcome, read) {
-  if (outcome?.impossible) return 'not possible'
-  if (outcome?.error) return 'no result'
-  return outcome && read(outcome)
+  return absentText(outcome) ?? read(outcome)
+}
+
+/**
+ * Returns what a cell says if there is no result.
+ * @param {Outcome | undefined} outcome
+ */
+export function absentText(outcome) {
+  if (outcome === undefined) return NONE
+  if (outcome.impossible) return 'not possible'
+  if (outcome.leftOut) return 'left out'
+  return outcome.error && 'no result'
+}
+
+/** A program that loses logins sends fewer of them. Dual mode and the tutorial send two for each refresh. */
+function refreshesOf({ refreshes }, people) {
+  return (refreshes / people).toFixed(1)
 }
 
 /** The people who were signed out, and those who still got errors when no time was left. */
-function lostPeople({ signedOut, waiting }) {
+export function lostPeople({ signedOut, waiting }) {
   return waiting > 0 ? `${signedOut} (${waiting} waited)` : signedOut
 }
 

@@ -7,6 +7,7 @@ interface Outcome {
   signedOut?: number
   waiting?: number
   sentTwice?: number
+  refreshes?: number
   requests?: number
   failed?: number
 }
@@ -28,8 +29,8 @@ const { runTable, failureTable } = (await import(`${lost}tables.js`)) as Tables
 const { picture } = (await import(`${lost}picture.js`)) as { picture(runs: Run[]): string }
 
 function run(seed: number, signedOut: number): Run {
-  const outcome = { signedOut, waiting: 0, sentTwice: signedOut, requests: 200, failed: 3 }
-  const nothing = { signedOut: 0, waiting: 2, sentTwice: 0, requests: 100, failed: 0 }
+  const outcome = { signedOut, waiting: 0, sentTwice: signedOut, refreshes: 75, requests: 200, failed: 3 }
+  const nothing = { signedOut: 0, waiting: 2, sentTwice: 0, refreshes: 750, requests: 100, failed: 0 }
   return {
     seed,
     people: 50,
@@ -64,6 +65,7 @@ test('the table shows the value of each run, and does not count zero if there is
   t.deepEqual(cellsOf(text, 'signed out: one process'), ['12, 9', '0 (2 waited)'])
   t.deepEqual(cellsOf(text, 'signed out: Redis restarted empty'), ['not possible', 'no result'])
   t.deepEqual(cellsOf(text, 'refresh tokens sent twice, all cases'), ['12, 9', '0'])
+  t.deepEqual(cellsOf(text, 'refresh requests for a person, one process'), ['1.5', '15.0'])
   t.false(text.includes('a process killed'), 'a case that nobody played has no row')
 })
 

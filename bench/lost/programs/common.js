@@ -15,7 +15,7 @@ import { CALLBACK_URL } from '../../settings.js'
  * @property {string} name
  * @property {string} title
  * @property {number} lifetimeSeconds the lifetime of access tokens. If the program refreshes earlier, the lifetime is longer, so
- *   that every program refreshes a session after about 3 s
+ *   that every program refreshes a session after about 2 s
  * @property {string} loginPath
  * @property {string} path the path that the pages ask for
  * @property {1 | 2} maxProcesses
@@ -36,7 +36,7 @@ import { CALLBACK_URL } from '../../settings.js'
  */
 
 /** The seconds after which every program refreshes a session. */
-export const REFRESH_SECONDS = 3
+export const REFRESH_SECONDS = 2
 
 /** The public address of every program. People send it as `Host`, whichever process they connect to. */
 export const ORIGIN = new URL(CALLBACK_URL).origin

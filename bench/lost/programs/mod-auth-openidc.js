@@ -52,7 +52,7 @@ export const programs = [
     name: 'mod-auth-openidc-not-sticky',
     maxProcesses: 2,
     onlyCase: 'two-processes',
-    whyOnly: 'its documentation advises against it',
+    whyOnly: 'its documentation advises against this configuration',
     redis: 'always',
     store: 'Redis, with an id in the cookie',
     design: `The same without sticky sessions, which is not what the documentation advises. ${betweenServers} It is in the table to show why.`,

@@ -12,9 +12,13 @@ import { nodeBytes, REFRESH_SECONDS } from './common.js'
 const BIN = fileURLToPath(new URL('../../../bin/platform-auth-server.js', import.meta.url))
 const PACKAGE = new URL('../../../package.json', import.meta.url)
 
+const reasons = [
+  'If a process is killed while the provider answers it, nobody has the new refresh token. The lock of the killed process lasts about a minute, in which the session gets 503. Then the old refresh token is sent. If the provider had already used it, the login ends ([accepted losses](../SECURITY.md#logins-that-can-be-lost)). Both modes do this.'
+]
+
 /** @type {import('./common.js').Compared[]} */
 export const programs = [
-  ours('platform-auth-server', 'this server, single mode', { PLATFORM_SCOPES: 'openid data:read' }),
+  { ...ours('platform-auth-server', 'this server, single mode', { PLATFORM_SCOPES: 'openid data:read' }), reasons },
   ours('platform-auth-server-dual', 'this server, dual mode', {
     PLATFORM_AUTH_MODE: 'dual',
     INTERNAL_TOKEN_SCOPES: 'openid data:read viewables:read',
@@ -38,9 +42,6 @@ function ours(name, title, env) {
     }`,
     sources: ['redis-and-replicas.md'],
     executableBytes: nodeBytes,
-    reasons: [
-      'If a process is killed while the provider answers it, nobody has the new refresh token. The lock of the killed process lasts about a minute, in which the session gets 503. Then the old refresh token is sent. If the provider had already used it, the login ends ([limits](redis-and-replicas.md)).'
-    ],
     extras: '–',
     version: () => JSON.parse(readFileSync(PACKAGE, 'utf8')).version,
     describe: ({ port, folder }, { secret, providerUrl, apiUrl, redisUrl }) => ({
