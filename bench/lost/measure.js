@@ -139,9 +139,10 @@ async function play({ loginPath, path, isSticky }, { durationMs, fault }, fleet,
   try {
     await people.signInAll()
     const cpuBefore = fleet.usage().cpuMicros
-    const slowProvider = ms => provider.ask('slow', ms)
     delay.enable()
-    await Promise.all([people.live(endAfter(durationMs)), fault?.({ fleet, weather, slowProvider, pause })])
+    await during(fault, { fleet, weather, slowProvider: ms => provider.ask('slow', ms) }, () =>
+      people.live(endAfter(durationMs))
+    )
     delay.disable()
     const { cpuMicros, residentBytes } = fleet.usage()
     const cookieBytes = people.cookieBytes()
@@ -167,6 +168,17 @@ async function play({ loginPath, path, isSticky }, { durationMs, fault }, fleet,
   } finally {
     revoked.stop()
   }
+}
+
+/** Runs a fault while people live. If everyone has given up before its end, the rest of the fault is not needed. */
+async function during(fault, stage, live) {
+  const end = new AbortController()
+  const harm = Promise.resolve(fault?.({ ...stage, pause: ms => pause(ms, undefined, { signal: end.signal }) }))
+  const outcome = harm.catch(error => error)
+  await live()
+  end.abort()
+  const error = await outcome
+  if (error && error.name !== 'AbortError') throw error
 }
 
 /** Asks the provider regularly whose login it has ended. */

@@ -56,7 +56,8 @@ ${absences(ran)}
 
 Every response except 200 counts, and every request without a response. This includes redirects to the login, and requests during a
 fault. Requests that the browser itself cut are left out. People stop loading pages when they have been signed out, so a program that
-loses logins early has fewer requests.
+loses logins early has fewer requests. In dual mode and in the tutorial's code, a refresh needs two token requests. With the short lifetimes
+of this comparison, the first token can expire while a slow provider answers the second request, and the API then refuses it.
 
 ${failureTable(runs)}
 ## What each program does

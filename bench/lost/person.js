@@ -15,6 +15,17 @@ const SAMPLE_LENGTH = 200
 /** The reason of an aborted request whose connection the browser has cut. */
 const CUT = 'cut'
 
+// The headers that a browser sends for fetch() in a page, and for opening a page. Programs answer fetch() with 401 and not with a
+// redirect to the login (Fetch Metadata Request Headers, https://www.w3.org/TR/fetch-metadata/).
+const FETCH = { ...HEADERS, 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }
+const NAVIGATION = {
+  ...HEADERS,
+  accept: 'text/html',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-user': '?1'
+}
+
 // A browser reuses connections. Six connections to each process are enough for the requests of a page.
 const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 4096 })
 
@@ -64,10 +75,10 @@ export function createPerson(id, random, jar, surroundings) {
     }
   }
 
-  function ask(url, { port, accept, signal }) {
+  function ask(url, { port, headers: given, signal }) {
     const cookie = jar.getCookieStringSync(url)
     const { host, pathname, search } = new URL(url)
-    const headers = { ...HEADERS, accept, host, ...(cookie && { cookie }) }
+    const headers = { ...given, host, ...(cookie && { cookie }) }
     return send({ port, path: pathname + search, headers, signal }, response => {
       // A browser stores cookies when the headers arrive. It does not wait for the body.
       for (const setCookie of response.headers['set-cookie'] ?? []) {
@@ -78,13 +89,13 @@ export function createPerson(id, random, jar, surroundings) {
 
   function askProvider(url) {
     const { port, host, pathname, search } = new URL(url)
-    return send({ port, path: pathname + search, headers: { accept: 'text/html', host, 'x-person': id } })
+    return send({ port, path: pathname + search, headers: { ...NAVIGATION, host, 'x-person': id } })
   }
 
   async function load(signal) {
     tally.requests++
     const began = performance.now()
-    const { status, body } = await askProgram(origin + path, { accept: '*/*', signal }).catch(noAnswer)
+    const { status, body } = await askProgram(origin + path, { headers: FETCH, signal }).catch(noAnswer)
     if (signal.aborted && status === undefined && signal.reason === CUT) {
       tally.cut++
       return undefined
@@ -119,7 +130,7 @@ export function createPerson(id, random, jar, surroundings) {
       let url = origin + loginPath
       for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
         const answer = url.startsWith(`${origin}/`)
-          ? await askProgram(url, { accept: 'text/html' })
+          ? await askProgram(url, { headers: NAVIGATION })
           : await askProvider(url)
         const { location } = answer.headers
         if (location === undefined) {
@@ -144,7 +155,7 @@ export function createPerson(id, random, jar, surroundings) {
     /** Sends one request that is not counted. */
     async look() {
       const signal = AbortSignal.timeout(LONGEST_WAIT_MS)
-      const { status } = await askProgram(origin + path, { accept: '*/*', signal }).catch(noAnswer)
+      const { status } = await askProgram(origin + path, { headers: FETCH, signal }).catch(noAnswer)
       return kindOf(status)
     }
   }

@@ -156,8 +156,16 @@ function idToken(person, nonce) {
   return `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
 }
 
+/** oauth2-proxy asks the userinfo endpoint for its claims if one of them is missing in the ID token. */
 function claimsOf(person) {
-  return { sub: person, name: `Person ${person}`, email: `${person}@mail.example`, email_verified: true }
+  return {
+    sub: person,
+    name: `Person ${person}`,
+    preferred_username: person,
+    email: `${person}@mail.example`,
+    email_verified: true,
+    groups: ['people']
+  }
 }
 
 /** Every program passes the access token to the API in its own header. */
