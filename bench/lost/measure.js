@@ -18,7 +18,7 @@ import { programs } from './programs/index.js'
 const MEBIBYTE = 2 ** 20
 const NANOSECONDS_PER_MS = 1e6
 const BETWEEN_REPORTS_MS = 1000
-const LONGEST_COMPLAINT = 300
+const LONGEST_COMPLAINT = 1000
 
 /**
  * The result of one program in one case.
@@ -75,22 +75,31 @@ export async function measureLost({ seed, people, programs: programNames, cases:
   try {
     const providerUrl = await provider.ask('listen')
     for (const program of chosen) {
-      const missing = program.install?.()
-      const row = { name: program.name, title: program.title, outcomes: {} }
-      if (missing) row.missing = missing
-      else Object.assign(row, { version: program.version(), executableBytes: program.executableBytes() })
-      run.programs.push(row)
-      for (const which of missing ? [] : wanted) {
+      const { name, title } = program
+      /** @type {ProgramResult} */
+      const result = { name, title, ...prepare(program), outcomes: {} }
+      run.programs.push(result)
+      if (result.missing) print(`${title} is skipped: ${result.missing}`)
+      for (const which of result.missing ? [] : wanted) {
         const outcome = await outcomeOf(program, which, { provider, providerUrl, seed, people })
-        row.outcomes[which.name] = outcome
-        print(`${program.title}, ${which.title}: ${inWords(outcome)}`)
+        result.outcomes[which.name] = outcome
+        print(`${title}, ${which.title}: ${inWords(outcome)}`)
       }
-      if (missing) print(`${program.title} is skipped: ${missing}`)
       await save?.(run)
     }
     return run
   } finally {
     await provider.stop()
+  }
+}
+
+/** Installs a program, and returns what is known about it before it runs. */
+function prepare(program) {
+  try {
+    const missing = program.install?.()
+    return missing ? { missing } : { version: program.version(), executableBytes: program.executableBytes() }
+  } catch (error) {
+    return { missing: error.message }
   }
 }
 
@@ -101,7 +110,9 @@ async function outcomeOf(program, which, around) {
   try {
     return await runCase(program, which, around)
   } catch (error) {
-    return { error: error.message.slice(0, 500) }
+    print(error.stack)
+    // The rest of the message can contain paths of this machine, and results are saved in the repository.
+    return { error: error.message.split('\n')[0] }
   }
 }
 
@@ -114,7 +125,8 @@ async function runCase(program, which, around) {
   try {
     return await Promise.race([play(program, which, fleet, around), rejectAfter(LONGEST_CASE_MS)])
   } catch (error) {
-    throw new Error(`${error.message} ${fleet.printed().join(' ').slice(-LONGEST_COMPLAINT)}`)
+    const printed = fleet.printed().map(text => text.slice(-LONGEST_COMPLAINT))
+    throw new Error([error.message, ...printed].join('\n'))
   } finally {
     await fleet.end()
   }
@@ -124,7 +136,7 @@ async function runCase(program, which, around) {
 async function play({ loginPath, path, isSticky }, { durationMs, fault }, fleet, { provider, seed, people: count }) {
   const tally = { requests: 0, pages: 0, cut: 0, longestMs: 0, statuses: {}, samples: {}, kinds: noKinds() }
   const weather = { cutShare: 0 }
-  const revoked = watchRevoked(provider)
+  const watch = watchRevoked(provider)
   const delay = monitorEventLoopDelay()
   const people = createPeople(count, seed, {
     origin: ORIGIN,
@@ -134,7 +146,7 @@ async function play({ loginPath, path, isSticky }, { durationMs, fault }, fleet,
     ports: fleet.ports,
     tally,
     weather,
-    isRevoked: revoked.has
+    isRevoked: watch.isRevoked
   })
   try {
     await people.signInAll()
@@ -166,7 +178,7 @@ async function play({ loginPath, path, isSticky }, { durationMs, fault }, fleet,
       delayMs: Math.round(delay.max / NANOSECONDS_PER_MS)
     }
   } finally {
-    revoked.stop()
+    watch.stop()
   }
 }
 
@@ -189,7 +201,7 @@ function watchRevoked(provider) {
     const report = await provider.ask('report').catch(() => undefined)
     if (report) people = new Set(report.revokedPeople)
   }, BETWEEN_REPORTS_MS)
-  return { has: id => people.has(id), stop: () => clearInterval(timer) }
+  return { isRevoked: id => people.has(id), stop: () => clearInterval(timer) }
 }
 
 function noKinds() {

@@ -115,7 +115,7 @@ function absences(ran) {
     const texts = [
       ...all.flatMap(({ impossible }) => (impossible ? `not possible: ${impossible}` : [])),
       ...all.flatMap(({ leftOut }) => (leftOut ? `left out: ${leftOut}` : [])),
-      ...all.flatMap(({ error }) => (error ? 'no result: the case failed, and bench/results/ has the reason' : []))
+      ...all.flatMap(({ error }) => (error ? `no result: ${error}` : []))
     ]
     return [...new Set(texts)].map(text => `- **${title}**, ${text}.`)
   })
