@@ -98,7 +98,7 @@ ServerRoot ${folder}
 DefaultRuntimeDir ${folder}
 Mutex file:${folder} default
 PidFile apache.pid
-ErrorLog /dev/stderr
+ErrorLog error.log
 KeepAliveTimeout 75
 MaxKeepAliveRequests 0
 # A request that waits for a refresh keeps its thread. There are enough threads for all requests of all people.
