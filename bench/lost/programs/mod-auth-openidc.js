@@ -44,6 +44,7 @@ export const programs = [
     design: `${byDesign} ${betweenServers} The documentation advises sticky sessions, so every person stays at one server while it listens.`,
     reasons: [
       'If the provider is slower than 5 s, the lock ends ([`OIDC_REFRESH_LOCK_TTL`](https://github.com/OpenIDC/mod_auth_openidc/blob/v2.4.20.2/src/handle/refresh.c)), and a waiting request sends the same refresh token. The log says `timeout waiting for refresh token cache to unlock; attempting our own refresh next`, and then `invalid_grant`.',
+      'If a server is killed while the provider answers it, nobody has the new refresh token. The other server sends the old one after at most 5 s.',
       'Redis is the only place of the sessions. If Redis loses its data, everyone must sign in again.'
     ]
   },
