@@ -73,7 +73,7 @@ async function main(options) {
       }
       print(await measure(name, around, options, keep))
     }
-    print(goalsTable(results))
+    if (results.size > 0) print(goalsTable(results))
   } finally {
     await Promise.all([load.stop(), provider.stop()])
     await rm(wwwroot, { recursive: true })
