@@ -31,7 +31,7 @@ const SESSIONS_OF_PROGRAM = 100
 // oauth2-proxy refreshes a session that is older than `--cookie-refresh`.
 const UNTIL_DUE_MS = 1500
 // A few requests may get the tokens that another request has just refreshed.
-const LEAST_REFRESHES = 0.95
+const LEAST_REFRESHES = 0.9
 const APACHE_MODULES = '/usr/lib/apache2/modules'
 
 const OURS = 'platform-auth-server'
