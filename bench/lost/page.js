@@ -6,7 +6,7 @@ import { description, picture } from './picture.js'
 import { REFRESH_SECONDS } from './programs/common.js'
 import { programs } from './programs/index.js'
 import { readRuns } from './results.js'
-import { failureTable, runTable } from './tables.js'
+import { casesOf, failureTable, runTable } from './tables.js'
 
 const PAGE = new URL('../../docs/comparison.md', import.meta.url)
 const PICTURE = new URL('../../docs/comparison.svg', import.meta.url)
@@ -91,9 +91,9 @@ ${compared.flatMap(({ title, reasons = [] }) => reasons.map(reason => `- **${tit
   which people log in and out, and the speed of requests, for which \`npm run bench\` has other
   measurements.
 
-| run | seed | date | machine | memory | system | Node | Redis | load before | longest delay of a timer |
-|--:|--:|---|---|--:|---|---|---|--:|--:|
-${runs.map(machineRow).join('\n')}
+| run | seed | cases | date | machine | memory | system | Node | Redis | load before | longest delay of a timer |
+|--:|--:|---|---|---|--:|---|---|---|--:|--:|
+${runs.map((run, index) => machineRow(run, index, casesOf(runs))).join('\n')}
 `
 }
 
@@ -126,9 +126,12 @@ function link(source) {
   return source.startsWith('https:') ? `<${source}>` : `[${source}](${source})`
 }
 
-function machineRow({ seed, date, machine, programs }, index) {
+function machineRow(run, index, played) {
+  const { seed, date, machine, programs } = run
   const { cpu, cores, memoryGibibytes, system, node, redis, loadBefore } = machine
-  return `| ${index + 1} | ${seed} | ${date} | ${cores} cores, ${cpu} | ${memoryGibibytes} GiB | ${system} | ${node} | ${redis} | ${loadBefore} | ${longestDelay(programs)} ms |`
+  const own = casesOf([run])
+  const which = own.length === played.length ? 'all' : own.map(({ title }) => title).join('; ')
+  return `| ${index + 1} | ${seed} | ${which} | ${date} | ${cores} cores, ${cpu} | ${memoryGibibytes} GiB | ${system} | ${node} | ${redis} | ${loadBefore} | ${longestDelay(programs)} ms |`
 }
 
 /** Shows whether the machine was overloaded: the benchmark's own timers were late by at most this time. */

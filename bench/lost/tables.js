@@ -84,11 +84,14 @@ export function resultsOf(runs, name) {
 }
 
 /**
- * Returns the values of all runs, such as `0, 3`. A value that is the same in all runs is written once.
+ * Returns the values of all runs, such as `0, 3`. A value that is the same in all runs is written once. A run that did not
+ * play the case has no value.
  * @param {(string | number | undefined)[]} values
  */
 export function joined(values) {
-  return [...new Set(values.map(value => String(value ?? NONE)))].join(', ')
+  const texts = new Set(values.map(value => String(value ?? NONE)))
+  if (texts.size > 1) texts.delete(NONE)
+  return [...texts].join(', ')
 }
 
 /** Shows the lowest values of a row in bold. If the runs differ, the first run decides. */

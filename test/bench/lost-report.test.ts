@@ -69,6 +69,12 @@ test('the table shows the value of each run, and does not count zero if there is
   t.false(text.includes('a process killed'), 'a case that nobody played has no row')
 })
 
+test('a case that only one run has played has the value of this run', t => {
+  const second = run(2, 9)
+  for (const program of second.programs) delete program.outcomes['one-process']
+  t.deepEqual(cellsOf(runTable([run(1, 12), second]), 'signed out: one process'), ['12', '0 (2 waited)'])
+})
+
 test('the table of failures shows the share of the requests', t => {
   t.deepEqual(cellsOf(failureTable([run(1, 12)]), 'one process'), ['1.5 %', '0.0 %'])
 })
