@@ -2,7 +2,7 @@
 import { absentText, casesOf, joined, lostPeople, resultsOf } from './tables.js'
 
 const LABEL_WIDTH = 256
-const COLUMN_WIDTH = 112
+const COLUMN_WIDTH = 118
 const BAR_WIDTH = 92
 const ROW_HEIGHT = 38
 const HEAD_HEIGHT = 62
