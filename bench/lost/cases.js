@@ -11,7 +11,11 @@ const RESTART_MS = 1000
  * @property {(ms: number) => Promise<void>} slowProvider
  * @property {import('./fleet.js').Fleet} fleet
  * @property {{ cutShare: number }} weather
- * @property {(ms: number) => Promise<void>} pause
+ *
+ * @typedef {object} Fault
+ * @property {(stage: Stage) => unknown} begin
+ * @property {number} lastsMs
+ * @property {(stage: Stage) => unknown} end
  *
  * @typedef {object} Case
  * @property {string} name
@@ -19,7 +23,7 @@ const RESTART_MS = 1000
  * @property {1 | 2} processes
  * @property {boolean} [needsRedis]
  * @property {number} durationMs
- * @property {(stage: Stage) => Promise<void>} [fault] runs while people load pages
+ * @property {Fault} [fault] begins while people load pages
  */
 
 /** @type {Case[]} */
@@ -31,37 +35,31 @@ export const cases = [
     title: 'provider slow, 3 s',
     processes: 2,
     durationMs: 14 * SECOND,
-    fault: stage => slow(stage, 3 * SECOND)
+    fault: slowProvider(3 * SECOND)
   },
   {
     name: 'provider-12s',
     title: 'provider slow, 12 s',
     processes: 2,
     durationMs: 22 * SECOND,
-    fault: stage => slow(stage, 12 * SECOND)
+    fault: slowProvider(12 * SECOND)
   },
   {
     name: 'killed',
     title: 'process killed',
     processes: 2,
     durationMs: 12 * SECOND,
-    async fault({ fleet, pause }) {
-      await pause(3 * SECOND)
-      await fleet.kill(0)
-      await pause(RESTART_MS)
-      await fleet.start(0)
-    }
+    fault: { begin: ({ fleet }) => fleet.kill(0), lastsMs: RESTART_MS, end: ({ fleet }) => fleet.start(0) }
   },
   {
     name: 'stopped',
     title: 'process stopped, 6 s',
     processes: 2,
     durationMs: 15 * SECOND,
-    async fault({ fleet, pause }) {
-      await pause(3 * SECOND)
-      fleet.signal(0, 'SIGSTOP')
-      await pause(6 * SECOND)
-      fleet.signal(0, 'SIGCONT')
+    fault: {
+      begin: ({ fleet }) => fleet.signal(0, 'SIGSTOP'),
+      lastsMs: 6 * SECOND,
+      end: ({ fleet }) => fleet.signal(0, 'SIGCONT')
     }
   },
   {
@@ -70,23 +68,17 @@ export const cases = [
     processes: 2,
     needsRedis: true,
     durationMs: 12 * SECOND,
-    async fault({ fleet, pause }) {
-      await pause(3 * SECOND)
-      await fleet.killRedis()
-      await pause(RESTART_MS)
-      await fleet.startRedis()
-    }
+    fault: { begin: ({ fleet }) => fleet.killRedis(), lastsMs: RESTART_MS, end: ({ fleet }) => fleet.startRedis() }
   },
   {
     name: 'cut',
     title: 'connections cut',
     processes: 2,
     durationMs: 14 * SECOND,
-    async fault({ weather, pause }) {
-      await pause(3 * SECOND)
-      weather.cutShare = 0.5
-      await pause(8 * SECOND)
-      weather.cutShare = 0
+    fault: {
+      begin: ({ weather }) => cutPages(weather, 0.5),
+      lastsMs: 8 * SECOND,
+      end: ({ weather }) => cutPages(weather, 0)
     }
   }
 ]
@@ -95,11 +87,13 @@ export const cases = [
 export const LONGEST_CASE_MS = 4 * MINUTE
 
 // Everyone's session is refreshed within about 4 s, so everyone meets the slow provider.
-async function slow({ slowProvider, pause }, ms) {
-  await pause(3 * SECOND)
-  await slowProvider(ms)
-  await pause(5 * SECOND)
-  await slowProvider(0)
+/** @returns {Fault} */
+function slowProvider(ms) {
+  return { begin: stage => stage.slowProvider(ms), lastsMs: 5 * SECOND, end: stage => stage.slowProvider(0) }
+}
+
+function cutPages(weather, share) {
+  weather.cutShare = share
 }
 
 /**

@@ -18,6 +18,8 @@ import { programs } from './programs/index.js'
 const MEBIBYTE = 2 ** 20
 const NANOSECONDS_PER_MS = 1e6
 const BETWEEN_REPORTS_MS = 1000
+/** People load pages for this time before a fault begins. */
+const UNTIL_FAULT_MS = 3000
 const LONGEST_COMPLAINT = 1000
 
 /**
@@ -185,12 +187,19 @@ async function play({ loginPath, path, isSticky }, { durationMs, fault }, fleet,
 /** Runs a fault while people live. If everyone has given up before its end, the rest of the fault is not needed. */
 async function during(fault, stage, live) {
   const end = new AbortController()
-  const harm = Promise.resolve(fault?.({ ...stage, pause: ms => pause(ms, undefined, { signal: end.signal }) }))
-  const outcome = harm.catch(error => error)
+  const outcome = harm(fault, stage, end.signal).catch(error => error)
   await live()
   end.abort()
   const error = await outcome
   if (error && error.name !== 'AbortError') throw error
+}
+
+async function harm(fault, stage, signal) {
+  if (!fault) return
+  await pause(UNTIL_FAULT_MS, undefined, { signal })
+  await fault.begin(stage)
+  await pause(fault.lastsMs, undefined, { signal })
+  await fault.end(stage)
 }
 
 /** Asks the provider regularly whose login it has ended. */
