@@ -8,7 +8,7 @@ import { SERVER } from './scenarios.js'
  * @property {string} clause the goal in the words of the design, section 10
  * @property {number} [atLeast]
  * @property {number} [atMost]
- * @property {(result: any) => number | undefined} value returns undefined if the measurement was skipped
+ * @property {(result: object) => number | undefined} value returns undefined if the measurement was skipped
  */
 
 /** @type {readonly Goal[]} */

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 
-// A Chromium without a window of its own needs a quarter of the processor time.
+// This Chromium has no window. The browser tests need about half as much processor time with it.
 const usualPaths = [
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
