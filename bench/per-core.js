@@ -25,7 +25,7 @@ const LIFETIME_SECONDS = 3599
 const LONG_WARM_UP_SECONDS = 3
 // A session is refreshed again when its tokens have expired. With this many sessions in turn, that is the case.
 const SHORT_LIFETIME_SECONDS = 0.5
-const SESSIONS = 1000
+const SESSIONS = 2000
 // Several sessions, because requests of one session share a refresh. mod_auth_openidc keeps only some hundred logins.
 const SESSIONS_OF_PROGRAM = 100
 // oauth2-proxy refreshes a session that is older than `--cookie-refresh`.
