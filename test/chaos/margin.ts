@@ -34,8 +34,8 @@ export function margin(report: Report, { mode, validSeconds }: MarginOptions): P
     await until(tokenLifetimeSeconds - validSeconds)
     const before = logins.answers.length
     const asked: Promise<unknown>[] = []
-    // The last requests are sent a second before the tokens expire.
-    while (performance.now() < signedInAt + (tokenLifetimeSeconds - 1.5) * 1000) {
+    // The last requests are sent a second before the first token expires.
+    while (performance.now() < logins.beganAt + (tokenLifetimeSeconds - 1.5) * 1000) {
       asked.push(logins.askEach(0), logins.askEach(1))
       await pause(EVERY_MS)
     }
@@ -45,7 +45,7 @@ export function margin(report: Report, { mode, validSeconds }: MarginOptions): P
     const longest = Math.round(Math.max(...answers.map(({ durationMs }) => durationMs)))
     report.check(
       'sessions with valid tokens are served',
-      refused === 0,
+      refused === 0 && answers.length > 0,
       `${refused} of ${answers.length} answers were not 200`
     )
     report.check('sessions with valid tokens are served without delay', longest <= UNNOTICED_MS, `${longest} ms`)

@@ -23,6 +23,7 @@ import type { Report } from './report.js'
 import { stalledOwner } from './stalled-owner.js'
 import { storm } from './storm.js'
 import { thousandRequests } from './thousand.js'
+import type { TroubleKind } from './trouble.js'
 
 /** One variant of a scenario. */
 export type Play = (report: Report) => Promise<void>
@@ -30,16 +31,7 @@ type Variants = (options: Options) => Play[]
 
 /** These scenarios keep the machine busy and run one at a time. */
 export const busyScenarios: Readonly<Record<string, Variants>> = {
-  storm: ({ seeds, processes, modes, troubles, seconds, people }) =>
-    seeds.flatMap(seed =>
-      processes.flatMap(count =>
-        modes.flatMap(mode =>
-          (count > 1 ? troubles : (['none'] as const)).map(
-            trouble => (report: Report) => storm(report, { seed, mode, processes: count, trouble, seconds, people })
-          )
-        )
-      )
-    ),
+  storm: options => storms(options, trouble => trouble !== 'kill'),
   combined: ({ seeds, modes, full }) =>
     seeds.flatMap(seed =>
       modes.map(mode => report => combined(report, { seed, mode, seconds: full ? 120 : 20, people: full ? 200 : 30 }))
@@ -52,6 +44,8 @@ export const busyScenarios: Readonly<Record<string, Variants>> = {
 
 /** These scenarios mostly wait, and several of them run at the same time. The longest come first. */
 export const quietScenarios: Readonly<Record<string, Variants>> = {
+  // After some seconds with load, these storms wait until the lock of a killed process ends (65 s).
+  storm: options => storms(options, trouble => trouble === 'kill'),
   margin: ({ modes, full }) => modes.map(mode => report => margin(report, { mode, validSeconds: full ? 11 : 7 })),
   quota: ({ full }) => [
     report =>
@@ -150,4 +144,21 @@ export const quietScenarios: Readonly<Record<string, Variants>> = {
   logouts: ({ modes }) => modes.map(mode => report => logouts(report, { mode }))
 }
 
-export const scenarioNames: readonly string[] = [...Object.keys(busyScenarios), ...Object.keys(quietScenarios)]
+export const scenarioNames: readonly string[] = [
+  ...new Set([...Object.keys(busyScenarios), ...Object.keys(quietScenarios)])
+]
+
+function storms(
+  { seeds, processes, modes, troubles, seconds, people }: Options,
+  isWanted: (trouble: TroubleKind) => boolean
+): Play[] {
+  return seeds.flatMap(seed =>
+    processes.flatMap(count =>
+      modes.flatMap(mode =>
+        (count > 1 ? troubles : (['none'] as const))
+          .filter(isWanted)
+          .map(trouble => (report: Report) => storm(report, { seed, mode, processes: count, trouble, seconds, people }))
+      )
+    )
+  )
+}
