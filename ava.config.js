@@ -14,8 +14,8 @@ const rank = file => {
 export default {
   workerThreads: false,
   files: ['dist-test/**/*.test.js', '!dist-test/rehearsal/**'],
-  // Many test files wait more than they compute, so more files than processors run at the same time.
-  concurrency: 2 * availableParallelism(),
+  // Many test files wait for a part of their time, so more files than processors run at the same time.
+  concurrency: 3 * availableParallelism(),
   sortTestFiles: (a, b) => rank(a) - rank(b) || (a < b ? -1 : 1),
   timeout: '2m'
 }

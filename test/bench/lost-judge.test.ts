@@ -111,7 +111,10 @@ test('a program that sends a refresh token twice loses the login, and the judge 
   const { kinds, outcome, report } = await play(t, 'careless')
   t.true(kinds.includes('refused'))
   t.is(outcome, 'signed out')
-  t.like(report, { sentTwice: 1, revoked: 1, revokedPeople: ['Ada'] })
+  // A request that comes after the first refresh can send the second token, which a request beside it sends too.
+  const { sentTwice, revoked, revokedPeople } = report
+  t.true(sentTwice >= 1, `${sentTwice}`)
+  t.deepEqual([revoked, revokedPeople], [1, ['Ada']])
 })
 
 test('a program that refreshes once keeps the login', async t => {

@@ -80,18 +80,18 @@ test('close() frees the port at once although a connection is open, and may be c
   t.is(again.issuer, demo.issuer)
 })
 
-test('a thousand simultaneous requests are all answered', async t => {
+test('two hundred simultaneous requests are all answered', async t => {
   const demo = await start(t)
   const { access_token: accessToken } = await logIn(t, demo)
   const answers = await Promise.all(
-    Array.from({ length: 1000 }, async () => {
+    Array.from({ length: 200 }, async () => {
       const response = await userInfo(demo, accessToken)
       await response.arrayBuffer()
       return response.status
     })
   )
   t.deepEqual(new Set(answers), new Set([200]))
-  t.is(demo.calls.userInfo, 1000)
+  t.is(demo.calls.userInfo, 200)
 })
 
 test('an unexpected error inside the demo is answered with 500 and logged', async t => {

@@ -1,6 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { safeReturnTo } from '#src/login/return-to.js'
+import { anyText } from '../helpers/any-text.js'
 
 const plain = [
   '/',
@@ -100,7 +101,7 @@ const attacks = fc.array(pieces, { maxLength: 8 }).map(parts => parts.join(''))
 const anything = fc.oneof(
   attacks,
   attacks.map(text => `/${text}`),
-  fc.string({ unit: 'binary', maxLength: 100 }),
+  anyText({ maxLength: 100 }),
   fc.webUrl({ withFragments: true, withQueryParameters: true }),
   fc.webPath()
 )

@@ -20,6 +20,9 @@ import { listen } from '../helpers/ports.js'
 import { commandWithMovableClock, startProgram } from '../helpers/program.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
+// To make an RSA key can take a second of processor time.
+const providerKey = { ...newKey('RS256').export({ format: 'jwk' }), use: 'sig' }
+
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
 interface RealProvider {
@@ -35,7 +38,7 @@ async function startProvider(t: ExecutionContext, clients: readonly ClientMetada
   const provider = new Provider(issuer, {
     // Without a store and a key of our own, the provider prints warnings.
     adapter: createStore({ now: Date.now }),
-    jwks: { keys: [{ ...newKey('RS256').export({ format: 'jwk' }), use: 'sig' }] },
+    jwks: { keys: [providerKey] },
     clients: [...clients],
     clientAuthMethods: ['private_key_jwt'],
     enabledJWA: { clientAuthSigningAlgValues: [...algorithms] },

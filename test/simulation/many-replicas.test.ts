@@ -4,9 +4,11 @@ import { simulateLoss, simulateQuota } from './many-replicas.js'
 const SERVICE = { scriptMs: 0.03, deliveryMs: 0.003 }
 const PEOPLE = { sessions: 2000, secondsBetweenRequests: 60, secondsBetweenRefreshes: 100 }
 const LOSS = { replicas: 10, service: SERVICE, ...PEOPLE, outageSeconds: 3, observedSeconds: 20 }
+// A simulation gives the same result again, as a test below checks, so several tests use the result of one run.
+const loss = simulateLoss(LOSS)
 
 test('all processes grant locks again soon after Redis has lost its data, and nobody is signed out', async t => {
-  const { settledSeconds = Number.POSITIVE_INFINITY, due, refreshed, lostLogins, awayAgain } = await simulateLoss(LOSS)
+  const { settledSeconds = Number.POSITIVE_INFINITY, due, refreshed, lostLogins, awayAgain } = await loss
   // A process waits for 2 seconds after it has reached Redis, and tries to reach it every 500 ms.
   t.true(settledSeconds >= 2 && settledSeconds < 4, `${settledSeconds} s`)
   t.is(lostLogins, 0)
@@ -16,7 +18,7 @@ test('all processes grant locks again soon after Redis has lost its data, and no
 })
 
 test('the processes settle later if Redis needs more time for what they store again', async t => {
-  const fast = await simulateLoss(LOSS)
+  const fast = await loss
   const slow = await simulateLoss({ ...LOSS, service: { scriptMs: 0.9, deliveryMs: 0.003 } })
   t.true(slow.longestQueueMs > 3 * fast.longestQueueMs, `${slow.longestQueueMs} and ${fast.longestQueueMs} ms`)
 })
@@ -64,5 +66,5 @@ test('the queue of a quota takes as long as its calls, and nobody is signed out'
 })
 
 test('a simulation gives the same result again', async t => {
-  t.deepEqual(await simulateLoss(LOSS), await simulateLoss(LOSS))
+  t.deepEqual(await simulateLoss(LOSS), await loss)
 })
