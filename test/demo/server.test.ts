@@ -51,7 +51,7 @@ test('the demo listens only on 127.0.0.1', async t => {
 })
 
 test('two demos have different ports, client credentials and keys', async t => {
-  const [one, other] = [await start(t), await start(t)]
+  const [one, other] = [await start(t, { signingKey: undefined }), await start(t, { signingKey: undefined })]
   t.not(one.port, other.port)
   t.not(one.clientId, other.clientId)
   t.not(one.clientSecret, other.clientSecret)

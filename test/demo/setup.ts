@@ -1,15 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { ExecutionContext } from 'ava'
-import { type Demo, type DemoOptions, startDemo } from '#src/demo/index.js'
+import { createSigningKey, type Demo, type DemoOptions, startDemo } from '#src/demo/index.js'
 import { createBrowser } from '../helpers/browser.js'
 import { signInAtDemo } from '../helpers/sign-in.js'
 
 // No server listens at this address. The tests read the demo's redirects to it and do not follow them.
 export const callbackUrl = 'http://localhost:8080/api/auth/callback'
 
+// The demos of one file share their key, because it takes a tenth of a second to make one.
+const signingKey = await createSigningKey()
+
 export async function start(t: ExecutionContext, options: Partial<DemoOptions> = {}): Promise<Demo> {
   const faults: unknown[] = []
-  const demo = await startDemo({ callbackUrl, log: { error: ({ err }) => faults.push(err) }, ...options })
+  const demo = await startDemo({ callbackUrl, signingKey, log: { error: ({ err }) => faults.push(err) }, ...options })
   t.teardown(async () => {
     await demo.close()
     if (faults.length > 0) throw new AggregateError(faults, 'the demo identity provider failed')

@@ -253,7 +253,7 @@ test("userinfo answers with the person's profile, whatever the scopes of the tok
 
 test('userinfo refuses everything that is not an access token of this provider', async t => {
   const demo = await start(t)
-  const other = await start(t)
+  const other = await start(t, { signingKey: undefined })
   const tokens = await logIn(t, demo, { scope: 'openid data:read' })
   const foreign = await logIn(t, other)
   const [header, payload, signature] = tokens.access_token.split('.')

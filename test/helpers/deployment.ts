@@ -5,7 +5,7 @@ import { createServer, type RequestListener, request } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { type DemoOptions, startDemo } from '#src/demo/index.js'
+import { createSigningKey, type DemoOptions, startDemo } from '#src/demo/index.js'
 import { type ServeOptions, serve } from '#src/server.js'
 import { selfSignedCertificate } from './certificate.js'
 import { type Clock, createClock } from './clock.js'
@@ -15,6 +15,8 @@ import { collectLogs } from './logs.js'
 import { listen } from './ports.js'
 
 type Test = Pick<ExecutionContext, 'teardown'>
+
+let signingKey: ReturnType<typeof createSigningKey> | undefined
 
 export interface FrontOptions {
   readonly https?: boolean
@@ -38,7 +40,11 @@ export async function deployWithDemo(
 ) {
   const { tokenLifetimeSeconds = 3599 } = options
   const front = await startFront(t, options)
-  const demo = await startDemo({ callbackUrl: front.callbackUrl, tokenLifetimeSeconds })
+  const demo = await startDemo({
+    callbackUrl: front.callbackUrl,
+    tokenLifetimeSeconds,
+    signingKey: await (signingKey ??= createSigningKey())
+  })
   t.teardown(() => demo.close())
   const { issuer, clientId, clientSecret, proxyRules } = demo
   const idp = { ...discovered, clientId, clientSecret }
