@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import type { Logger } from 'pino'
 import { parseRules } from './config/proxy-rules.js'
+import { AUTH_ROUTES } from './config/routes.js'
 import { type Config, settings } from './config/settings.js'
 import type { DemoProvider } from './http/routes/demo-routes.js'
 import { closeServer, listen } from './support/listener.js'
@@ -40,6 +41,9 @@ export async function openDemo(
   const demo = await startDemo({
     callbackUrl,
     log,
+    ...(config.platform.backChannelLogout && {
+      backChannelLogoutUrl: callbackUrl.replace(AUTH_ROUTES.callback, AUTH_ROUTES.backChannelLogout)
+    }),
     ...(demoPort !== undefined && { port: demoPort }),
     ...(tokenLifetimeSeconds !== undefined && { tokenLifetimeSeconds })
   })

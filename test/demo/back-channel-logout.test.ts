@@ -1,48 +1,32 @@
 // The demo is based on oidc-provider, which sends logout tokens when a person signs out there.
-import { createServer, request } from 'node:http'
 import test from 'ava'
-import { startDemo } from '#src/demo/index.js'
-import { serve } from '#src/server.js'
+import { loadConfig } from '#src/config/load.js'
+import { startServer } from '#src/start.js'
 import { createBrowser } from '../helpers/browser.js'
-import { discovered, publicOrigin, testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { modes } from '../helpers/modes.js'
-import { listen } from '../helpers/ports.js'
 import { openCallback } from '../helpers/server.js'
 import { signInAtDemo, signOutAtDemo } from '../helpers/sign-in.js'
+import { tempFolder } from '../helpers/temp-folder.js'
 
 const scopes = ['openid', 'data:read']
 
 for (const mode of modes) {
   test(`${mode}: when a person signs out at oidc-provider, it ends the sessions of this login and no other session`, async t => {
-    // The demo must know the address of the server, and the server that of the demo. So a front has its address first.
-    let target = 0
-    const front = createServer((incoming, answer) => {
-      const { method, url, headers } = incoming
-      const outgoing = request({ port: target, host: '127.0.0.1', method, path: url, headers }, response => {
-        answer.writeHead(response.statusCode ?? 500, response.headers)
-        response.pipe(answer)
-      })
-      incoming.pipe(outgoing)
-    })
-    const backChannelLogoutUrl = `http://127.0.0.1:${await listen(t, front)}/api/auth/backchannel-logout`
-    const demo = await startDemo({ callbackUrl: `${publicOrigin}/api/auth/callback`, backChannelLogoutUrl })
-    t.teardown(() => demo.close())
-    const { clientId, clientSecret, issuer } = demo
-    const platform = { ...discovered({ issuer }), backChannelLogout: true, clientId, clientSecret }
-    const config = testConfig(unreachableIdp, {
+    const overrides = {
       mode,
       logout: 'idp',
-      platform: { ...platform, scopes, internalScopes: scopes, publicScopes: ['data:read'] }
-    })
+      port: 0,
+      host: '127.0.0.1',
+      platform: { backChannelLogout: true, scopes, internalScopes: scopes, publicScopes: ['data:read'] }
+    } as const
+    const { config } = await loadConfig({ demo: true, env: {}, cwd: await tempFolder(t), overrides })
     const logs = await collectLogs('info')
-    const server = await serve(config, { log: logs.log })
+    const server = await startServer(config, { log: logs.log, demo: true })
     t.teardown(() => server.close())
-    target = server.port
 
-    const newBrowser = () =>
-      createBrowser(t, { origin: publicOrigin, connectTo: { [publicOrigin]: `http://127.0.0.1:${server.port}` } })
+    const newBrowser = () => createBrowser(t, { origin: server.url })
     const signIn = async (browser: ReturnType<typeof newBrowser>, name: string) =>
       t.is((await openCallback(browser, await signInAtDemo(browser, '/api/auth/login', name))).statusCode, 302)
     const [browser, other] = [newBrowser(), newBrowser()]

@@ -28,6 +28,8 @@ interface Provocation {
   readonly discovery?: boolean
   /** The server accepts logout tokens. It then reads its endpoints from the discovery document, too. */
   readonly backChannel?: boolean
+  /** The person is signed in, and Redis can no longer be reached. */
+  readonly redisIsAway?: boolean
   /** The access list. The login then requests an ID token. */
   readonly allow?: readonly string[]
   /** The time limit for requests to the provider. */
@@ -169,6 +171,12 @@ const provocations: readonly Provocation[] = [
     provoke: get(logout, { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' })
   },
   { answer: `GET ${logout} 400`, provoke: get(`${logout}?everywhere=no`) },
+  {
+    answer: `GET ${logout} 503`,
+    backChannel: true,
+    redisIsAway: true,
+    provoke: get(`${logout}?everywhere=true`)
+  },
   { answer: `GET ${logout} 413`, provoke: withBody(logout) },
   { answer: `POST ${backChannelLogout} 200`, backChannel: true, provoke: sendLogoutToken({ sub: 'user-1' }) },
   { answer: `POST ${backChannelLogout} 400`, backChannel: true, provoke: sendLogoutToken({}) },
@@ -292,13 +300,21 @@ for (const { answer, what = '', provoke, ...options } of provocations) {
 }
 
 async function start(t: ExecutionContext, options: Partial<Provocation>): Promise<TestServer> {
-  const { mode = 'single', discovery, backChannel = false, allow, timeoutSeconds = 10, delaySeconds = 0 } = options
+  const { mode = 'single', discovery, backChannel = false, redisIsAway = false, allow } = options
+  const { timeoutSeconds = 10, delaySeconds = 0 } = options
   const idp = discovery || backChannel ? await createHostileIdp(t) : undefined
   const scopes = ['openid', 'data:read']
   const openid = (backChannel || allow) && { scopes, internalScopes: scopes, publicScopes: ['data:read'] }
   const platform = { timeoutSeconds, backChannelLogout: backChannel, ...(idp && discovered(idp)), ...openid }
   const overrides = { platform, access: { allow }, log: { requests: false }, shutdown: { delaySeconds } }
-  return startTestServer(t, { mode, overrides, ...(idp && { idp }) })
+  const server = await startTestServer(t, { mode, overrides, ...(idp && { idp }) })
+  if (!redisIsAway) return server
+  const { browser } = server
+  await signIn(browser)
+  const away = { ...overrides, redisUrl: 'redis://127.0.0.1:9' }
+  const replica = await startTestServer(t, { mode, overrides: away, idp: server.idp, clock: server.clock })
+  replica.connect(browser)
+  return { ...replica, browser }
 }
 
 test('every answer in the document is tested', t => {
