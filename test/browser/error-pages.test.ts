@@ -158,7 +158,7 @@ const troubles: readonly Trouble[] = [
 
 for (const trouble of troubles) {
   browserTest(`the error page for ${trouble.what} has the right heading and a link that works`, async (t, visit) => {
-    const overrides = { platform: { timeoutSeconds: 1 } }
+    const overrides = { platform: { timeoutSeconds: 5 } }
     const { url, idp } = await deployWithHostileIdp(t, { mode: 'dual', overrides })
     const { page, context } = await visit()
     const answer = await trouble.happen(page, url, idp)

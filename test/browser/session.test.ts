@@ -154,7 +154,7 @@ browserTest('the page repeats a request by itself after Retry-After', async (t, 
 })
 
 browserTest('the page explains a profile request that fails or hangs, and the session stays', async (t, visit) => {
-  const { url, idp } = await deployWithHostileIdp(t, { overrides: { platform: { timeoutSeconds: 1 } } })
+  const { url, idp } = await deployWithHostileIdp(t, { overrides: { platform: { timeoutSeconds: 4 } } })
   const { page } = await visit()
   await page.goto(`${url}api/auth/login`)
   await status(page, signedIn)

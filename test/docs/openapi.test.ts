@@ -258,7 +258,7 @@ const provocations: readonly Provocation[] = [
   {
     answer: `GET ${profile} 504`,
     // The limit also applies to the login before it, which must succeed on a slow machine.
-    timeoutSeconds: 4,
+    timeoutSeconds: 8,
     provoke: signedIn(profile, ({ idp }) => idp.fail('userinfo', faults.hang()))
   },
   { answer: `GET ${token} 404`, mode: 'single', provoke: signedIn(token) },

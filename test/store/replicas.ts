@@ -39,12 +39,14 @@ export interface ReplicaOptions {
   readonly isImpatient?: boolean
 }
 
+/** The time limit of the store for a command. */
 const COMMAND_MS = 1000
 const PATIENT_COMMAND_MS = 20_000
+// A slow machine does not answer every command within a second. The socket has a time limit of 3 seconds.
+const IMPATIENT_COMMAND_MS = 2500
 
-const patientClock: Clock = {
-  ...systemClock,
-  after: (ms, action) => systemClock.after(ms === COMMAND_MS ? PATIENT_COMMAND_MS : ms, action)
+function clockWith(commandMs: number): Clock {
+  return { ...systemClock, after: (ms, action) => systemClock.after(ms === COMMAND_MS ? commandMs : ms, action) }
 }
 
 export async function startReplica(
@@ -67,7 +69,7 @@ export async function startReplica(
     open: events => openRedisClient(address, events),
     prefix,
     keyring: createKeyring([secret]),
-    clock: { ...(isImpatient ? systemClock : patientClock), now },
+    clock: { ...clockWith(isImpatient ? IMPATIENT_COMMAND_MS : PATIENT_COMMAND_MS), now },
     log: logs.log,
     times: { ...TIMES, ...times },
     ...(keepsIndex && { keepsIndex })
