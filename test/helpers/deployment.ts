@@ -40,10 +40,12 @@ export async function deployWithDemo(
 ) {
   const { tokenLifetimeSeconds = 3599 } = options
   const front = await startFront(t, options)
+  // It takes a tenth of a second to make a key, so the demos of a test file share one.
+  signingKey ??= createSigningKey()
   const demo = await startDemo({
     callbackUrl: front.callbackUrl,
     tokenLifetimeSeconds,
-    signingKey: await (signingKey ??= createSigningKey())
+    signingKey: await signingKey
   })
   t.teardown(() => demo.close())
   const { issuer, clientId, clientSecret, proxyRules } = demo
