@@ -269,7 +269,7 @@ const provocations: readonly Provocation[] = [
   ]),
   {
     answer: 'GET /readyz 503',
-    delaySeconds: 5,
+    delaySeconds: 15,
     provoke: (server, headers) => {
       startStopping(server)
       return get('/readyz')(server, headers)
@@ -277,7 +277,7 @@ const provocations: readonly Provocation[] = [
   },
   {
     answer: 'HEAD /readyz 503',
-    delaySeconds: 5,
+    delaySeconds: 15,
     provoke: server => {
       startStopping(server)
       return head('/readyz')(server)

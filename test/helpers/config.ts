@@ -55,7 +55,7 @@ export const unreachableIdp: KnownIdp = {
 
 /**
  * Complete, valid settings for a server whose identity provider is `idp`. Every setting that is not given here has its
- * default.
+ * default, except the time limit for requests to the provider.
  */
 export function testConfig(idp: KnownIdp, overrides: TestSettings = {}): Config {
   const ofTests: TestSettings = {
@@ -70,7 +70,9 @@ export function testConfig(idp: KnownIdp, overrides: TestSettings = {}): Config 
       tokenEndpoint: idp.tokenEndpoint,
       userinfoEndpoint: idp.userinfoEndpoint,
       revocationEndpoint: idp.revocationEndpoint,
-      endSessionEndpoint: idp.endSessionEndpoint
+      endSessionEndpoint: idp.endSessionEndpoint,
+      // The default is 10 seconds, within which a slow machine does not always answer.
+      timeoutSeconds: 60
     },
     log: { level: 'trace', pretty: false, requests: true },
     shutdown: { graceSeconds: 10 }

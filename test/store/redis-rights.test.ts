@@ -80,7 +80,9 @@ testWithRedis('in a cluster, the documented rights are sufficient', async t => {
   const [one, two] = await startReplicas(t, urlFor(cluster.url), { keepsIndex: true })
   await connected(one, two)
   await useEverything(one, two)
-  t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
+  // On a busy machine, the log may say that Redis was slow.
+  const reasons = [one, two].flatMap(({ logs }) => logs.entries.map(({ reason }) => reason))
+  t.false(reasons.includes('NOPERM'), String(reasons))
 })
 
 testWithRedis('none of the documented commands is superfluous', async t => {

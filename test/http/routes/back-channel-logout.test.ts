@@ -1,5 +1,7 @@
 // Back-channel logout through HTTP: the provider sends a logout token, and the sessions that it names end.
 import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import type { Browser } from '../../helpers/browser.js'
@@ -10,6 +12,7 @@ import { createHostileIdp, faults, type HostileIdp } from '../../helpers/hostile
 import { modes } from '../../helpers/modes.js'
 import { startRedis, testWithRedis } from '../../helpers/redis.js'
 import { openCallback, signIn, startLogin, startTestServer, type TestServer } from '../../helpers/server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
 import { guarded } from '../support.js'
 
 const PATH = '/api/auth/backchannel-logout'
@@ -290,13 +293,13 @@ testWithRedis(
   }
 )
 
-// The hook prints the address of each module that Node loads.
-const printModules = `
+// The hook writes the address of each module that Node loads to the file MODULES.
+const listModules = `
   import { register } from 'node:module'
   const hook = \`
-    import { writeSync } from 'node:fs'
+    import { appendFileSync } from 'node:fs'
     export function load(url, context, next) {
-      writeSync(1, url + '\\\\n')
+      appendFileSync(process.env.MODULES, url + '\\\\n')
       return next(url, context)
     }\`
   register('data:text/javascript,' + encodeURIComponent(hook))`
@@ -317,11 +320,12 @@ const startServer = (backChannelLogout: boolean) => `
 test('a server without back-channel logout loads none of its modules', async t => {
   const own = /\/(jose\/.*|logout-token|back-channel-logout|session-index|index-scripts)\.js$/
   const loaded = async (isOn: boolean) => {
-    const hook = `data:text/javascript,${encodeURIComponent(printModules)}`
+    const hook = `data:text/javascript,${encodeURIComponent(listModules)}`
     const args = ['--import', hook, '--input-type=module', '--eval', startServer(isOn)]
     const cwd = new URL('../../..', import.meta.url)
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: 10_000_000 })
-    return stdout.split('\n').filter(url => own.test(url))
+    const MODULES = join(await tempFolder(t), 'modules.txt')
+    await promisify(execFile)(process.execPath, args, { cwd, env: { ...process.env, MODULES } })
+    return (await readFile(MODULES, 'utf8')).split('\n').filter(url => own.test(url))
   }
   t.deepEqual(await loaded(false), [])
   t.true((await loaded(true)).length > 4)
