@@ -260,7 +260,7 @@ test('a client that has not finished sending its request is cut off at the end o
 
 test('during the shutdown delay /readyz answers 503, and all other requests are served as before', async t => {
   const { server, browser, idp, newBrowser } = await startWithExpiredSession(t, {
-    overrides: { shutdown: { delaySeconds: 2 } }
+    overrides: { shutdown: { delaySeconds: 15 } }
   })
   t.is((await browser.get('/readyz')).statusCode, 200)
   const closed = server.close()

@@ -301,7 +301,7 @@ for (const { answer, what = '', provoke, ...options } of provocations) {
 
 async function start(t: ExecutionContext, options: Partial<Provocation>): Promise<TestServer> {
   const { mode = 'single', discovery, backChannel = false, redisIsAway = false, allow } = options
-  const { timeoutSeconds = 10, delaySeconds = 0 } = options
+  const { timeoutSeconds = 60, delaySeconds = 0 } = options
   const idp = discovery || backChannel ? await createHostileIdp(t) : undefined
   const scopes = ['openid', 'data:read']
   const openid = (backChannel || allow) && { scopes, internalScopes: scopes, publicScopes: ['data:read'] }

@@ -294,7 +294,7 @@ for (const [status, body] of badUserInfo) {
   })
 }
 
-test('a refresh token is revoked with the parameters of RFC 7009 section 2.1', async t => {
+test.serial('a refresh token is revoked with the parameters of RFC 7009 section 2.1', async t => {
   const { idp, expect } = setUp(t)
   const seen = expect('/revoke', 200)
   await idp.revokeRefreshToken('the-refresh-token')
