@@ -5,6 +5,7 @@ import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { createRedisStore } from '#src/store/index.js'
 import { openRedisClient } from '#src/store/redis-client.js'
+import { LINK_TIMING } from '#src/store/redis-link.js'
 import { LOCK_MS, type ScriptTimes } from '#src/store/scripts.js'
 import type { Lock, SessionStore } from '#src/store/session-store.js'
 import { type Clock, systemClock } from '#src/support/clock.js'
@@ -39,14 +40,17 @@ export interface ReplicaOptions {
   readonly isImpatient?: boolean
 }
 
-/** The time limit of the store for a command. */
-const COMMAND_MS = 1000
-const PATIENT_COMMAND_MS = 20_000
-// A slow machine does not answer every command within a second. The socket has a time limit of 3 seconds.
-const IMPATIENT_COMMAND_MS = 2500
+// A slow machine does not connect to Redis, or answer every command, within the time limits of the store. The socket has a
+// time limit of 3 seconds.
+const PATIENT = { commandMs: 20_000, startMs: 40_000 }
+const IMPATIENT = { commandMs: 2500, startMs: 5000 }
 
-function clockWith(commandMs: number): Clock {
-  return { ...systemClock, after: (ms, action) => systemClock.after(ms === COMMAND_MS ? commandMs : ms, action) }
+function clockWith({ commandMs, startMs }: typeof PATIENT): Clock {
+  const limits = new Map<number, number>([
+    [LINK_TIMING.commandMs, commandMs],
+    [LINK_TIMING.startMs, startMs]
+  ])
+  return { ...systemClock, after: (ms, action) => systemClock.after(limits.get(ms) ?? ms, action) }
 }
 
 export async function startReplica(
@@ -69,7 +73,7 @@ export async function startReplica(
     open: events => openRedisClient(address, events),
     prefix,
     keyring: createKeyring([secret]),
-    clock: { ...clockWith(isImpatient ? IMPATIENT_COMMAND_MS : PATIENT_COMMAND_MS), now },
+    clock: { ...clockWith(isImpatient ? IMPATIENT : PATIENT), now },
     log: logs.log,
     times: { ...TIMES, ...times },
     ...(keepsIndex && { keepsIndex })
