@@ -42,7 +42,7 @@ for (const place of ['cookie', 'redis'] as const) {
       for (const { logs, browser } of [one, two]) {
         t.is((await browser.get('/readyz')).json().store, 'redis')
         t.is(
-          logs.find(({ event }) => String(event).startsWith('redis_')),
+          logs.find(({ reason }) => reason === 'NOPERM'),
           undefined
         )
       }

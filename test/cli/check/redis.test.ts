@@ -1,21 +1,31 @@
 import { createServer } from 'node:net'
-import { isDeepStrictEqual } from 'node:util'
 import test from 'ava'
 import { redis, redisFindings } from '#src/cli/check/redis.js'
 import type { RedisCondition } from '#src/cli/check/redis-state.js'
-import { testConfig } from '../../helpers/config.js'
-import { eventually } from '../../helpers/eventually.js'
+import type { Finding } from '#src/cli/check/report.js'
+import { type TestSettings, testConfig } from '../../helpers/config.js'
 import { listen } from '../../helpers/ports.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../helpers/redis-topologies.js'
 import { documentedRights } from '../../store/rights.js'
 import { check, checkAt, fewAtOnce, someProvider } from './checked.js'
 
+const TRIES = 5
+
+/**
+ * Returns the findings about Redis. A check waits for two seconds, and a busy machine does not always answer in that time, so
+ * the check is repeated.
+ */
+async function findingsOf(overrides: TestSettings): Promise<Finding[]> {
+  for (let tries = 1; ; tries++) {
+    const findings = await fewAtOnce(() => redis(testConfig(someProvider, overrides)))
+    if (tries === TRIES || !findings[0]?.message.includes('did not answer within')) return findings
+  }
+}
+
 /** Returns the finding for the Redis at this address, on one line. */
 async function line(redisUrl: string | undefined): Promise<string> {
-  const [{ status, message, next } = { status: '', message: '', next: '' }] = await fewAtOnce(() =>
-    redis(testConfig(someProvider, { redisUrl }))
-  )
+  const [{ status, message, next } = { status: '', message: '', next: '' }] = await findingsOf({ redisUrl })
   return `${status} ${message}${next ? ` Next: ${next}` : ''}`
 }
 
@@ -105,7 +115,7 @@ testWithRedis('check tests the rights that only back-channel logout needs, if th
   await admin.acl('SETUSER', 'little', 'on', '>pass', ...documentedRights, '-zadd')
   const redisUrl = `redis://little:pass@127.0.0.1:${port}`
   const statusWith = async (backChannelLogout: boolean) =>
-    (await redis(testConfig(someProvider, { redisUrl, platform: { backChannelLogout } })))[0]?.status
+    (await findingsOf({ redisUrl, platform: { backChannelLogout } }))[0]?.status
   t.is(await statusWith(false), 'ok')
   t.is(await statusWith(true), 'failed')
   await admin.acl('SETUSER', 'little', '+zadd')
@@ -133,8 +143,7 @@ testWithRedis('check fails for a single Redis if redisUrl says that it is a clus
 
 testWithRedis('check accepts a working cluster, and fails for one of its nodes without ?cluster', async t => {
   const { url, nodes } = await startRedisCluster(t)
-  // On a busy machine, a new cluster does not always answer within the two seconds of a check.
-  await eventually(async () => (await line(url)) === 'ok Redis answers and accepts the commands that replicas need.')
+  t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
   const single = await Promise.all(nodes.map(node => line(node.url)))
   t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redisUrl.'))
 })
@@ -246,7 +255,7 @@ test('every warning about Redis tells the operator what to do', t => {
 
 /** Returns the findings about the condition of a Redis that can be reached, each on one line. */
 async function found(redisUrl: string): Promise<string[]> {
-  const [, ...rest] = await fewAtOnce(() => redis(testConfig(someProvider, { redisUrl })))
+  const [, ...rest] = await findingsOf({ redisUrl })
   return rest.map(({ status, message }) => `${status} ${message}`)
 }
 
@@ -309,7 +318,7 @@ testWithRedis('check examines every master of a cluster', async t => {
     await admin.config('SET', 'maxmemory', '64mb')
     await admin.config('SET', 'appendonly', 'yes')
   }
-  await eventually(async () => isDeepStrictEqual(await found(url), [noWarning]))
+  t.deepEqual(await found(url), [noWarning])
   const last = nodes.at(-1)
   await last?.admin.config('SET', 'maxmemory-policy', 'volatile-ttl')
   t.regex((await found(url)).join(), /^warning Redis evicts data .*volatile-ttl/)
