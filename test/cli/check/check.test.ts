@@ -18,7 +18,9 @@ const dualModeFinding =
 
 for (const mode of modes) {
   test(`check finds no problem in a demo in ${mode} mode`, async t => {
-    const { code, errors, lines } = await check(t, ['--demo', '--mode', mode, '--port', '0'], { env: {} })
+    const { code, errors, lines } = await check(t, ['--demo', '--mode', mode, '--port', `${await freePort()}`], {
+      env: {}
+    })
     t.is(errors, '')
     const said = lines.map(line =>
       line
