@@ -50,7 +50,8 @@ test('a program starts a demo without any setting, signs in, and keeps its sessi
 test("a demo replaces the provider in a program's settings and stops with the server", async t => {
   const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
   const { log } = await collectLogs('trace')
-  const server = await startServer(testConfig(idp), { log, demo: { tokenLifetimeSeconds: 60 } })
+  const config = { ...testConfig(idp), port: await freePort() }
+  const server = await startServer(config, { log, demo: { tokenLifetimeSeconds: 60 } })
   t.teardown(() => server.close())
   const browser = createBrowser(t, { origin: server.url })
   const { headers } = await browser.navigate('/api/auth/login')

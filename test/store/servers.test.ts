@@ -177,9 +177,9 @@ testWithRedis('if a response with a refreshed session is lost, another server se
 testWithRedis('/readyz reports which store is in use, and answers 200 while Redis is down', async t => {
   const redis = await startRedis(t)
   const { browser, logs } = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
-  await signIn(browser)
   const store = async () => (await browser.get('/readyz')).json().store
   await eventually(async () => (await store()) === 'redis')
+  await signIn(browser)
   await redis.kill()
   while ((await store()) !== 'away') t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
   const ready = await browser.get('/readyz')
@@ -196,6 +196,7 @@ testWithRedis('a server answers 503 instead of refreshing while Redis is down, a
   const redis = await startRedis(t)
   const server = await startTestServer(t, { mode: 'dual', overrides: { redisUrl: redis.url } })
   const { browser, clock, idp } = server
+  await eventually(async () => (await browser.get('/readyz')).json().store === 'redis')
   await signIn(browser)
   await redis.kill()
   t.is((await browser.fetch('/api/auth/token')).statusCode, 200)
