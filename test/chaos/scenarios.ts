@@ -46,7 +46,7 @@ export const busyScenarios: Readonly<Record<string, Variants>> = {
 export const quietScenarios: Readonly<Record<string, Variants>> = {
   // After some seconds with load, these storms wait until the lock of a killed process ends (65 s).
   storm: options => storms(options, trouble => trouble === 'kill'),
-  margin: ({ modes, full }) => modes.map(mode => report => margin(report, { mode, validSeconds: full ? 11 : 7 })),
+  margin: ({ modes }) => modes.map(mode => report => margin(report, { mode, validSeconds: 14 })),
   quota: ({ full }) => [
     report =>
       full
