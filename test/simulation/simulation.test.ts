@@ -3,11 +3,11 @@ import { scheduleOf, simulate } from './run.js'
 import { safeguards } from './safeguards.js'
 
 // `npm run simulate -- --seeds N` runs any number of schedules.
-const SEEDS = 60
-const SEEDS_IN_REDIS = 30
+const SEEDS = 100
+const SEEDS_IN_REDIS = 60
 const SEEDS_PER_SAFEGUARD = 40
 
-test('no login is lost and no refresh token is used twice in many random schedules of faults', async t => {
+test('no login is lost and no refresh token is used twice in some hundred random schedules of faults', async t => {
   for (let seed = 0; seed < SEEDS; seed++) {
     const { schedule, violations, notes } = await simulate(scheduleOf(seed))
     t.deepEqual(violations, [], `seed ${seed} (${schedule.mode}, ${schedule.kinds.join(', ')}):\n${notes.join('\n')}`)

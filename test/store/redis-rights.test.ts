@@ -41,8 +41,9 @@ for (const place of ['cookie', 'redis'] as const) {
       t.deepEqual(idp.reuses, [])
       for (const { logs, browser } of [one, two]) {
         t.is((await browser.get('/readyz')).json().store, 'redis')
+        // A busy machine can need longer for its first connection than a server waits without a log line.
         t.is(
-          logs.find(({ reason }) => reason === 'NOPERM'),
+          logs.find(({ event, reason }) => event === 'redis_away' && reason !== 'no connection'),
           undefined
         )
       }
@@ -80,9 +81,7 @@ testWithRedis('in a cluster, the documented rights are sufficient', async t => {
   const [one, two] = await startReplicas(t, urlFor(cluster.url), { keepsIndex: true })
   await connected(one, two)
   await useEverything(one, two)
-  // On a busy machine, the log may say that Redis was slow.
-  const reasons = [one, two].flatMap(({ logs }) => logs.entries.map(({ reason }) => reason))
-  t.false(reasons.includes('NOPERM'), String(reasons))
+  t.deepEqual([...one.logs.entries, ...two.logs.entries], [])
 })
 
 testWithRedis('none of the documented commands is superfluous', async t => {
