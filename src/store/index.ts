@@ -11,12 +11,13 @@ import type { Clock } from '../support/clock.js'
 import type { Tracing } from '../telemetry/tracing.js'
 import { createMemoryScripts } from './memory-scripts.js'
 import { createMessageSeal } from './messages.js'
+import { createProcessStore, type StoreLink } from './process-store.js'
 import { openRedisClient, type RedisClient, type RedisEvents } from './redis-client.js'
 import { LINK_TIMING, openRedisLink, type RedisLink } from './redis-link.js'
 import { createRedisScripts } from './redis-scripts.js'
 import type { SendCommand } from './script-runner.js'
 import { LOCK_MS, type ScriptTimes, SETTLE_MS } from './scripts.js'
-import { createSessionStore, type SessionStore, type StoreLink } from './session-store.js'
+import type { SessionStore } from './session-store.js'
 import { tracedScripts } from './traced-scripts.js'
 
 export interface StoreParts {
@@ -51,7 +52,7 @@ export function createStore(config: Config, parts: StoreParts): SessionStore {
     const index = keepsIndex
       ? import('./session-index.js').then(module => module.createMemoryIndex(clock.now, parts.keyring, times))
       : undefined
-    return createSessionStore({ kind: 'memory', scripts, index, connect: () => NO_LINK, clock, times, log })
+    return createProcessStore({ kind: 'memory', scripts, index, connect: () => NO_LINK, clock, times, log })
   }
   const open = (events: RedisEvents) => openRedisClient(redisUrl, events)
   return createRedisStore({ ...parts, open, prefix: prefixOf(config), times, keepsIndex })
@@ -74,7 +75,7 @@ export function createRedisStore(parts: RedisStoreParts): SessionStore {
   let redis: RedisLink
   const send: SendCommand = command => redis.send(command)
   const scripts = createRedisScripts(send, prefix, keyring.sealer('stored session'), times)
-  return createSessionStore({
+  return createProcessStore({
     kind: 'redis',
     scripts: tracing ? tracedScripts(scripts, tracing) : scripts,
     index: keepsIndex

@@ -42,3 +42,9 @@ function replyCode(message: string): string {
   const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.exec(message)?.[1]
   return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'
 }
+
+/** Rethrows every error except RedisUnavailableError. */
+export function ignoreUnavailable(error: unknown): undefined {
+  if (!(error instanceof RedisUnavailableError)) throw error
+  return undefined
+}

@@ -10,9 +10,10 @@ import type { Refreshed } from '#src/refresh/refresh.js'
 import type { SessionRecord } from '#src/session/record.js'
 import { createMemoryScripts } from '#src/store/memory-scripts.js'
 import type { Message } from '#src/store/messages.js'
+import { createProcessStore, type StoreEvents } from '#src/store/process-store.js'
 import { RedisUnavailableError } from '#src/store/redis-errors.js'
 import { LOCK_MS, type ScriptTimes, type SessionScripts } from '#src/store/scripts.js'
-import { createSessionStore, type SessionStore, type StoreEvents } from '#src/store/session-store.js'
+import type { SessionStore } from '#src/store/session-store.js'
 import { type Clock, createClock } from '../helpers/clock.js'
 import { type CollectedLogs, collectLogs, type LogEntry } from '../helpers/logs.js'
 import { createFakeIdp, type FakeIdp, type FakeIdpOptions } from '../modes/fake-idp.js'
@@ -62,7 +63,7 @@ export function createSharedStore(clock: Clock, { keepSeconds = 60, settleMs = 0
       let generation = 0
       let restore = async () => {}
       const log = { error() {} }
-      const store = createSessionStore({
+      const store = createProcessStore({
         kind: 'redis',
         scripts: connectedScripts(scripts, () => isAway),
         clock,
