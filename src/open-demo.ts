@@ -1,5 +1,5 @@
 /** Starts a demo identity provider for one server, and changes the settings so that the server uses it. */
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { Logger } from 'pino'
 import { parseRules } from './config/proxy-rules.js'
 import { AUTH_ROUTES } from './config/routes.js'
@@ -21,6 +21,9 @@ export interface OpenDemo extends DemoProvider {
    * The given settings with two changes: the demo is the identity provider, and `port` is a port number other than 0.
    */
   readonly config: Config
+  /** Keeps the port open until the server listens, if the system has chosen the port. */
+  readonly reserved: Server | undefined
+  /** Closes the demo and a reserved port. */
   close(): Promise<void>
 }
 
@@ -34,11 +37,12 @@ export async function openDemo(
   log: Logger
 ): Promise<OpenDemo> {
   // The demo provider needs the callback URL with its port before the server listens.
-  const port = config.port === 0 ? await freePort() : config.port
+  const reserved = config.port === 0 ? createServer() : undefined
+  const port = reserved ? await listen(reserved, config) : config.port
   const callbackUrl = withPort(config.platform.callbackUrl, port)
   // Only the demo needs this module, so an ordinary start does not load it.
   const { startDemo } = await import('./demo/index.js')
-  const demo = await startDemo({
+  const starting = startDemo({
     callbackUrl,
     log,
     ...(config.platform.backChannelLogout && {
@@ -46,6 +50,10 @@ export async function openDemo(
     }),
     ...(demoPort !== undefined && { port: demoPort }),
     ...(tokenLifetimeSeconds !== undefined && { tokenLifetimeSeconds })
+  })
+  const demo = await starting.catch(async (error: unknown) => {
+    if (reserved) await closeServer(reserved)
+    throw error
   })
   const { issuer, clientId, clientSecret, proxyRules } = demo
   const platform: Config['platform'] = {
@@ -64,7 +72,16 @@ export async function openDemo(
   // Rules that were given as flags come first, so that they can replace those of the demo.
   const { rules: routes } = parseRules([...config.proxy.routes.map(({ text }) => text), ...proxyRules])
   const proxy: Config['proxy'] = { ...config.proxy, routes }
-  return { url: issuer, config: { ...config, port, platform, proxy }, calls: demo.calls, close: () => demo.close() }
+  return {
+    url: issuer,
+    config: { ...config, port, platform, proxy },
+    calls: demo.calls,
+    reserved,
+    async close() {
+      if (reserved) await closeServer(reserved)
+      await demo.close()
+    }
+  }
 }
 
 /** Replaces port 0 in an address by the port on which the server will listen. */
@@ -73,11 +90,4 @@ function withPort(address: string, port: number): string {
   if (url.port !== '0') return address
   url.port = String(port)
   return url.href
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer()
-  const port = await listen(probe, { port: 0 })
-  await closeServer(probe)
-  return port
 }

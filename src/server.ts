@@ -22,6 +22,8 @@ export interface ServeOptions extends Partial<ServiceParts> {
   readonly extend?: Extension | undefined
   /** The built-in demo, if it is the identity provider. The starter page shows this, and the demo has routes of its own. */
   readonly demo?: DemoProvider | undefined
+  /** A server that keeps the port open until this one takes its place. */
+  readonly reserved?: http.Server | undefined
 }
 
 export interface RunningServer {
@@ -83,7 +85,7 @@ const LAST_WORK_MS = 500
  */
 export async function serve(
   config: Config,
-  { extend, demo, ...given }: ServeOptions = {},
+  { extend, demo, reserved, ...given }: ServeOptions = {},
   limits: Partial<ClientLimits> = {}
 ): Promise<RunningServer> {
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
@@ -126,7 +128,7 @@ export async function serve(
 
   async function openListeners() {
     const { metrics, forwardAuth, log } = config
-    const port = await listen(server, config)
+    const port = await listen(server, { ...config, reserved })
     const gateways =
       forwardAuth.port !== undefined
         ? await listenForGateways(

@@ -49,12 +49,15 @@ export async function start(
   }
   const log = parts.log ?? pino(logOptions(config.log.level), standardOutput())
   const demoProvider = await openDemo(config, demo === true ? {} : demo, log)
-  const server = await serve(demoProvider.config, { ...parts, log, demo: demoProvider }).catch(
-    async (error: unknown) => {
-      await demoProvider.close()
-      throw error
-    }
-  )
+  const server = await serve(demoProvider.config, {
+    ...parts,
+    log,
+    demo: demoProvider,
+    reserved: demoProvider.reserved
+  }).catch(async (error: unknown) => {
+    await demoProvider.close()
+    throw error
+  })
   const { clientSecret, callbackUrl } = demoProvider.config.platform
   return {
     ...server,

@@ -1,8 +1,10 @@
 // Servers that a program starts with startServer(): with a demo identity provider and with its own routes.
 
-import { createServer } from 'node:net'
+import { createServer } from 'node:http'
 import test, { type ExecutionContext } from 'ava'
 import { loadConfig } from '#src/config/load.js'
+import { openDemo } from '#src/open-demo.js'
+import { serve } from '#src/server.js'
 import { startServer } from '#src/start.js'
 import { createBrowser } from './helpers/browser.js'
 import { defaultCallbackUrl, testConfig } from './helpers/config.js'
@@ -59,6 +61,20 @@ test("a demo replaces the provider in a program's settings and stops with the se
   t.is(server.callbackUrl, defaultCallbackUrl)
   await server.close()
   await t.throwsAsync(fetch(String(server.demoUrl)))
+})
+
+test('no other program can take the port of a demo before the server listens on it', async t => {
+  const { log } = await collectLogs('trace')
+  const demo = await openDemo(await demoConfig(t), {}, log)
+  t.teardown(demo.close)
+  const { port } = demo.config
+  await t.throwsAsync(listen(t, createServer(), port), { code: 'EADDRINUSE' })
+  const server = await serve(demo.config, { log, demo, reserved: demo.reserved })
+  t.is(server.port, port)
+  t.is((await fetch(`${server.url}/healthz`)).status, 200)
+  await server.close()
+  await demo.close()
+  await listen(t, createServer(), port)
 })
 
 test('if the server cannot listen, startServer() stops the demo', async t => {

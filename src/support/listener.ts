@@ -7,6 +7,8 @@ export interface ListenOptions {
   readonly port: number
   /** Without a host, the server listens on all addresses of the machine. */
   readonly host?: string | undefined
+  /** A server that already listens on the port. The other server takes its place. */
+  readonly reserved?: Server | undefined
   /** The value of the property `listener` that an error gets. It tells which of several ports could not be opened. */
   readonly listener?: string
 }
@@ -20,14 +22,16 @@ const BACKLOG = 2048
  * opened.
  * @example const port = await listen(server, { port: 9464, host: '127.0.0.1', listener: 'metrics' })
  */
-export function listen(server: Server, { port, host, listener }: ListenOptions): Promise<number> {
+export function listen(server: Server, { port, host, reserved, listener }: ListenOptions): Promise<number> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error) => reject(listener === undefined ? error : Object.assign(error, { listener }))
     server.once('error', fail)
-    server.listen({ port, host, backlog: BACKLOG }, () => {
+    const succeed = () => {
       server.off('error', fail)
       resolve((server.address() as AddressInfo).port)
-    })
+    }
+    if (reserved) server.listen(reserved, BACKLOG, succeed)
+    else server.listen({ port, host, backlog: BACKLOG }, succeed)
   })
 }
 

@@ -2,6 +2,7 @@ import { ConfigError } from '../../config/errors.js'
 import { type LoadedConfig, loadConfig } from '../../config/load.js'
 import { createLog } from '../../log.js'
 import { openDemo } from '../../open-demo.js'
+import { closeServer } from '../../support/listener.js'
 import { findings } from '../check/index.js'
 import { createReport } from '../check/report.js'
 import { invalidSettings } from '../check/settings.js'
@@ -38,6 +39,8 @@ async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) 
     throw listenError(error)
   })
   try {
+    // The checks listen on the port themselves.
+    if (demo.reserved) await closeServer(demo.reserved)
     await use({ ...loaded, config: demo.config })
   } finally {
     await demo.close()
