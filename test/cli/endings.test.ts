@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { constants } from 'node:os'
 import test, { type ExecutionContext } from 'ava'
 import { createBrowser } from '../helpers/browser.js'
 import { defaultCallbackUrl, publicOrigin } from '../helpers/config.js'
@@ -208,9 +209,9 @@ for (const signal of ['SIGKILL', 'SIGHUP'] as const) {
 // The program `script` opens a terminal and runs a command in it. The terminal is closed when `script` is killed.
 const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0
 
-for (const [what, prefix, outcome] of [
-  ['stops when its terminal is closed', '', 'server_stopped'],
-  ['continues when its terminal is closed if it was started with nohup', 'nohup ', 'secrets_reloaded']
+for (const [what, prefix, outcome, signal] of [
+  ['stops when its terminal is closed', '', 'server_stopped', 'SIGHUP'],
+  ['continues when its terminal is closed if it was started with nohup', 'nohup ', 'secrets_reloaded', 'SIGKILL']
 ] as const) {
   testWhere(hasScript, 'the program script is not installed', `the server ${what}`, async t => {
     const idp = await createHostileIdp(t, { callbackUrl: defaultCallbackUrl })
@@ -228,13 +229,12 @@ for (const [what, prefix, outcome] of [
     t.teardown(() => existsSync(`/proc/${pid}`) && process.kill(pid, 'SIGKILL'))
     terminal.kill('SIGKILL')
     await eventually(() => read('log').includes(outcome))
-    if (outcome === 'secrets_reloaded') {
+    if (signal === 'SIGKILL') {
       t.notRegex(read('log'), /server_stopping/)
-      return
-    }
-    t.regex(read('log'), /"reason":"terminal_closed"/)
+      process.kill(pid, signal)
+    } else t.regex(read('log'), /"reason":"terminal_closed"/)
     await eventually(() => read('code') !== '')
-    t.is(read('code').trim(), '129', '128 and the number of SIGHUP')
+    t.is(Number(read('code')), 128 + constants.signals[signal], `128 and the number of ${signal}`)
   })
 }
 

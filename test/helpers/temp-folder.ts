@@ -12,7 +12,8 @@ export async function tempFolder(
   files: Readonly<Record<string, string | Buffer>> = {}
 ): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'platform-auth-server-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  // A process that the test has killed may still create a file for a moment.
+  t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), content)
