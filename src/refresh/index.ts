@@ -35,9 +35,8 @@ export type RequestLog = () => Log
 export interface Refreshes {
   /**
    * Returns the current session of a request with the cookie of `record`, and refreshes it if its tokens have expired. The
-   * record of the result is `record` itself if the browser needs no new cookie. If the session is kept in Redis, the browser
-   * needs no new cookie if the result has the revision of `record`. Never rejects because of the store or the identity
-   * provider.
+   * browser needs no new cookie if the result is `record` itself, or, for a session that is kept in Redis, if the result has
+   * the revision of `record`. Never rejects because of the store or the identity provider.
    */
   current(record: CookieSession, log: RequestLog): Promise<Refreshed>
   /** Returns the newest session with the id of `record` that is known, or `record` itself. Never refreshes. */
@@ -170,13 +169,18 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
       let session = record
       requireStorable({ ...record, fields: withOwnFields(record.fields, stored) })
       // A refresh of this process must not take this lock for its own.
-      const owner = randomUUID()
+      let owner = randomUUID()
       const waitedMs = startStopwatch(clock)
       while (waitedMs() < PATIENCE_MS) {
         const answer = await requestLock(parts, session, PATIENCE_MS - waitedMs(), owner)
         switch (answer.kind) {
           case 'mine': {
-            if (!(await store.mayUse(answer.lock))) break
+            if (!(await store.mayUse(answer.lock))) {
+              // Without this, nobody could refresh the session until the lock ends.
+              await store.save(answer.lock, { kind: 'failure', pauseMs: 0, isDoubtful: false })
+              owner = randomUUID()
+              break
+            }
             const fields = withOwnFields(session.fields, stored)
             const next = { ...session, rev: session.rev + 1, fields }
             const saved = await store.change(answer.lock, next)
@@ -192,7 +196,8 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
           case 'wait':
             break
           case 'pausing':
-            // A refresh has just failed. The change needs no provider, but the lock of the session, which comes after the pause.
+            // A refresh has just failed. A change does not call the provider, but nobody gets the lock of the session before
+            // the pause ends.
             if (waitedMs() + answer.pauseMs >= PATIENCE_MS) throw new StoreUnavailableError('pending')
             await wait(clock, answer.pauseMs)
             continue
