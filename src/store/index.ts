@@ -9,6 +9,7 @@ import type { Keyring } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
 import type { Tracing } from '../telemetry/tracing.js'
+import { createMemoryIndexScripts, createRedisIndexScripts } from './index-scripts.js'
 import { createMemoryScripts } from './memory-scripts.js'
 import { createMessageSeal } from './messages.js'
 import { createProcessStore, type StoreLink } from './process-store.js'
@@ -17,6 +18,7 @@ import { LINK_TIMING, openRedisLink, type RedisLink } from './redis-link.js'
 import { createRedisScripts } from './redis-scripts.js'
 import type { SendCommand } from './script-runner.js'
 import { LOCK_MS, type ScriptTimes, SETTLE_MS } from './scripts.js'
+import { createSessionIndex } from './session-index.js'
 import type { SessionStore } from './session-store.js'
 import { tracedScripts } from './traced-scripts.js'
 
@@ -49,9 +51,7 @@ export function createStore(config: Config, parts: StoreParts): SessionStore {
   }
   if (redisUrl === undefined) {
     const scripts = createMemoryScripts<SessionRecord>(clock.now, times)
-    const index = keepsIndex
-      ? import('./session-index.js').then(module => module.createMemoryIndex(clock.now, parts.keyring, times))
-      : undefined
+    const index = keepsIndex ? createSessionIndex(createMemoryIndexScripts(clock.now, times), parts.keyring) : undefined
     return createProcessStore({ kind: 'memory', scripts, index, connect: () => NO_LINK, clock, times, log })
   }
   const open = (events: RedisEvents) => openRedisClient(redisUrl, events)
@@ -78,9 +78,7 @@ export function createRedisStore(parts: RedisStoreParts): SessionStore {
   return createProcessStore({
     kind: 'redis',
     scripts: tracing ? tracedScripts(scripts, tracing) : scripts,
-    index: keepsIndex
-      ? import('./session-index.js').then(module => module.createRedisIndex(send, prefix, keyring, times))
-      : undefined,
+    index: keepsIndex ? createSessionIndex(createRedisIndexScripts(send, prefix, times), keyring) : undefined,
     connect({ restore, receive }) {
       redis = openRedisLink({
         open: events =>

@@ -19,23 +19,22 @@ export interface PersonSessions extends Pick<SessionStore, 'logOutAll' | 'claim'
 }
 
 /**
- * @param loading the index; undefined if nothing needs it
+ * @param index undefined if nothing needs it
  * @param end logs one session out, and returns its newest record
  */
 export function createPersonSessions(
-  loading: Promise<SessionIndex> | undefined,
+  index: SessionIndex | undefined,
   end: (id: string) => Promise<SessionRecord | undefined>
 ): PersonSessions {
   async function join(session: SessionRecord, issuedAt: number | undefined): Promise<boolean> {
-    if (!loading) return true
     // Without Redis, the session is added when Redis is back, or at its next refresh.
-    return (await loading).join(session, issuedAt).catch(error => ignoreUnavailable(error) ?? true)
+    return (await index?.join(session, issuedAt).catch(ignoreUnavailable)) ?? true
   }
 
   async function use<T>(action: (index: SessionIndex) => Promise<T>): Promise<T> {
-    if (!loading) throw new TypeError('this store has no index of sessions')
+    if (!index) throw new TypeError('this store has no index of sessions')
     try {
-      return await action(await loading)
+      return await action(index)
     } catch (error) {
       if (error instanceof RedisUnavailableError) throw new StoreUnavailableError('store')
       throw error
@@ -45,24 +44,24 @@ export function createPersonSessions(
   return {
     join,
     joinInBackground(session) {
-      if (loading) join(session, undefined).catch(() => {})
+      join(session, undefined).catch(() => {})
     },
     async logOutAll(of, issuedAt) {
-      const found = await use(index => index.find(of, issuedAt))
+      const found = await use(known => known.find(of, issuedAt))
       const ended: EndedSession[] = []
       for (let from = 0; from < found.length; from += ENDED_AT_ONCE) {
         const ids = found.slice(from, from + ENDED_AT_ONCE)
         ended.push(...(await Promise.all(ids.map(async id => ({ id, record: await end(id) })))))
-        await use(index => index.leave(of, ids)).catch(() => {})
+        await use(known => known.leave(of, ids)).catch(() => {})
       }
       return ended
     },
-    claim: (tokenId, lifetimeMs) => use(index => index.claim(tokenId, lifetimeMs)),
+    claim: (tokenId, lifetimeMs) => use(known => known.claim(tokenId, lifetimeMs)),
     async keepClaim(tokenId, lifetimeMs) {
-      await use(index => index.keepClaim(tokenId, lifetimeMs)).catch(() => {})
+      await use(known => known.keepClaim(tokenId, lifetimeMs)).catch(() => {})
     },
     async release(tokenId) {
-      await use(index => index.release(tokenId)).catch(() => {})
+      await use(known => known.release(tokenId)).catch(() => {})
     }
   }
 }

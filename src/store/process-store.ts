@@ -38,7 +38,7 @@ export interface ProcessStoreParts {
   readonly kind: 'memory' | 'redis'
   readonly scripts: SessionScripts<SessionRecord>
   /** The index of the sessions of each person. Undefined if nothing needs it. */
-  readonly index?: Promise<SessionIndex> | undefined
+  readonly index?: SessionIndex | undefined
   readonly connect: (events: StoreEvents) => StoreLink
   readonly clock: Clock
   readonly times: Pick<ScriptTimes, 'entryMs' | 'keepMs'>

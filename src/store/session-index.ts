@@ -1,19 +1,13 @@
 /**
  * Finds the sessions of a person, or of one login session at the provider. The store knows a session only by its id, so this
- * index has lists of ids. It is kept and loaded only with the setting `platform.backChannelLogout`.
+ * index has lists of ids. It is kept only with the setting `platform.backChannelLogout`.
  *
  * A session is in two lists. One is the list of its `sub`. The other is the list of its `sid`, or, if its ID token had no
  * `sid`, the list of all such sessions of the `sub`. The name of a list is a keyed hash, so it does not show the person.
  */
 import type { Keyring } from '../session/keyring.js'
 import type { Identity, SessionRecord } from '../session/record.js'
-import {
-  createMemoryIndexScripts,
-  createRedisIndexScripts,
-  type IndexScripts,
-  type IndexTimes
-} from './index-scripts.js'
-import type { SendCommand } from './script-runner.js'
+import type { IndexScripts } from './index-scripts.js'
 
 /** Names sessions: those of a login session at the provider (`sid`), or all sessions of a person (`sub` alone). */
 export interface SessionsOf {
@@ -41,25 +35,7 @@ export interface SessionIndex extends Pick<IndexScripts, 'claim' | 'keepClaim' |
   leave(of: SessionsOf, ids: readonly string[]): Promise<void>
 }
 
-export function createRedisIndex(
-  send: SendCommand,
-  prefix: string,
-  keyring: Pick<Keyring, 'hasher'>,
-  times: IndexTimes
-): SessionIndex {
-  return createSessionIndex(createRedisIndexScripts(send, prefix, times), keyring)
-}
-
-/** @param now milliseconds since the epoch */
-export function createMemoryIndex(
-  now: () => number,
-  keyring: Pick<Keyring, 'hasher'>,
-  times: IndexTimes
-): SessionIndex {
-  return createSessionIndex(createMemoryIndexScripts(now, times), keyring)
-}
-
-function createSessionIndex(scripts: IndexScripts, keyring: Pick<Keyring, 'hasher'>): SessionIndex {
+export function createSessionIndex(scripts: IndexScripts, keyring: Pick<Keyring, 'hasher'>): SessionIndex {
   const hasher = keyring.hasher('session index')
 
   // A session may have joined its list before the secret was replaced.

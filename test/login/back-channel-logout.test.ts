@@ -5,7 +5,8 @@ import { createBackChannelLogout } from '#src/login/back-channel-logout.js'
 import { APS } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createKeyring } from '#src/session/keyring.js'
-import { createMemoryIndex } from '#src/store/session-index.js'
+import { createMemoryIndexScripts } from '#src/store/index-scripts.js'
+import { createSessionIndex } from '#src/store/session-index.js'
 import { StoreUnavailableError } from '#src/store/unavailable.js'
 import { createClock } from '../helpers/clock.js'
 
@@ -33,10 +34,8 @@ function setUp() {
   const clock = createClock(START_MS)
   const { token, keys } = createToken()
   const redis = { isAway: false }
-  const index = createMemoryIndex(clock.now, createKeyring(['a secret for the index of this test']), {
-    entryMs: 172_800_000,
-    loginMs: 900_000
-  })
+  const scripts = createMemoryIndexScripts(clock.now, { entryMs: 172_800_000, loginMs: 900_000 })
+  const index = createSessionIndex(scripts, createKeyring(['a secret for the index of this test']))
   const metadata = {
     ...APS,
     issuer: ISSUER,

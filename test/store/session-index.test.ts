@@ -3,8 +3,10 @@
 import test, { type ExecutionContext } from 'ava'
 import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
+import { createMemoryIndexScripts, createRedisIndexScripts } from '#src/store/index-scripts.js'
 import type { RedisCommands } from '#src/store/redis-client.js'
-import { createMemoryIndex, createRedisIndex, type SessionIndex } from '#src/store/session-index.js'
+import type { SendCommand } from '#src/store/script-runner.js'
+import { createSessionIndex, type SessionIndex } from '#src/store/session-index.js'
 import { createClock } from '../helpers/clock.js'
 import { eventually } from '../helpers/eventually.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
@@ -61,18 +63,14 @@ async function checkRules(t: ExecutionContext, index: SessionIndex): Promise<voi
 }
 
 test('the index in memory finds sessions by sid and sub', async t => {
-  await checkRules(t, createMemoryIndex(Date.now, createKeyring(['a secret']), TIMES))
+  await checkRules(t, createSessionIndex(createMemoryIndexScripts(Date.now, TIMES), createKeyring(['a secret'])))
 })
 
 testWithRedis('the index in Redis finds sessions by sid and sub', async t => {
   const { admin } = await startRedis(t)
-  const index = createRedisIndex(
-    command => command(admin as unknown as RedisCommands),
-    'platform-auth:test:',
-    createKeyring(['a secret']),
-    TIMES
-  )
-  await checkRules(t, index)
+  const send: SendCommand = command => command(admin as unknown as RedisCommands)
+  const scripts = createRedisIndexScripts(send, 'platform-auth:test:', TIMES)
+  await checkRules(t, createSessionIndex(scripts, createKeyring(['a secret'])))
   const keys = await admin.keys('*')
   t.true(keys.length > 5)
   for (const key of keys) {
@@ -92,7 +90,7 @@ test('without the secret, nobody can compute the name of a list', async t => {
 
 test('sessions are found after the secret was replaced, as long as the old secret is known', async t => {
   const keyring = createKeyring(['old'])
-  const index = createMemoryIndex(Date.now, keyring, TIMES)
+  const index = createSessionIndex(createMemoryIndexScripts(Date.now, TIMES), keyring)
   await index.join(sessionOf('before', 'ada'), 1)
   keyring.replace(['new', 'old'])
   await index.join(sessionOf('after', 'ada'), 1)
@@ -103,7 +101,7 @@ test('sessions are found after the secret was replaced, as long as the old secre
 
 test('a session leaves the list when its entry expires, and a refresh renews its time', async t => {
   const clock = createClock()
-  const index = createMemoryIndex(clock.now, createKeyring(['a secret']), TIMES)
+  const index = createSessionIndex(createMemoryIndexScripts(clock.now, TIMES), createKeyring(['a secret']))
   await index.join(sessionOf('idle', 'ada'), 1)
   await index.join(sessionOf('active', 'ada'), 1)
   clock.advance(TIMES.entryMs - 1)
