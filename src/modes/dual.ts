@@ -2,9 +2,8 @@ import type { Config } from '../config/settings.js'
 import type { UserInfo } from '../provider/client.js'
 import { UnusableTokenSetError } from '../provider/errors.js'
 import type { TokenSet } from '../provider/token-set.js'
-import type { Identity } from '../session/record.js'
 import { fallbackNames, firstName, fullName } from './display-name.js'
-import { checkRefreshedIdentity, excessScopes, exchangeCode, expiresAt, type ModeParts, tokenObject } from './grants.js'
+import { excessScopes, exchangeCode, expiresAt, type ModeParts, refreshGrant, tokenObject } from './grants.js'
 import type { Mode, Step, TokenState } from './mode.js'
 
 type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
@@ -16,7 +15,7 @@ type Scopes = Pick<Config['platform'], 'internalScopes' | 'publicScopes'>
  * section 6 allows fewer scopes).
  */
 export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: ModeParts): Mode {
-  const { idp, now } = parts
+  const { now } = parts
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')
 
@@ -24,46 +23,22 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     return internalExpiresAt !== undefined && internalExpiresAt > now()
   }
 
-  async function requestInternalToken({ fields, identity }: TokenState, timeoutMs: number): Promise<Step> {
-    const refreshToken = fields.refresh_token
-    const internal = await idp.refreshTokenGrant({ refreshToken, scope: internalScope, timeoutMs })
-    const claims = checkRefreshedIdentity(parts, internal, identity, refreshToken)
-    const refreshed = {
-      ...fields,
-      internal_token: internal.accessToken,
-      refresh_token: internal.refreshToken ?? refreshToken
-    }
-    return {
-      state: { fields: refreshed, identity, internalExpiresAt: expiresAt(internal, now()) },
-      claims,
-      isComplete: false
-    }
+  async function requestInternalToken(state: TokenState, timeoutMs: number): Promise<Step> {
+    const { claims, nextRefreshToken, ...internal } = await refreshGrant(parts, state, internalScope, timeoutMs)
+    const fields = { ...state.fields, internal_token: internal.accessToken, refresh_token: nextRefreshToken }
+    const internalExpiresAt = expiresAt(internal, now())
+    return { state: { fields, identity: state.identity, internalExpiresAt }, claims, isComplete: false }
   }
 
-  async function requestPublicToken(
-    { fields, identity }: TokenState,
-    expires_at: number,
-    timeoutMs: number
-  ): Promise<Step> {
-    const refreshToken = fields.refresh_token
-    const publicTokenSet = await idp.refreshTokenGrant({ refreshToken, scope: publicScope, timeoutMs })
-    checkPublicTokenSet(publicTokenSet, identity, refreshToken)
-    const refreshed = {
-      ...fields,
-      public_token: publicTokenSet.accessToken,
-      refresh_token: publicTokenSet.refreshToken ?? refreshToken,
-      expires_at
-    }
-    return { state: { fields: refreshed, identity }, isComplete: true }
+  async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<Step> {
+    const { nextRefreshToken, ...publicTokenSet } = await refreshGrant(parts, state, publicScope, timeoutMs)
+    checkPublicScopes(publicTokenSet)
+    const { accessToken } = publicTokenSet
+    const fields = { ...state.fields, public_token: accessToken, refresh_token: nextRefreshToken, expires_at }
+    return { state: { fields, identity: state.identity }, isComplete: true }
   }
 
-  /**
-   * @param usedToken the refresh token that was sent
-   * @throws OtherIdentityError if the response is about another person
-   * @throws UnusableTokenSetError if the response cannot be used for another reason
-   */
-  function checkPublicTokenSet(publicTokenSet: TokenSet, identity: Identity | undefined, usedToken: string): void {
-    checkRefreshedIdentity(parts, publicTokenSet, identity, usedToken)
+  function checkPublicScopes(publicTokenSet: TokenSet): void {
     const excess = excessScopes(publicTokenSet, publicScopes)
     if (excess.length === 0) return
     const named = excess.filter(name => internalScopes.includes(name))

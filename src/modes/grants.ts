@@ -5,7 +5,7 @@ import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier }
 import type { TokenSet } from '../provider/token-set.js'
 import type { Identity } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
-import type { CodeGrant, TokenObject } from './mode.js'
+import type { CodeGrant, TokenObject, TokenState } from './mode.js'
 
 export interface ModeParts {
   readonly idp: IdentityProvider
@@ -30,6 +30,11 @@ export interface FirstTokenSet extends TokenSet {
   readonly identity: Identity | undefined
   /** The checked claims of the ID token. Undefined if `openid` was not requested. */
   readonly claims: IdTokenClaims | undefined
+}
+
+export interface RefreshedTokenSet extends TokenSet {
+  readonly nextRefreshToken: string
+  readonly claims: CheckedClaims | undefined
 }
 
 // The scopes of OpenID Connect. They are not compared, because some providers omit them from the `scope` of a response
@@ -74,14 +79,28 @@ export function revokeInBackground(idp: Pick<IdentityProvider, 'revokeRefreshTok
 }
 
 /**
+ * Requests an access token with the refresh token of a session, and checks the ID token of the response.
+ * @returns the response, with the refresh token to use next; `claims` are those of the ID token, if it was checked
+ * @throws OtherIdentityError, UnusableTokenSetError, OAuthError or ProviderError
+ */
+export async function refreshGrant(
+  parts: ModeParts,
+  { fields, identity }: TokenState,
+  scope: string,
+  timeoutMs: number
+): Promise<RefreshedTokenSet> {
+  const usedToken = fields.refresh_token
+  const tokenSet = await parts.idp.refreshTokenGrant({ refreshToken: usedToken, scope, timeoutMs })
+  const claims = checkRefreshedIdentity(parts, tokenSet, identity, usedToken)
+  return { ...tokenSet, claims, nextRefreshToken: tokenSet.refreshToken ?? usedToken }
+}
+
+/**
  * Checks that the ID token in the response to a refresh is about the person who signed in. Does nothing if the response
  * has no ID token or if the session has no identity. If the ID token is about another person, revokes the refresh token
- * of the response.
- * @returns the claims of the ID token, if it was checked
- * @param usedToken the refresh token that was sent; it is revoked if the response contains no new one
- * @throws OtherIdentityError or UnusableTokenSetError
+ * of the response, or the used one if the response contains no new one.
  */
-export function checkRefreshedIdentity(
+function checkRefreshedIdentity(
   { idp, clientId }: ModeParts,
   { idToken, refreshToken }: TokenSet,
   identity: Identity | undefined,

@@ -1,12 +1,12 @@
 import type { Config } from '../config/settings.js'
 import type { UserInfo } from '../provider/client.js'
 import { fallbackNames, firstName, fullName } from './display-name.js'
-import { checkRefreshedIdentity, exchangeCode, expiresAt, type ModeParts, tokenObject } from './grants.js'
+import { exchangeCode, expiresAt, type ModeParts, refreshGrant, tokenObject } from './grants.js'
 import type { Mode } from './mode.js'
 
 /** Creates the mode with one access token per session, which stays on the server. */
 export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>, parts: ModeParts): Mode {
-  const { idp, now } = parts
+  const { now } = parts
   const scope = scopes.join(' ')
 
   function displayName(userInfo: UserInfo): string {
@@ -27,16 +27,14 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
       return { state: { fields, identity }, claims, isComplete: true }
     },
     isSecondRequest: () => false,
-    async nextRequest({ fields, identity }, timeoutMs) {
-      const refreshToken = fields.refresh_token
-      const tokenSet = await idp.refreshTokenGrant({ refreshToken, scope, timeoutMs })
-      const claims = checkRefreshedIdentity(parts, tokenSet, identity, refreshToken)
-      const refreshed = {
+    async nextRequest(state, timeoutMs) {
+      const { claims, nextRefreshToken, ...tokenSet } = await refreshGrant(parts, state, scope, timeoutMs)
+      const fields = {
         token: tokenSet.accessToken,
-        refresh_token: tokenSet.refreshToken ?? refreshToken,
+        refresh_token: nextRefreshToken,
         expires_at: expiresAt(tokenSet, now())
       }
-      return { state: { fields: refreshed, identity }, claims, isComplete: true }
+      return { state: { fields, identity: state.identity }, claims, isComplete: true }
     },
     tokens(fields, now) {
       const only = tokenObject(fields.token, fields.expires_at, now)

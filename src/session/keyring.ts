@@ -67,29 +67,33 @@ const MIN_LENGTH = IV_END + TAG_LENGTH
 export function createKeyring(secrets: readonly string[]): Keyring {
   requireOne(secrets)
   let current = secrets
-  const rekeyings: ((secrets: readonly string[]) => void)[] = []
+  const rekeyings: (() => void)[] = []
+
+  /** Derives keys now and after every replacement of the secrets. Returns a function that returns the newest keys. */
+  function derived<Keys>(derive: (secrets: readonly string[]) => Keys): () => Keys {
+    let keys = derive(current)
+    rekeyings.push(() => {
+      keys = derive(current)
+    })
+    return () => keys
+  }
+
   return {
-    sealer(purpose) {
-      const { sealer, rekey } = createSealer(purpose, current)
-      rekeyings.push(rekey)
-      return sealer
-    },
-    hasher(purpose) {
-      let keys = hashKeys(purpose, current)
-      rekeyings.push(secrets => {
-        keys = hashKeys(purpose, secrets)
-      })
-      const hash = (key: KeyObject, text: string) => createHmac('sha256', key).update(text).digest('base64url')
-      return {
-        newest: text => hash(keys[0] as KeyObject, text),
-        all: text => keys.map(key => hash(key, text))
-      }
-    },
+    sealer: purpose => createSealer(derived(secrets => deriveKeys(purpose, secrets))),
+    hasher: purpose => createHasher(derived(secrets => hashKeys(purpose, secrets))),
     replace(secrets) {
       requireOne(secrets)
       current = secrets
-      for (const rekey of rekeyings) rekey(secrets)
+      for (const rekey of rekeyings) rekey()
     }
+  }
+}
+
+function createHasher(keys: () => readonly KeyObject[]): Hasher {
+  const hash = (key: KeyObject, text: string) => createHmac('sha256', key).update(text).digest('base64url')
+  return {
+    newest: text => hash(keys()[0] as KeyObject, text),
+    all: text => keys().map(key => hash(key, text))
   }
 }
 
@@ -97,11 +101,10 @@ function requireOne(secrets: readonly string[]): void {
   if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
 }
 
-function createSealer(purpose: string, secrets: readonly string[]) {
-  let keys = deriveKeys(purpose, secrets)
-  const sealer: Sealer = {
+function createSealer(keys: () => ReturnType<typeof deriveKeys>): Sealer {
+  return {
     seal(plaintext, context, secondKey) {
-      const { id, key } = keys.newest
+      const { id, key } = keys().newest
       // With a random IV of 96 bits, one key may encrypt up to 2^32 messages (NIST SP 800-38D section 8.3).
       const iv = randomBytes(IV_LENGTH)
       const head = Buffer.concat([Buffer.of(VERSION), id, iv])
@@ -112,7 +115,7 @@ function createSealer(purpose: string, secrets: readonly string[]) {
     open(sealed, context, secondKey) {
       const bytes = Buffer.from(sealed, 'base64url')
       if (bytes.length < MIN_LENGTH || bytes[0] !== VERSION) return undefined
-      const key = keys.byId.get(bytes.readUInt32BE(1))
+      const key = keys().byId.get(bytes.readUInt32BE(1))
       // Node's base64url decoder ignores invalid characters and unused bits, so several texts decode to the same bytes.
       // This comparison accepts only the text that `seal` returned.
       if (!key || bytes.toString('base64url') !== sealed) return undefined
@@ -129,12 +132,6 @@ function createSealer(purpose: string, secrets: readonly string[]) {
       } catch {
         return undefined
       }
-    }
-  }
-  return {
-    sealer,
-    rekey(secrets: readonly string[]) {
-      keys = deriveKeys(purpose, secrets)
     }
   }
 }

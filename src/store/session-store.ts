@@ -3,6 +3,7 @@
  * what a process remembers, `restoration.ts` stores it again, and `person-sessions.ts` finds the sessions of a person.
  */
 import type { CookieSession, SessionRecord, SessionReference } from '../session/record.js'
+import type { Outcome } from './scripts.js'
 import type { SessionsOf } from './session-index.js'
 
 /** The position of the session in a request. */
@@ -48,7 +49,7 @@ export interface Lock {
 export type LockAnswer =
   | Exclude<Looked, { readonly kind: 'current' }>
   | { readonly kind: 'mine'; readonly lock: Lock }
-  /** Another process has the lock, or nobody gets it now. Ask again. `loss` is a reported loss to name then. */
+  /** Another process has the lock, or nobody gets it now. Ask again, and pass `loss` as `reportedLoss`. */
   | { readonly kind: 'wait'; readonly loss: string | undefined }
   | { readonly kind: 'pausing'; readonly pauseMs: number }
   /** Redis cannot be used now. */
@@ -65,17 +66,8 @@ export type SaveAnswer =
   /** The store has no answer, or another process is working on the session. Tokens are remembered and stored later. */
   | { readonly kind: 'unknown' }
 
-export type StoredOutcome =
-  | {
-      readonly kind: 'tokens'
-      readonly record: SessionRecord
-      readonly keepsLock: boolean
-      readonly pauseMs: number
-      /** The `iat` of the ID token of a login, in seconds since the epoch. */
-      readonly issuedAt?: number | undefined
-    }
-  | { readonly kind: 'failure'; readonly pauseMs: number; readonly isDoubtful: boolean }
-  | { readonly kind: 'ended'; readonly reason: string }
+/** `issuedAt` is the `iat` of the ID token of a login, in seconds since the epoch. */
+export type StoredOutcome = Outcome<SessionRecord> & { readonly issuedAt?: number | undefined }
 
 export interface SessionStore {
   /** Remembers that a browser has sent this revision. */
