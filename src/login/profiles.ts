@@ -17,24 +17,13 @@ export interface ProfileParts {
   readonly keepSeconds: number
 }
 
-export interface Profiles {
-  /**
-   * Returns the display name of the person who signed in, at most 1,000 characters. It comes from the provider's user
-   * info endpoint. If the provider has no such endpoint, it comes from the ID token of the login, or is empty without
-   * an ID token. Requests of one session within `keepSeconds` share one call to the provider. Rejects with OAuthError
-   * or ProviderError. Errors are not cached.
-   * @param accessToken the internal token of the session, which is the access token that stays on the server
-   */
-  displayName(session: Pick<SessionRecord, 'id' | 'identity'>, accessToken: string): Promise<string>
-  /** Removes the name of a logged-out session from the cache. */
-  forget(sessionId: string): void
-}
+export type Profiles = ReturnType<typeof createProfiles>
 
 // The cache takes at most 20 MB, even if every name has 1,000 characters.
 const MAX_CACHED = 10_000
 
 /** @example const name = await createProfiles(parts).displayName(record, accessToken) */
-export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): Profiles {
+export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts) {
   const cached = createExpiringMap<Promise<string>>(MAX_CACHED, now)
 
   async function ask(identity: SessionRecord['identity'], accessToken: string): Promise<string> {
@@ -44,7 +33,17 @@ export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): P
   }
 
   return {
-    displayName({ id: sessionId, identity }, accessToken) {
+    /**
+     * Returns the display name of the person who signed in, at most 1,000 characters. It comes from the provider's user
+     * info endpoint. If the provider has no such endpoint, it comes from the ID token of the login, or is empty without
+     * an ID token. Requests of one session within `keepSeconds` share one call to the provider. Rejects with OAuthError
+     * or ProviderError. Errors are not cached.
+     * @param accessToken the internal token of the session, which is the access token that stays on the server
+     */
+    displayName(
+      { id: sessionId, identity }: Pick<SessionRecord, 'id' | 'identity'>,
+      accessToken: string
+    ): Promise<string> {
       const known = cached.get(sessionId)
       if (known) return known
       const name = ask(identity, accessToken)
@@ -54,7 +53,8 @@ export function createProfiles({ mode, idp, now, keepSeconds }: ProfileParts): P
       })
       return name
     },
-    forget(sessionId) {
+    /** Removes the name of a logged-out session from the cache. */
+    forget(sessionId: string): void {
       cached.delete(sessionId)
     }
   }

@@ -43,16 +43,7 @@ export type OpenedState =
   | { readonly kind: 'unbound'; readonly returnTo: string; readonly startedAt: string | undefined }
   | { readonly kind: 'foreign' }
 
-export interface LoginTransactions {
-  /**
-   * Starts a login.
-   * @param browserId the value of the login cookie, created by `newBrowserId`
-   * @param startedAt the host on which the login started; the callback shows it on an error page if the login cookie is
-   *   missing
-   */
-  begin(browserId: string, returnTo: string, startedAt?: string): StartedLogin
-  open(state: string, browserId: string | undefined): OpenedState
-}
+export type LoginTransactions = ReturnType<typeof createLoginTransactions>
 
 interface SealedState {
   readonly seed: string
@@ -73,9 +64,15 @@ export function newBrowserId(): string {
   return randomBytes(RANDOM_BYTES).toString('base64url')
 }
 
-export function createLoginTransactions(sealer: Sealer, now: () => number): LoginTransactions {
+export function createLoginTransactions(sealer: Sealer, now: () => number) {
   return {
-    begin(browserId, returnTo, startedAt) {
+    /**
+     * Starts a login.
+     * @param browserId the value of the login cookie, created by `newBrowserId`
+     * @param startedAt the host on which the login started; the callback shows it on an error page if the login cookie is
+     *   missing
+     */
+    begin(browserId: string, returnTo: string, startedAt?: string): StartedLogin {
       const seed = randomBytes(RANDOM_BYTES).toString('base64url')
       const exp = now() + LOGIN_MAX_AGE_SECONDS * 1000
       const browser = fingerprintOf(browserId)
@@ -84,7 +81,7 @@ export function createLoginTransactions(sealer: Sealer, now: () => number): Logi
       const { codeVerifier, nonce } = derive(seed, browserId)
       return { state, nonce, codeChallenge: codeChallengeOf(codeVerifier) }
     },
-    open(state, browserId) {
+    open(state: string, browserId: string | undefined): OpenedState {
       const plaintext = sealer.open(state, CONTEXT)
       if (!plaintext) return { kind: 'foreign' }
       const { seed, browser, returnTo, startedAt, exp } = JSON.parse(plaintext.toString()) as SealedState

@@ -1,8 +1,7 @@
 /**
- * Refreshes the tokens of a session. Providers may accept a refresh token only
- * once, so a process must own the lock of the session to send it. ARCHITECTURE.md explains the design.
+ * Refreshes the tokens of a session. Providers may accept a refresh token only once, so a process must own the lock of the
+ * session to send it. ARCHITECTURE.md explains the design.
  */
-
 import { type Access, type CheckedClaims, denialFields, denialOf, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
 import type { Mode, Step } from '../modes/mode.js'

@@ -36,12 +36,6 @@ export interface RefreshResult {
   readonly expiresAt?: number | undefined
 }
 
-export interface RefreshReport {
-  ended(log: Log, sessionId: string, result: RefreshResult): void
-  /** Reports a request with an old copy of a cookie. Its tokens are not used. */
-  stale(log: Log, session: SessionRecord): void
-}
-
 export interface RefreshReportParts {
   readonly mode: string
   readonly metrics: Pick<Metrics, 'refreshEnded' | 'refreshWaited' | 'staleCookie'>
@@ -49,9 +43,9 @@ export interface RefreshReportParts {
   readonly now: () => number
 }
 
-export function createRefreshReport({ mode, metrics, now }: RefreshReportParts): RefreshReport {
+export function createRefreshReport({ mode, metrics, now }: RefreshReportParts) {
   return {
-    ended(log, sessionId, { outcome, reason, durationMs, calls, expiresAt }) {
+    ended(log: Log, sessionId: string, { outcome, reason, durationMs, calls, expiresAt }: RefreshResult): void {
       metrics.refreshEnded(outcome)
       if (calls === 0) metrics.refreshWaited(durationMs / 1000)
       log.info(
@@ -68,7 +62,8 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportParts):
         reason ? `session refresh not possible now: ${MESSAGES[reason]}` : 'session refresh'
       )
     },
-    stale(log, { id, rev }) {
+    /** Reports a request with an old copy of a cookie. Its tokens are not used. */
+    stale(log: Log, { id, rev }: SessionRecord): void {
       metrics.staleCookie()
       const fields = { event: 'stale_session_cookie', session: hashOf(id), rev }
       log.warn(fields, 'a browser sent an old copy of a session cookie; its tokens were not used')

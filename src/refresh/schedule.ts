@@ -8,18 +8,14 @@ export interface RefreshScheduleParts {
   readonly spreadSeconds: number
 }
 
-/** Decides when the tokens of a session have to be refreshed. */
-export interface RefreshSchedule {
-  /** True if `expires_at` is in the past. */
-  hasExpired(fields: SessionFields): boolean
-  /** True if the tokens have expired, or will expire so soon that they should be refreshed early. */
-  isDue(record: SessionRecord): boolean
-}
 const CLOCK_LEEWAY_MS = 300_000
 
-export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: RefreshScheduleParts): RefreshSchedule {
+export type RefreshSchedule = ReturnType<typeof createRefreshSchedule>
+
+/** Decides when the tokens of a session have to be refreshed. */
+export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: RefreshScheduleParts) {
   function earlyRefreshMs(record: SessionRecord): number {
-    const { expires_at = 0 } = record.fields
+    const { expires_at } = record.fields
     const spreadMs = spreadSeconds > 0 ? spreadFractionOf(record) * spreadSeconds * 1000 : 0
     // An early refresh never comes before half of the lifetime. Otherwise nearly every request would refresh
     // short-lived tokens.
@@ -27,9 +23,11 @@ export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: Ref
   }
 
   return {
-    hasExpired: ({ expires_at = 0 }) => expires_at < now(),
-    isDue(record) {
-      const remainingMs = (record.fields.expires_at ?? 0) - now()
+    /** True if `expires_at` is in the past. */
+    hasExpired: ({ expires_at }: SessionFields): boolean => expires_at < now(),
+    /** True if the tokens have expired, or will expire so soon that they should be refreshed early. */
+    isDue(record: SessionRecord): boolean {
+      const remainingMs = record.fields.expires_at - now()
       // If the issue time is in the future, the clock was set back since. Then `expires_at` is not reliable either.
       if (remainingMs < 0 || record.issuedAt > now() + CLOCK_LEEWAY_MS) return true
       return remainingMs < (marginSeconds + spreadSeconds) * 1000 && remainingMs < earlyRefreshMs(record)

@@ -121,7 +121,7 @@ export function prefixOf({ mode, platform }: Config): string {
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
 }
 
-/** A single process has no other process to tell anything. */
+/** Without Redis, there are no other processes. */
 const NO_LINK: StoreLink = {
   isSettled: () => true,
   generation: () => 0,

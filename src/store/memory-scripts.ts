@@ -112,7 +112,7 @@ export function createMemoryScripts<Stored>(
     entry.ownedUntil = 0
   }
 
-  /** Releases the lock of `owner` because of an outcome that changes nothing else. */
+  /** Releases the lock if `owner` has it. For outcomes that change nothing else. */
   function releaseOwn(entry: Entry, owner: string): void {
     if (entry.owner === owner) release(entry)
   }

@@ -10,8 +10,8 @@ const ENDED_AT_ONCE = 100
 
 export interface PersonSessions extends Pick<SessionStore, 'logOutAll' | 'claim' | 'keepClaim' | 'release'> {
   /**
-   * Adds a session of a new login to the index. Returns false if the provider has ended its login in the meantime. The
-   * session is already stored, so a logout finds it in the index, or the index knows of the logout.
+   * Adds a session of a new login to the index, after it was stored. A logout at the same time then either finds the session
+   * in the index, or this function finds the time of the logout and returns false.
    */
   join(session: SessionRecord, issuedAt: number | undefined): Promise<boolean>
   /** Adds a session to the index again, or renews its lifetime there. No request waits for it. */

@@ -15,18 +15,20 @@ interface Remembered {
   readonly owner: string
   /** False until the store has the record. */
   isStored: boolean
-  /** The time on the monotonic clock at which this process has learned of it. The other interfaces have it, too. */
+  /** The time on the monotonic clock at which this process has learned of it. */
   readonly at: number
 }
 
 interface Logout {
   isStored: boolean
   readonly key: string | undefined
+  /** As above. */
   readonly at: number
 }
 
 interface BrowserRevision {
   readonly rev: number
+  /** As above. */
   readonly at: number
 }
 
@@ -38,7 +40,7 @@ const MAX_OWNERS = 10_000
 // longer than that after another master was promoted. These writes are lost.
 const RECENT_MS = 60_000
 
-/** An owner that no lock has. Records that are stored again with it leave the lock of the entry alone. */
+/** An owner that no lock has. A record that is stored again with it does not release the lock of the entry. */
 export const NO_OWNER = '-'
 
 export type ProcessMemory = ReturnType<typeof createProcessMemory>
@@ -118,9 +120,9 @@ export function createProcessMemory(clock: Clock, { entryMs, keepMs }: Pick<Scri
   }
 
   /**
-   * Returns the owner for the next request for a lock. It stays the same until the lock has been used, because the reply to
-   * an earlier request may have been lost. After that it changes: Redis may fall back to an earlier state, in which a lock
-   * that this process has released looks as if it were still ours.
+   * Returns the owner for the next request for a lock. It stays the same until the lock is used, because the reply to an
+   * earlier request may have been lost. Then it changes, because Redis may fall back to an earlier state, in which this
+   * process still has a lock that it has already released.
    */
   function ownerOf(id: string): string {
     const owner = owners.get(id) ?? randomUUID()

@@ -7,8 +7,8 @@ import { leftMs, NO_OWNER, type ProcessMemory } from './process-memory.js'
 import { RedisUnavailableError } from './redis-errors.js'
 import type { SessionScripts } from './scripts.js'
 
-// The sessions that this process stores at once. All processes do this at the same time. If there are many, Redis needs
-// longer for each of them, and a command must not exceed its time limit of a second.
+// The sessions that this process stores at once. All processes store theirs at the same time, which slows Redis down, and
+// each command must end within a second.
 const RESTORED_AT_FIRST = 10
 const MAX_RESTORED_AT_ONCE = 100
 const SHORT_RESTORE_MS = 100

@@ -75,7 +75,7 @@ function ownNames({ iss, sub, sid }: Identity): readonly string[] {
 /** Returns the names of the lists that together contain the named sessions. */
 function namesOf({ iss, sub, sid }: SessionsOf): readonly string[] {
   if (sid === undefined) return sub === undefined ? [] : [nameOf('sub', iss, sub)]
-  // If the ID token of a session had no `sid`, nobody knows whether the named login session is its own, so it ends, too.
+  // A session whose ID token had no `sid` may belong to the named login session, so it ends, too.
   return [nameOf('sid', iss, sid), ...(sub === undefined ? [] : [nameOf('sub without sid', iss, sub)])]
 }
 
