@@ -46,17 +46,7 @@ export interface RunningServer {
 }
 
 /** The limits of the HTTP server. Times are milliseconds. */
-export interface ClientLimits {
-  readonly maxHeaderSize: number
-  readonly headersTimeout: number
-  readonly requestTimeout: number
-  readonly minBodyBytesPerSecond: number
-  readonly keepAliveTimeout: number
-  readonly unreadTimeout: number
-  readonly connectionsCheckingInterval: number
-}
-
-export const CLIENT_LIMITS: ClientLimits = {
+export const CLIENT_LIMITS = {
   maxHeaderSize: 32 * 1024,
   headersTimeout: 15_000,
   requestTimeout: 30_000,
@@ -69,6 +59,8 @@ export const CLIENT_LIMITS: ClientLimits = {
   unreadTimeout: 300_000,
   connectionsCheckingInterval: 5_000
 }
+
+export type ClientLimits = typeof CLIENT_LIMITS
 
 /**
  * The last part of the grace period, in milliseconds. Connections are closed before it begins, so that revocations that

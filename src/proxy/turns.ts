@@ -9,42 +9,34 @@ import { createFairLine, type FairLine, type Requester } from './fair-line.js'
  * The maximum numbers of requests. A request is in progress from the moment at which it is sent until its response is
  * complete. It uses one connection to its host during this time.
  */
-export interface TurnLimits {
+export const TURN_LIMITS = {
   /**
    * Requests to one host whose body was sent and whose response has not begun. A request whose body is still being sent
    * does not count, because a client that sends slowly would otherwise block the host. If several uploads end while all
    * places are taken, the limit is exceeded, and nothing further is sent until there is a free place.
    */
-  readonly waitingForHead: number
+  waitingForHead: 64,
   /**
    * Places of `waitingForHead` that are reserved: each person can have only one of them. A few people with slow requests
    * therefore cannot take all places of a host.
    */
-  readonly reserved: number
+  reserved: 8,
   /** Requests in progress to one host. */
-  readonly ofOneHost: number
+  ofOneHost: 1024,
   /** Requests in progress of one session. */
-  readonly ofOneSession: number
+  ofOneSession: 32,
   /**
    * Requests in progress of all sessions of one person. This limit is lower than `waitingForHead`, so that one person
    * cannot take all places of a host.
    */
-  readonly ofOnePerson: number
-  /** Requests in progress in this process. */
-  readonly ofProcess: number
-  /** Requests that wait in the line of one host. */
-  readonly inLine: number
-}
-
-export const TURN_LIMITS: TurnLimits = {
-  waitingForHead: 64,
-  reserved: 8,
-  ofOneHost: 1024,
-  ofOneSession: 32,
   ofOnePerson: 48,
+  /** Requests in progress in this process. */
   ofProcess: 2048,
+  /** Requests that wait in the line of one host. */
   inLine: 512
 }
+
+export type TurnLimits = typeof TURN_LIMITS
 
 /** The line was full, or the request waited too long for its turn. */
 export class UpstreamBusyError extends Error {
