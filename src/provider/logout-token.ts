@@ -21,26 +21,11 @@ export interface LogoutToken {
   readonly iat: number
 }
 
-/** The reason for which a logout token is rejected: the claim that is wrong, or the part of the token. */
-export type Unusable =
-  | 'malformed'
-  | 'typ'
-  | 'alg'
-  | 'signature'
-  | 'unknown_key'
-  | 'iss'
-  | 'aud'
-  | 'iat'
-  | 'exp'
-  | 'jti'
-  | 'subject'
-  | 'events'
-  | 'nonce'
-
 export class UnusableLogoutTokenError extends Error {
-  readonly reason: Unusable
+  /** The claim that is wrong, or the part of the token. */
+  readonly reason: string
 
-  constructor(reason: Unusable) {
+  constructor(reason: string) {
     super(`the logout token cannot be used: ${reason}`)
     this.name = 'UnusableLogoutTokenError'
     this.reason = reason
