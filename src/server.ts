@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { assemble, requireTokens } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
-import { listenForGateways } from './gateway/forward-auth.js'
+import { type ForwardAuthListener, listenForGateways } from './gateway/forward-auth.js'
 import { limitBodies } from './http/edge/body-timeout.js'
 import { respondToClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
@@ -103,9 +103,9 @@ export async function serve(
   const connections = watchConnections(server, clientLimits)
   limitBodies(server, clientLimits)
   respondToClientErrors(server, pipelining, log)
-  const opened: { close(): Promise<void> }[] = []
-  const { port, scrapes, gateways } = await openListeners().catch(async (error: unknown) => {
-    await Promise.all([closeServer(server), ...opened.map(listener => listener.close())])
+  let gateways: ForwardAuthListener | undefined
+  const { port, scrapes } = await openListeners().catch(async (error: unknown) => {
+    await Promise.all([closeServer(server), gateways?.close(0)])
     await shutdown.close()
     throw error
   })
@@ -121,19 +121,15 @@ export async function serve(
   async function openListeners() {
     const { metrics, forwardAuth, log } = config
     const port = await listen(server, { ...config, reserved })
-    const gateways =
-      forwardAuth.port !== undefined
-        ? await listenForGateways(
-            { ...services, logsRequests: log.requests },
-            { ...forwardAuth, port: forwardAuth.port }
-          )
-        : undefined
-    if (gateways) opened.push({ close: () => gateways.close(0) })
+    if (forwardAuth.port !== undefined) {
+      const address = { ...forwardAuth, port: forwardAuth.port }
+      gateways = await listenForGateways({ ...services, logsRequests: log.requests }, address)
+    }
     const scrapes =
       prometheus && metrics.port !== undefined
         ? await listenForScrapes(prometheus, { ...metrics, port: metrics.port })
         : undefined
-    return { port, gateways, scrapes }
+    return { port, scrapes }
   }
 
   let closing: Promise<void> | undefined
