@@ -1,13 +1,11 @@
 import type { Middleware } from 'koa'
-import { HEALTH_ROUTES } from '../../config/routes.js'
+import { isHealthPath } from './measure.js'
 import { type RequestLog, requestId } from './request.js'
 import { wasSent } from './was-sent.js'
 
 // Matches an IP address, with or without a port or a zone. The address may come from a header that the client wrote. If
 // that header has another form, the address of the connection is logged instead.
 const ADDRESS = /^[\w.:%[\]-]{1,64}$/
-
-const HEALTH_PATHS: ReadonlySet<string> = new Set(Object.values(HEALTH_ROUTES))
 
 /**
  * Writes one log line for each request, after its response was sent or its client disconnected. The query is not
@@ -24,7 +22,7 @@ export function accessLog(requestLog: RequestLog): Middleware {
     ctx.set('X-Request-Id', requestId(ctx))
     ctx.res.once('close', () => {
       const isAnswered = wasSent(ctx)
-      if (HEALTH_PATHS.has(path) && isAnswered && ctx.res.statusCode < 400) return
+      if (isHealthPath(path) && isAnswered && ctx.res.statusCode < 400) return
       const fields = {
         event: 'request',
         method,

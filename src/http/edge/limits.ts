@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import { HttpError } from '../errors/http-error.js'
+import { hasBody } from './body-timeout.js'
 
 // The package negotiator, which Koa and koa-send use, needs time quadratic in the length of these headers. Browsers
 // send about a hundred characters.
@@ -53,9 +54,8 @@ function rejectExpectation({ headers, httpVersion }: IncomingMessage): void {
 }
 
 // No route reads the body of a GET or HEAD, so the server does not wait for it.
-function rejectBody({ method, headers }: IncomingMessage): void {
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-  if (hasBody && (method === 'GET' || method === 'HEAD')) {
+function rejectBody(request: IncomingMessage): void {
+  if (hasBody(request) && (request.method === 'GET' || request.method === 'HEAD')) {
     throw rejection(413, 'Requests to this server must not have a body.')
   }
 }
