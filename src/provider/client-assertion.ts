@@ -17,8 +17,8 @@ export interface AssertionRequest {
 
 /**
  * Returns the parameters with which a client authenticates itself by its private key (RFC 7523 sections 2.2 and 3, OpenID
- * Connect Core section 9). Loads the package jose at the first call, so a server without such a
- * key does not load it.
+ * Connect Core section 9). The package jose is loaded at the first call, so a server without a client key never
+ * loads it.
  */
 export async function clientAssertion(
   { key, algorithm, keyId }: SigningKey,

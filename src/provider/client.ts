@@ -107,8 +107,8 @@ export function createIdentityProvider(
 
   async function authenticated(form: Record<string, string>, { issuer, tokenEndpoint, quirks }: ProviderMetadata) {
     if (platform.clientAuthentication === 'private_key_jwt' && signingKey) {
-      // If the audience were an address of the provider, a hostile provider could name the endpoint of another one and use
-      // the assertion there.
+      // The audience is the issuer if it is known. If it were the token endpoint, a hostile provider could publish another
+      // provider's token endpoint as its own and replay the assertion there.
       const audience = issuer ?? tokenEndpoint
       return { form: { ...form, ...(await clientAssertion(signingKey, { clientId, audience, now: now() })) } }
     }

@@ -1,7 +1,6 @@
 /**
  * Sends HTTP requests to the identity provider with the package got. An error of got contains the whole request with
- * its credentials. This file therefore replaces it by an ProviderError, which contains the endpoint but no
- * secret.
+ * its credentials. This file therefore replaces it with a `ProviderError`, which contains the endpoint but no secret.
  */
 import type { Got, Method } from 'got'
 import { outboundProxy } from '../config/outbound-proxy.js'

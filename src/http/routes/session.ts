@@ -91,9 +91,9 @@ export function writeSession(ctx: Context, record: SessionRecord, sealed?: reado
 }
 
 /**
- * Leaves the session cookies of the browser unchanged if this response is too late to set them. Meanwhile the browser
- * may have got a newer session, and sent it so long ago that its record in the store has expired. A response that put an
- * older session in its place would lose the login.
+ * Leaves the session cookies of the browser unchanged if this response is late. A response is late after
+ * `refresh.keepSeconds`. By then, the browser may have a newer session whose record has expired. Overwriting its cookie
+ * with an older one would lose the login.
  */
 export function withholdLateSession(ctx: Context): void {
   const { openedAt, parts } = requestSession(ctx)

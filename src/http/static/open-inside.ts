@@ -69,8 +69,8 @@ export function isMissing({ code = '' }: NodeJS.ErrnoException): boolean {
 
 /**
  * Returns the path at which the opened file is now, on systems that do not tell the path of a descriptor. Returns
- * undefined if `path` leads to another file by now. A single exchange of a link or folder is always noticed. Somebody
- * would have to exchange a folder before the opening, again before the first call, and again before the second one.
+ * undefined if `path` leads to another file by now. A single exchange of a link or folder is always noticed. An attacker
+ * would have to swap a folder three times: before the open, before `realpath` and before `lstat`.
  */
 function comparedPathOf(fd: number, path: string): string | undefined {
   try {
