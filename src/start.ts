@@ -43,30 +43,25 @@ export async function start(
   options: StartOptions & Partial<Pick<ServiceParts, 'tracing'>>
 ): Promise<RunningServer> {
   const { demo = false, ...parts } = options
-  if (demo === false) {
-    const server = await serve(config, { ...parts, demo: undefined })
-    return { ...server, callbackUrl: config.platform.callbackUrl, demoUrl: undefined }
-  }
   const log = parts.log ?? pino(logOptions(config.log.level), standardOutput())
-  const demoProvider = await openDemo(config, demo === true ? {} : demo, log)
-  const server = await serve(demoProvider.config, {
-    ...parts,
-    log,
-    demo: demoProvider,
-    reserved: demoProvider.reserved
-  }).catch(async (error: unknown) => {
-    await demoProvider.close()
+  const opened = demo === false ? undefined : await openDemo(config, demo === true ? {} : demo, log)
+  const used = opened?.config ?? config
+  const served = { ...parts, log, demo: opened, reserved: opened?.reserved }
+  const server = await serve(used, served).catch(async (error: unknown) => {
+    await opened?.close()
     throw error
   })
-  const { clientSecret, callbackUrl } = demoProvider.config.platform
+  const { clientSecret, callbackUrl } = used.platform
   return {
     ...server,
     callbackUrl,
-    demoUrl: demoProvider.url,
-    replaceSecrets: fresh => server.replaceSecrets({ ...fresh, platform: { ...fresh.platform, clientSecret } }),
+    demoUrl: opened?.url,
+    // A demo keeps its own client secret.
+    replaceSecrets: fresh =>
+      server.replaceSecrets(opened ? { ...fresh, platform: { ...fresh.platform, clientSecret } } : fresh),
     async close(reason) {
       await server.close(reason)
-      await demoProvider.close()
+      await opened?.close()
     }
   }
 }
