@@ -10,19 +10,19 @@ import type { Context, Middleware, Next } from 'koa'
 import { AUTH_PATH, isAuthPath } from '../../config/routes.js'
 import { loadedInBackground } from '../edge/loaded-in-background.js'
 import { invalidRequest } from '../errors/http-error.js'
-import { cacheControl } from './hashed-assets.js'
 import { closeFile, isMissing, type OpenedFile, openInside } from './open-inside.js'
 
 /**
  * Creates the middleware that serves static files.
  * @param wwwroot an existing folder, either from the setting `wwwroot` or the folder of the starter page
- * @param hashedAssets the folders below wwwroot whose files browsers may cache for a year
+ * @param hashedAssets the folders below wwwroot, for instance `assets`, whose files never change, because a build tool
+ *   puts a hash of the content into each file name
  * @example app.use(staticFiles('/srv/wwwroot', ['assets']))
  */
 export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = []): Middleware {
   const root = realpathSync.native(wwwroot)
   const open = openInside(root)
-  const cacheControlOf = cacheControl(hashedAssets)
+  const hashedFolders = hashedAssets.map(folder => `${folder}/`)
   // Files take precedence over routes (service contract, section 4, rule 5). Requests under `/api/auth` look for a file
   // only if `wwwroot` contains this folder.
   const hasAuthFiles = existsSync(join(root, AUTH_PATH))
@@ -73,6 +73,22 @@ export function staticFiles(wwwroot: string, hashedAssets: readonly string[] = [
     ctx.type = extname(name)
     if (ctx.type === '') ctx.type = 'bin'
   }
+
+  /**
+   * Returns the `Cache-Control` header of a file. Browsers cache the files of the folders `hashedAssets` for a year (RFC
+   * 8246). They ask for all other files again.
+   * @param file the path of the file below wwwroot, with `/` as separator. An address may spell this path differently.
+   */
+  function cacheControlOf(file: string): string {
+    const isHashed = hashedFolders.some(folder => file.startsWith(folder)) && isNamedFile(file)
+    return isHashed ? 'public, max-age=31536000, immutable' : 'max-age=0'
+  }
+}
+
+// HTML pages are excluded, because they keep their names when their content changes. Files without an extension are
+// excluded too, because build tools add no hash to names such as `LICENSE`.
+function isNamedFile(file: string): boolean {
+  return /\.[a-z][a-z0-9]*$/i.test(file) && !/\.x?html?$/i.test(file)
 }
 
 /**
