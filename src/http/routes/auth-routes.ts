@@ -4,8 +4,8 @@ import type { Middleware } from 'koa'
 import { AUTH_ROUTES, isAuthPath } from '../../config/routes.js'
 import { type Audience, requestOrigin } from '../edge/request-origin.js'
 import { HttpError, methodNotAllowed } from '../errors/http-error.js'
+import { tokensOf } from './require-tokens.js'
 import type { Site } from './site.js'
-import { token } from './token.js'
 
 export interface AuthRoutesParts {
   readonly site: Pick<Site, 'origin'>
@@ -47,6 +47,15 @@ export function authRoutes(parts: AuthRoutesParts): Middleware {
     if (ctx.method !== method) throw methodNotAllowed(method)
     return routes(ctx, next)
   }
+}
+
+/**
+ * `GET /api/auth/token` returns the public token, which is the access token with fewer scopes that pages may use. No route
+ * sends the internal token (the access token that stays on the server) to a browser.
+ */
+const token: Middleware = function token(ctx) {
+  ctx.set('Pragma', 'no-cache')
+  ctx.body = tokensOf(ctx).public
 }
 
 /**
