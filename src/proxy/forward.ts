@@ -9,10 +9,10 @@ import { tokensOf } from '../http/routes/require-tokens.js'
 import { sessionRecord, withholdLateSession } from '../http/routes/session.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
+import type { Requester } from './fair-line.js'
 import { createMapLocation } from './location.js'
 import { createRequestBody, type RequestBody } from './request-body.js'
 import { createRequestHeaders } from './request-headers.js'
-import { requesterOf } from './requester.js'
 import { createResponseHeaders } from './response-headers.js'
 import type { FindRoute, Route } from './routes.js'
 import { createTurns, type Turn, UpstreamBusyError } from './turns.js'
@@ -235,6 +235,18 @@ export function createForward(parts: ForwardParts): Forward {
       silenceMs
     }
   }
+}
+
+/**
+ * Returns the session and the person that the limits of the proxy count. A person is known by issuer and subject (OpenID
+ * Connect Core section 2). Without the scope `openid` the person is not known, so each session counts as a person. Call
+ * it only after the middleware `session` has run.
+ */
+function requesterOf(ctx: Context): Requester {
+  const record = sessionRecord(ctx)
+  const session = `session ${record?.id ?? ''}`
+  const identity = record?.identity
+  return { session, person: identity ? `person ${JSON.stringify([identity.iss, identity.sub])}` : session }
 }
 
 interface SendOptions {
