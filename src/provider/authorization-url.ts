@@ -1,3 +1,4 @@
+/** The addresses at the identity provider to which a browser is sent for a login or a logout. */
 import type { ProviderMetadata } from './metadata.js'
 
 export interface AuthorizationRequest {
@@ -27,5 +28,27 @@ export function authorizationUrl(metadata: ProviderMetadata, request: Authorizat
   add('prompt', request.prompt)
   add('code_challenge', request.codeChallenge)
   add('code_challenge_method', request.codeChallenge && 'S256')
+  return url.href
+}
+
+/**
+ * Returns the address at which a browser signs out at the provider (OpenID Connect RP-Initiated Logout section 2), or
+ * undefined if the provider has no end-session endpoint.
+ * @param returnUri the address to which the provider redirects the browser after the logout. It must be registered at
+ *   the provider.
+ * @param idTokenHint the ID token of the login, or undefined if the session does not contain it
+ */
+export function endSessionUrl(
+  metadata: ProviderMetadata,
+  clientId: string,
+  returnUri: string,
+  idTokenHint: string | undefined
+): string | undefined {
+  if (metadata.endSessionEndpoint === undefined) return undefined
+  const url = new URL(metadata.endSessionEndpoint)
+  url.searchParams.set('post_logout_redirect_uri', returnUri)
+  if (metadata.quirks.logsOutWithoutHint) return url.href
+  url.searchParams.set('client_id', clientId)
+  if (idTokenHint !== undefined) url.searchParams.set('id_token_hint', idTokenHint)
   return url.href
 }

@@ -6,9 +6,8 @@ import { homeUrlOf } from '../config/addresses.js'
 import { signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
 import { isJsonObject } from '../support/json.js'
-import { type AuthorizationRequest, authorizationUrl } from './authorization-url.js'
+import { type AuthorizationRequest, authorizationUrl, endSessionUrl } from './authorization-url.js'
 import { clientAssertion } from './client-assertion.js'
-import { endSessionUrl } from './end-session-url.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
 import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
@@ -149,8 +148,7 @@ export function createIdentityProvider(
       return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt: request.prompt ?? prompt })
     },
     async endSessionUrl(idTokenHint) {
-      const postLogoutRedirectUri = homeUrlOf(redirectUri)
-      return endSessionUrl(await metadata(), { clientId, postLogoutRedirectUri, idTokenHint })
+      return endSessionUrl(await metadata(), clientId, homeUrlOf(redirectUri), idTokenHint)
     },
     authorizationCodeGrant({ code, codeVerifier, timeoutMs }) {
       const form = {
