@@ -8,12 +8,13 @@ import { health } from './http/edge/health.js'
 import { ignoreLongPreferences, rejectInvalidRequests } from './http/edge/limits.js'
 import { loadedInBackground } from './http/edge/loaded-in-background.js'
 import { measure } from './http/edge/measure.js'
-import { createRequestLog, type RequestLog } from './http/edge/request.js'
+import { createRequestLog } from './http/edge/request.js'
 import { requestOrigin } from './http/edge/request-origin.js'
 import { originForm } from './http/edge/request-target.js'
 import { trace } from './http/edge/trace.js'
 import { errors } from './http/errors/errors.js'
 import { authRoutes } from './http/routes/auth-routes.js'
+import { backChannelLogout } from './http/routes/back-channel-logout.js'
 import { callback } from './http/routes/callback.js'
 import type { DemoProvider } from './http/routes/demo-routes.js'
 import { login } from './http/routes/login.js'
@@ -25,7 +26,6 @@ import { fallback } from './http/static/fallback.js'
 import { skipProxiedFolders } from './http/static/proxied-folders.js'
 import { hasStarterPage, starterPage } from './http/static/starter-page.js'
 import { staticFiles } from './http/static/static-files.js'
-import type { BackChannelLogout } from './login/back-channel-logout.js'
 import { noMetrics } from './metrics/metrics.js'
 import { createPages } from './pages/index.js'
 import { type AppParts, createServices, type Services } from './services.js'
@@ -59,7 +59,6 @@ export function assemble(config: Config, services: Services, options: AssembleOp
     (await import('./http/routes/program-session.js')).programSession(app, parts)
   )
   const programOrigin = requestOrigin('program', { publicOrigin: site.origin })
-  const { loadBackChannelLogout } = auth
   const wwwroot = config.wwwroot ?? STARTER_PAGE
   const files = staticFiles(wwwroot, config.hashedAssets)
   gates.set(app, (ctx, next) => {
@@ -93,8 +92,7 @@ export function assemble(config: Config, services: Services, options: AssembleOp
       logout: logout(parts),
       profile: profile(services),
       backChannelLogout:
-        loadBackChannelLogout &&
-        loadedInBackground(() => loadBackChannelLogoutRoute(loadBackChannelLogout, requestLog)),
+        auth.backChannelLogout && backChannelLogout({ backChannelLogout: auth.backChannelLogout, requestLog }),
       offersPublicToken: auth.offersPublicToken
     })
   )
@@ -107,14 +105,6 @@ export function assemble(config: Config, services: Services, options: AssembleOp
     app.use(loadedInBackground(async () => (await import('./proxy/middleware.js')).proxy(proxyParts)))
   }
   return app
-}
-
-async function loadBackChannelLogoutRoute(
-  load: () => Promise<BackChannelLogout>,
-  requestLog: RequestLog
-): Promise<Middleware> {
-  const [route, backChannelLogout] = await Promise.all([import('./http/routes/back-channel-logout.js'), load()])
-  return route.backChannelLogout({ backChannelLogout, requestLog })
 }
 
 const gates = new WeakMap<Koa, Middleware>()

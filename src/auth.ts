@@ -39,8 +39,8 @@ export interface Auth extends Pick<Refreshes, 'current' | 'newest' | 'change'>, 
   readonly logOut: LogOut
   /** Logs out all sessions of a person. Undefined unless `platform.backChannelLogout` is on. */
   readonly logOutEverywhere: LogOut | undefined
-  /** Loads the handler of logout tokens. Undefined unless `platform.backChannelLogout` is on. */
-  readonly loadBackChannelLogout: (() => Promise<BackChannelLogout>) | undefined
+  /** Handles a logout token. Undefined unless `platform.backChannelLogout` is on. */
+  readonly backChannelLogout: BackChannelLogout | undefined
   /**
    * True if this process knows that the session was logged out. Each logout is sent to all replicas, so a replica that is
    * connected to Redis knows of it at once.
@@ -66,10 +66,13 @@ export function createAuth(parts: AuthParts): Auth {
   const profiles = createProfiles({ ...parts, now, keepSeconds: profile.keepSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...parts, logout, profiles })
 
-  async function loadBackChannelLogout(): Promise<BackChannelLogout> {
-    const { createBackChannelLogout } = await import('./login/back-channel-logout.js')
-    return createBackChannelLogout({ ...parts, clientId, endSessions })
-  }
+  const loading = backChannelLogout
+    ? import('./login/back-channel-logout.js').then(module =>
+        module.createBackChannelLogout({ ...parts, clientId, endSessions })
+      )
+    : undefined
+  // Without this handler, a failure before the first logout token would end the process.
+  loading?.catch(() => {})
 
   return {
     current: refreshes.current,
@@ -80,7 +83,7 @@ export function createAuth(parts: AuthParts): Auth {
     completeLogin: createCompleteLogin({ ...parts, now, codeExchanges }),
     logOut,
     logOutEverywhere: backChannelLogout ? logOutEverywhere : undefined,
-    loadBackChannelLogout: backChannelLogout ? loadBackChannelLogout : undefined,
+    backChannelLogout: loading && (async (token, log) => (await loading)(token, log)),
     isLoggedOut: store.isLoggedOut,
     tokensOf: ({ fields }) => mode.tokens(fields, now()),
     offersPublicToken: mode.offersPublicToken,

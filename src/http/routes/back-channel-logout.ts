@@ -1,4 +1,4 @@
-/** The route for logout tokens. It is loaded only with the setting `platform.backChannelLogout`. */
+/** The route for logout tokens. It exists only with the setting `platform.backChannelLogout`. */
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
 import type { BackChannelLogout } from '../../login/back-channel-logout.js'
