@@ -2,11 +2,6 @@ import http from 'node:http'
 import { closeServer, listen } from '../support/listener.js'
 import type { PrometheusMetrics } from './prometheus.js'
 
-export interface MetricsListener {
-  readonly port: number
-  close(): Promise<void>
-}
-
 /**
  * Serves `GET /metrics` on a separate port, so that the public port does not expose the metrics. If the port cannot be
  * opened, rejects with the error of Node and adds the property `listener: 'metrics'`, which tells this port from the
@@ -16,7 +11,7 @@ export interface MetricsListener {
 export async function listenForScrapes(
   metrics: PrometheusMetrics,
   { port, host }: { readonly port: number; readonly host: string }
-): Promise<MetricsListener> {
+) {
   const server = http.createServer(async (request, response) => {
     response.setHeader('X-Content-Type-Options', 'nosniff')
     if (request.method !== 'GET' || request.url !== '/metrics') {

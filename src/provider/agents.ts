@@ -4,22 +4,12 @@ import https from 'node:https'
 /** Returns the address of the proxy for a call, or undefined if the call must not use a proxy. */
 export type ProxyFor = (address: string) => string | undefined
 
-export interface Agents {
-  /**
-   * Returns the agents for a call, in the format of got's option `agent`. Rejects if the address of the proxy is
-   * malformed.
-   */
-  for(url: string): Promise<{ readonly http: http.Agent; readonly https: https.Agent }>
-  /** Closes all connections. */
-  destroy(): void
-}
-
 /**
  * Creates the agents. They keep connections open for later calls. An https call through a proxy uses a tunnel (RFC 9110
  * section 9.3.6), so the proxy sees only the host and the port.
  * @param idleMs the time in milliseconds after which an unused connection is closed
  */
-export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
+export function createAgents(idleMs: number, proxyFor: ProxyFor) {
   const options = { keepAlive: true, timeout: idleMs }
   const direct = { http: new http.Agent(options), https: new https.Agent(options) }
   const tunnels = new Map<string, Promise<https.Agent>>()
@@ -45,13 +35,18 @@ export function createAgents(idleMs: number, proxyFor: ProxyFor): Agents {
   }
 
   return {
-    async for(url) {
+    /**
+     * Returns the agents for a call, in the format of got's option `agent`. Rejects if the address of the proxy is
+     * malformed.
+     */
+    async for(url: string) {
       const proxy = knownProxyFor(url)
       if (proxy === undefined) return direct
       const tunnel = tunnels.get(proxy) ?? createTunnel(proxy)
       tunnels.set(proxy, tunnel)
       return { http: direct.http, https: await tunnel }
     },
+    /** Closes all connections. */
     destroy() {
       direct.http.destroy()
       direct.https.destroy()

@@ -164,12 +164,7 @@ function parse(token: string) {
 
 type Keys = ReturnType<typeof createLocalJWKSet>
 
-interface KeyCache {
-  /** Returns the keys. Requests them if there are none, or if they are old. */
-  current(): Promise<Keys>
-  /** Requests the keys again, because one is unknown. Resolves with undefined if the last request is too recent. */
-  reloaded(): Promise<Keys | undefined>
-}
+type KeyCache = ReturnType<typeof createKeyCache>
 
 // A key that the provider has withdrawn is accepted for at most this time.
 const MAX_KEY_AGE_MS = 600_000
@@ -179,7 +174,7 @@ const MIN_RELOAD_MS = 30_000
 // The shortest time between two requests after one has failed.
 const MIN_RETRY_MS = 5000
 
-function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock): KeyCache {
+function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock) {
   let keys: Keys | undefined
   let failure: unknown
   let ageMs = never
@@ -209,11 +204,13 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
   }
 
   return {
+    /** Returns the keys. Requests them if there are none, or if they are old. */
     async current() {
       if (keys && ageMs() < MAX_KEY_AGE_MS) return keys
       if (!loading && failure !== undefined && sinceRequestMs() < MIN_RETRY_MS) throw failure
       return loadOnce()
     },
+    /** Requests the keys again, because one is unknown. Resolves with undefined if the last request is too recent. */
     async reloaded() {
       return !loading && sinceRequestMs() < MIN_RELOAD_MS ? undefined : loadOnce()
     }

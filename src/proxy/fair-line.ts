@@ -10,30 +10,12 @@ export interface Requester {
   readonly person: string
 }
 
-export interface FairLine<T extends Requester> {
-  /** The number of requests in the line. */
-  readonly size: number
-  add(request: T): void
-  /** Removes a request. Does nothing if the request is not in the line. */
-  remove(request: T): void
-  /**
-   * Removes the request whose turn it is, and returns it. Skips persons and sessions that are full. Returns undefined if
-   * no other request is in the line.
-   */
-  next(isPersonFull: (person: string) => boolean, isSessionFull: (session: string) => boolean): T | undefined
-  /**
-   * Finds the person with the most requests in the line, and the session of this person with the most requests. Returns
-   * the newest request of this session, which stays in the line. If `preferred` has as many requests as the others, it
-   * is chosen.
-   */
-  newestOfLargest(preferred: Requester): T | undefined
-}
-
-export function createFairLine<T extends Requester>(): FairLine<T> {
+export function createFairLine<T extends Requester>() {
   // The entries of each map are in the order in which they are served. An entry that was served moves to the end.
   const persons = new Map<string, Map<string, Set<T>>>()
   let size = 0
 
+  /** Removes a request. Does nothing if the request is not in the line. */
   function remove(request: T) {
     const { person, session } = request
     const sessions = persons.get(person)
@@ -45,10 +27,11 @@ export function createFairLine<T extends Requester>(): FairLine<T> {
   }
 
   return {
+    /** The number of requests in the line. */
     get size() {
       return size
     },
-    add(request) {
+    add(request: T) {
       const { person, session } = request
       const sessions = persons.get(person) ?? new Map<string, Set<T>>()
       const requests = sessions.get(session) ?? new Set<T>()
@@ -58,7 +41,11 @@ export function createFairLine<T extends Requester>(): FairLine<T> {
       size += 1
     },
     remove,
-    next(isPersonFull, isSessionFull) {
+    /**
+     * Removes the request whose turn it is, and returns it. Skips persons and sessions that are full. Returns undefined if
+     * no other request is in the line.
+     */
+    next(isPersonFull: (person: string) => boolean, isSessionFull: (session: string) => boolean): T | undefined {
       for (const [person, sessions] of persons) {
         if (isPersonFull(person)) continue
         for (const [session, [request]] of sessions) {
@@ -71,7 +58,12 @@ export function createFairLine<T extends Requester>(): FairLine<T> {
       }
       return undefined
     },
-    newestOfLargest(preferred) {
+    /**
+     * Finds the person with the most requests in the line, and the session of this person with the most requests. Returns
+     * the newest request of this session, which stays in the line. If `preferred` has as many requests as the others, it
+     * is chosen.
+     */
+    newestOfLargest(preferred: Requester): T | undefined {
       let largest = persons.get(preferred.person)
       for (const sessions of persons.values()) if (countOf(sessions) > countOf(largest)) largest = sessions
       let requests = largest?.get(preferred.session)

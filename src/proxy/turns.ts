@@ -3,7 +3,7 @@
  * A slow upstream, a page or a person then cannot use all resources of the server or block an upstream for others. A
  * request beyond a limit waits in the line of its host.
  */
-import { createFairLine, type FairLine, type Requester } from './fair-line.js'
+import { createFairLine, type Requester } from './fair-line.js'
 
 /**
  * The maximum numbers of requests. A request is in progress from the moment at which it is sent until its response is
@@ -68,15 +68,6 @@ export interface TurnRequest extends Requester {
   isUploading(): boolean
 }
 
-export interface Turns {
-  /**
-   * Registers a request. If the line is full, the person with the most requests in the line loses the place of a newest
-   * request.
-   * @throws UpstreamBusyError if the line is full, and the loser would be this request
-   */
-  take(request: TurnRequest): Turn
-}
-
 interface Waiting extends Requester {
   /** Starts the request. */
   readonly start: () => void
@@ -89,7 +80,7 @@ interface Waiting extends Requester {
  * if (turn.hasStarted() || (await turn.wait(30_000))) send()
  * turn.end()
  */
-export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
+export function createTurns(limits: TurnLimits = TURN_LIMITS) {
   const common = createTally(limits.waitingForHead - limits.reserved)
   const reserved = createTally(limits.reserved)
   const hosts = createTally(limits.ofOneHost)
@@ -98,7 +89,7 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
   // The persons who have a reserved place, each with the host of this place.
   const holders = new Set<string>()
   // The lines of the hosts with waiting requests. A line that was served moves to the end.
-  const lines = new Map<string, FairLine<Waiting>>()
+  const lines = new Map<string, ReturnType<typeof createFairLine<Waiting>>>()
   let inProgress = 0
 
   function isHostFull(origin: string): boolean {
@@ -155,7 +146,12 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
   }
 
   return {
-    take({ origin, session, person, isUploading }) {
+    /**
+     * Registers a request. If the line is full, the person with the most requests in the line loses the place of a newest
+     * request.
+     * @throws UpstreamBusyError if the line is full, and the loser would be this request
+     */
+    take({ origin, session, person, isUploading }: TurnRequest): Turn {
       let state: 'inLine' | 'inProgress' | 'over' = 'inLine'
       let isHeadExpected = true
       let freePlace: (() => void) | undefined
@@ -232,19 +228,13 @@ export function createTurns(limits: TurnLimits = TURN_LIMITS): Turns {
   }
 }
 
-interface Tally {
-  isFull(key: string): boolean
-  add(key: string): void
-  remove(key: string): void
-}
-
-function createTally(limit: number): Tally {
+function createTally(limit: number) {
   const counts = new Map<string, number>()
   const countOf = (key: string) => counts.get(key) ?? 0
   return {
-    isFull: key => countOf(key) >= limit,
-    add: key => void counts.set(key, countOf(key) + 1),
-    remove(key) {
+    isFull: (key: string) => countOf(key) >= limit,
+    add: (key: string) => void counts.set(key, countOf(key) + 1),
+    remove(key: string) {
       const others = countOf(key) - 1
       if (others > 0) counts.set(key, others)
       else counts.delete(key)

@@ -1,11 +1,4 @@
-export interface Colours {
-  bold(text: string): string
-  dim(text: string): string
-  red(text: string): string
-  green(text: string): string
-  yellow(text: string): string
-  cyan(text: string): string
-}
+export type Colours = ReturnType<typeof coloursFor>
 
 /** An output for people, and the environment variables that decide about its colours. */
 export interface ColouredOutput {
@@ -14,7 +7,7 @@ export interface ColouredOutput {
 }
 
 /** Returns functions that colour a text for a terminal. If the output has no colours, they return the text unchanged. */
-export function coloursFor(output: ColouredOutput): Colours {
+export function coloursFor(output: ColouredOutput) {
   const isColoured = hasColours(output)
   const between = (begin: number, end: number) => (text: string) =>
     isColoured ? `\u001b[${begin}m${text}\u001b[${end}m` : text

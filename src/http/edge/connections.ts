@@ -7,16 +7,6 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { closeServer } from '../../support/listener.js'
 
-export interface Connections {
-  /** Closes each connection as soon as its current or next response has been sent. */
-  drain(): void
-  /**
-   * Stops accepting connections. Resolves when all connections have ended. After `graceMs` milliseconds, destroys the
-   * connections that are still open.
-   */
-  end(graceMs: number): Promise<void>
-}
-
 // Node's undocumented reference to the response in progress. It is needed only at shutdown, and tracking the responses
 // in our own code would cost time at every request.
 interface HttpSocket extends Socket {
@@ -33,7 +23,7 @@ export interface ConnectionLimits {
   readonly connectionsCheckingInterval: number
 }
 
-export function watchConnections(server: Server, limits: ConnectionLimits): Connections {
+export function watchConnections(server: Server, limits: ConnectionLimits) {
   const open = new Set<HttpSocket>()
   let onAllClosed = () => {}
   endUnread(server, open, limits)
@@ -59,6 +49,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
   }
 
   return {
+    /** Closes each connection as soon as its current or next response has been sent. */
     drain() {
       // This listener must run before the handler, because the handler may send the headers at once.
       server.prependListener('request', (_request, response) => {
@@ -66,7 +57,11 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       })
       for (const socket of open) if (socket._httpMessage) endAfterResponse(socket)
     },
-    async end(graceMs) {
+    /**
+     * Stops accepting connections. Resolves when all connections have ended. After `graceMs` milliseconds, destroys the
+     * connections that are still open.
+     */
+    async end(graceMs: number) {
       const closed = closeServer(server, graceMs)
       // Browsers open connections in advance, and Node would wait for a connection on which no request has arrived.
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy()

@@ -14,22 +14,14 @@ import type { Socket } from 'node:net'
  */
 const MAX_WAITING = 16
 
-export interface Pipelining {
-  /** The listener for the server's `request` event. It calls the handler. */
-  readonly listener: RequestListener
-  /**
-   * Calls `reject`, which sends an error response, after the responses to all earlier requests on `socket`. If the
-   * error is in the body of a request whose response has begun, destroys the connection instead.
-   */
-  rejectInTurn(socket: Socket, reject: () => void): void
-}
+export type Pipelining = ReturnType<typeof inTurn>
 
 /**
  * Creates the listener that runs the handlers in turn.
  * @param handle called once for each request, in the order of the requests on each connection
  * @param onTooMany called when too many requests wait on a connection, before the connection is destroyed
  */
-export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelining {
+export function inTurn(handle: RequestListener, onTooMany: () => void) {
   const newest = new WeakMap<Socket, ServerResponse>()
   const waiting = new WeakMap<Socket, number>()
   const rejections = new WeakMap<ServerResponse, () => void>()
@@ -55,7 +47,8 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
   }
 
   return {
-    listener(request, response) {
+    /** The listener for the server's `request` event. It calls the handler. */
+    listener(request: IncomingMessage, response: ServerResponse) {
       const { socket } = request
       // Node may still parse requests from data that it read before the connection was destroyed.
       if (socket.destroyed) return
@@ -64,7 +57,11 @@ export function inTurn(handle: RequestListener, onTooMany: () => void): Pipelini
       if (response.socket === null && before) wait(before, request, response)
       else handle(request, response)
     },
-    rejectInTurn(socket, reject) {
+    /**
+     * Calls `reject`, which sends an error response, after the responses to all earlier requests on `socket`. If the
+     * error is in the body of a request whose response has begun, destroys the connection instead.
+     */
+    rejectInTurn(socket: Socket, reject: () => void) {
       const response = newest.get(socket)
       if (!response || response.closed) reject()
       else if (response.req.complete) response.once('close', reject)
