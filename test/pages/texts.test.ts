@@ -56,6 +56,10 @@ test('each sentence ends in the full stop of its language, and titles have none'
   }
 })
 
+test('in every language, a session that is too large is not explained by the size of a cookie, because it may be in Redis', t => {
+  for (const language of languages) t.notRegex(ownTexts[language]?.sessionTooLarge.happened ?? '', /cookie/i, language)
+})
+
 test('the typography follows the language', t => {
   for (const [key, text] of textsOf('zh')) t.notRegex(text, /\p{Script=Han}[,:;?!]|[,:;?!]\p{Script=Han}/u, key)
   for (const [key, text] of textsOf('fr')) {

@@ -25,7 +25,7 @@ export const zh: Texts = {
   },
   sessionTooLarge: {
     title: '您的会话过大',
-    happened: '登录已成功，但您的账号数据超出了 Cookie 的容量，因此此您的会话过大。',
+    happened: '登录已成功，但您的账号数据超出了会话允许的大小，因此此应用无法保存您的会话。',
     next: '重试不会有帮助。请告知此应用的管理员，应用需要减少所请求的访问权限。'
   },
   loginNotCompleted: {
