@@ -10,12 +10,15 @@ import { type Finding, failed, ok, warning } from './report.js'
 // These errors mean that the person must sign in or consent. The provider has accepted the request itself.
 const NEEDS_INTERACTION = /^(login|interaction|consent|account_selection)_required$/
 
-const remedies: Readonly<Record<string, string>> = {
-  invalid_scope: 'Request only scopes that the provider knows and the application may use.',
-  unauthorized_client: 'Register the application as a web application that may use the authorization code grant.',
-  unsupported_response_type: 'Register the application as a web application that may use the authorization code grant.',
-  invalid_request: 'If the provider does not support PKCE, set platform.pkce to false.'
-}
+const remedies = new Map([
+  ['invalid_scope', 'Request only scopes that the provider knows and the application may use.'],
+  ['unauthorized_client', 'Register the application as a web application that may use the authorization code grant.'],
+  [
+    'unsupported_response_type',
+    'Register the application as a web application that may use the authorization code grant.'
+  ],
+  ['invalid_request', 'If the provider does not support PKCE, set platform.pkce to false.']
+])
 
 /** Opens the login page like a browser that has no cookies yet, and reports if the provider accepts the request. */
 export async function login({ config, idp, mode, transport }: Provider): Promise<Finding[]> {
@@ -52,7 +55,7 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
           failed('login', `The authorization endpoint rejects the client or the callback URL: ${error}.`, register)
         ]
       }
-      const next = remedies[error] ?? "Look for this code in the provider's documentation."
+      const next = remedies.get(error) ?? "Look for this code in the provider's documentation."
       return [failed('login', `The authorization endpoint rejects this login: ${error}.`, next)]
     }
     if (firstStatus < 300)

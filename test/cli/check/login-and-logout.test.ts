@@ -40,6 +40,15 @@ const loginTable: readonly (readonly [what: string, situation: Situation, line: 
     "failed login The authorization endpoint rejects this login: access_denied. Next: Look for this code in the provider's documentation."
   ],
   [
+    'an error whose code is the name of a member that every object has',
+    {
+      prepare: idp => {
+        idp.settings.login = { error: 'constructor' }
+      }
+    },
+    "failed login The authorization endpoint rejects this login: constructor. Next: Look for this code in the provider's documentation."
+  ],
+  [
     'an error that is not a valid code',
     {
       prepare: idp => {
