@@ -1,4 +1,5 @@
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
+import { createExpiringMap } from '../support/expiring-map.js'
 
 export interface StoreParts {
   now: () => number
@@ -16,10 +17,10 @@ interface Entry {
 
 /**
  * Keeps the provider's records in memory. Each kind of record (session, grant, refresh token, ...) has its own bounded
- * tables.
+ * maps.
  *
  * A spent refresh token must be recognized when it is used again, so spent records are kept. Every refresh adds a spent
- * record. Spent records have their own table, so that the many spent tokens of one session cannot evict the valid token of
+ * record. Spent records have their own map, so that the many spent tokens of one session cannot evict the valid token of
  * another session.
  */
 export function createStore({ now, maxRecords = 10_000 }: StoreParts): AdapterFactory {
@@ -27,40 +28,22 @@ export function createStore({ now, maxRecords = 10_000 }: StoreParts): AdapterFa
 }
 
 function createAdapter(now: () => number, maxRecords: number): Adapter {
-  const idByUid = new Map<string, string>()
-  const idsByGrant = new Map<string, Set<string>>()
-  const live = createTable(now, maxRecords, removeFromIndexes)
-  const spent = createTable(now, maxRecords, removeFromIndexes)
-
-  function addToIndexes(id: string, { uid, grantId }: AdapterPayload) {
-    if (uid !== undefined) idByUid.set(uid, id)
-    if (grantId !== undefined) idsByGrant.set(grantId, (idsByGrant.get(grantId) ?? new Set()).add(id))
-  }
-
-  function removeFromIndexes(id: string, { uid, grantId }: AdapterPayload) {
-    if (uid !== undefined && idByUid.get(uid) === id) idByUid.delete(uid)
-    if (grantId === undefined) return
-    const ids = idsByGrant.get(grantId)
-    ids?.delete(id)
-    if (ids?.size === 0) idsByGrant.delete(grantId)
-  }
-
-  function destroy(id: string) {
-    live.delete(id)
-    spent.delete(id)
-  }
+  const live = createExpiringMap<Entry>(maxRecords, now)
+  const spent = createExpiringMap<Entry>(maxRecords, now)
 
   return {
-    async upsert(id, payload, expiresIn) {
-      live.set(id, { payload, expiresAt: now() + (expiresIn ?? Number.POSITIVE_INFINITY) * 1000 })
-      addToIndexes(id, payload)
+    async upsert(id, payload, expiresIn = Number.POSITIVE_INFINITY) {
+      const ttlMs = expiresIn * 1000
+      live.set(id, { payload, expiresAt: now() + ttlMs }, ttlMs)
     },
     async find(id) {
       return (live.get(id) ?? spent.get(id))?.payload
     },
     async findByUid(uid) {
-      const id = idByUid.get(uid)
-      return id === undefined ? undefined : live.get(id)?.payload
+      // A session that changes its id is written again with the same uid, so the newest record with this uid counts.
+      let found: AdapterPayload | undefined
+      for (const [, { payload }] of live.entries()) if (payload.uid === uid) found = payload
+      return found
     },
     // Only the device flow uses user codes. The demo does not support that flow.
     async findByUserCode() {
@@ -71,49 +54,16 @@ function createAdapter(now: () => number, maxRecords: number): Adapter {
       if (!entry) return
       live.delete(id)
       const payload = { ...entry.payload, consumed: Math.floor(now() / 1000) }
-      spent.set(id, { payload, expiresAt: entry.expiresAt })
-      addToIndexes(id, payload)
+      spent.set(id, { payload, expiresAt: entry.expiresAt }, entry.expiresAt - now())
     },
     async destroy(id) {
-      destroy(id)
+      live.delete(id)
+      spent.delete(id)
     },
     async revokeByGrantId(grantId) {
-      for (const id of idsByGrant.get(grantId) ?? []) destroy(id)
-    }
-  }
-}
-
-// All records of one kind have the same lifetime, so they expire in the order of insertion. `set` therefore checks only the
-// oldest records.
-function createTable(
-  now: () => number,
-  maxRecords: number,
-  removeFromIndexes: (id: string, payload: AdapterPayload) => void
-) {
-  const entries = new Map<string, Entry>()
-
-  function remove(id: string) {
-    const entry = entries.get(id)
-    if (!entry) return
-    entries.delete(id)
-    removeFromIndexes(id, entry.payload)
-  }
-
-  return {
-    get(id: string): Entry | undefined {
-      const entry = entries.get(id)
-      if (!entry || entry.expiresAt > now()) return entry
-      remove(id)
-      return undefined
-    },
-    set(id: string, entry: Entry) {
-      remove(id)
-      entries.set(id, entry)
-      for (const [oldest, { expiresAt }] of entries) {
-        if (expiresAt > now() && entries.size <= maxRecords) break
-        remove(oldest)
+      for (const records of [live, spent]) {
+        for (const [id, { payload }] of records.entries()) if (payload.grantId === grantId) records.delete(id)
       }
-    },
-    delete: remove
+    }
   }
 }
