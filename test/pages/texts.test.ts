@@ -7,7 +7,7 @@ const languages = Object.keys(ownTexts)
 
 /** The texts of a language by key, such as `notFound.title`. */
 function textsOf(language: string): Map<string, string> {
-  const groups = Object.entries(ownTexts[language] as Texts as unknown as Record<string, Record<string, string>>)
+  const groups = Object.entries<Record<string, string>>(ownTexts[language] as Texts)
   return new Map(
     groups.flatMap(([group, members]) =>
       Object.entries(members).map(([name, text]) => [`${group}.${name}`, text] as const)

@@ -6,8 +6,6 @@ import { ownTexts } from '../texts/index.js'
 import { PLACEHOLDERS, type Texts } from '../texts/texts.js'
 import { fileError } from './errors.js'
 
-type Groups = Readonly<Record<string, Readonly<Record<string, string>>>>
-
 /**
  * Reads the texts in a JSON file. Texts that the file does not contain are our own texts in this language. If there are
  * none, the file must contain all texts, because a page in two languages would be hard to read.
@@ -34,7 +32,7 @@ export function parseTexts(content: string, path: string, language: string): Tex
 }
 
 const reference = Object.values(ownTexts)[0] as Texts
-const groups = Object.entries(reference as unknown as Groups)
+const groups = Object.entries(reference)
 const keys = groups.flatMap(([group, members]) => Object.keys(members).map(name => `${group}.${name}`))
 
 function parseJson(content: string, path: string): Record<string, unknown> {
@@ -76,7 +74,7 @@ function unknownKey(key: string): string {
 }
 
 function withTexts(base: Texts, texts: ReadonlyMap<string, string>): Texts {
-  const merged = Object.entries(base as unknown as Groups).map(([group, members]) => [
+  const merged = Object.entries<Readonly<Record<string, string>>>(base).map(([group, members]) => [
     group,
     Object.fromEntries(Object.entries(members).map(([name, own]) => [name, texts.get(`${group}.${name}`) ?? own]))
   ])

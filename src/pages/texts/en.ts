@@ -1,7 +1,8 @@
-import type { Texts } from './texts.js'
-
-/** The texts of the pages in English. Each word in double braces is replaced by a value. */
-export const en: Texts = {
+/**
+ * The texts of the pages in English. The other languages must have the same keys. A text is plain text. It may contain
+ * placeholders such as `{{host}}`, which `PLACEHOLDERS` lists.
+ */
+export const en = {
   actions: {
     signIn: 'Sign in',
     signInAgain: 'Sign in again',
