@@ -97,14 +97,29 @@ export interface CheckedRequest {
   readonly timeoutSeconds: number
 }
 
-type EndpointKey = {
-  [Key in keyof Config['platform']]: Key extends `${string}Endpoint` ? Key : never
-}[keyof Config['platform']]
+const endpointNames = {
+  authorizationEndpoint: 'The authorization endpoint',
+  tokenEndpoint: 'The token endpoint',
+  userinfoEndpoint: 'The user info endpoint',
+  revocationEndpoint: 'The revocation endpoint',
+  endSessionEndpoint: 'The end-session endpoint'
+}
 
-/** Returns the setting that determines the address of an endpoint, or undefined for a built-in address. */
-export function settingOfEndpoint({ platform }: Config, key: EndpointKey): string | undefined {
-  if (platform[key] !== undefined) return `platform.${key}`
-  return platform.issuer === undefined ? undefined : 'platform.issuer'
+/** Describes a request of `check` to the endpoint `key`, whose address is `url`. */
+export function requestTo(
+  { platform }: Config,
+  check: string,
+  key: keyof typeof endpointNames,
+  url: string
+): CheckedRequest {
+  const fromIssuer = platform.issuer === undefined ? undefined : 'platform.issuer'
+  return {
+    check,
+    endpoint: endpointNames[key],
+    url,
+    setting: platform[key] === undefined ? fromIssuer : `platform.${key}`,
+    timeoutSeconds: platform.timeoutSeconds
+  }
 }
 
 /**

@@ -3,7 +3,7 @@ import { homeUrlOf } from '../../config/addresses.js'
 import { codeChallengeOf } from '../../login/pkce.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from '../../provider/errors.js'
 import type { Transport } from '../../provider/transport.js'
-import { type CheckedRequest, findingOfError, findingOfStatus, settingOfEndpoint } from './errors.js'
+import { type CheckedRequest, findingOfError, findingOfStatus, requestTo } from './errors.js'
 import type { Provider } from './provider.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
@@ -22,7 +22,7 @@ const remedies = new Map([
 
 /** Opens the login page like a browser that has no cookies yet, and reports if the provider accepts the request. */
 export async function login({ config, idp, mode, transport }: Provider): Promise<Finding[]> {
-  const { clientId, callbackUrl, pkce, timeoutSeconds } = config.platform
+  const { clientId, callbackUrl, pkce } = config.platform
   const random = () => randomBytes(32).toString('base64url')
   const { authorizationEndpoint } = await idp.metadata()
   const url = await idp.authorizationUrl({
@@ -32,13 +32,7 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
     nonce: mode.loginScope.split(' ').includes('openid') ? random() : undefined,
     codeChallenge: pkce ? codeChallengeOf(random()) : undefined
   })
-  const request: CheckedRequest = {
-    check: 'login',
-    endpoint: 'The authorization endpoint',
-    url: authorizationEndpoint,
-    setting: settingOfEndpoint(config, 'authorizationEndpoint'),
-    timeoutSeconds
-  }
+  const request = requestTo(config, 'login', 'authorizationEndpoint', authorizationEndpoint)
   try {
     const {
       firstStatus,
@@ -106,11 +100,8 @@ export async function logout(provider: Provider): Promise<Finding[]> {
 async function revocation({ config, idp }: Provider): Promise<Finding[]> {
   const { revocationEndpoint } = await idp.metadata()
   if (revocationEndpoint === undefined) return [noRevocation(config.platform.revocationEndpoint)]
-  const request: CheckedRequest = {
-    check: 'logout',
-    endpoint: 'The revocation endpoint',
-    url: revocationEndpoint,
-    setting: settingOfEndpoint(config, 'revocationEndpoint'),
+  const request = {
+    ...requestTo(config, 'logout', 'revocationEndpoint', revocationEndpoint),
     timeoutSeconds: Math.min(config.platform.timeoutSeconds, 2)
   }
   try {
@@ -148,8 +139,7 @@ function noRevocation(configured: string | undefined): Finding {
 /** Opens the end-session endpoint like the browser of a person who is not signed in at the provider. */
 async function idpLogout(provider: Provider): Promise<Finding[]> {
   const { config, idp, transport } = provider
-  const { callbackUrl, timeoutSeconds } = config.platform
-  const homeUrl = homeUrlOf(callbackUrl)
+  const homeUrl = homeUrlOf(config.platform.callbackUrl)
   const url = await idp.endSessionUrl()
   if (url === undefined) {
     return [
@@ -160,13 +150,7 @@ async function idpLogout(provider: Provider): Promise<Finding[]> {
       )
     ]
   }
-  const request: CheckedRequest = {
-    check: 'logout',
-    endpoint: 'The end-session endpoint',
-    url,
-    setting: settingOfEndpoint(config, 'endSessionEndpoint'),
-    timeoutSeconds
-  }
+  const request = requestTo(config, 'logout', 'endSessionEndpoint', url)
   const next = `Register ${homeUrl} at the provider as an address to return to after logout.`
   try {
     const { status, error } = await followRedirects(transport, { endpoint: 'end_session', url })

@@ -10,7 +10,7 @@ import { createIdentityProvider, type IdentityProvider } from '../../provider/cl
 import { type Endpoint, OAuthError, ProviderError } from '../../provider/errors.js'
 import { createMetadata, discoveryUrl, type ProviderMetadata } from '../../provider/metadata.js'
 import { createTransport, type Transport } from '../../provider/transport.js'
-import { type CheckedRequest, checkAddress, findingOfError, settingOfEndpoint } from './errors.js'
+import { type CheckedRequest, checkAddress, findingOfError, requestTo } from './errors.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
 /** The client of the identity provider, as the server uses it. All requests of the checks share one time limit. */
@@ -154,13 +154,7 @@ export async function outbound({ idp }: Provider): Promise<Finding[]> {
  */
 export async function client({ config, idp }: Provider): Promise<Finding[]> {
   const { tokenEndpoint } = await idp.metadata()
-  const request: CheckedRequest = {
-    check: 'client',
-    endpoint: 'The token endpoint',
-    url: tokenEndpoint,
-    setting: settingOfEndpoint(config, 'tokenEndpoint'),
-    timeoutSeconds: config.platform.timeoutSeconds
-  }
+  const request = requestTo(config, 'client', 'tokenEndpoint', tokenEndpoint)
   try {
     const random = () => randomBytes(32).toString('base64url')
     await idp.authorizationCodeGrant({ code: random(), codeVerifier: config.platform.pkce ? random() : undefined })
@@ -255,13 +249,7 @@ function findingOfCode({ error, status }: OAuthError, credentials: CredentialTex
 export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
   const { userinfoEndpoint } = await idp.metadata()
   if (userinfoEndpoint === undefined) return [withoutEndpoint(config, mode)]
-  const request: CheckedRequest = {
-    check: 'userinfo',
-    endpoint: 'The user info endpoint',
-    url: userinfoEndpoint,
-    setting: settingOfEndpoint(config, 'userinfoEndpoint'),
-    timeoutSeconds: config.platform.timeoutSeconds
-  }
+  const request = requestTo(config, 'userinfo', 'userinfoEndpoint', userinfoEndpoint)
   try {
     await idp.userInfo('made-up-by-check', undefined)
     return [
