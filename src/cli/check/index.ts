@@ -13,11 +13,13 @@ import { openid, refresh, scopes } from './refresh-and-scopes.js'
 import type { Finding } from './report.js'
 import { accessList, extend, settings, tls, wwwroot } from './settings.js'
 
+type Found = Finding | readonly Finding[]
+
 /** Runs all checks at the same time. Yields the findings in a fixed order, without waiting for later checks. */
 export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGenerator<Finding> {
   const { config } = loaded
   const provider = openProvider(config, Date.now)
-  const pending: readonly (Finding[] | Promise<Finding[]>)[] = [
+  const pending: readonly (Found | Promise<Found>)[] = [
     settings(loaded),
     callback(config),
     scopes(config, provider.mode),
@@ -34,18 +36,18 @@ export async function* findings(loaded: LoadedConfig, env: Environment): AsyncGe
   // The loop below reports the error of a failed check. Until then, this handler prevents an unhandled rejection.
   Promise.all(pending).catch(() => {})
   try {
-    for (const found of pending) yield* await found
+    for (const found of pending) yield* [await found].flat()
   } finally {
     provider.transport.close()
   }
 }
 
-function checkProvider(provider: Provider): readonly Promise<Finding[]>[] {
+function checkProvider(provider: Provider): readonly Promise<Found>[] {
   const found = endpoints(provider)
   const answers = [outbound, login, client, userInfo, refresh, logout].map(async check =>
     // These checks need the metadata. If the metadata cannot be loaded, only the check `endpoints` reports the error.
     provider.idp.metadata().then(
-      () => check(provider),
+      (): Promise<Found> => check(provider),
       () => []
     )
   )

@@ -21,7 +21,7 @@ const remedies = new Map([
 ])
 
 /** Opens the login page like a browser that has no cookies yet, and reports if the provider accepts the request. */
-export async function login({ config, idp, mode, transport }: Provider): Promise<Finding[]> {
+export async function login({ config, idp, mode, transport }: Provider): Promise<Finding> {
   const { clientId, callbackUrl, pkce } = config.platform
   const random = () => randomBytes(32).toString('base64url')
   const { authorizationEndpoint } = await idp.metadata()
@@ -45,37 +45,31 @@ export async function login({ config, idp, mode, transport }: Provider): Promise
       // The provider sends an error to the callback URL only if the client and this URL are valid (RFC 6749 section
       // 4.1.2.1).
       if (!isCallback(end, callbackUrl)) {
-        return [
-          failed('login', `The authorization endpoint rejects the client or the callback URL: ${error}.`, register)
-        ]
+        return failed('login', `The authorization endpoint rejects the client or the callback URL: ${error}.`, register)
       }
       const next = remedies.get(error) ?? "Look for this code in the provider's documentation."
-      return [failed('login', `The authorization endpoint rejects this login: ${error}.`, next)]
+      return failed('login', `The authorization endpoint rejects this login: ${error}.`, next)
     }
     if (firstStatus < 300)
-      return [
-        ok(
-          'login',
-          `The authorization endpoint answers with a page (${status}). Open it in a browser to see if it is the login page.`
-        )
-      ]
-    if (status < 400) return [ok('login', `The authorization endpoint accepts this login (${firstStatus}).`)]
+      return ok(
+        'login',
+        `The authorization endpoint answers with a page (${status}). Open it in a browser to see if it is the login page.`
+      )
+    if (status < 400) return ok('login', `The authorization endpoint accepts this login (${firstStatus}).`)
     // Dex answers 404 to an unknown client. If the address comes from the discovery document, a 404 does not mean that the
     // address is wrong.
     const isDiscovered = request.setting === 'platform.issuer'
     if (status === 400 || status === 401 || (status === 404 && isDiscovered)) {
-      return [
-        failed('login', `The authorization endpoint rejects the client or the callback URL (${status}).`, register)
-      ]
+      return failed('login', `The authorization endpoint rejects the client or the callback URL (${status}).`, register)
     }
     if (status === 403) {
       const message =
         'The authorization endpoint answers 403. It rejects either this login or all requests that do not come from a browser.'
-      return [warning('login', message, 'Open the login in a browser. If it fails there too, check the callback URL.')]
+      return warning('login', message, 'Open the login in a browser. If it fails there too, check the callback URL.')
     }
-    return [findingOfStatus(status, request)]
+    return findingOfStatus(status, request)
   } catch (error) {
-    return [findingOfError(error, request)]
+    return findingOfError(error, request)
   }
 }
 
@@ -85,10 +79,10 @@ function isCallback(address: string, callbackUrl: string): boolean {
 }
 
 /** Tests the endpoint that the setting `logout` needs. */
-export async function logout(provider: Provider): Promise<Finding[]> {
+export async function logout(provider: Provider): Promise<Finding> {
   switch (provider.config.logout) {
     case 'local':
-      return [ok('logout', 'A logout ends only the session of this server. The server does not inform the provider.')]
+      return ok('logout', 'A logout ends only the session of this server. The server does not inform the provider.')
     case 'revoke':
       return revocation(provider)
     case 'idp':
@@ -97,18 +91,18 @@ export async function logout(provider: Provider): Promise<Finding[]> {
 }
 
 /** Revokes a made-up token, which must succeed (RFC 7009 section 2.2). */
-async function revocation({ config, idp }: Provider): Promise<Finding[]> {
+async function revocation({ config, idp }: Provider): Promise<Finding> {
   const { revocationEndpoint } = await idp.metadata()
-  if (revocationEndpoint === undefined) return [noRevocation(config.platform.revocationEndpoint)]
+  if (revocationEndpoint === undefined) return noRevocation(config.platform.revocationEndpoint)
   const request = {
     ...requestTo(config, 'logout', 'revocationEndpoint', revocationEndpoint),
     timeoutSeconds: Math.min(config.platform.timeoutSeconds, 2)
   }
   try {
     await idp.revokeRefreshToken('made-up-by-check')
-    return [ok('logout', 'The revocation endpoint accepts requests.')]
+    return ok('logout', 'The revocation endpoint accepts requests.')
   } catch (error) {
-    return [findingOfRevocationError(error, request)]
+    return findingOfRevocationError(error, request)
   }
 }
 
@@ -137,18 +131,16 @@ function noRevocation(configured: string | undefined): Finding {
 }
 
 /** Opens the end-session endpoint like the browser of a person who is not signed in at the provider. */
-async function idpLogout(provider: Provider): Promise<Finding[]> {
+async function idpLogout(provider: Provider): Promise<Finding> {
   const { config, idp, transport } = provider
   const homeUrl = homeUrlOf(config.platform.callbackUrl)
   const url = await idp.endSessionUrl()
   if (url === undefined) {
-    return [
-      failed(
-        'logout',
-        'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.',
-        'Set platform.endSessionEndpoint, or set logout to revoke.'
-      )
-    ]
+    return failed(
+      'logout',
+      'The discovery document has no end-session endpoint, so a logout does not sign out at the provider.',
+      'Set platform.endSessionEndpoint, or set logout to revoke.'
+    )
   }
   const request = requestTo(config, 'logout', 'endSessionEndpoint', url)
   const next = `Register ${homeUrl} at the provider as an address to return to after logout.`
@@ -156,25 +148,21 @@ async function idpLogout(provider: Provider): Promise<Finding[]> {
     const { status, error } = await followRedirects(transport, { endpoint: 'end_session', url })
     if (error !== undefined) {
       const message = `The end-session endpoint rejects a logout without an ID token: ${error}.`
-      return [
-        warning(
-          'logout',
-          message,
-          `${next} If it is registered, sign in and out once, because some providers require the ID token.`
-        )
-      ]
+      return warning(
+        'logout',
+        message,
+        `${next} If it is registered, sign in and out once, because some providers require the ID token.`
+      )
     }
     if (status < 400)
-      return [
-        ok(
-          'logout',
-          `The end-session endpoint answers (${status}). ${homeUrl} must be registered as an address to return to.`
-        )
-      ]
-    if (status !== 400) return [findingOfStatus(status, request)]
-    return [failed('logout', 'The end-session endpoint rejects the request (400).', next)]
+      return ok(
+        'logout',
+        `The end-session endpoint answers (${status}). ${homeUrl} must be registered as an address to return to.`
+      )
+    if (status !== 400) return findingOfStatus(status, request)
+    return failed('logout', 'The end-session endpoint rejects the request (400).', next)
   } catch (error) {
-    return [findingOfError(error, request)]
+    return findingOfError(error, request)
   }
 }
 

@@ -152,21 +152,19 @@ export async function outbound({ idp }: Provider): Promise<Finding[]> {
  * Sends a made-up code. If the client id and secret are right, the provider rejects the code (`invalid_grant`). Otherwise
  * the provider rejects the client and does not check the code (RFC 6749 section 5.2).
  */
-export async function client({ config, idp }: Provider): Promise<Finding[]> {
+export async function client({ config, idp }: Provider): Promise<Finding> {
   const { tokenEndpoint } = await idp.metadata()
   const request = requestTo(config, 'client', 'tokenEndpoint', tokenEndpoint)
   try {
     const random = () => randomBytes(32).toString('base64url')
     await idp.authorizationCodeGrant({ code: random(), codeVerifier: config.platform.pkce ? random() : undefined })
-    return [
-      failed(
-        'client',
-        'The token endpoint gave tokens for a made-up code.',
-        'Do not use this provider. Compare its address with its documentation.'
-      )
-    ]
+    return failed(
+      'client',
+      'The token endpoint gave tokens for a made-up code.',
+      'Do not use this provider. Compare its address with its documentation.'
+    )
   } catch (error) {
-    return [findingOfClientError(error, request, credentialsOf(config))]
+    return findingOfClientError(error, request, credentialsOf(config))
   }
 }
 
@@ -246,25 +244,23 @@ function findingOfCode({ error, status }: OAuthError, credentials: CredentialTex
 }
 
 /** Sends a made-up token. If the token is rejected, the address is probably that of a user info endpoint. */
-export async function userInfo({ config, idp, mode }: Provider): Promise<Finding[]> {
+export async function userInfo({ config, idp, mode }: Provider): Promise<Finding> {
   const { userinfoEndpoint } = await idp.metadata()
-  if (userinfoEndpoint === undefined) return [withoutEndpoint(config, mode)]
+  if (userinfoEndpoint === undefined) return withoutEndpoint(config, mode)
   const request = requestTo(config, 'userinfo', 'userinfoEndpoint', userinfoEndpoint)
   try {
     await idp.userInfo('made-up-by-check', undefined)
-    return [
-      failed(
-        'userinfo',
-        'The address accepted a made-up token, so it is not a user info endpoint.',
-        checkAddress(request)
-      )
-    ]
+    return failed(
+      'userinfo',
+      'The address accepted a made-up token, so it is not a user info endpoint.',
+      checkAddress(request)
+    )
   } catch (error) {
     const status = error instanceof OAuthError || error instanceof ProviderError ? error.status : undefined
     if (status === 400 || status === 401 || status === 403) {
-      return [ok('userinfo', `The user info endpoint rejects a made-up token, as it should (${status}).`)]
+      return ok('userinfo', `The user info endpoint rejects a made-up token, as it should (${status}).`)
     }
-    return [findingOfError(error, request)]
+    return findingOfError(error, request)
   }
 }
 
