@@ -73,15 +73,15 @@ async function useIndex(commands: RedisCommands, prefix: string, id: string, tim
  */
 export interface RedisCondition {
   /** `maxmemory-policy`, such as `noeviction`. */
-  readonly evictionPolicy: string | undefined
-  readonly usedBytes: number | undefined
+  readonly evictionPolicy?: string | undefined
+  readonly usedBytes?: number | undefined
   /** `maxmemory`. 0 means that there is no limit. */
-  readonly maxBytes: number | undefined
-  readonly persistence: 'append-only file' | 'snapshots' | 'none' | undefined
+  readonly maxBytes?: number | undefined
+  readonly persistence?: 'append-only file' | 'snapshots' | 'none' | undefined
   /** True if the last write to disk failed. */
-  readonly hasFailedToSave: boolean
+  readonly hasFailedToSave?: boolean
   /** True if this Redis server has replicas. A replica has a copy of the data and can take over. */
-  readonly hasReplicas: boolean
+  readonly hasReplicas?: boolean
 }
 
 /**

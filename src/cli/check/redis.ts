@@ -14,22 +14,15 @@ export async function redis(config: Config): Promise<Finding[]> {
   }
   const problem = await redisProblem(redisUrl, config, TIMEOUT_SECONDS * 1000)
   if (problem === undefined) {
+    // Redis has answered, so if its state cannot be read, nothing is known about it.
+    const conditions = await redisConditions(redisUrl, config, TIMEOUT_SECONDS * 1000).catch(() => [{}])
     return [
       ok('redis', 'Redis answers and accepts the commands that replicas need.'),
-      ...(await conditionOf(redisUrl, config))
+      ...redisFindings(conditions, config.session.store)
     ]
   }
   const [message, next] = rejections[problem] ?? unreachable(problem, redisUrl)
   return [failed('redis', message, next)]
-}
-
-async function conditionOf(address: RedisAddress, config: Config): Promise<Finding[]> {
-  try {
-    const conditions = await redisConditions(address, config, TIMEOUT_SECONDS * 1000)
-    return redisFindings(conditions, config.session.store)
-  } catch {
-    return [unknownCondition()]
-  }
 }
 
 const commandAdvice =
@@ -167,18 +160,10 @@ function unknown({
     ...(maxBytes === undefined || usedBytes === undefined ? ['how full it is'] : []),
     ...(persistence === undefined && !hasReplicas ? ['whether it keeps its data'] : [])
   ]
-  return topics.length > 0 ? notReported(topics.join(', ')) : undefined
-}
-
-/** Returns the finding for a Redis server that answers but does not report its memory and persistence settings. */
-function unknownCondition(): Finding {
-  return notReported('its eviction policy, how full it is, whether it keeps its data')
-}
-
-function notReported(topics: string): Finding {
+  if (topics.length === 0) return undefined
   return warning(
     'redis',
-    `Redis does not report ${topics}.`,
+    `Redis does not report ${topics.join(', ')}.`,
     'Allow INFO and CONFIG GET to this user, or make sure yourself that it has maxmemory-policy noeviction, enough maxmemory and appendonly yes.'
   )
 }
