@@ -1,7 +1,7 @@
 /** The entries of `access.allow`. Each is an e-mail address, a domain that begins with `@`, or a claim and its value. */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { quote } from './quote.js'
-import { asText, itemsOf, REJECTED, type ValueType } from './types.js'
+import { itemsOf, REJECTED, type ValueType } from './types.js'
 
 export interface EmailAddress {
   /** Empty in the entry for a whole domain. */
@@ -80,7 +80,6 @@ export const accessEntries: ValueType<readonly AccessEntry[], readonly string[]>
     items: { type: 'string', pattern: '^([^\\s@]*@[^\\s@]+|[^\\s=@]+=\\S(.*\\S)?)$' },
     minItems: 1
   },
-  fromText: asText,
   parse(written) {
     const items = itemsOf(written) ?? []
     if (items.length === 0) return REJECTED

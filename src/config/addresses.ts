@@ -1,5 +1,5 @@
 import { AUTH_ROUTES } from './routes.js'
-import { asText, type Rule, textWith, type ValueType } from './types.js'
+import { type Rule, textWith, type ValueType } from './types.js'
 
 // Types of the settings that hold an address. An address keeps its original spelling, because the provider compares the
 // callback URL character by character.
@@ -10,7 +10,6 @@ export const callbackPath = AUTH_ROUTES.callback
 export const callbackAddress: ValueType<string> = {
   allowed: `an absolute http or https address whose path ends in ${callbackPath}`,
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
-  fromText: asText,
   parse: textWith(
     { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
     { holds: address => !hasUser(address), reason: 'it holds a user name' },
@@ -39,7 +38,6 @@ const providerRules: readonly Rule[] = [
 export const providerAddress: ValueType<string> = {
   allowed: 'an https address (plain http only on this machine)',
   json: { type: 'string', pattern: '^https?://[^\\s#]+$' },
-  fromText: asText,
   parse: textWith(...providerRules)
 }
 
@@ -47,7 +45,6 @@ export const providerAddress: ValueType<string> = {
 export const optionalProviderAddress: ValueType<string> = {
   allowed: `${providerAddress.allowed}, or the word none`,
   json: { type: 'string', pattern: '^(none|https?://[^\\s#]+)$' },
-  fromText: asText,
   parse: written => (written === 'none' ? { value: written } : providerAddress.parse(written))
 }
 
@@ -55,7 +52,6 @@ export const optionalProviderAddress: ValueType<string> = {
 export const issuerAddress: ValueType<string> = {
   allowed: `${providerAddress.allowed} without a query`,
   json: { type: 'string', pattern: '^https?://[^\\s?#]+$' },
-  fromText: asText,
   parse: textWith(...providerRules, { holds: address => !address.includes('?'), reason: 'it holds a query' })
 }
 

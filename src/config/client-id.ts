@@ -1,5 +1,5 @@
 import { isPlaceholder, placeholderReason } from './placeholder.js'
-import { asText, textWith, type ValueType } from './types.js'
+import { textWith, type ValueType } from './types.js'
 
 // RFC 6749 appendix A.1, without the colon, which ends the user name in HTTP Basic (RFC 7617 section 2).
 const ALLOWED = /^[\x21-\x39\x3b-\x7e]+$/
@@ -8,6 +8,5 @@ const ALLOWED = /^[\x21-\x39\x3b-\x7e]+$/
 export const clientId: ValueType<string> = {
   allowed: 'the client id as the provider shows it (visible ASCII characters, no colon)',
   json: { type: 'string', pattern: '^(?!replace-|the-client-id$)[\\x21-\\x39\\x3b-\\x7e]+$' },
-  fromText: asText,
   parse: textWith({ holds: id => !isPlaceholder(id), reason: placeholderReason }, { holds: id => ALLOWED.test(id) })
 }

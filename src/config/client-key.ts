@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { asText, oneOf, REJECTED, type ValueType } from './types.js'
+import { oneOf, REJECTED, type ValueType } from './types.js'
 
 // The private key with which the server authenticates itself at the provider (private_key_jwt, OpenID Connect Core
 // section 9).
@@ -48,7 +48,6 @@ export const clientKey: ValueType<ClientKey, string> = {
   allowed: 'a private key without a passphrase as PEM or JWK: RSA with 2048 bits or more, P-256 or Ed25519',
   json: { type: 'string', pattern: 'PRIVATE KEY|\\{' },
   isFileContent: true,
-  fromText: asText,
   parse(written) {
     if (typeof written !== 'string') return REJECTED
     const text = written.trim()

@@ -6,6 +6,7 @@ import { exposedFile, type SecretFile } from './exposed-files.js'
 import type { Given, Layer } from './layer.js'
 import { errorCode, readSecretFile, readTextFile, whyUnreadable } from './read-file.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
+import { readText } from './types.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -85,7 +86,7 @@ async function givenByVariable(
     return { origin, rejected: `${severalLines}; allowed: ${variable === file ? 'the name of a file' : type.allowed}` }
   }
   if (variable === file) return readSecretFile(variable.text, cwd, origin, type)
-  return { origin, value: secret ? variable.text : type.fromText(text) }
+  return { origin, value: secret ? variable.text : readText(type, text) }
 }
 
 // A value in `.env` without a closing quotation mark also contains the following lines and their secrets. If such a value

@@ -2,6 +2,7 @@ import type { Problem } from './errors.js'
 import type { Given, Layer } from './layer.js'
 import { readSecretFile } from './read-file.js'
 import { isSettingKey, type SettingKey, settingOf } from './settings.js'
+import { readText } from './types.js'
 
 /** The values on the command line. A repeatable flag has a list, and a flag such as `--log-requests` has a boolean. */
 export type Flags = { readonly [Key in SettingKey]?: FlagValue }
@@ -23,7 +24,7 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
   const { flag, type } = settingOf(key)
   const origin = `flag ${flagName(flag ?? key)}`
   if (typeof value === 'boolean') return { origin, value }
-  if (typeof value !== 'string') return { origin, value: value.flatMap(text => type.fromText(text)) }
+  if (typeof value !== 'string') return { origin, value: value.flatMap(text => readText(type, text)) }
   if (namesFile(flag)) {
     const found = await readSecretFile(value, cwd, origin, type)
     // An empty variable counts as not set, but an empty file named by a flag is a mistake.
@@ -31,7 +32,7 @@ async function givenByFlag(key: SettingKey, value: FlagValue, cwd: string): Prom
       ? { origin, rejected: `the file ${value} is empty` }
       : found
   }
-  return { origin, value: type.fromText(value.trim()) }
+  return { origin, value: readText(type, value.trim()) }
 }
 
 /**

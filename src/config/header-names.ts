@@ -1,4 +1,4 @@
-import { asText, list, listWith, textWith, type ValueType } from './types.js'
+import { list, listWith, textWith, type ValueType } from './types.js'
 
 // The types of the settings of the API proxy that are names of headers.
 
@@ -44,7 +44,6 @@ export const answerHeaderNames = headerNames(
 export const csrfHeaderName: ValueType<string> = {
   allowed: 'the name of a header that no browser sends by itself, such as X-CSRF',
   json: { type: 'string', pattern: TOKEN.source },
-  fromText: asText,
   parse: textWith(
     { holds: name => TOKEN.test(name), reason: 'it is not a header name' },
     {

@@ -2,6 +2,7 @@ import { isJsonObject } from '../support/json.js'
 import { nearest } from '../support/nearest.js'
 import type { Problem } from './errors.js'
 import { groups, isSettingKey, type SettingKey, settingKeys, settingOf } from './settings.js'
+import { readText } from './types.js'
 
 /** The unchecked settings of one source: the flags, a program, the environment or a file. */
 export interface Layer {
@@ -31,7 +32,7 @@ export function layerOfObject(object: unknown, origin: string, { nullIsDefault =
   function add(key: string, value: unknown) {
     if (!isSettingKey(key)) reject(key, unknownKey(key))
     else if (value !== null || (settingOf(key).rejectsEmpty && !nullIsDefault))
-      given.set(key, { origin, value: typeof value === 'string' ? settingOf(key).type.fromText(value) : value })
+      given.set(key, { origin, value: typeof value === 'string' ? readText(settingOf(key).type, value) : value })
     else if (nullIsDefault) given.set(key, { origin, useDefault: true })
   }
 

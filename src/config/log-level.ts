@@ -1,4 +1,4 @@
-import { asText, REJECTED, type ValueType } from './types.js'
+import { REJECTED, type ValueType } from './types.js'
 
 /** The levels of pino with their numbers, which pino writes into the JSON lines. */
 const numbers = { fatal: 60, error: 50, warn: 40, info: 30, debug: 20, trace: 10 } as const
@@ -13,7 +13,6 @@ export const logLevel: ValueType<LogLevel> = {
     .map(([name, number]) => `${name} (${number})`)
     .join(', ')} or silent`,
   json: { enum: [...names, ...Object.values(numbers)] },
-  fromText: asText,
   parse(written) {
     if (typeof written !== 'string' && typeof written !== 'number') return REJECTED
     const value = names.find(

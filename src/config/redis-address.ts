@@ -1,5 +1,5 @@
 import { withoutUser } from './addresses.js'
-import { asText, REJECTED, type ValueType } from './types.js'
+import { REJECTED, type ValueType } from './types.js'
 
 /**
  * The parts of a `redisUrl`: `redis[s]://[user[:password]@]host[:port][,host[:port]…][/database][?…]`. Several hosts
@@ -34,7 +34,6 @@ const PARAMETERS = new Set(['cluster', 'sentinel', 'sentinelUsername', 'sentinel
 export const redisAddress: ValueType<RedisAddress, string> = {
   allowed: 'redis://host:6379/0, rediss:// for TLS, host,host for a cluster, host,host?sentinel=NAME for sentinels',
   json: { type: 'string', pattern: '^rediss?://\\S+$' },
-  fromText: asText,
   parse(written) {
     if (typeof written !== 'string') return REJECTED
     const value = /^rediss?:\/\/\S+$/.test(written) ? parseRedisAddress(written) : undefined

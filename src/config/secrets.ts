@@ -1,5 +1,5 @@
 import { isPlaceholder, placeholderReason } from './placeholder.js'
-import { asText, listWith, type Rule, textWith, type ValueType } from './types.js'
+import { listWith, type Rule, textWith, type ValueType } from './types.js'
 
 // Types of the settings that hold secrets, and the checks that reject a weak session secret.
 
@@ -15,14 +15,12 @@ const json = { type: 'string', minLength: shortestSecret }
 export const sessionSecret: ValueType<string> = {
   allowed,
   json,
-  fromText: asText,
   parse: textWith(...rulesFor('it'))
 }
 
 export const sessionSecrets: ValueType<readonly string[]> = {
   allowed: 'session secrets, separated by white space',
   json: { type: ['string', 'array'], items: json },
-  fromText: asText,
   parse: listWith(...rulesFor('one of them'))
 }
 
@@ -30,7 +28,6 @@ export const sessionSecrets: ValueType<readonly string[]> = {
 export const clientSecret: ValueType<string> = {
   allowed: 'the client secret as the provider shows it',
   json: { type: 'string', pattern: '^[\\x20-\\x7e]+$' },
-  fromText: asText,
   parse: textWith(
     {
       holds: secret => /^[\x20-\x7e]+$/.test(secret),

@@ -5,9 +5,9 @@ export interface ValueType<Value, Written = Value> {
   readonly json: JsonSchema
   /**
    * Parses a text, from a flag, a variable or a file, into the value that a file would contain. Invalid text is returned
-   * unchanged, and `parse` rejects it.
+   * unchanged, and `parse` rejects it. Without this function, the text is the value.
    */
-  readonly fromText: (text: string) => unknown
+  readonly fromText?: (text: string) => unknown
   /** Checks the value of a file or program, and turns it into the value that the server uses. */
   readonly parse: (written: unknown) => Parsed<Value>
   /**
@@ -81,7 +81,6 @@ export function oneOf<const Options extends readonly [string, string, ...string[
   return {
     allowed: `${options.slice(0, -1).join(', ')} or ${options.at(-1)}`,
     json: { enum: options },
-    fromText: asText,
     parse: written => {
       const value = options.find(option => option === written)
       return value === undefined ? REJECTED : { value }
@@ -125,7 +124,6 @@ export function text(allowed: string, pattern: RegExp): ValueType<string> {
   return {
     allowed,
     json: { type: 'string', pattern: pattern.source },
-    fromText: asText,
     parse: textWith({ holds: text => pattern.test(text) })
   }
 }
@@ -136,11 +134,11 @@ export function list(allowed: string, item: RegExp): ValueType<readonly string[]
   return {
     allowed,
     json: { type: ['string', 'array'], items: { type: 'string', pattern: item.source }, minItems: 1 },
-    fromText: asText,
     parse: written => (itemsOf(written)?.length === 0 ? REJECTED : parse(written))
   }
 }
 
-export function asText(text: string): string {
-  return text
+/** Returns the value that a settings file would contain instead of this text. */
+export function readText({ fromText }: Pick<ValueType<unknown>, 'fromText'>, text: string): unknown {
+  return fromText ? fromText(text) : text
 }

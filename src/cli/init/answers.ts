@@ -3,7 +3,7 @@ import { type Checked, checkValue } from '../../config/check-value.js'
 import { ConfigError, type Problem } from '../../config/errors.js'
 import { layerOfFlags } from '../../config/flags.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
-import { yesOrNo } from '../../config/types.js'
+import { readText, yesOrNo } from '../../config/types.js'
 import type { Invocation } from '../command.js'
 import type { Questions } from '../questions.js'
 
@@ -73,7 +73,7 @@ export async function askFor(
 /** Asks if `.env` should be added to `.gitignore`. */
 export async function askToIgnoreSecrets(questions: Questions): Promise<boolean> {
   const check = (answer: string): Checked => {
-    const parsed = yesOrNo.parse(yesOrNo.fromText(answer))
+    const parsed = yesOrNo.parse(readText(yesOrNo, answer))
     return 'value' in parsed ? parsed : { rejected: ['allowed: yes or no'] }
   }
   const text = 'Add .env to .gitignore, so that the secrets stay out of git (yes or no)'
@@ -83,6 +83,6 @@ export async function askToIgnoreSecrets(questions: Questions): Promise<boolean>
 async function answerTo(questions: Questions, key: SettingKey, text: string, defaultAnswer: string): Promise<unknown> {
   const { type, secret = false } = settingOf(key)
   const check = (answer: string): Checked =>
-    answer === '' ? { value: undefined } : checkValue(key, type.fromText(answer))
+    answer === '' ? { value: undefined } : checkValue(key, readText(type, answer))
   return questions.ask({ text, defaultAnswer, isSecret: secret, check })
 }
