@@ -1,5 +1,5 @@
-import { errorCode } from '../config/read-file.js'
 import { settings } from '../config/settings.js'
+import { errorCode } from '../support/error-code.js'
 import { messageOf, RunError } from './errors.js'
 
 /** The flags or variables for the port and the host of each listener. */

@@ -1,4 +1,4 @@
-import { errorCode } from '../config/read-file.js'
+import { errorCode } from '../support/error-code.js'
 import { RunError } from './errors.js'
 import type { Output } from './terminal.js'
 

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { errorCode } from '../support/error-code.js'
 import { nearest } from '../support/nearest.js'
 import type { Problem } from './errors.js'
 import { exposedFile, type SecretFile } from './exposed-files.js'
 import type { Given, Layer } from './layer.js'
-import { errorCode, readSecretFile, readTextFile, whyUnreadable } from './read-file.js'
+import { readSecretFile, readTextFile, whyUnreadable } from './read-file.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
 import { readText } from './types.js'
 

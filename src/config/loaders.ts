@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Loader, Loaders } from 'cosmiconfig'
+import { errorCode } from '../support/error-code.js'
 import { findJsonError } from '../support/json-error.js'
 import { quote } from './quote.js'
-import { errorCode, whyUnreadable } from './read-file.js'
+import { whyUnreadable } from './read-file.js'
 import { unsupportedFormat } from './unsupported-format.js'
 
 // The loaders for cosmiconfig, and the messages for files that cannot be loaded. A message may contain the number of a line

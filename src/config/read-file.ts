@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { errorCode } from '../support/error-code.js'
 import type { Given } from './layer.js'
 import type { ValueType } from './types.js'
 
@@ -56,8 +57,4 @@ const reasons: Readonly<Record<string, string>> = {
 export function whyUnreadable(error: unknown): string {
   const code = errorCode(error)
   return (code && reasons[code]) ?? code ?? 'unknown reason'
-}
-
-export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { errorCode } from '../support/error-code.js'
 import type { Checked } from './check-value.js'
 import { quote } from './quote.js'
-import { errorCode, whyUnreadable } from './read-file.js'
+import { whyUnreadable } from './read-file.js'
 import type { Finding } from './rules.js'
 import type { Values } from './settings.js'
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { basePathOf, callbackPath, homeUrlOf, isLoopback, localNameOf, localUrlOf } from '../../config/addresses.js'
-import { errorCode } from '../../config/read-file.js'
 import type { Config } from '../../config/settings.js'
+import { errorCode } from '../../support/error-code.js'
 import { closeServer, listen } from '../../support/listener.js'
 import { type Listener, listenError, listeners } from '../listen-error.js'
 import { type Finding, failed, ok, warning } from './report.js'

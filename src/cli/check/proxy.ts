@@ -1,8 +1,8 @@
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { ProxyRule } from '../../config/proxy-rules.js'
-import { errorCode } from '../../config/read-file.js'
 import type { Config } from '../../config/settings.js'
+import { errorCode } from '../../support/error-code.js'
 import { explainConnectionError } from './errors.js'
 import { type Finding, failed, ok, warning } from './report.js'
 

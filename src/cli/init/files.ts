@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { fileName } from '../../config/file.js'
 import { newSecret } from '../../config/new-secret.js'
-import { errorCode, readTextFile } from '../../config/read-file.js'
+import { readTextFile } from '../../config/read-file.js'
 import { shortFile } from '../../config/sample.js'
 import { type SettingKey, settingOf, type Values } from '../../config/settings.js'
+import { errorCode } from '../../support/error-code.js'
 import { UsageError } from '../errors.js'
 
 export const settingsFile = `${fileName}.config.yaml`
