@@ -33,7 +33,7 @@ export interface Terminal {
   onUncaught(listener: (thrown: unknown) => void): () => void
   /** Ends the process at once. */
   exit(code: number): void
-  /** Ends the process at once, as SIGHUP does by default. Without its terminal, Node cannot exit, but aborts. */
+  /** Ends the process with SIGHUP's default action, because `process.exit()` aborts once the terminal is gone. */
   hangUp(): void
 }
 

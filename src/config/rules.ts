@@ -174,7 +174,7 @@ function sessionsInRedisNeedRedis({ 'session.store': store, redisUrl }: Values):
 function forwardAuthWithoutRedis({ 'forwardAuth.port': port, redisUrl }: Values): Finding | undefined {
   if (port === undefined || redisUrl !== undefined) return undefined
   const message =
-    'is set without redisUrl; a session that was refreshed for a gateway is only in the memory of this process until its browser requests a path below /api/auth, and a restart before that request signs the person out'
+    "is set without redisUrl; a session that was refreshed through a gateway exists only in this process's memory until its browser requests a path below /api/auth; if the server restarts before that, the person is signed out"
   return { key: 'forwardAuth.port', isWarning: true, message }
 }
 
