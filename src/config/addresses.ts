@@ -6,15 +6,20 @@ import { type Rule, textWith, type ValueType } from './types.js'
 
 export const callbackPath = AUTH_ROUTES.callback
 
+// The order matters, because the later rules need an address that can be parsed.
+const webRules: readonly Rule[] = [
+  { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
+  { holds: address => !hasUser(address), reason: 'it holds a user name' },
+  // RFC 6749 sections 3.1, 3.1.2 and 3.2.
+  { holds: address => !address.includes('#'), reason: 'it holds a fragment' }
+]
+
 /** The type of the callback URL, to which the provider sends the browser after a login. */
 export const callbackAddress: ValueType<string> = {
   allowed: `an absolute http or https address whose path ends in ${callbackPath}`,
   json: { type: 'string', pattern: `^https?://[^\\s?#]+${callbackPath}(\\?[^\\s#]*)?$` },
   parse: textWith(
-    { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
-    { holds: address => !hasUser(address), reason: 'it holds a user name' },
-    // RFC 6749 section 3.1.2.
-    { holds: address => !address.includes('#'), reason: 'it holds a fragment' },
+    ...webRules,
     { holds: address => pathOf(address).endsWith(callbackPath), reason: `its path does not end in ${callbackPath}` },
     // Our own redirects go to the path in front of the callback path. If it contained `//host`, they would lead to another
     // site.
@@ -22,12 +27,8 @@ export const callbackAddress: ValueType<string> = {
   )
 }
 
-// The order matters, because the later rules need an address that can be parsed.
 const providerRules: readonly Rule[] = [
-  { holds: isWebAddress, reason: 'it is not an absolute http or https address' },
-  { holds: address => !hasUser(address), reason: 'it holds a user name' },
-  // RFC 6749 sections 3.1 and 3.2.
-  { holds: address => !address.includes('#'), reason: 'it holds a fragment' },
+  ...webRules,
   { holds: isSafeAddress, reason: 'plain http would send secrets over the network unencrypted' }
 ]
 

@@ -1,15 +1,9 @@
-import { ConfigError, type Problem } from './errors.js'
-import { resolveSettings, type Sources } from './resolve.js'
-import type { Config, SettingKey, Values } from './settings.js'
+import { ConfigError } from './errors.js'
+import { type Resolution, resolveSettings, type Sources } from './resolve.js'
+import type { Config, Values } from './settings.js'
 
-export interface LoadedConfig {
+export interface LoadedConfig extends Pick<Resolution, 'origins' | 'warnings' | 'file'> {
   readonly config: Config
-  /** The source of each value: `flag --port`, `variable PORT`, `file x.yaml`, `default`. */
-  readonly origins: Readonly<Record<SettingKey, string>>
-  /** Settings that work but are probably not what the operator meant. */
-  readonly warnings: readonly Problem[]
-  /** Absolute path of the settings file, if one was read. */
-  readonly file: string | undefined
 }
 
 /**

@@ -31,9 +31,10 @@ export interface Sources {
 /** The settings from all sources, with every problem and warning. */
 export interface Resolution {
   readonly values: Values
-  /** The source of each value. */
+  /** The source of each value: `flag --port`, `variable PORT`, `file x.yaml`, `default`. */
   readonly origins: Readonly<Record<SettingKey, string>>
   readonly problems: readonly Problem[]
+  /** Settings that work but are probably not what the operator meant. */
   readonly warnings: readonly Problem[]
   /** Absolute path of the settings file, if one was read. */
   readonly file: string | undefined

@@ -107,14 +107,11 @@ const BODY_LIMIT = 1000
 
 /** Checks that the ports of the server are free, by listening on each for a moment. */
 export async function port(config: Config): Promise<Finding[]> {
-  const { metrics, forwardAuth, port, host } = config
-  const found = await tryToListen({ port, host, listener: 'server' })
+  const found = await tryToListen({ port: config.port, host: config.host, listener: 'server' })
   const others: Finding[] = []
-  if (forwardAuth.port !== undefined) {
-    others.push(...(await tryToListen({ port: forwardAuth.port, host: forwardAuth.host, listener: 'forwardAuth' })))
-  }
-  if (metrics.port !== undefined) {
-    others.push(...(await tryToListen({ port: metrics.port, host: metrics.host, listener: 'metrics' })))
+  for (const listener of ['forwardAuth', 'metrics'] as const) {
+    const { port, host } = config[listener]
+    if (port !== undefined) others.push(...(await tryToListen({ port, host, listener })))
   }
   // If this server is already running, it also uses the ports of its other listeners. The findings for these ports are then
   // warnings.
