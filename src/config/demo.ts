@@ -1,5 +1,5 @@
 import { callbackPath, localUrlOf } from './addresses.js'
-import { newSecret } from './new-secret.js'
+import { newSecret } from './secrets.js'
 import type { Overrides, Values } from './settings.js'
 
 // The settings of a demo. They override the environment and the settings file, which are meant for the real provider. An

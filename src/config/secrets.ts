@@ -1,7 +1,8 @@
-import { isPlaceholder, placeholderReason } from './placeholder.js'
+import { randomBytes } from 'node:crypto'
 import { listWith, type Rule, textWith, type ValueType } from './types.js'
 
-// Types of the settings that hold secrets, and the checks that reject a weak session secret.
+// Types of the client id and of the settings that hold secrets, and the checks that reject a weak session secret or a
+// placeholder.
 
 const shortestSecret = 32
 
@@ -24,6 +25,29 @@ export const sessionSecrets: ValueType<readonly string[]> = {
   parse: listWith(...rulesFor('one of them'))
 }
 
+/** Returns 384 random bits as 64 characters, which need no quotation marks in any file or shell. */
+export function newSecret(): string {
+  return randomBytes(48).toString('base64url')
+}
+
+// The placeholders in the samples and documents of this server, and those that are common elsewhere. A client id that an
+// operator has chosen may contain such a word, so only the whole text counts.
+const PLACEHOLDER =
+  /^(<.*>|\$\{.*\}|replace-.*|change-?me|((the|your)[-_ ]?(.*[-_ ])?)?(client|app(lication)?)[-_ ]?(id|secret)([-_ ](goes[-_ ])?here)?)$/i
+
+const placeholderReason = 'it is a placeholder'
+
+/** The type of the OAuth client id. A placeholder is rejected, because the provider could only answer that it is unknown. */
+export const clientId: ValueType<string> = {
+  allowed: 'the client id as the provider shows it (visible ASCII characters, no colon)',
+  json: { type: 'string', pattern: '^(?!replace-|the-client-id$)[\\x21-\\x39\\x3b-\\x7e]+$' },
+  parse: textWith(
+    { holds: id => !PLACEHOLDER.test(id), reason: placeholderReason },
+    // RFC 6749 appendix A.1, without the colon, which ends the user name in HTTP Basic (RFC 7617 section 2).
+    { holds: id => /^[\x21-\x39\x3b-\x7e]+$/.test(id) }
+  )
+}
+
 /** The client secret (RFC 6749 appendix A.2). The provider generated this secret, so its strength is not checked. */
 export const clientSecret: ValueType<string> = {
   allowed: 'the client secret as the provider shows it',
@@ -33,7 +57,7 @@ export const clientSecret: ValueType<string> = {
       holds: secret => /^[\x20-\x7e]+$/.test(secret),
       reason: 'it contains characters that a client secret cannot contain'
     },
-    { holds: secret => hasNoPlaceholder(secret) && !isPlaceholder(secret), reason: placeholderReason }
+    { holds: secret => hasNoPlaceholder(secret) && !PLACEHOLDER.test(secret), reason: placeholderReason }
   )
 }
 

@@ -1,12 +1,11 @@
 import { accessEntries } from './access-entry.js'
 import { callbackAddress, issuerAddress, optionalProviderAddress, providerAddress } from './addresses.js'
-import { clientId } from './client-id.js'
 import { clientKey, keyAlgorithm } from './client-key.js'
 import { answerHeaderNames, csrfHeaderName, requestHeaderNames } from './header-names.js'
 import { logLevel } from './log-level.js'
 import { longestTimeoutSeconds, proxyRoutes } from './proxy-rules.js'
 import { redisAddress } from './redis-address.js'
-import { clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
+import { clientId, clientSecret, sessionSecret, sessionSecrets } from './secrets.js'
 import { integer, list, oneOf, port, seconds, text, type ValueType, yesOrNo } from './types.js'
 
 /**

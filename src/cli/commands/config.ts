@@ -1,7 +1,13 @@
 import { ConfigError } from '../../config/errors.js'
 import { type Resolution, resolveSettings } from '../../config/resolve.js'
-import { type SettingKey, settingKeys, type Values } from '../../config/settings.js'
-import { shownText, shownValue } from '../../config/show.js'
+import {
+  defaultText,
+  type SettingKey,
+  settingKeys,
+  settingOf,
+  type Values,
+  writtenValue
+} from '../../config/settings.js'
 import { defaultEndpoint } from '../../provider/metadata.js'
 import { type Colours, coloursFor } from '../../support/colours.js'
 import { type Command, sourcesOf } from '../command.js'
@@ -77,4 +83,25 @@ function valueInEffect(key: SettingKey, values: Values): unknown {
 function asJson({ values, origins, problems, warnings, file }: Resolution): object {
   const settings = settingKeys.map(key => [key, { value: valueInEffect(key, values), origin: origins[key] }] as const)
   return { settings: Object.fromEntries(settings), file: file ?? null, problems, warnings }
+}
+
+/** The replacement for a secret. Its length does not depend on the secret. */
+const hidden = '********'
+
+/** Returns the value for display. A secret is hidden, or loses only its password if its type has a `mask`. */
+function shownValue(key: SettingKey, values: Values): unknown {
+  const { secret, type } = settingOf(key)
+  const value = writtenValue(key, values[key])
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return value
+  if (!secret) return value
+  return typeof value === 'string' && type.mask ? type.mask(value) : hidden
+}
+
+/** Returns the value as text for a person. */
+function shownText(key: SettingKey, values: Values): string {
+  const value = shownValue(key, values)
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return `(${defaultText(key)})`
+  if (!Array.isArray(value)) return String(value)
+  // Items that contain spaces, such as proxy rules, are written on separate lines.
+  return value.join(value.some(item => String(item).includes(' ')) ? '\n' : ' ')
 }

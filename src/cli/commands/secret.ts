@@ -1,4 +1,4 @@
-import { newSecret } from '../../config/new-secret.js'
+import { newSecret } from '../../config/secrets.js'
 import type { Command } from '../command.js'
 import { exitCodes } from '../exit-codes.js'
 
