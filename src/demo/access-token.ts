@@ -1,4 +1,5 @@
 import { createPublicKey, type JsonWebKey, randomBytes, verify } from 'node:crypto'
+import type Koa from 'koa'
 import type { AccessToken, ClientCredentials, JWTStructured } from 'oidc-provider'
 
 /** The audience of the access tokens, which stands for the APIs of the platform. */
@@ -21,6 +22,11 @@ export function platformClaims(token: AccessToken | ClientCredentials, parts: JW
     iat: issuedAt,
     exp: issuedAt + token.expiration
   }
+}
+
+/** Returns the bearer token of a request, or an empty text if it has none. */
+export function bearerTokenOf(ctx: Koa.Context): string {
+  return /^bearer ([\w.-]+)$/i.exec(ctx.get('Authorization'))?.[1] ?? ''
 }
 
 export interface AccessTokenReader {

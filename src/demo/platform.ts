@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type Koa from 'koa'
-import type { AccessTokenReader } from './access-token.js'
+import { type AccessTokenReader, bearerTokenOf } from './access-token.js'
+import { readBody } from './read-body.js'
 
 const REQUIRED_SCOPE = 'data:read'
 const FILE_BYTES = 4 * 1024 * 1024
@@ -43,7 +44,7 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
   return async function platform(ctx, next) {
     const route = routes.find(([pattern]) => pattern.test(ctx.path))
     if (!route) return next()
-    const [, accessToken = ''] = /^bearer ([\w.-]+)$/i.exec(ctx.get('Authorization')) ?? []
+    const accessToken = bearerTokenOf(ctx)
     const userId = tokens.userIdOf(accessToken)
     if (userId === undefined)
       reject(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
@@ -81,15 +82,9 @@ function listHubs(ctx: Koa.Context): void {
 }
 
 async function readTitle(ctx: Koa.Context): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of ctx.req) {
-    length += (chunk as Buffer).length
-    if (length > MAX_BODY_BYTES) return undefined
-    chunks.push(chunk as Buffer)
-  }
+  const body = await readBody(ctx, MAX_BODY_BYTES)
   try {
-    const { title } = JSON.parse(String(Buffer.concat(chunks))) as { title?: unknown }
+    const { title } = JSON.parse(body ?? '') as { title?: unknown }
     return typeof title === 'string' && title.trim() !== '' ? title.slice(0, 200) : undefined
   } catch {
     return undefined

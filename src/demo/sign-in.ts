@@ -1,10 +1,10 @@
 import type Koa from 'koa'
 import type Provider from 'oidc-provider'
 import { SessionNotFound } from 'oidc-provider/lib/helpers/errors.js'
-import { readForm } from './form.js'
 import type { DemoPages } from './pages.js'
 import { paths } from './paths.js'
 import { type People, tidyName } from './people.js'
+import { readBody } from './read-body.js'
 import { splitScope } from './scopes.js'
 
 export interface SignInParts {
@@ -14,6 +14,7 @@ export interface SignInParts {
 }
 
 const maxNameLength = 100
+const maxFormBytes = 8 * 1024
 
 /** Serves the sign-in page, on which a person chooses a name and grants or denies the requested scopes. */
 export function signIn({ provider, people, pages }: SignInParts): Koa.Middleware {
@@ -75,4 +76,10 @@ export function signIn({ provider, people, pages }: SignInParts): Koa.Middleware
     interaction.session = undefined
     await interaction.persist()
   }
+}
+
+/** Reads a submitted form. Throws an HTTP error 415 or 413 if the body is not a form or is too large. */
+async function readForm(ctx: Koa.Context): Promise<URLSearchParams> {
+  if (!ctx.is('application/x-www-form-urlencoded')) return ctx.throw(415)
+  return new URLSearchParams((await readBody(ctx, maxFormBytes)) ?? ctx.throw(413))
 }
