@@ -24,24 +24,15 @@ export function platformClaims(token: AccessToken | ClientCredentials, parts: JW
   }
 }
 
-/** Returns the bearer token of a request, or an empty text if it has none. */
-export function bearerTokenOf(ctx: Koa.Context): string {
-  return /^bearer ([\w.-]+)$/i.exec(ctx.get('Authorization'))?.[1] ?? ''
-}
+export type AccessTokenReader = ReturnType<typeof createAccessTokenReader>
 
-export interface AccessTokenReader {
-  /** Returns the user id if this demo issued the access token and it has not expired. */
-  userIdOf(accessToken: string): string | undefined
-  /** Returns the scopes of an access token for which `userIdOf` returns a user id, and an empty list for any other text. */
-  scopesOf(accessToken: string): readonly string[]
-}
-
-export function createAccessTokenReader(signingKey: JsonWebKey, now: () => number): AccessTokenReader {
+/** Creates functions that read the access token of a request. */
+export function createAccessTokenReader(signingKey: JsonWebKey, now: () => number) {
   const key = createPublicKey({ key: signingKey, format: 'jwk' })
-  function claimsOf(accessToken: string): Record<string, unknown> | undefined {
-    const parts = accessToken.split('.')
-    const [header, payload, signature] = parts
-    if (parts.length !== 3 || !header || !payload || !signature) return undefined
+  function claimsOf(ctx: Koa.Context): Record<string, unknown> | undefined {
+    const token = /^bearer ([\w-]+)\.([\w-]+)\.([\w-]+)$/i.exec(ctx.get('Authorization'))
+    const [, header, payload, signature] = token ?? []
+    if (!header || !payload || !signature) return undefined
     if (!verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
       return undefined
     // Only this demo has the key, so a signed payload is always valid JSON. An ID token is signed too, but has no `userid`.
@@ -51,7 +42,9 @@ export function createAccessTokenReader(signingKey: JsonWebKey, now: () => numbe
   }
 
   return {
-    userIdOf: accessToken => claimsOf(accessToken)?.userid as string | undefined,
-    scopesOf: accessToken => (claimsOf(accessToken)?.scope as readonly string[] | undefined) ?? []
+    /** Returns the user id if this demo issued the access token and it has not expired. */
+    userIdOf: (ctx: Koa.Context) => claimsOf(ctx)?.userid as string | undefined,
+    /** Returns the scopes of an access token for which `userIdOf` returns a user id, and otherwise an empty list. */
+    scopesOf: (ctx: Koa.Context) => (claimsOf(ctx)?.scope as readonly string[] | undefined) ?? []
   }
 }

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type Koa from 'koa'
-import { type AccessTokenReader, bearerTokenOf } from './access-token.js'
+import type { AccessTokenReader } from './access-token.js'
 import { readBody } from './read-body.js'
 
 const REQUIRED_SCOPE = 'data:read'
@@ -44,11 +44,10 @@ export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Ko
   return async function platform(ctx, next) {
     const route = routes.find(([pattern]) => pattern.test(ctx.path))
     if (!route) return next()
-    const accessToken = bearerTokenOf(ctx)
-    const userId = tokens.userIdOf(accessToken)
+    const userId = tokens.userIdOf(ctx)
     if (userId === undefined)
       reject(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
-    else if (!tokens.scopesOf(accessToken).includes(REQUIRED_SCOPE)) {
+    else if (!tokens.scopesOf(ctx).includes(REQUIRED_SCOPE)) {
       reject(ctx, 403, 'AUTH-010', `The access token lacks the scope ${REQUIRED_SCOPE}.`)
     } else await route[1](ctx, userId)
   }

@@ -1,5 +1,5 @@
 import type Koa from 'koa'
-import { type AccessTokenReader, bearerTokenOf } from './access-token.js'
+import type { AccessTokenReader } from './access-token.js'
 import { paths } from './paths.js'
 import type { People } from './people.js'
 
@@ -12,7 +12,7 @@ export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people
   return async function userInfo(ctx, next) {
     if (ctx.path !== paths.userInfo || (ctx.method !== 'GET' && ctx.method !== 'POST')) return next()
     ctx.set('Cache-Control', 'no-store')
-    const id = tokens.userIdOf(bearerTokenOf(ctx))
+    const id = tokens.userIdOf(ctx)
     const person = id === undefined ? undefined : people.find(id)
     if (!person) {
       ctx.status = 401
