@@ -3,17 +3,12 @@ import type { ReloadSignal, StopSignal, Terminal } from './terminal.js'
 
 type Signal = StopSignal | ReloadSignal
 
-export interface HeldSignals extends Pick<Terminal, 'onSignal'> {
-  /** Removes all listeners, so that signals have their default effect again. */
-  release(): void
-}
-
 /**
  * Holds each signal that arrives during the start, and passes it to the listener that is registered later. Otherwise an
  * early signal would end the process in the middle of the start. In a container, where the server is process 1, the kernel
  * would drop an early signal. A second stop signal during the start ends the process at once.
  */
-export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>): HeldSignals {
+export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>) {
   const listeners = new Map<Signal, () => void>()
   const held = new Set<Signal>()
 
@@ -28,11 +23,12 @@ export function holdSignals(terminal: Pick<Terminal, 'onSignal' | 'exit'>): Held
   )
 
   return {
-    onSignal(signal, listener) {
+    onSignal(signal: Signal, listener: () => void) {
       listeners.set(signal, listener)
       if (held.delete(signal)) setImmediate(listener)
       return () => listeners.delete(signal)
     },
+    /** Removes all listeners, so that signals have their default effect again. */
     release() {
       for (const remove of removals) remove()
     }

@@ -14,13 +14,9 @@ export interface Question {
   readonly check: (answer: string) => Checked
 }
 
-export interface Questions {
-  /** Asks until the answer is valid, and returns its value. Throws RunError if the person cancels. */
-  ask(question: Question): Promise<unknown>
-  close(): void
-}
+export type Questions = ReturnType<typeof createQuestions>
 
-export function createQuestions({ stdin, stdout }: Terminal): Questions {
+export function createQuestions({ stdin, stdout }: Terminal) {
   let isHidden = false
   const output = new Writable({
     write(chunk, _encoding, done) {
@@ -48,7 +44,8 @@ export function createQuestions({ stdin, stdout }: Terminal): Questions {
   }
 
   return {
-    async ask(question) {
+    /** Asks until the answer is valid, and returns its value. Throws RunError if the person cancels. */
+    async ask(question: Question): Promise<unknown> {
       for (;;) {
         const answer = await askOnce(question).catch((cause: unknown) => {
           throw new RunError('\nCancelled. No file was written.', { cause })

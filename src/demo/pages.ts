@@ -14,21 +14,10 @@ export interface SignInPage {
   typed?: string
 }
 
-export interface SignOutPage {
-  action: string
-  xsrf: string
-}
-
-export interface DemoPages {
-  signIn(ctx: Koa.Context, page: SignInPage): void
-  signInExpired(ctx: Koa.Context): void
-  signOut(ctx: Koa.Context, page: SignOutPage): void
-  signedOut(ctx: Koa.Context): void
-  failed(ctx: Koa.Context, error: ErrorOut): void
-}
+export type DemoPages = ReturnType<typeof createPages>
 
 /** The pages of the demo identity provider. Every page works without a script and leads back to the application. */
-export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }): DemoPages {
+export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }) {
   // When the sign-in form or the sign-out form is submitted, the demo redirects to the application. Browsers check this
   // redirect against `form-action`.
   const formPolicy = securityPolicyFor(["'self'", new URL(callbackUrl).origin])
@@ -48,10 +37,10 @@ export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; hom
   }
 
   return {
-    signIn(ctx, page) {
+    signIn(ctx: Koa.Context, page: SignInPage) {
       send(ctx, page.problem === undefined ? 200 : 422, formPolicy, { title: 'Demo sign-in', body: signInForm(page) })
     },
-    signInExpired(ctx) {
+    signInExpired(ctx: Koa.Context) {
       send(ctx, 400, plainPolicy, {
         title: 'This sign-in is over',
         body: html`<p>This sign-in was finished or cancelled in another tab, it took longer than an hour, or this browser does not store
@@ -59,7 +48,7 @@ cookies for this address. Start again from the application.</p>
 ${backLink}`
       })
     },
-    signOut(ctx, { action, xsrf }) {
+    signOut(ctx: Koa.Context, { action, xsrf }: { action: string; xsrf: string }) {
       send(ctx, 200, formPolicy, {
         title: 'Sign out of the demo?',
         body: html`<p>You are also signed in at the demo identity provider. If you stay signed in, your next login skips the sign-in
@@ -70,13 +59,13 @@ page.</p>
 </form>`
       })
     },
-    signedOut(ctx) {
+    signedOut(ctx: Koa.Context) {
       send(ctx, 200, plainPolicy, {
         title: 'You are signed out',
         body: html`<p>The demo identity provider has ended your session. Your next login shows the sign-in page.</p>\n${backLink}`
       })
     },
-    failed(ctx, { error, error_description: description }) {
+    failed(ctx: Koa.Context, { error, error_description: description }: ErrorOut) {
       send(ctx, ctx.status, plainPolicy, {
         title: 'The demo refuses this request',
         body: html`<p>The application sent a request that an identity provider must not accept. Nothing was changed.</p>

@@ -14,14 +14,10 @@ export interface Person {
 /** The sign-in page has a button for each of these names. It also accepts any other name. */
 export const offeredPeople = ['Ada Lovelace', 'Grace Hopper', 'Zaha Hadid', 'Antoni Gaudí', 'Kenzō Tange'] as const
 
-export interface People {
-  /** Returns the person with this name. The case of the letters does not matter. */
-  signIn(name: string): Person
-  find(id: string): Person | undefined
-}
+export type People = ReturnType<typeof createPeople>
 
 /** Remembers the people who signed in. When there are more than `maxPeople`, the least recently used are evicted. */
-export function createPeople(maxPeople = 10_000): People {
+export function createPeople(maxPeople = 10_000) {
   const recent = new Map<string, Person>()
 
   function markUsed(person: Person): Person {
@@ -35,8 +31,9 @@ export function createPeople(maxPeople = 10_000): People {
   }
 
   return {
-    signIn: name => markUsed(personNamed(name)),
-    find(id) {
+    /** Returns the person with this name. The case of the letters does not matter. */
+    signIn: (name: string) => markUsed(personNamed(name)),
+    find(id: string) {
       const person = recent.get(id)
       return person && markUsed(person)
     }

@@ -30,17 +30,11 @@ export function failed(check: string, message: string, next: string): Finding {
   return { check, status: 'failed', message, next }
 }
 
-export interface Report {
-  add(finding: Finding): void
-  end(): void
-  hasFailed(): boolean
-}
-
 const statusWidth = 'warning'.length + 2
 const checkWidth = 'endpoints'.length + 2
 
 /** Writes each finding at once, and a summary at the end. With `isJson`, writes only one JSON object at the end. */
-export function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean): Report {
+export function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson: boolean) {
   const { stdout } = terminal
   const findings: Finding[] = []
   const { green, yellow, red, bold } = coloursFor(terminal)
@@ -66,7 +60,7 @@ export function createReport(terminal: Pick<Terminal, 'stdout' | 'env'>, isJson:
 
   return {
     hasFailed,
-    add(finding) {
+    add(finding: Finding) {
       findings.push(finding)
       if (!isJson) stdout.write(`${textOf(finding)}\n`)
     },

@@ -4,24 +4,25 @@ import { tls } from '../check/settings.js'
 import { type Command, type Invocation, sourcesOf } from '../command.js'
 import { endOnUncaughtErrors } from '../crash.js'
 import { readDemoOptions } from '../demo.js'
-import { type HeldSignals, holdSignals } from '../held-signals.js'
+import { holdSignals } from '../held-signals.js'
 import { listenError } from '../listen-error.js'
 import { reloadSecretsOnHangup } from '../reload.js'
 import { untilStopped } from '../signals.js'
 import { startWarnings } from '../start-warnings.js'
+import type { Terminal } from '../terminal.js'
 import { startTracing } from '../tracing.js'
 
 export const start: Command = async function start(invocation) {
   if (invocation.options.watch === true) return (await import('../watch.js')).watch(invocation.terminal)
   const signals = holdSignals(invocation.terminal)
   try {
-    return await serve(invocation, signals)
+    return await serve(invocation, signals.onSignal)
   } finally {
     signals.release()
   }
 }
 
-async function serve(invocation: Invocation, { onSignal }: HeldSignals): Promise<number> {
+async function serve(invocation: Invocation, onSignal: Terminal['onSignal']): Promise<number> {
   const { terminal } = invocation
   const demo = readDemoOptions(invocation)
   // Reads the working directory before Koa is loaded. If the directory no longer exists, our error message says so. A
