@@ -28,7 +28,7 @@ export function toMarkup(page: Html): string {
   return page[markup]
 }
 
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"'`]/g, character => `&#${character.charCodeAt(0)};`)
 }
 
