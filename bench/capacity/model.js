@@ -48,7 +48,7 @@ export const BEHAVIOUR = {
   keepSeconds: 60
 }
 
-// This is a constant of src/store/session-store.ts.
+// This is a constant of src/store/process-memory.ts.
 const REMEMBERED_SECONDS = 60
 const SCRIPTS_OF_REFRESH = 4
 

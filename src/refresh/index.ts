@@ -176,9 +176,10 @@ export function createRefreshes(parts: RefreshesParts): Refreshes {
         switch (answer.kind) {
           case 'mine': {
             if (!(await store.mayUse(answer.lock))) {
-              // Without this, nobody could refresh the session until the lock ends.
-              await store.save(answer.lock, { kind: 'failure', pauseMs: 0, isDoubtful: false })
-              owner = randomUUID()
+              // Without this, nobody could refresh the session until the lock ends. If the lock was not given back, its owner
+              // gets it again.
+              const released = await store.save(answer.lock, { kind: 'failure', pauseMs: 0, isDoubtful: false })
+              if (released.kind !== 'unknown') owner = randomUUID()
               break
             }
             const fields = withOwnFields(session.fields, stored)

@@ -130,10 +130,10 @@ export function createProcessMemory(clock: Clock, { entryMs, keepMs }: Pick<Scri
     return owner
   }
 
-  /** Forgets the lock, because it is used now. It must not be stored again, and the next lock has another owner. */
-  function useUp(id: string): void {
-    locks.delete(id)
-    owners.delete(id)
+  /** Forgets a lock that is given back. It must not be stored again, and the next lock has another owner. */
+  function forgetLock({ id, owner }: Pick<Lock, 'id' | 'owner'>): void {
+    if (locks.get(id)?.owner === owner) locks.delete(id)
+    if (owners.get(id) === owner) owners.delete(id)
   }
 
   /** Returns the ids of all sessions of which the store may have lost something that this process remembers. */
@@ -158,7 +158,7 @@ export function createProcessMemory(clock: Clock, { entryMs, keepMs }: Pick<Scri
     logoutOf,
     markLogoutStored,
     ownerOf,
-    useUp,
+    forgetLock,
     possiblyLost
   }
 }

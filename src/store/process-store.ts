@@ -218,11 +218,8 @@ export function createProcessStore(parts: ProcessStoreParts): SessionStore {
     async save(lock, outcome) {
       const { id, owner, key } = lock
       const isTokens = outcome.kind === 'tokens'
-      if (memory.logoutOf(id)) {
-        memory.locks.delete(id)
-        return { kind: 'out' }
-      }
-      memory.useUp(id)
+      memory.forgetLock(lock)
+      if (memory.logoutOf(id)) return { kind: 'out' }
       if (isTokens) memory.remember(outcome.record, false, owner)
       const rev = isTokens ? outcome.record.rev : lock.rev
       const elapsedMs = startStopwatch(clock)
@@ -250,8 +247,9 @@ export function createProcessStore(parts: ProcessStoreParts): SessionStore {
         return { kind: 'unknown' }
       }
     },
-    async change({ id, owner, key }, record) {
-      memory.locks.delete(id)
+    async change(lock, record) {
+      const { id, owner, key } = lock
+      memory.forgetLock(lock)
       const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
       const request = { rev: record.rev, owner, outcome, newLoss: randomUUID(), key }
       const saved = await scripts.save(id, request).catch(ignoreUnavailable)
