@@ -36,12 +36,12 @@ export async function openDemo(
   { port: demoPort, tokenLifetimeSeconds }: DemoChoices,
   log: Logger
 ): Promise<OpenDemo> {
+  // Only the demo needs this module, so an ordinary start does not load it.
+  const { startDemo } = await import('./demo/index.js')
   // The demo provider needs the callback URL with its port before the server listens.
   const reserved = config.port === 0 ? createServer() : undefined
   const port = reserved ? await listen(reserved, config) : config.port
   const callbackUrl = withPort(config.platform.callbackUrl, port)
-  // Only the demo needs this module, so an ordinary start does not load it.
-  const { startDemo } = await import('./demo/index.js')
   const starting = startDemo({
     callbackUrl,
     log,

@@ -35,13 +35,15 @@ async function withSettings(invocation: Invocation, use: (loaded: LoadedConfig) 
   if (!demoOptions) return use(loaded)
   // The log goes to stderr, because stdout is for the findings.
   const log = createLog({ ...loaded.config.log, pretty: false }, invocation.terminal.stderr)
-  const demo = await openDemo(loaded.config, demoOptions, log).catch((error: unknown) => {
+  // Without a host, a free port is found even if the server cannot listen at its host. One of the checks reports that.
+  const { host } = loaded.config
+  const demo = await openDemo({ ...loaded.config, host: undefined }, demoOptions, log).catch((error: unknown) => {
     throw listenError(error)
   })
   try {
     // The checks listen on the port themselves.
     if (demo.reserved) await closeServer(demo.reserved)
-    await use({ ...loaded, config: demo.config })
+    await use({ ...loaded, config: { ...demo.config, host } })
   } finally {
     await demo.close()
   }

@@ -65,6 +65,13 @@ for (const [host, home] of [
   })
 }
 
+test('check reports a host of another machine beside its other findings', async t => {
+  const { code, lines, line } = await check(t, ['--demo', '--port', '0', '--host', '192.0.2.1'], { env: {} })
+  t.is(code, 1)
+  t.regex(line('port') ?? '', /^failed port /)
+  t.true(lines.length > 5)
+})
+
 test("check accepts the demo's end-session endpoint", async t => {
   const { code, line } = await check(t, ['--demo', '--port', '0', '--logout', 'idp'], { env: {} })
   t.regex(line('logout') ?? '', /^ok logout The end-session endpoint answers \(\d+\)\. http:\/\/localhost:\d+\/ must/)
