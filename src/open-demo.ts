@@ -84,7 +84,7 @@ export async function openDemo(
   }
 }
 
-/** Replaces port 0 in an address by the port on which the server will listen. */
+/** Replaces port 0 in an address with the port on which the server will listen. */
 function withPort(address: string, port: number): string {
   const url = new URL(address)
   if (url.port !== '0') return address

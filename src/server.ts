@@ -34,7 +34,7 @@ export interface RunningServer {
   readonly forwardAuthPort: number | undefined
   /** The address at which a browser on this machine reaches the server. */
   readonly url: string
-  /** Replaces the session secrets and the client secret by those of `fresh`. Ignores the other settings of `fresh`. */
+  /** Replaces the session secrets and the client secret with those of `fresh`. Ignores the other settings of `fresh`. */
   replaceSecrets(fresh: Config): void
   /**
    * Shuts down. `/readyz` answers 503 at once. The server still accepts requests for `shutdown.delaySeconds`. Then it

@@ -49,7 +49,7 @@ export interface Services {
   readonly storeStatus: SessionStore['status']
   readonly shutdown: Shutdown
   /**
-   * Replaces the secrets by those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
+   * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
    * lists the secret with which the session was encrypted.
    */
   replaceSecrets(fresh: Config): void

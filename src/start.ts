@@ -21,7 +21,7 @@ export interface StartOptions extends Partial<AppParts> {
 }
 
 export interface RunningServer extends ListeningServer {
-  /** The callback URL in use. The demo may have replaced port 0 in it by the port of the server. */
+  /** The callback URL in use. The demo may have replaced port 0 in it with the port of the server. */
   readonly callbackUrl: string
   /** The address of the demo identity provider, if there is one. */
   readonly demoUrl: string | undefined

@@ -93,7 +93,7 @@ async function showAbout() {
   if (about.folder) part('folder').firstChild.textContent = about.folder
   if (about.folder)
     part('how').firstChild.textContent = about.hasFolder ? 'Replace its ' : 'Create this folder, put an '
-  if (about.hasFolder) part('how').lastChild.textContent = ' by your own. The next reload shows it.'
+  if (about.hasFolder) part('how').lastChild.textContent = ' with your own. The next reload shows it.'
   if (about.demo) (await import('./fifty.js')).showFifty(part('fifty'), about.mode, askAll)
 }
 

@@ -38,7 +38,7 @@ export function createLoaders(loadYaml: Loader, onLoad: (path: string) => void):
 }
 
 /**
- * Replaces the errors of a loader by errors for people. The new errors have no error code. Otherwise cosmiconfig would
+ * Replaces the errors of a loader with errors for people. The new errors have no error code. Otherwise cosmiconfig would
  * skip a script that cannot find one of its own modules.
  */
 function withClearErrors(load: Loader): Loader {

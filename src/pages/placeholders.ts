@@ -18,7 +18,7 @@ export function hasUnclosedPlaceholder(parts: Parts): boolean {
 }
 
 /**
- * Joins the parts and replaces each name by its value. Values are escaped, except markup.
+ * Joins the parts and replaces each name with its value. Values are escaped, except markup.
  * @param asMarkup turns the text between the placeholders into markup; by default, this text is escaped
  */
 export function fill(

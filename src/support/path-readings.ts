@@ -26,7 +26,7 @@ export function isEncoded(text: string): boolean {
 }
 
 /**
- * Reads the bytes of a decoded path as UTF-8. Replaces compatibility characters such as the full-width dot by their
+ * Reads the bytes of a decoded path as UTF-8. Replaces compatibility characters such as the full-width dot with their
  * ordinary form (Unicode NFKC), and backslashes by slashes.
  * @param bytes a result of `decodings`
  */
