@@ -22,13 +22,13 @@ interface Remembered {
 interface Logout {
   isStored: boolean
   readonly key: string | undefined
-  /** As above. */
+  /** See `Remembered.at`. */
   readonly at: number
 }
 
 interface BrowserRevision {
   readonly rev: number
-  /** As above. */
+  /** See `Remembered.at`. */
   readonly at: number
 }
 
@@ -136,7 +136,7 @@ export function createProcessMemory(clock: Clock, { entryMs, keepMs }: Pick<Scri
     if (owners.get(id) === owner) owners.delete(id)
   }
 
-  /** Returns the ids of all sessions of which the store may have lost something that this process remembers. */
+  /** Returns the ids of the sessions to store again, because the store may have lost what this process remembers of them. */
   function possiblyLost(): readonly string[] {
     const isRecent = ({ at }: { readonly at: number }) => clock.monotonic() - at < RECENT_MS
     const ids = new Set(locks.keys())
