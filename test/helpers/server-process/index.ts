@@ -21,8 +21,8 @@ export interface ServerProcess {
 }
 
 export interface ServerProcessOptions {
-  /** The highest number of files and sockets that the process may have open at once. */
-  readonly openFiles?: number
+  /** How many files and sockets the process can open while it serves, in addition to those that it has open when it starts. */
+  readonly freeFiles?: number
 }
 
 const script = fileURLToPath(new URL('./child.js', import.meta.url))
@@ -30,12 +30,14 @@ const script = fileURLToPath(new URL('./child.js', import.meta.url))
 export async function startServerProcess(
   t: Pick<ExecutionContext, 'teardown'>,
   config: Config,
-  { openFiles }: ServerProcessOptions = {}
+  { freeFiles }: ServerProcessOptions = {}
 ): Promise<ServerProcess> {
-  const limit = openFiles === undefined ? '' : `ulimit -n ${openFiles} && `
+  const command = [process.execPath, '--expose-gc', script, JSON.stringify(config)]
+  if (freeFiles !== undefined) command.push(String(freeFiles))
   const child = spawn(
     'sh',
-    ['-c', `${limit}exec "$0" "$@"`, process.execPath, '--expose-gc', script, JSON.stringify(config)],
+    // The process opens files up to the limit, so the limit must not be that of the machine, which may be a million.
+    ['-c', `${freeFiles === undefined ? '' : 'ulimit -n 1024 && '}exec "$0" "$@"`, ...command],
     {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Coverage would slow down thousands of requests. Other tests cover the same code.

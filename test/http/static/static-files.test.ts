@@ -284,7 +284,7 @@ test('a conditional request gets 304 until the file changes', async t => {
 test('responses without a body and aborted responses close their files', async t => {
   const wwwroot = await tempFolder(t, { 'large.bin': Buffer.alloc(3_000_000), 'page.html': html })
   const config = testConfig(unreachableIdp, { wwwroot, log: { level: 'warn', requests: false } })
-  const { port, lines, errorOutput } = await startServerProcess(t, config, { openFiles: 80 })
+  const { port, lines, errorOutput } = await startServerProcess(t, config, { freeFiles: 60 })
   const requests = [
     'HEAD /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n',
     'GET /large.bin HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: *\r\n\r\n',
