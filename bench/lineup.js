@@ -1,7 +1,7 @@
 /** Starts the candidates of a scenario, each in its own process on the same core, and checks that each responds correctly. */
 import { randomBytes } from 'node:crypto'
 import { get, HEADERS } from './get.js'
-import { SERVER_CORE, startProcess } from './processes.js'
+import { SERVER_CORE, startProcess, unpinned } from './processes.js'
 import { SERVER } from './scenarios.js'
 import { createSession, createSessions, expired } from './sessions.js'
 import { hasWrk } from './wrk.js'
@@ -73,9 +73,11 @@ export async function startCandidates(scenario, names, { providerUrl, wwwroot })
 
 /** Checks that the candidate gives a correct response, and returns the candidate with a function that measures it. */
 async function prepare(scenario, { name, process, port, cookie, secret, session }) {
-  const { path, statuses, fresh, isRight } = scenario
+  const { path, statuses, fresh, isRight, usesOnlyServer } = scenario
   const status = statuses?.[name] ?? scenario.status
   const tool = toolOf(scenario)
+  // On a core that it shares, a busy load generator would slow down the server.
+  const neverSleeps = usesOnlyServer === true && !unpinned
   const isServer = name === SERVER
   // Only this server rejects a repeated login and a repeated expired session, so only this server needs new ones.
   const freshFor = fresh === 'many' || isServer ? fresh : undefined
@@ -96,7 +98,7 @@ async function prepare(scenario, { name, process, port, cookie, secret, session 
     name,
     process,
     async load({ load, connections, seconds, amount }) {
-      const job = { url, headers, status, connections, seconds, amount, tool }
+      const job = { url, headers, status, connections, seconds, amount, tool, neverSleeps }
       if (freshFor) job.fresh = { what: freshFor, secret, session, count: SESSIONS_IN_TURN }
       const before = await process.ask('usage')
       const { requests, seconds: took, p99 } = await load.ask('run', job)

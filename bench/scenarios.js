@@ -14,6 +14,8 @@ import { DISPLAY_NAME } from './settings.js'
  * @property {boolean} [isExpired] true if the session's tokens have expired
  * @property {'many' | 'expired' | 'callback'} [fresh] the way in which requests differ from each other; see load.js
  * @property {boolean} [isForWrk] true if wrk sends the requests where it is installed. autocannon reads large responses too slowly
+ * @property {boolean} [usesOnlyServer] true if no candidate calls the provider. The load generator then has its core to itself and
+ *   never sleeps; see load.js
  * @property {(answer: { body: string, headers: object, session: import('./sessions.js').Session }) => boolean} isRight
  */
 
@@ -45,6 +47,7 @@ export const scenarios = {
     candidates: SESSIONLESS,
     peers: SESSION_PEERS,
     sessionBytes: 2000,
+    usesOnlyServer: true,
     isRight: isSessionsToken
   },
   'token-8k': {
@@ -55,6 +58,7 @@ export const scenarios = {
     // iron-session rejects a session that does not fit into one cookie.
     peers: SESSION_PEERS.filter(name => name !== 'iron-session'),
     sessionBytes: 8000,
+    usesOnlyServer: true,
     isRight: isSessionsToken
   },
   'token-many': {
@@ -64,6 +68,7 @@ export const scenarios = {
     candidates: SESSIONLESS,
     sessionBytes: 2000,
     fresh: 'many',
+    usesOnlyServer: true,
     isRight: isSessionsToken
   },
   anonymous: {
@@ -72,6 +77,7 @@ export const scenarios = {
     status: 401,
     candidates: SESSIONLESS,
     peers: SESSION_PEERS,
+    usesOnlyServer: true,
     isRight: ({ body }) => body === '' || body === 'Unauthorized'
   },
   'forward-auth': {
@@ -82,6 +88,7 @@ export const scenarios = {
     candidates: ['koa', 'platform-auth-server-forward-auth'],
     peers: Object.keys(PROGRAMS),
     sessionBytes: 2000,
+    usesOnlyServer: true,
     isRight: ({ body }) => body.length < 100
   },
   profile: {
@@ -109,6 +116,7 @@ export const scenarios = {
     status: 302,
     candidates: ['koa', SERVER],
     peers: ['express-tutorial', 'express-openid-connect'],
+    usesOnlyServer: true,
     isRight: ({ headers }) => headers.location.includes('/authorize?')
   },
   refresh: {
