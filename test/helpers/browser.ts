@@ -81,9 +81,12 @@ export function createBrowser(t: Pick<ExecutionContext, 'teardown'>, options: Br
   const { origin, now = Date.now, ca, strippedPath = '' } = options
   const cookies = options.cookies ?? createCookieJar(now)
   const addresses = new Map(Object.entries(options.connectTo ?? {}))
+  // An idle connection is closed long before a server would close it. Otherwise a busy process could send a request just before
+  // it handles the time limit of the server, and the request would fail.
+  const connections = { keepAlive: true, timeout: 30_000 }
   const agents = {
-    'http:': new http.Agent({ keepAlive: true }),
-    'https:': new https.Agent({ keepAlive: true, ...(ca ? { ca } : {}) })
+    'http:': new http.Agent(connections),
+    'https:': new https.Agent({ ...connections, ...(ca ? { ca } : {}) })
   }
   const close = () => {
     agents['http:'].destroy()
