@@ -13,10 +13,10 @@ import { countEach, spread } from './tally.js'
 const CALM_MS = 3000
 const EVERY_MS = 1000
 const BACK_WITHIN_MS = 5000
-/** The time limit of the servers for a call of the provider. */
-const TIME_LIMIT_MS = 2000
-/** A busy machine answers within this time, and an answer that waits for a silent provider takes longer. */
-const UNNOTICED_MS = TIME_LIMIT_MS / 2
+// A busy machine delays all requests. So the requests of active sessions are compared with simultaneous requests that need no
+// session: their median may be half as long again, and 50 ms more.
+const UNNOTICED_FACTOR = 1.5
+const UNNOTICED_MS = 50
 
 export interface ProviderOutageOptions {
   readonly seed: number
@@ -34,7 +34,7 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
   )
   const scope = createScope()
   try {
-    const stage = await setStage(scope, { seed, mode, processes, withRedis: processes > 1, timeLimitMs: TIME_LIMIT_MS })
+    const stage = await setStage(scope, { seed, mode, processes, withRedis: processes > 1, timeLimitMs: 2000 })
     const { provider } = stage
     const { settings } = provider.idp
     const active = Array.from({ length: people }, stage.newBrowser)
@@ -48,6 +48,7 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
     let hasEnded = false
     const page = { path: tokenPath(mode), everyMs: EVERY_MS, hasEnded: () => hasEnded }
     const activePages = active.map(browser => poll(browser, page))
+    const plainPages = active.map(() => poll(stage.newBrowser(), { ...page, path: '/healthz' }))
     await pause(CALM_MS)
     const callsBefore = provider.refreshCalls
     const from = performance.now()
@@ -58,11 +59,15 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
     await pause(BACK_WITHIN_MS)
     hasEnded = true
     const activeAnswers = (await Promise.all(activePages)).flat()
+    const plainAnswers = (await Promise.all(plainPages)).flat()
     const pages = await Promise.all(expiredPages)
 
     const before = spread(activeAnswers.filter(answer => answer.at < from).map(durationOf))
     const during = spread(activeAnswers.filter(({ at }) => at >= from && at < until).map(durationOf))
-    const inSilence = spread(activeAnswers.filter(({ at }) => at >= silence.from && at < silence.until).map(durationOf))
+    const medianInSilence = (answers: readonly Answer[]) =>
+      spread(answers.filter(({ at }) => at >= silence.from && at < silence.until).map(durationOf)).median
+    const inSilence = medianInSilence(activeAnswers)
+    const plain = medianInSilence(plainAnswers)
     const refused = pages.flat().filter(({ at, durationMs }) => at >= from && at + durationMs < until)
     const back = pages.map(answers => answers.find(({ at, status }) => at >= until && status === 200))
     const backMs = back.map(answer => (answer ? answer.at + answer.durationMs - until : Number.POSITIVE_INFINITY))
@@ -73,7 +78,8 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
       'during: median': during.median,
       'p99 ': during.p99,
       'longest ': during.longest,
-      'while the provider is silent: median': inSilence.median
+      'while the provider is silent: median': inSilence,
+      'median without a session': plain
     })
     report.figures({
       'expired, answers during': countEach(refused.map(({ status }) => String(status))),
@@ -89,7 +95,11 @@ export async function providerOutage(report: Report, options: ProviderOutageOpti
       'active sessions are served',
       activeAnswers.every(({ status }) => status === 200)
     )
-    report.check('active sessions are served without delay', inSilence.median <= UNNOTICED_MS, `${inSilence.median} ms`)
+    report.check(
+      'active sessions are served without delay',
+      inSilence <= UNNOTICED_FACTOR * plain + UNNOTICED_MS,
+      `${inSilence} ms, without a session ${plain} ms`
+    )
     report.check('expired sessions get 503 with Retry-After', refused.length > 0 && refused.every(saysWhen))
     report.check(
       'after the outage all expired sessions are served',
