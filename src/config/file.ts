@@ -3,7 +3,8 @@ import { join, parse, relative, resolve } from 'node:path'
 import { type CosmiconfigResult, cosmiconfig, defaultLoaders, type PublicExplorer } from 'cosmiconfig'
 import type { Problem } from './errors.js'
 import { emptyLayer, type Layer, layerOfObject } from './layer.js'
-import { createLoaders, whyUnusable } from './loaders.js'
+import { createLoaders, isMissingModule, whyUnusable } from './loaders.js'
+import { whyUnreadable } from './read-file.js'
 import { unsupportedFormat } from './unsupported-format.js'
 
 export const fileName = 'platform-auth-server'
@@ -149,6 +150,15 @@ async function readSettings(
     const layer = layerOfObject(found?.config ?? {}, `file ${shownOf(file)}${inPackage}`)
     return { ...layer, file, files: filesRead(file), isRead: true }
   } catch (error) {
+    // The loaders report a module that a script does not find as an unusable file. The module that is missing here belongs
+    // to this package, so the settings are not the cause.
+    if (isMissingModule(error)) throw error
+    // cosmiconfig looks for its meta configuration in the working directory of the process.
+    if (error instanceof Error && 'path' in error && error.path === process.cwd()) {
+      const message = `cannot be read: ${whyUnreadable(error)}; start the server in a folder that this user may enter`
+      const problems = [{ key: 'working directory', origin: error.path, message }]
+      return { ...emptyLayer, problems, file: undefined, files: [], isRead: false }
+    }
     // The errors of cosmiconfig contain the file, except the error about an invalid meta configuration.
     const file = fileOf(error) ?? expected?.path
     const key = file === undefined ? 'cosmiconfig' : shownOf(file)

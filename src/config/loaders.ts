@@ -47,9 +47,15 @@ function withClearErrors(load: Loader): Loader {
       // cosmiconfig would treat null as a missing file.
       return (await load(path, text)) ?? undefined
     } catch (error) {
+      if (isMissingModule(error)) throw error
       throw new Unusable(whyUnusable(error, path))
     }
   }
+}
+
+/** Returns true if Node does not find a module. */
+export function isMissingModule(error: unknown): boolean {
+  return errorCode(error)?.endsWith('MODULE_NOT_FOUND') ?? false
 }
 
 /** Returns the reason why a file cannot be loaded, without any text of the file. */
@@ -64,7 +70,7 @@ export function whyUnusable(error: unknown, path: string): string {
     return `is not valid YAML: ${reason}${place}`
   }
   const code = errorCode(error)
-  const missing = code?.endsWith('MODULE_NOT_FOUND') && /^Cannot find \w+ '([^'\n]+)'/.exec(messageOf(error))?.[1]
+  const missing = isMissingModule(error) && /^Cannot find \w+ '([^'\n]+)'/.exec(messageOf(error))?.[1]
   if (missing) return `cannot be run: there is no module ${quote(missing)}`
   if (code !== undefined && !code.startsWith('ERR_')) return `cannot be read: ${whyUnreadable(error)}`
   if (!(error instanceof Error)) return 'cannot be run'
@@ -141,7 +147,8 @@ async function importScript(path: string): Promise<{ default?: unknown }> {
   try {
     return await import(pathToFileURL(path).href)
   } catch (error) {
-    throw error instanceof Error ? error : new Unusable('cannot be run: it throws a value that is not an error')
+    if (!(error instanceof Error)) throw new Unusable('cannot be run: it throws a value that is not an error')
+    throw isMissingModule(error) ? new Unusable(whyUnusable(error, path)) : error
   }
 }
 

@@ -1,0 +1,35 @@
+// Faults that are not in a settings file must not be reported as a settings file that cannot be used.
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { layerOfFile } from '#src/config/file.js'
+import { createLoaders } from '#src/config/loaders.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { unprivileged } from '../helpers/unprivileged.js'
+
+test('a working directory that this user may not enter is reported as such', async t => {
+  const outer = await tempFolder(t)
+  const [cwd, before] = [join(outer, 'inner'), process.cwd()]
+  await mkdir(cwd)
+  process.chdir(cwd)
+  t.teardown(async () => {
+    process.chdir(before)
+    await chmod(outer, 0o700)
+  })
+  await chmod(outer, 0)
+  const message = 'cannot be read: this user may not read it; start the server in a folder that this user may enter'
+  const { problems, isRead } = await unprivileged(() => layerOfFile(cwd))
+  t.deepEqual(problems, [{ key: 'working directory', origin: cwd, message }])
+  t.false(isRead)
+})
+
+test('a part of this program that cannot be loaded is not reported as an unusable settings file', async t => {
+  const missing = Object.assign(new Error("Cannot find module 'js-yaml'"), { code: 'MODULE_NOT_FOUND' })
+  const loaders = createLoaders(
+    () => {
+      throw missing
+    },
+    () => {}
+  )
+  await t.throwsAsync(async () => loaders['.yaml']?.('/somewhere/settings.yaml', 'port: 80'), { is: missing })
+})
