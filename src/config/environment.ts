@@ -1,22 +1,15 @@
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errorCode } from '../support/error-code.js'
-import { nearest } from '../support/nearest.js'
 import type { Problem } from './errors.js'
 import { exposedFile, type SecretFile } from './exposed-files.js'
 import type { Given, Layer } from './layer.js'
 import { readSecretFile, readTextFile, whyUnreadable } from './read-file.js'
 import { type SettingKey, settingKeys, settingOf } from './settings.js'
 import { readText } from './types.js'
+import { unknownVariables, type Variable } from './unknown-variables.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
-
-interface Variable {
-  readonly name: string
-  readonly text: string
-  readonly origin: string
-  readonly isInDotEnv: boolean
-}
 
 /** Returns the `.env` file of the working directory, which may be missing. */
 export function dotEnvFile(cwd: string): SecretFile {
@@ -41,10 +34,7 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
 
   const given = new Map<SettingKey, Given>()
   const unknown = unknownVariables([...variables.values()])
-  const warnings: Problem[] = [
-    ...(await exposedFile(dotEnvFile(cwd))),
-    ...unknown.filter(({ key }) => !mustBeKnown(key))
-  ]
+  const warnings: Problem[] = [...(await exposedFile(dotEnvFile(cwd))), ...unknown.warnings]
   for (const key of settingKeys) {
     const { env: name, tutorialEnv } = settingOf(key)
     const found = await givenByVariable(key, name, variables, cwd)
@@ -61,7 +51,7 @@ export async function layerOfEnvironment(env: Environment, cwd: string): Promise
       } else if (found) given.set(key, found)
     }
   }
-  return { given, problems: [...problems, ...unknown.filter(({ key }) => mustBeKnown(key))], warnings }
+  return { given, problems: [...problems, ...unknown.problems], warnings }
 }
 
 async function givenByVariable(
@@ -114,50 +104,4 @@ async function readDotEnv(cwd: string): Promise<{ fromDotEnv: Environment; probl
     const problem = { key: '.env', origin: 'working directory', message: `cannot be read: ${whyUnreadable(error)}` }
     return { fromDotEnv: {}, problems: [problem] }
   }
-}
-
-const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/
-
-// If a service of Kubernetes has the name "platform" or "platform-auth", Kubernetes sets variables such as
-// PLATFORM_SERVICE_HOST in every container. They are not misspelt settings.
-const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
-const serviceAddress = /^(tcp|udp|sctp):\/\//
-
-const knownVariables = settingKeys.flatMap(key => {
-  const { env, tutorialEnv, secret } = settingOf(key)
-  const names = tutorialEnv ? [env, tutorialEnv] : [env]
-  return secret ? names.flatMap(name => [name, `${name}_FILE`]) : names
-})
-
-/**
- * True if an unknown variable with this name is an error. Other unknown variables cause a warning. If the server ignored an
- * access list with a misspelt name, everyone could sign in.
- */
-function mustBeKnown(name: string): boolean {
-  return name.startsWith('PLATFORM_AUTH_ACCESS')
-}
-
-function unknownVariables(variables: readonly Variable[]): Problem[] {
-  const known = new Set(knownVariables)
-  return variables
-    .filter(
-      ({ name, text }) =>
-        ourPrefix.test(name) && !known.has(name) && !serviceLink.test(name) && !serviceAddress.test(text)
-    )
-    .map(unknownVariable)
-}
-
-/** Removes the prefix, because people often use the right name with a wrong prefix. */
-function withoutPrefix(name: string): string {
-  return name.replace(/^(PLATFORM_AUTH|PLATFORM|SERVER)_/, '')
-}
-
-function unknownVariable({ name, origin, isInDotEnv }: Variable): Problem {
-  // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a
-  // secret, so the message contains only its first word.
-  const word = name.split(/\W/, 1).join('')
-  if (isInDotEnv && word !== name)
-    return { key: word, origin: origin.replace(name, word), message: 'must be followed directly by =' }
-  const guess = nearest(withoutPrefix(name), knownVariables, known => [withoutPrefix(known)])
-  return { key: name, origin, message: `is not a setting of this server${guess ? `; did you mean ${guess}?` : ''}` }
 }

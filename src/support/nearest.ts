@@ -23,7 +23,7 @@ function distanceBetween(word: string, candidate: string): number {
 }
 
 /** Counts the letters to insert, delete, change or swap with their neighbour (optimal string alignment). */
-function editDistance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)]
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY
   for (let row = 1; row <= a.length; row++) {

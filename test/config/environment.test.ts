@@ -141,14 +141,11 @@ test('a file in UTF-16 is refused with its name', async t => {
 })
 
 test('a variable in .env with a colon instead of the equals sign is reported without its value', async t => {
-  const { warnings } = await load(t, { files: { '.env': `PLATFORM_CLIENT_SECRET: ${clientSecret}=` } })
-  t.deepEqual(warnings, [
-    {
-      key: 'PLATFORM_CLIENT_SECRET',
-      origin: 'variable PLATFORM_CLIENT_SECRET in .env',
-      message: 'must be followed directly by ='
-    }
-  ])
+  const message = 'must be followed directly by ='
+  const { warnings } = await load(t, { files: { '.env': `PLATFORM_CLIENT_ID: ${clientSecret}=` } })
+  t.deepEqual(warnings, [{ key: 'PLATFORM_CLIENT_ID', origin: 'variable PLATFORM_CLIENT_ID in .env', message }])
+  const problems = await problemsOf(t, { files: { '.env': `PLATFORM_CLIENT_SECRET: ${clientSecret}=` } })
+  t.deepEqual(problems, [{ key: 'PLATFORM_CLIENT_SECRET', origin: 'variable PLATFORM_CLIENT_SECRET in .env', message }])
 })
 
 test('a folder called .env is ignored', async t => {
@@ -193,9 +190,6 @@ for (const [misnamed, meant] of [
   ['PLATFORM_AUTH_PORT', 'PORT'],
   ['PLATFORM_PORT', 'PORT'],
   ['PLATFORM_AUTH_LOG_LEVEL', 'LOG_LEVEL'],
-  ['PLATFORM_REDIS_URL', 'REDIS_URL'],
-  ['PLATFORM_AUTH_SESSION_SECRET', 'SERVER_SESSION_SECRET'],
-  ['PLATFORM_SESSION_SECRET_FILE', 'SERVER_SESSION_SECRET_FILE'],
   ['PLATFORM_AUTH_CLIENT_ID', 'PLATFORM_CLIENT_ID'],
   ['PLATFORM_LOGOUT', 'PLATFORM_AUTH_LOGOUT'],
   ['PLATFORM_METRIC_PORT', 'PLATFORM_AUTH_METRICS_PORT'],
@@ -206,6 +200,51 @@ for (const [misnamed, meant] of [
     t.is(warnings[0]?.message, `is not a setting of this server; did you mean ${meant}?`)
   })
 }
+
+for (const [misspelt, meant] of [
+  ['PLATFORM_AUTH_ACCES_ALLOW', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['PLATFORM_ACCESS_ALLOW', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['PLATFORM_AUTH_ALLOW', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['PLATFORM_ALLOW', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['PLATFORM_AUTH_ALLOWED', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['PLATFORM_AUTH_ACCESS', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['PLATFORM_AUTH_ACCESS_ALLOW_LIST', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['platform_auth_access_allow', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['Platform_Auth_Acess_Alow', 'PLATFORM_AUTH_ACCESS_ALLOW'],
+  ['PLATFORM_FORWARD_AUTH_HOST', 'PLATFORM_AUTH_FORWARD_AUTH_HOST'],
+  ['PLATFORM_AUTH_FORWARD_PORT', 'PLATFORM_AUTH_FORWARD_AUTH_PORT'],
+  ['PLATFORM_AUTH_SESION_MAXAGE', 'PLATFORM_AUTH_SESSION_MAX_AGE'],
+  ['PLATFORM_AUTH_SESSION_SECRET', 'SERVER_SESSION_SECRET'],
+  ['PLATFORM_SESSION_SECRET_FILE', 'SERVER_SESSION_SECRET_FILE'],
+  ['PLATFORM_SECRET', 'PLATFORM_CLIENT_SECRET'],
+  ['PLATFORM_REDIS_URL', 'REDIS_URL']
+] as const) {
+  test(`a variable that resembles a security setting is an error: ${misspelt}`, async t => {
+    const problems = await problemsOf(t, { env: { [misspelt]: 'x' } })
+    const message = `is not a setting of this server, but resembles ${meant}, a security setting; rename it to ${meant}, or remove it`
+    t.deepEqual(problems, [{ key: misspelt, origin: `variable ${misspelt}`, message }])
+  })
+}
+
+test('a variable that resembles no security setting more than any other setting gets a warning', async t => {
+  const names = [
+    'NAME',
+    'VERSION',
+    'ENV',
+    'REGION',
+    'TOKEN',
+    'STORE',
+    'URL',
+    'API_KEYS',
+    'CLIENT_ID_FILE',
+    'AUTH_HOSTS'
+  ]
+  const { warnings } = await load(t, { env: Object.fromEntries(names.map(name => [`PLATFORM_${name}`, 'x'])) })
+  t.deepEqual(
+    warnings.map(({ key }) => key),
+    names.map(name => `PLATFORM_${name}`)
+  )
+})
 
 test('the variables that Kubernetes sets for a service named platform-auth get no warning', async t => {
   const env = {

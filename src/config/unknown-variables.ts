@@ -1,0 +1,100 @@
+import { editDistance, nearest } from '../support/nearest.js'
+import type { Problem } from './errors.js'
+import { type SettingKey, settingKeys, settingOf, settings } from './settings.js'
+
+// Finds the variables that have one of our prefixes but are not settings. They are probably misspelt.
+
+export interface Variable {
+  readonly name: string
+  readonly text: string
+  readonly origin: string
+  readonly isInDotEnv: boolean
+}
+
+const ourPrefix = /^(PLATFORM|SERVER_SESSION|INTERNAL_TOKEN|PUBLIC_TOKEN)_/i
+
+// If a service of Kubernetes has the name "platform" or "platform-auth", Kubernetes sets variables such as
+// PLATFORM_SERVICE_HOST in every container. They are not misspelt settings.
+const serviceLink = /_(SERVICE_(HOST|PORT\w*)|PORT_\d+_(TCP|UDP|SCTP)\w*)$/
+const serviceAddress = /^(tcp|udp|sctp):\/\//
+
+const knownVariables = new Map(
+  settingKeys.flatMap(key => {
+    const { env, tutorialEnv, secret } = settingOf(key)
+    const names = tutorialEnv ? [env, tutorialEnv] : [env]
+    return (secret ? names.flatMap(name => [name, `${name}_FILE`]) : names).map(name => [name, key] as const)
+  })
+)
+const knownNames = [...knownVariables.keys()]
+
+/**
+ * Returns a problem for each variable that resembles a security setting, and a warning for every other unknown variable. If
+ * the server ignored an access list with a misspelt name, everyone could sign in.
+ */
+export function unknownVariables(variables: readonly Variable[]): Record<'problems' | 'warnings', Problem[]> {
+  const unknown = variables.filter(
+    ({ name, text }) =>
+      ourPrefix.test(name) && !knownVariables.has(name) && !serviceLink.test(name) && !serviceAddress.test(text)
+  )
+  const found = unknown.map(variable => {
+    // A line `NAME: value=` in `.env` is parsed as a variable with the name `NAME: value`. Such a name may contain a
+    // secret, so the message contains only its first word.
+    const word = variable.isInDotEnv ? variable.name.split(/\W/, 1).join('') : variable.name
+    const protecting = securityVariable(word)
+    const message = word === variable.name ? messageFor(word, protecting) : 'must be followed directly by ='
+    return { protecting, problem: { key: word, origin: variable.origin.replace(variable.name, word), message } }
+  })
+  return {
+    problems: found.filter(({ protecting }) => protecting).map(({ problem }) => problem),
+    warnings: found.filter(({ protecting }) => !protecting).map(({ problem }) => problem)
+  }
+}
+
+function messageFor(name: string, protecting: string | undefined): string {
+  if (protecting) {
+    return `is not a setting of this server, but resembles ${protecting}, a security setting; rename it to ${protecting}, or remove it`
+  }
+  const guess = nearest(withoutPrefix(name), knownNames, known => [withoutPrefix(known)])
+  return `is not a setting of this server${guess ? `; did you mean ${guess}?` : ''}`
+}
+
+const protectsServer = (key: SettingKey) => /^(access|forwardAuth|session)\./.test(key) || settingOf(key).secret
+const ACCESS_LIST = settings['access.allow'].env
+const MAX_EDITS = 3
+
+/** Returns the variable of the security setting that a name resembles more than any other setting. */
+function securityVariable(written: string): string | undefined {
+  const name = written.toUpperCase()
+  if (name.startsWith('PLATFORM_AUTH_ACCESS') || name.includes('ALLOW')) return ACCESS_LIST
+  let best: { known: string; edits: number; isSecurity: boolean } | undefined
+  for (const [known, key] of knownVariables) {
+    const edits = editsBetween(name, known)
+    const isSecurity = protectsServer(key) ?? false
+    if (edits < (best?.edits ?? MAX_EDITS + 1) || (edits === best?.edits && !isSecurity)) {
+      best = { known, edits, isSecurity }
+    }
+  }
+  return best?.isSecurity ? best.known : undefined
+}
+
+/** Counts misspelt letters, or a word that is missing or added. A wrong prefix does not count. */
+function editsBetween(name: string, known: string): number {
+  const [short, shortKnown] = [withoutPrefix(name), withoutPrefix(known)]
+  const edits = editDistance(short, shortKnown)
+  const misspelt = edits <= Math.max(1, short.length * 0.4) ? edits : Number.POSITIVE_INFINITY
+  const shortened = [
+    ...withoutOneWord(known).map(candidate => editDistance(name, candidate)),
+    ...withoutOneWord(name).map(candidate => editDistance(candidate, known))
+  ].filter(edits => edits <= 1)
+  return Math.min(misspelt, ...shortened.map(edits => edits + 1))
+}
+
+function withoutOneWord(name: string): string[] {
+  const words = name.split('_')
+  return words.map((_, index) => words.toSpliced(index, 1).join('_'))
+}
+
+/** Removes the prefix, because people often use the right name with a wrong prefix. */
+function withoutPrefix(name: string): string {
+  return name.replace(/^(PLATFORM_AUTH|PLATFORM|SERVER)_/i, '')
+}
