@@ -72,8 +72,10 @@ function parseJwk(text: string) {
     return { reason: 'it is not valid JSON' }
   }
   if ('keys' in jwk) return { reason: 'it is a set of keys; write one of them into the file' }
+  const { kty, kid, alg } = jwk
+  if (kty === 'oct') return { reason: 'it is a symmetric key (kty oct), which has no public key for the provider' }
+  if (kty === undefined) return { reason: 'it is not a JWK, because it has no kty' }
   if (!('d' in jwk)) return { reason: 'it is a public key' }
-  const { kid, alg } = jwk
   const keyId = typeof kid === 'string' ? kid : undefined
   return parseKey(() => createPrivateKey({ key: jwk, format: 'jwk' }), { keyId, alg, text })
 }

@@ -60,7 +60,7 @@ async function givenByVariable(
   variables: ReadonlyMap<string, Variable>,
   cwd: string
 ): Promise<Given | undefined> {
-  const { secret, type } = settingOf(key)
+  const { secret, type, default: fallback } = settingOf(key)
   const direct = variables.get(name)
   const file = secret ? variables.get(`${name}_FILE`) : undefined
   if (direct?.text && file?.text) {
@@ -76,7 +76,14 @@ async function givenByVariable(
   if (/[\r\n]/.test(text) && variable.isInDotEnv && !severalLinesAllowed.has(variable.name)) {
     return { origin, rejected: `${severalLines}; allowed: ${variable === file ? 'the name of a file' : type.allowed}` }
   }
-  if (variable === file) return readSecretFile(variable.text, cwd, origin, type)
+  if (variable === file) {
+    const found = await readSecretFile(variable.text, cwd, origin, type)
+    // Without an error, the server would run without the key or without Redis. The file of earlier secrets may be empty, and an
+    // empty file of a required secret is reported as a missing setting.
+    return isBlank(found) && fallback === undefined
+      ? { origin, rejected: `the file ${variable.text} is empty; allowed: ${type.allowed}` }
+      : found
+  }
   return { origin, value: secret ? variable.text : readText(type, text) }
 }
 

@@ -54,14 +54,16 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
   const warnings: Problem[] = layers.flatMap(layer => layer.warnings)
 
   const authentication = pick('platform.clientAuthentication', layers).given
-  const hasKey = authentication !== undefined && 'value' in authentication && authentication.value === 'private_key_jwt'
+  const method = authentication && 'value' in authentication ? authentication.value : undefined
+  // An unknown method may be a misspelt private_key_jwt. Then only the method is reported, and not also the missing secret.
+  const needsSecret = ['client_secret_basic', 'client_secret_post', undefined].some(name => name === method)
   const values: Partial<Record<SettingKey, unknown>> = {}
   const origins = {} as Record<SettingKey, string>
   const secretFiles = new Map<string, SecretFile>()
   for (const key of settingKeys) {
     const picked = pick(key, layers)
-    // A key replaces the client secret, which is then the empty text.
-    const fallback = key === 'platform.clientSecret' && hasKey ? '' : settingOf(key).default
+    // A key replaces the client secret, which is then the empty string.
+    const fallback = key === 'platform.clientSecret' && !needsSecret ? '' : settingOf(key).default
     const { origin, ...outcome } = await validate(key, picked, cwd, fallback)
     origins[key] = origin
     const path = secretFileOf(key, picked, file)

@@ -120,6 +120,7 @@ function accessListNeedsClaims(values: Values): Finding | undefined {
 
 function clientKeyFits(values: Values, isGiven: IsGiven): Finding | undefined {
   const { 'platform.clientAuthentication': method, 'platform.clientKey': key } = values
+  if (method === undefined) return undefined
   if (method !== 'private_key_jwt') {
     const unused = `has no effect, because platform.clientAuthentication is ${method}`
     return isGiven('platform.clientKey') ? { key: 'platform.clientKey', isWarning: true, message: unused } : undefined

@@ -51,6 +51,12 @@ const rejected: readonly (readonly [what: string, text: string, reason: RegExp])
   ['a key that cannot sign', pemOf(x25519), /a key of the type x25519/],
   ['half a JWK', jwkOf(rsa).slice(0, 100), /not valid JSON/],
   ['a public JWK', JSON.stringify(publicJwkOf(rsa)), /it is a public key/],
+  [
+    'a symmetric JWK',
+    '{"kty":"oct","k":"Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j","alg":"HS256"}',
+    /it is a symmetric key \(kty oct\)/
+  ],
+  ['other JSON', '{"client_secret":"Zx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j"}', /it is not a JWK, because it has no kty/],
   ['a JWK without its parts', '{"kty":"EC","d":"AAAA"}', /it is damaged/],
   ['a JWK set', JSON.stringify({ keys: [publicJwkOf(rsa)] }), /a set of keys/],
   ['a JWK for another algorithm', jwkOf(rsa, { alg: 'RS512' }), /its alg is not/]
@@ -81,6 +87,33 @@ test('a key file that cannot be read is an error that names the file, and a key 
   for (const text of [jwkOf(p256), pemOf(p256)]) {
     const [shown] = await problemsOf(t, { env: { ...method, PLATFORM_CLIENT_KEY_FILE: text } })
     t.regex(String(shown?.message), /^the file cannot be read/)
+  }
+})
+
+test('an empty key file is an error that names the file', async t => {
+  const env = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jwt', PLATFORM_CLIENT_KEY_FILE: 'client.key' }
+  for (const content of ['', '\n']) {
+    const problems = await problemsOf(t, { env, files: { 'client.key': content } })
+    t.deepEqual(
+      problems.map(({ key, origin, message }) => `${key} (${origin}): ${message}`),
+      [
+        `platform.clientKey (variable PLATFORM_CLIENT_KEY_FILE): the file client.key is empty; allowed: ${clientKey.allowed}`
+      ]
+    )
+  }
+})
+
+test('an unknown method of client authentication is the only problem, whether there is a key or a secret', async t => {
+  const method = { PLATFORM_CLIENT_AUTHENTICATION: 'private_key_jtw' }
+  const message =
+    'found the text "private_key_jtw"; allowed: client_secret_basic, client_secret_post or private_key_jwt'
+  const withKey = { ...enough, ...method, PLATFORM_CLIENT_SECRET: '', PLATFORM_CLIENT_KEY: pemOf(p256) }
+  for (const env of [withKey, { ...enough, ...method }]) {
+    const error = await t.throwsAsync(loadConfig({ cwd: await tempFolder(t), env }), { instanceOf: ConfigError })
+    t.deepEqual(error?.problems, [
+      { key: 'platform.clientAuthentication', origin: 'variable PLATFORM_CLIENT_AUTHENTICATION', message }
+    ])
+    t.deepEqual(error?.warnings, [])
   }
 })
 

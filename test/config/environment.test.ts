@@ -29,6 +29,11 @@ test('a secret that is given both directly and as a file is refused with both na
   t.regex(problems[0]?.message ?? '', /SERVER_SESSION_SECRET_FILE/)
 })
 
+test('an empty file of REDIS_URL_FILE is refused, because the server would run without Redis', async t => {
+  const [problem] = await problemsOf(t, { env: { REDIS_URL_FILE: 'redis-url' }, files: { 'redis-url': '\n' } })
+  t.regex(problem?.message ?? '', /^the file redis-url is empty; allowed: redis:/)
+})
+
 test('previous secrets may be on separate lines', async t => {
   const env = { SERVER_SESSION_PREVIOUS_SECRETS: 'hT2kPz7WqXn4Vb9LsYc5JgRd8mMfA3eU\nZx8cVb5nMq1wEr4tYu7iOp0aSd3fGh6j' }
   t.is((await load(t, { env })).config.session.previousSecrets.length, 2)
