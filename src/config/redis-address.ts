@@ -1,4 +1,5 @@
 import { withoutUser } from './addresses.js'
+import { quote } from './quote.js'
 import { REJECTED, type ValueType } from './types.js'
 
 /**
@@ -37,7 +38,7 @@ export const redisAddress: ValueType<RedisAddress, string> = {
   parse(written) {
     if (typeof written !== 'string') return REJECTED
     const value = /^rediss?:\/\/\S+$/.test(written) ? parseRedisAddress(written) : undefined
-    return value ? { value } : { reason: 'it is not a Redis address' }
+    return value ? { value } : { reason: whyRefused(written) }
   },
   write: ({ text }) => text,
   mask: text => withoutSentinelPassword(withoutUser(text))
@@ -70,6 +71,23 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
     password: password.join(':') || undefined,
     database: Number(database)
   }
+}
+
+/** Returns the reason why a URL was refused. The reason contains no part of the URL that may belong to a password. */
+function whyRefused(text: string): string {
+  if (/^[a-z+]*unix:/i.test(text))
+    return 'it is the URL of a Unix socket, which is not supported; use redis://localhost'
+  const [, scheme, hosts = '', rest = ''] = /^(rediss?):\/\/(?:[^/?#]*@)?([^/?#]*)(.*)$/is.exec(text) ?? []
+  if (scheme === undefined) return 'it does not begin with redis:// or rediss://'
+  // An @ belongs before the first slash. If it comes later, the slash is probably a character of the password.
+  if (rest.includes('@')) return 'its user or password has a /, ? or #; write %2F, %3F or %23 instead'
+  const query = /\?(.*)$/s.exec(rest)?.[1]
+  const unknown = [...new URLSearchParams(query).keys()].filter(name => !PARAMETERS.has(name))
+  if (unknown.length > 0 && hosts.split(',').every(host => HOST.test(host))) {
+    const known = [...PARAMETERS].join(', ')
+    return `it has the unknown parameter ${unknown.map(name => quote(name)).join(', ')} (known parameters: ${known})`
+  }
+  return 'it is not a Redis URL'
 }
 
 /**

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { parseRedisAddress, withoutSentinelPassword } from '#src/config/redis-address.js'
+import { parseRedisAddress, redisAddress, withoutSentinelPassword } from '#src/config/redis-address.js'
 
 const plain = {
   kind: 'single',
@@ -70,6 +70,32 @@ const refused = {
 
 for (const [what, text] of Object.entries(refused)) {
   test(`a Redis address with ${what} is refused`, t => t.is(parseRedisAddress(text), undefined))
+}
+
+const hint = /^its user or password has a \/, \? or #; write %2F, %3F or %23 instead$/
+
+const reasons: readonly (readonly [url: string, reason: RegExp])[] = [
+  ['redis://user:hunter/2@localhost', hint],
+  ['redis://user:123/4@localhost', hint],
+  ['redis://user:hunter?2@localhost', hint],
+  ['redis://user:hunter#2@localhost:6379/0', hint],
+  ['redis://hun@ter?2@localhost', hint],
+  ['redis://localhost?db=2', /^it has the unknown parameter "db" \(known parameters: cluster, sentinel, /],
+  ['redis://:hunter2@a,b?tls&family=4', /^it has the unknown parameter "tls", "family" /],
+  ['redis://:hunter?hunter2', /^it is not a Redis URL$/],
+  ['unix:///var/run/redis.sock', /^it is the URL of a Unix socket, which is not supported; use redis:\/\/localhost$/],
+  ['redis+unix:///var/run/redis.sock', /^it is the URL of a Unix socket/],
+  ['http://localhost', /^it does not begin with redis:\/\/ or rediss:\/\/$/],
+  ['redis://localhost/main', /^it is not a Redis URL$/]
+]
+
+for (const [url, reason] of reasons) {
+  test(`the reason why ${url} is refused contains no part of a password`, t => {
+    const parsed = redisAddress.parse(url)
+    const shown = 'reason' in parsed ? (parsed.reason ?? '') : ''
+    t.regex(shown, reason)
+    t.notRegex(shown, /hun|123/)
+  })
 }
 
 const shown = {
