@@ -14,6 +14,7 @@ import type { DemoProvider } from './http/routes/demo-routes.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
 import { listenForScrapes } from './metrics/listener.js'
 import { createServices, type ServiceParts } from './services.js'
+import { requireDatabase } from './store/redis-database.js'
 import { closeServer, listen } from './support/listener.js'
 import { version } from './support/version.js'
 import { within } from './support/within.js'
@@ -72,7 +73,8 @@ const LAST_WORK_MS = 500
  * Starts the server. The caller handles signals: `close()` is for SIGTERM, `replaceSecrets()` for SIGHUP. Rejects with
  * Node's own error (`EADDRINUSE`, `EACCES`, …) if a port cannot be used. The error has `listener: 'metrics'` or
  * `listener: 'forwardAuth'` if it is about the port of the metrics or of forward-auth. Rejects with ExtensionError if
- * the module of the setting `extend` cannot be used. Programs use `startServer` (start.ts).
+ * the module of the setting `extend` cannot be used. Rejects with RedisDatabaseError if Redis refuses to select the database
+ * of `redisUrl`. Programs use `startServer` (start.ts).
  * @param limits for tests, which cannot wait as long as a slow client may take
  */
 export async function serve(
@@ -80,6 +82,7 @@ export async function serve(
   { extend, demo, reserved, ...given }: ServeOptions = {},
   limits: Partial<ClientLimits> = {}
 ): Promise<RunningServer> {
+  if (!given.store) await requireDatabase(config)
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...given })
   const { log, shutdown } = services

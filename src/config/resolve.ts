@@ -8,6 +8,7 @@ import { type FileLayer, layerOfFile } from './file.js'
 import { type Flags, flagName, layerOfFlags } from './flags.js'
 import { emptyLayer, type Given, type Layer, layerOfObject } from './layer.js'
 import { checkLogo, checkModuleFile, checkPagesFolder } from './named-files.js'
+import { checkCertificates, checkRedisKey, redisTlsFindings } from './redis-tls.js'
 import { findings } from './rules.js'
 import { type Overrides, required, type SettingKey, settingKeys, settingOf, type Values } from './settings.js'
 import { checkFolder, findingsInside, ownFolder, STARTER_PAGE } from './wwwroot.js'
@@ -66,7 +67,7 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
     const fallback = key === 'platform.clientSecret' && !needsSecret ? '' : settingOf(key).default
     const { origin, ...outcome } = await validate(key, picked, cwd, fallback)
     origins[key] = origin
-    const path = secretFileOf(key, picked, file)
+    const path = secretFileOf(key, picked, file) ?? keyFileOf(key, outcome)
     if (path !== undefined && !secretFiles.has(path)) secretFiles.set(path, { key, origin, path })
     if ('value' in outcome) values[key] = outcome.value
     // If the settings file could not be read, it may contain the missing setting. The setting is then not reported.
@@ -83,8 +84,10 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
     if (callbackUrl === undefined) problems.push({ key: 'host', origin: origins.host, message })
   }
 
+  const isGiven = (key: SettingKey) => origins[key] !== atDefault
   const crossChecks = [
-    ...findings(values as Values, key => origins[key] !== atDefault),
+    ...findings(values as Values, isGiven),
+    ...(await redisTlsFindings(values as Values, isGiven)),
     // If wwwroot is invalid, its content cannot be checked.
     ...('wwwroot' in values ? await findingsInside(values as Values) : [])
   ]
@@ -93,9 +96,12 @@ export async function resolveSettings(sources: Sources = {}): Promise<Resolution
     list.push({ key, origin: origins[key], message })
   }
   if ('wwwroot' in values) {
-    const { wwwroot = STARTER_PAGE, extend } = values as Values
+    const { wwwroot = STARTER_PAGE } = values as Values
     const files = filesOf(layers, file, cwd)
-    if (extend !== undefined) files.push({ key: 'extend', origin: origins.extend, path: extend })
+    for (const key of ['extend', 'redisTls.keyFile'] as const) {
+      const path = values[key]
+      if (typeof path === 'string') files.push({ key, origin: origins[key], path })
+    }
     problems.push(...(await publishedFiles(files, wwwroot)))
   }
   return { values: values as Values, origins, problems, warnings, file: file.file }
@@ -130,6 +136,13 @@ function secretFileOf(key: SettingKey, { given }: Picked, { given: inFile, file 
   return given.secretFile ?? (isInSettingsFile ? file : undefined)
 }
 
+/** Returns the file of the private key for Redis. The value of this setting is a path and no secret. */
+function keyFileOf(key: SettingKey, outcome: object): string | undefined {
+  return key === 'redisTls.keyFile' && 'value' in outcome && typeof outcome.value === 'string'
+    ? outcome.value
+    : undefined
+}
+
 /** Returns the files from which settings were read. A secret file counts even if another source overrides its setting. */
 function filesOf(layers: readonly Layer[], { files }: FileLayer, cwd: string): SecretFile[] {
   const given = layers.flatMap(layer => [...layer.given])
@@ -145,7 +158,10 @@ const paths: { readonly [Key in SettingKey]?: (given: string, cwd: string) => Pr
   wwwroot: checkFolder,
   extend: checkModuleFile,
   'pages.logo': checkLogo,
-  'pages.folder': checkPagesFolder
+  'pages.folder': checkPagesFolder,
+  'redisTls.caFile': checkCertificates('redisTls.caFile'),
+  'redisTls.certFile': checkCertificates('redisTls.certFile'),
+  'redisTls.keyFile': checkRedisKey
 }
 
 type Validated = { readonly origin: string } & (Checked | { readonly missing: 'empty' | 'absent' })

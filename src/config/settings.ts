@@ -408,6 +408,26 @@ export const settings = {
     summary:
       'Address of the Redis server with which replicas coordinate refreshes and share logouts. A single process needs no Redis.'
   },
+  'redisTls.caFile': {
+    env: 'REDIS_TLS_CA_FILE',
+    type: text('a PEM file with one or more certificates', /\S/),
+    default: undefined,
+    defaultText: 'the authorities that Node trusts',
+    summary:
+      'File with the certificates of the authorities that may sign the certificate of Redis. They replace the authorities that Node trusts.'
+  },
+  'redisTls.certFile': {
+    env: 'REDIS_TLS_CERT_FILE',
+    type: text('a PEM file with a certificate', /\S/),
+    default: undefined,
+    summary: 'File with the client certificate for Redis.'
+  },
+  'redisTls.keyFile': {
+    env: 'REDIS_TLS_KEY_FILE',
+    type: text('a PEM file with a private key without a passphrase', /\S/),
+    default: undefined,
+    summary: 'File with the private key of redisTls.certFile.'
+  },
   'log.level': {
     env: 'LOG_LEVEL',
     flag: '--log-level <level>',

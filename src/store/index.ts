@@ -54,7 +54,7 @@ export function createStore(config: Config, parts: StoreParts): SessionStore {
     const index = keepsIndex ? createSessionIndex(createMemoryIndexScripts(clock.now, times), parts.keyring) : undefined
     return createProcessStore({ kind: 'memory', scripts, index, connect: () => NO_LINK, clock, times, log })
   }
-  const open = (events: RedisEvents) => openRedisClient(redisUrl, events)
+  const open = (events: RedisEvents) => openRedisClient(redisUrl, events, config.redisTls)
   return createRedisStore({ ...parts, open, prefix: prefixOf(config), times, keepsIndex })
 }
 

@@ -4,6 +4,9 @@
  */
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
+import type { Config } from '../config/settings.js'
+import { isRefusedDatabase } from './redis-errors.js'
+import { type RedisTls, tlsOptions } from './redis-tls.js'
 
 export type { Cluster, Redis } from 'ioredis'
 
@@ -22,6 +25,8 @@ export interface RedisEvents {
   readonly onError: (error: Error) => void
   /** Called when messages arrive again after the connection for messages was lost. */
   readonly onSubscribed?: () => void
+  /** Called when Redis does not accept the channels. */
+  readonly onSubscribeFailed?: (error: Error) => void
   /** Called when a node of a cluster has joined or left. */
   readonly onNodeChange?: () => void
   readonly onMessage: (channel: string, message: string) => void
@@ -35,10 +40,20 @@ const MAX_RETRY_DELAY_MS = 500
 const PING_INTERVAL_MS = 10_000
 const QUIT_MS = 500
 
-export async function openRedisClient(address: RedisAddress, events: RedisEvents): Promise<RedisClient> {
+/** @param tlsFiles the setting `redisTls` */
+export async function openRedisClient(
+  address: RedisAddress,
+  events: RedisEvents,
+  tlsFiles: Partial<Config['redisTls']> = {}
+): Promise<RedisClient> {
   const ioredis = await import('ioredis')
-  const commands = address.kind === 'cluster' ? openCluster(ioredis, address) : openSingle(ioredis, address)
-  commands.on('error', events.onError)
+  const target = { ...address, tls: address.tls ? tlsOptions(tlsFiles) : undefined }
+  const commands = target.kind === 'cluster' ? openCluster(ioredis, target) : openSingle(ioredis, target)
+  commands.on('error', (error: Error) => {
+    // If Redis refuses the database, ioredis would go on in database 0. After this call it sends no command, and connects again.
+    if (isRefusedDatabase(error)) (commands as Redis).disconnect(true)
+    events.onError(error)
+  })
   commands.on('ready', events.onReady)
   commands.on('close', events.onLost)
   for (const event of ['+node', '-node']) commands.on(event, () => events.onNodeChange?.())
@@ -54,13 +69,16 @@ export async function openRedisClient(address: RedisAddress, events: RedisEvents
   }
 }
 
+/** The address, with the options of TLS instead of a boolean. */
+type Target = Omit<RedisAddress, 'tls'> & { readonly tls: RedisTls | undefined }
+
 type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>
 
 function isCluster(client: Redis | Cluster): client is Cluster {
   return client.isCluster
 }
 
-function openSingle({ Redis }: IoRedis, address: RedisAddress): Redis {
+function openSingle({ Redis }: IoRedis, address: Target): Redis {
   const { kind, hosts, masterName, sentinelUsername, sentinelPassword, tls } = address
   const target: RedisOptions =
     kind === 'sentinel'
@@ -69,13 +87,13 @@ function openSingle({ Redis }: IoRedis, address: RedisAddress): Redis {
           name: masterName as string,
           ...(sentinelUsername !== undefined && { sentinelUsername }),
           ...(sentinelPassword !== undefined && { sentinelPassword }),
-          ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} })
+          ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls })
         }
       : { ...hosts[0] }
   return new Redis({ ...commonOptions(address), ...target, enableOfflineQueue: false, retryStrategy })
 }
 
-function openCluster({ Cluster }: IoRedis, address: RedisAddress): Cluster {
+function openCluster({ Cluster }: IoRedis, address: Target): Cluster {
   const options: ClusterOptions = {
     redisOptions: commonOptions(address),
     enableOfflineQueue: false,
@@ -89,12 +107,12 @@ function openCluster({ Cluster }: IoRedis, address: RedisAddress): Cluster {
   return new Cluster([...address.hosts], options)
 }
 
-function commonOptions({ username, password, database, tls }: RedisAddress) {
+function commonOptions({ username, password, database, tls }: Target) {
   return {
     db: database,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(tls && { tls: {} }),
+    ...(tls && { tls }),
     connectionName: 'platform-auth-server',
     connectTimeout: CONNECT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
@@ -121,11 +139,13 @@ function retryStrategy(times: number): number {
  * Opens a second connection for messages, because a connection in RESP2 cannot send other commands while it is
  * subscribed. Returns a function that closes the second connection.
  */
-function subscribe(commands: Redis, { channels, onMessage, onSubscribed }: RedisEvents): () => void {
-  const subscriber = commands.duplicate({ enableAutoPipelining: false })
+function subscribe(commands: Redis, events: RedisEvents): () => void {
+  const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
+  // Messages belong to no database.
+  const subscriber = commands.duplicate({ enableAutoPipelining: false, db: 0 })
   subscriber.on('error', () => {})
   subscriber.on('message', onMessage)
-  subscriber.on('ready', () => subscriber.subscribe(...channels).then(onSubscribed, () => {}))
+  subscriber.on('ready', () => subscriber.subscribe(...channels).then(onSubscribed, onSubscribeFailed ?? ignore))
   const heartbeat = setInterval(() => subscriber.ping().catch(() => {}), PING_INTERVAL_MS)
   heartbeat.unref()
   return () => {
@@ -134,8 +154,11 @@ function subscribe(commands: Redis, { channels, onMessage, onSubscribed }: Redis
   }
 }
 
-function subscribeInCluster(cluster: Cluster, { channels, onMessage, onSubscribed }: RedisEvents): () => void {
+function subscribeInCluster(cluster: Cluster, events: RedisEvents): () => void {
+  const { channels, onMessage, onSubscribed, onSubscribeFailed } = events
   cluster.on('message', onMessage)
-  cluster.on('ready', () => cluster.subscribe(...channels).then(onSubscribed, () => {}))
+  cluster.on('ready', () => cluster.subscribe(...channels).then(onSubscribed, onSubscribeFailed ?? ignore))
   return () => {}
 }
+
+function ignore(): void {}

@@ -11,6 +11,12 @@ export function isNodeUnusable(error: unknown): boolean {
   return isReply(error) && /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
 }
 
+/** Returns true if Redis refused to select the database of `redisUrl`. */
+export function isRefusedDatabase(error: unknown): boolean {
+  const { command } = (error ?? {}) as { readonly command?: { readonly name?: unknown } }
+  return command?.name === 'select' && isReply(error)
+}
+
 export function isWrongType(error: unknown): boolean {
   return isReply(error) && (error as Error).message.includes('WRONGTYPE')
 }

@@ -2,12 +2,21 @@
 // writes the DER (X.690) of an X.509 version 1 certificate (RFC 5280 section 4.1).
 import { generateKeyPairSync, sign } from 'node:crypto'
 
-export function selfSignedCertificate(): { readonly key: string; readonly cert: string } {
+export interface CertificateOptions {
+  readonly host?: string
+  /** The number of days from now until it expires. */
+  readonly days?: number
+}
+
+export function selfSignedCertificate({ host = 'localhost', days = 1 }: CertificateOptions = {}): {
+  readonly key: string
+  readonly cert: string
+} {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const ecdsaWithSha256 = sequence(objectId('2a8648ce3d040302'))
-  const name = sequence(set(sequence(objectId('550403'), utf8('localhost'))))
+  const name = sequence(set(sequence(objectId('550403'), utf8(host))))
   const dayMs = 86_400_000
-  const validity = sequence(utcTime(Date.now() - dayMs), utcTime(Date.now() + dayMs))
+  const validity = sequence(utcTime(Date.now() - 30 * dayMs), utcTime(Date.now() + days * dayMs))
   const publicKeyInfo = publicKey.export({ type: 'spki', format: 'der' })
   const content = sequence(integer(1), ecdsaWithSha256, name, validity, name, publicKeyInfo)
   const signature = bitString(sign('sha256', content, privateKey))

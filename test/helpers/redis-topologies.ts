@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { Redis } from 'ioredis'
-import { selfSignedCertificate } from './certificate.js'
+import { type CertificateOptions, selfSignedCertificate } from './certificate.js'
 import { eventually } from './eventually.js'
 import { freePort } from './ports.js'
 import { type RedisServer, startRedis } from './redis-server.js'
@@ -29,7 +29,7 @@ export async function startRedisCluster(t: Test): Promise<{ url: string; nodes: 
 }
 
 /** Starts a master, a replica, and a sentinel that monitors them as `main`. */
-export async function startRedisWithSentinel(t: Test): Promise<{ url: string; sentinel: Redis }> {
+export async function startRedisWithSentinel(t: Test): Promise<{ url: string; sentinel: Redis; master: Redis }> {
   const master = await startRedis(t)
   await startRedis(t, ['--replicaof', '127.0.0.1', String(master.port), '--repl-diskless-sync-delay', '0'])
   const dir = await tempFolder(t)
@@ -37,19 +37,39 @@ export async function startRedisWithSentinel(t: Test): Promise<{ url: string; se
   await writeFile(file, `sentinel monitor main 127.0.0.1 ${master.port} 1\nsentinel failover-timeout main 5000\n`)
   const { admin: sentinel, port } = await startRedis(t, [], file)
   await eventually(async () => ((await sentinel.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length > 0)
-  return { url: `redis://127.0.0.1:${port}?sentinel=main`, sentinel }
+  return { url: `redis://127.0.0.1:${port}?sentinel=main`, sentinel, master: master.admin }
+}
+
+export interface TlsOptions extends CertificateOptions {
+  /** True if Redis requires a client certificate, for which it trusts its own certificate and those in `trusted`. */
+  readonly requiresClients?: boolean
+  readonly trusted?: readonly string[]
+}
+
+export interface RedisWithTls {
+  readonly url: string
+  /** The path of the certificate, and of its private key. */
+  readonly certificate: string
+  readonly key: string
+  readonly admin: Redis
 }
 
 /** Starts a server that also speaks TLS, with a self-signed certificate that no client trusts. */
-export async function startRedisWithTls(t: Test): Promise<{ url: string; certificate: string; admin: Redis }> {
-  const dir = await tempFolder(t)
+export async function startRedisWithTls(t: Test, options: TlsOptions = {}): Promise<RedisWithTls> {
+  const { requiresClients = false, trusted = [] } = options
+  const signed = selfSignedCertificate(options)
+  const dir = await tempFolder(t, {
+    'key.pem': signed.key,
+    'certificate.pem': signed.cert,
+    'trusted.pem': [signed.cert, ...trusted].join('')
+  })
   const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')]
-  const signed = selfSignedCertificate()
-  await Promise.all([writeFile(key, signed.key), writeFile(certificate, signed.cert)])
-  const files = ['--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate]
-  const tls = async () => ['--tls-port', String(await freePort()), ...files, '--tls-auth-clients', 'no']
+  const files = ['--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', join(dir, 'trusted.pem')]
+  const clients = ['--tls-auth-clients', requiresClients ? 'yes' : 'no']
+  const tls = async () => ['--tls-port', String(await freePort()), ...files, ...clients]
   const redis = await startRedis(t, tls)
-  return { url: `rediss://localhost:${await portOf(redis, 'tls-port')}`, certificate, admin: redis.admin }
+  const url = `rediss://localhost:${await portOf(redis, 'tls-port')}`
+  return { url, certificate, key, admin: redis.admin }
 }
 
 async function portOf({ admin }: RedisServer, setting: 'cluster-port' | 'tls-port'): Promise<string> {

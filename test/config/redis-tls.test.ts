@@ -1,0 +1,120 @@
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { resolveSettings } from '#src/config/resolve.js'
+import { selfSignedCertificate } from '../helpers/certificate.js'
+import { tempFolder } from '../helpers/temp-folder.js'
+import { enough } from './given.js'
+
+const { cert, key } = selfSignedCertificate()
+const other = selfSignedCertificate()
+const encrypted = '-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n'
+const files = {
+  'a.pem': cert,
+  'a.key': key,
+  'several.pem': `a comment\n${cert}${other.cert}`,
+  'other.key': other.key,
+  'encrypted.key': encrypted,
+  'damaged.pem': cert.replace(/.{64}\n/, ''),
+  'damaged.key': key.slice(0, 60) + key.slice(90),
+  'empty.pem': '',
+  'wwwroot/a.key': key
+}
+
+interface Given {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly url?: string
+}
+
+async function resolveWith(t: ExecutionContext, given: Given) {
+  const cwd = await tempFolder(t, files)
+  for (const name of ['a.key', 'wwwroot/a.key']) await chmod(join(cwd, name), 0o600)
+  const { ca, cert, key, url = 'rediss://localhost' } = given
+  const env = { ...enough, REDIS_URL: url, REDIS_TLS_CA_FILE: ca, REDIS_TLS_CERT_FILE: cert, REDIS_TLS_KEY_FILE: key }
+  const { values, problems, warnings } = await resolveSettings({ cwd, env })
+  const linesOf = (list: typeof problems) => list.map(({ key, message }) => `${key} ${message.replaceAll(cwd, '.')}`)
+  return { cwd, values, problems: linesOf(problems), warnings: linesOf(warnings) }
+}
+
+test('the files of redisTls become absolute paths', async t => {
+  const { cwd, values, problems, warnings } = await resolveWith(t, { ca: 'several.pem', cert: 'a.pem', key: 'a.key' })
+  t.deepEqual([problems, warnings], [[], []])
+  t.is(values['redisTls.caFile'], join(cwd, 'several.pem'))
+  t.is(values['redisTls.certFile'], join(cwd, 'a.pem'))
+  t.is(values['redisTls.keyFile'], join(cwd, 'a.key'))
+})
+
+const certAllowed = 'allowed: the path of a PEM file with a certificate'
+const caAllowed = 'allowed: the path of a PEM file with one or more certificates'
+const keyAllowed = 'allowed: the path of a PEM file with a private key without a passphrase'
+const noTls = 'is set, but redisUrl does not use TLS; change its beginning to rediss://, or remove this setting'
+
+const rejected: readonly (readonly [given: Given, ...problems: string[]])[] = [
+  [{ ca: 'nothing.pem' }, `redisTls.caFile found the text "nothing.pem", but there is no such file; ${caAllowed}`],
+  [{ ca: 'wwwroot' }, `redisTls.caFile found the text "wwwroot", but it is a folder; ${caAllowed}`],
+  [
+    { ca: 'empty.pem' },
+    `redisTls.caFile found the text "empty.pem", but it contains no certificate in PEM format; ${caAllowed}`
+  ],
+  [
+    { ca: 'damaged.pem' },
+    `redisTls.caFile found the text "damaged.pem", but it contains a damaged certificate; ${caAllowed}`
+  ],
+  [
+    { cert: 'a.key', key: 'a.key' },
+    `redisTls.certFile found the text "a.key", but it contains no certificate in PEM format; ${certAllowed}`
+  ],
+  [
+    { cert: 'a.pem', key: 'a.pem' },
+    `redisTls.keyFile found the text "a.pem", but it contains no private key in PEM format; ${keyAllowed}`
+  ],
+  [
+    { cert: 'a.pem', key: 'encrypted.key' },
+    `redisTls.keyFile found the text "encrypted.key", but its key has a passphrase; ${keyAllowed}`
+  ],
+  [
+    { cert: 'a.pem', key: 'damaged.key' },
+    `redisTls.keyFile found the text "damaged.key", but its key is damaged; ${keyAllowed}`
+  ],
+  [
+    { cert: 'a.pem', key: 'other.key' },
+    'redisTls.keyFile found "./other.key", which is not the key of redisTls.certFile'
+  ],
+  [{ cert: 'a.pem' }, 'redisTls.certFile is set without redisTls.keyFile; set both or neither'],
+  [{ key: 'a.key' }, 'redisTls.keyFile is set without redisTls.certFile; set both or neither'],
+  [{ ca: 'a.pem', url: 'redis://localhost' }, `redisTls.caFile ${noTls}`]
+]
+
+for (const [given, ...expected] of rejected) {
+  test(`redisTls is refused with ${JSON.stringify(given)}`, async t => {
+    t.deepEqual((await resolveWith(t, given)).problems, expected)
+  })
+}
+
+test('a key in place of the path of its file is not shown', async t => {
+  const oneLine = key.replaceAll('\n', '\\n')
+  const { problems } = await resolveWith(t, { cert: 'a.pem', key: oneLine })
+  t.deepEqual(problems, [`redisTls.keyFile is not a path; ${keyAllowed}`])
+})
+
+test('without redisUrl, redisTls has no effect, with a warning', async t => {
+  const { problems, warnings } = await resolveWith(t, { ca: 'a.pem', url: '' })
+  t.deepEqual([problems, warnings], [[], ['redisTls.caFile has no effect, because redisUrl is not set']])
+})
+
+test('the key file counts as a secret file: not inside wwwroot, and not readable by every user', async t => {
+  const { problems } = await resolveWith(t, { cert: 'a.pem', key: 'wwwroot/a.key' })
+  t.is(problems.length, 1)
+  t.regex(problems[0] ?? '', /^redisTls\.keyFile the file \.\/wwwroot\/a\.key is inside wwwroot/)
+  const cwd = await tempFolder(t, files)
+  await chmod(cwd, 0o755)
+  const env = { ...enough, REDIS_URL: 'rediss://localhost', REDIS_TLS_CERT_FILE: 'a.pem', REDIS_TLS_KEY_FILE: 'a.key' }
+  const { warnings } = await resolveSettings({ cwd, env })
+  if (process.platform === 'win32') return
+  t.deepEqual(
+    warnings.map(({ key }) => key),
+    ['redisTls.keyFile']
+  )
+})
