@@ -1,7 +1,10 @@
 import type { RedisAddress } from '../../config/redis-address.js'
 import type { Config } from '../../config/settings.js'
+import { databaseAdvice } from '../../store/redis-database.js'
 import { explainConnectionError } from './errors.js'
-import { type RedisCondition, redisConditions, redisProblem } from './redis-state.js'
+import { type RedisProblem, testRights } from './redis-rights.js'
+import { type RedisCondition, redisConditions } from './redis-state.js'
+import { tlsProblem } from './redis-tls.js'
 import { type Finding, failed, ok, warning } from './report.js'
 
 const TIMEOUT_SECONDS = 2
@@ -12,34 +15,75 @@ export async function redis(config: Config): Promise<Finding[]> {
   if (redisUrl === undefined) {
     return [ok('redis', 'No Redis is configured. One process needs none, but several replicas need redisUrl.')]
   }
-  const problem = await redisProblem(redisUrl, config, TIMEOUT_SECONDS * 1000)
-  if (problem === undefined) {
-    // Redis has answered, so if its state cannot be read, nothing is known about it.
-    const conditions = await redisConditions(redisUrl, config, TIMEOUT_SECONDS * 1000).catch(() => [{}])
-    return [
-      ok('redis', 'Redis answers and accepts the commands that replicas need.'),
-      ...redisFindings(conditions, config.session.store)
-    ]
+  const tested = await testRights(redisUrl, config, TIMEOUT_SECONDS * 1000)
+  if ('reason' in tested) {
+    const code = await certificateProblem(tested, config)
+    return [failed('redis', ...explain(code === undefined ? tested : { reason: code }, redisUrl))]
   }
-  const [message, next] = rejections[problem] ?? unreachable(problem, redisUrl)
-  return [failed('redis', message, next)]
+  const { needed, optional } = tested
+  if (needed.length > 0) {
+    const message = `The user of redisUrl lacks rights that replicas need (NOPERM): ${shownRights(needed)}.`
+    return [failed('redis', message, addRights(needed))]
+  }
+  // Redis has answered, so if its state cannot be read, nothing is known about it.
+  const conditions = await redisConditions(redisUrl, config, TIMEOUT_SECONDS * 1000).catch(() => [{}])
+  const unnamed = 'Redis refuses CLIENT SETNAME, so CLIENT LIST does not show which connections belong to this server.'
+  return [
+    ok('redis', 'Redis answers and accepts the commands that replicas need.'),
+    ...(optional.length > 0 ? [warning('redis', unnamed, addRights(optional))] : []),
+    ...redisFindings(conditions, config.session.store)
+  ]
 }
 
-const commandAdvice =
-  'Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, EXISTS, PEXPIRE and TIME. With platform.backChannelLogout, scripts also need ZADD, ZREM, ZRANGEBYSCORE and ZREMRANGEBYSCORE. docs/redis-and-replicas.md has a complete ACL line.'
+/** Returns the TLS error that may be the reason why the connection was closed. */
+async function certificateProblem({ reason }: RedisProblem, config: Config): Promise<string | undefined> {
+  const wasClosed = ['connection lost', 'ECONNRESET', 'EPIPE'].includes(reason)
+  if (!config.redisUrl?.tls || !wasClosed) return undefined
+  return tlsProblem(config.redisUrl, config, TIMEOUT_SECONDS * 1000)
+}
+
+function addRights(rights: readonly string[]): string {
+  return `Add ${rights.join(' ')} to this user. docs/redis-and-replicas.md has a complete ACL line.`
+}
+
+function shownRights(rights: readonly string[]): string {
+  const namesWith = (sign: string) => rights.filter(right => right.startsWith(sign)).map(right => right.slice(1))
+  const commands = namesWith('+').map(name => name.toUpperCase().replace('|', ' '))
+  const kinds = { commands, keys: namesWith('~'), channels: namesWith('&') }
+  return Object.entries(kinds)
+    .filter(([, names]) => names.length > 0)
+    .map(([kind, names]) => `${kind} ${names.join(', ')}`)
+    .join('; ')
+}
+
+function explain(problem: RedisProblem, address: RedisAddress): readonly [message: string, next: string] {
+  const { reason, isAboutDatabase } = problem
+  if (isAboutDatabase && reason !== 'NOAUTH') {
+    const message = `Redis refuses to select database ${address.database} of redisUrl (${reason}).`
+    return [message, databaseAdvice(reason)]
+  }
+  return rejections[reason] ?? unreachable(reason, address)
+}
+
 const credentialsAdvice = 'Compare user and password in redisUrl with those of Redis.'
 
 const rejections: Readonly<Record<string, readonly [message: string, next: string]>> = {
   NOAUTH: ['Redis requires a password (NOAUTH).', credentialsAdvice],
   WRONGPASS: ['Redis rejects the user or the password (WRONGPASS).', credentialsAdvice],
-  NOPERM: ['Redis does not allow this user the commands that replicas need (NOPERM).', commandAdvice],
   READONLY: ['This Redis is a read-only replica (READONLY).', 'Set redisUrl to the master, or to the sentinels.'],
   OOM: ['Redis is full (OOM).', 'Raise maxmemory. The data of platform-auth-server is small and expires by itself.'],
-  MISCONF: ['Redis accepts no writes because it cannot save its data (MISCONF).', 'Look for the reason in its log.'],
+  MISCONF: [
+    'Redis accepts no writes, because it could not save its data to disk (MISCONF).',
+    'Look for the reason in the log of Redis, for example a full disk or a folder that it may not write.'
+  ],
+  NOREPLICAS: [
+    'Redis accepts no writes, because too few replicas are connected to it (NOREPLICAS).',
+    'Start the replicas of Redis, or lower its setting min-replicas-to-write.'
+  ],
   MOVED: ['This Redis is a node of a cluster (MOVED).', 'Add ?cluster to redisUrl.'],
   ERR: [
     'Redis rejects a command as invalid (ERR).',
-    'Check the database number in redisUrl. Check also if this Redis is a cluster, and that its version is 7 or later.'
+    'Check if this Redis is a cluster, and that its version is 7 or later.'
   ],
   LOADING: ['Redis is still loading its data (LOADING).', 'Check again in a moment.']
 }
@@ -64,9 +108,39 @@ function unreachable(
     ]
   }
   const code = reason === 'timeout' ? 'ETIMEDOUT' : reason
+  const refusal = clientCertificates.find(([alert]) => alert.test(code))
+  if (refusal) return [`Redis at ${host} ${refusal[1]} (${code}).`, refusal[2]]
   const { message, next } = explainConnectionError(code, { host, setting: 'redisUrl', timeoutSeconds: TIMEOUT_SECONDS })
+  if (/CERT|^UNABLE_TO_/.test(code) && !/EXPIRED|NOT_YET|ALTNAME/.test(code)) {
+    return [`Redis cannot be reached: ${message}`, 'Set redisTls.caFile to the file of the certificate that signed it.']
+  }
   return [`Redis cannot be reached: ${message}`, code === 'ETIMEDOUT' ? timeoutAdvice(tls) : next]
 }
+
+// TLS alerts (RFC 8446 section 6.2), with which Redis refuses the client certificate. Before TLS 1.3, a missing certificate
+// ends in handshake_failure.
+const clientCertificates: readonly (readonly [code: RegExp, problem: string, next: string])[] = [
+  [
+    /ALERT_(CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE)/,
+    'requires a client certificate',
+    'Set redisTls.certFile and redisTls.keyFile to a certificate that Redis accepts, and its key.'
+  ],
+  [
+    /ALERT_CERTIFICATE_EXPIRED/,
+    'refuses the client certificate of redisTls.certFile, because it has expired',
+    'Renew the certificate. If it is still valid, check the clock of the machine of Redis.'
+  ],
+  [
+    /ALERT_UNKNOWN_CA/,
+    'refuses the client certificate of redisTls.certFile, because it does not know who signed it',
+    'Use a certificate that is signed by an authority in tls-ca-cert-file of Redis.'
+  ],
+  [
+    /ALERT_(BAD_CERTIFICATE|CERTIFICATE_\w+|UNSUPPORTED_CERTIFICATE|DECRYPT_ERROR)/,
+    'refuses the client certificate of redisTls.certFile',
+    'Look for the reason in the log of Redis.'
+  ]
+]
 
 // Redis does not answer a TLS handshake on a port without TLS, so the check times out.
 function timeoutAdvice(tls: boolean): string {
@@ -86,6 +160,7 @@ export function redisFindings(conditions: readonly RedisCondition[], store: Conf
       eviction(condition, store),
       headroom(condition),
       persistence(condition, store),
+      lostWrites(condition),
       unknown(condition)
     ])
     .filter(finding => finding !== undefined)
@@ -146,6 +221,16 @@ function persistence(
       ? 'A restart loses the sessions, so everyone is signed out (session.store is redis).'
       : 'A restart loses logouts that no running replica remembers, so old cookies work again. It also loses refreshed sessions that have not reached the browser.'
   return warning('redis', `${what} and has no replica. ${loss}`, 'Set appendonly to yes.')
+}
+
+// Until the sentinels have demoted a master that they have replaced, it still accepts writes.
+function lostWrites({ minReplicasToWrite }: RedisCondition): Finding | undefined {
+  if (minReplicasToWrite !== 0) return undefined
+  return warning(
+    'redis',
+    'Redis accepts writes without a replica (min-replicas-to-write 0). After a failover, the old master can accept writes that are then lost, such as logouts and refreshed sessions.',
+    'Set min-replicas-to-write to 1 and min-replicas-max-lag to 10, on the master and on its replicas.'
+  )
 }
 
 function unknown({

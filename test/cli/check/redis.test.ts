@@ -1,13 +1,20 @@
+import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import test from 'ava'
 import { redis, redisFindings } from '#src/cli/check/redis.js'
+import { clusterCommands, optionalCommands, serverCommands } from '#src/cli/check/redis-rights.js'
 import type { RedisCondition } from '#src/cli/check/redis-state.js'
 import type { Finding } from '#src/cli/check/report.js'
+import { prefixOf } from '#src/store/index.js'
+import { selfSignedCertificate } from '../../helpers/certificate.js'
 import { type TestSettings, testConfig } from '../../helpers/config.js'
+import { eventually } from '../../helpers/eventually.js'
 import { listen } from '../../helpers/ports.js'
 import { type RedisServer, startRedis, testWithRedis } from '../../helpers/redis.js'
 import { startRedisCluster, startRedisWithSentinel, startRedisWithTls } from '../../helpers/redis-topologies.js'
-import { documentedRights } from '../../store/rights.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import { clusterRights, documentedRights } from '../../store/rights.js'
 import { check, checkAt, fewAtOnce, someProvider } from './checked.js'
 
 const TRIES = 5
@@ -29,8 +36,7 @@ async function line(redisUrl: string | undefined): Promise<string> {
   return `${status} ${message}${next ? ` Next: ${next}` : ''}`
 }
 
-const commandAdvice =
-  'Next: Give the user of redisUrl the commands EVAL, EVALSHA, PUBLISH, SUBSCRIBE and PING, and for scripts HMGET, HSET, HDEL, GET, SET, DEL, EXISTS, PEXPIRE and TIME. With platform.backChannelLogout, scripts also need ZADD, ZREM, ZRANGEBYSCORE and ZREMRANGEBYSCORE. docs/redis-and-replicas.md has a complete ACL line.'
+const working = 'ok Redis answers and accepts the commands that replicas need.'
 const credentials = 'Next: Compare user and password in redisUrl with those of Redis.'
 
 test('check reports that no Redis is configured', async t => {
@@ -39,7 +45,7 @@ test('check reports that no Redis is configured', async t => {
 
 testWithRedis('check accepts a working Redis, and the keys that it writes expire', async t => {
   const server = await startRedis(t)
-  t.is(await line(server.url), 'ok Redis answers and accepts the commands that replicas need.')
+  t.is(await line(server.url), working)
   for (const key of await server.admin.keys('*check:*')) t.not(await server.admin.pttl(key), -1)
 })
 
@@ -86,16 +92,6 @@ const troubles: Readonly<Record<string, Trouble>> = {
     url: ({ port }) => `redis://:hunter3@127.0.0.1:${port}`,
     line: `failed Redis rejects the user or the password (WRONGPASS). ${credentials}`
   },
-  'check fails for a Redis user without the needed commands': {
-    prepare: ({ admin }) => admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+ping', '+get', '+set'),
-    url: ({ port }) => `redis://little:pass@127.0.0.1:${port}`,
-    line: `failed Redis does not allow this user the commands that replicas need (NOPERM). ${commandAdvice}`
-  },
-  'check fails for a Redis user without the commands that scripts use': {
-    prepare: ({ admin }) => admin.acl('SETUSER', 'little', 'on', '>pass', ...documentedRights, '-hset'),
-    url: ({ port }) => `redis://little:pass@127.0.0.1:${port}`,
-    line: `failed Redis does not allow this user the commands that replicas need (NOPERM). ${commandAdvice}`
-  },
   'check fails for a Redis that is full': {
     options: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'],
     line: 'failed Redis is full (OOM). Next: Raise maxmemory. The data of platform-auth-server is small and expires by itself.'
@@ -110,16 +106,79 @@ for (const [what, { options, url, prepare, line: expected }] of Object.entries(t
   })
 }
 
-testWithRedis('check tests the rights that only back-channel logout needs, if this setting is on', async t => {
+testWithRedis('check fails for a database that Redis does not have, or that the user may not select', async t => {
+  const { url, port, admin } = await startRedis(t)
+  t.is(await line(`${url}/15`), working)
+  t.is(
+    await line(`${url}/16`),
+    'failed Redis refuses to select database 16 of redisUrl (ERR). Next: Choose a lower database number, or raise the setting databases of Redis. A cluster has only database 0.'
+  )
+  await admin.acl('SETUSER', 'little', 'on', '>pass', '~*', '&*', '+@all', '-select')
+  t.is(
+    await line(`redis://little:pass@127.0.0.1:${port}/1`),
+    'failed Redis refuses to select database 1 of redisUrl (NOPERM). Next: Give the user of redisUrl the right +select, or use database 0.'
+  )
+  t.is(await admin.dbsize(), 0)
+})
+
+testWithRedis('check names each command, key and channel that the Redis user may not use', async t => {
   const { admin, port } = await startRedis(t)
-  await admin.acl('SETUSER', 'little', 'on', '>pass', ...documentedRights, '-zadd')
   const redisUrl = `redis://little:pass@127.0.0.1:${port}`
-  const statusWith = async (backChannelLogout: boolean) =>
-    (await findingsOf({ redisUrl, platform: { backChannelLogout } }))[0]?.status
-  t.is(await statusWith(false), 'ok')
-  t.is(await statusWith(true), 'failed')
-  await admin.acl('SETUSER', 'little', '+zadd')
-  t.is(await statusWith(true), 'ok')
+  const prefix = prefixOf(testConfig(someProvider))
+  const lineWith = async (...rights: string[]) => {
+    await admin.acl('SETUSER', 'little', 'reset', 'on', '>pass', ...rights)
+    return line(redisUrl)
+  }
+  const failed = (shown: string, rights: string) =>
+    `failed The user of redisUrl lacks rights that replicas need (NOPERM): ${shown}. Next: Add ${rights} to this user. docs/redis-and-replicas.md has a complete ACL line.`
+  t.is(await lineWith(...documentedRights), working)
+  t.is(await lineWith(...documentedRights, '-ping'), failed('commands PING', '+ping'))
+  t.is(
+    await lineWith(...documentedRights, '-hset', '-subscribe', '-evalsha'),
+    failed('commands EVALSHA, HSET, SUBSCRIBE', '+evalsha +hset +subscribe')
+  )
+  t.is(
+    await lineWith(...documentedRights, 'resetkeys', '~other:*', 'resetchannels', '&other:*'),
+    failed(`keys ${prefix}*; channels ${prefix}*`, `~${prefix}* &${prefix}*`)
+  )
+})
+
+testWithRedis(
+  'check accepts a user with only the rights in its list, and warns if connections can have no name',
+  async t => {
+    const { admin, port } = await startRedis(t)
+    const prefix = prefixOf(testConfig(someProvider))
+    const commands = [...serverCommands.map(([name]) => name), 'SUBSCRIBE'].map(name => `+${name.toLowerCase()}`)
+    await admin.acl('SETUSER', 'little', 'on', '>pass', `~${prefix}*`, `&${prefix}*`, ...commands)
+    const [first, second] = await findingsOf({ redisUrl: `redis://little:pass@127.0.0.1:${port}` })
+    t.is(first?.status, 'ok')
+    t.is(second?.status, 'warning')
+    t.regex(second?.next ?? '', /^Add \+client\|setname to this user/)
+  }
+)
+
+test('the documented ACL line allows every command that check tests', t => {
+  for (const [name] of [...serverCommands, ...optionalCommands])
+    t.true(documentedRights.includes(`+${name.toLowerCase()}`), name)
+  for (const [name] of clusterCommands) t.true(clusterRights.includes(`+${name.toLowerCase()}`), name)
+})
+
+testWithRedis('check fails for a Redis that cannot save its data, or that misses its replicas', async t => {
+  const { url, admin, folder } = await startRedis(t, ['--save', '60 1'])
+  await admin.set('key', 'value')
+  await rm(folder, { recursive: true })
+  await admin.bgsave()
+  await eventually(async () => /rdb_last_bgsave_status:err/.test(await admin.info('persistence')))
+  t.is(
+    await line(url),
+    'failed Redis accepts no writes, because it could not save its data to disk (MISCONF). Next: Look for the reason in the log of Redis, for example a full disk or a folder that it may not write.'
+  )
+  await admin.config('SET', 'stop-writes-on-bgsave-error', 'no')
+  await admin.config('SET', 'min-replicas-to-write', '1')
+  t.regex(
+    await line(url),
+    /^failed Redis accepts no writes, because too few replicas are connected to it \(NOREPLICAS\)/
+  )
 })
 
 test('check fails for a cluster in which no node answers', async t => {
@@ -138,27 +197,80 @@ test('check fails for sentinels that do not answer', async t => {
 
 testWithRedis('check fails for a single Redis if redisUrl says that it is a cluster', async t => {
   const { url } = await startRedis(t)
-  t.regex(await line(`${url}?cluster`), /^failed Redis rejects a command as invalid \(ERR\)\. Next: Check the database/)
+  t.regex(
+    await line(`${url}?cluster`),
+    /^failed Redis rejects a command as invalid \(ERR\)\. Next: Check if this Redis is a cluster/
+  )
 })
 
 testWithRedis('check accepts a working cluster, and fails for one of its nodes without ?cluster', async t => {
   const { url, nodes } = await startRedisCluster(t)
-  t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
-  const single = await Promise.all(nodes.map(node => line(node.url)))
+  t.is(await line(url), working)
+  // The keys of a check are random, so all of them could be in the slots of one node.
+  const single = await Promise.all([...nodes, ...nodes].map(node => line(node.url)))
   t.true(single.includes('failed This Redis is a node of a cluster (MOVED). Next: Add ?cluster to redisUrl.'))
 })
 
 testWithRedis('check accepts the address of sentinels that know the master', async t => {
   const { url } = await startRedisWithSentinel(t)
-  t.is(await line(url), 'ok Redis answers and accepts the commands that replicas need.')
+  t.is(await line(url), working)
 })
 
 testWithRedis('check fails for a Redis with an untrusted certificate', async t => {
   const { url } = await startRedisWithTls(t)
   t.regex(
     await line(url),
-    /^failed Redis cannot be reached: This machine does not trust the certificate of localhost:\d+ \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. Next: If your own/
+    /^failed Redis cannot be reached: This machine does not trust the certificate of localhost:\d+ \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. Next: Set redisTls\.caFile/
   )
+})
+
+testWithRedis('check accepts a Redis whose certificate is in redisTls.caFile', async t => {
+  const { url, certificate } = await startRedisWithTls(t)
+  t.is((await findingsOf({ redisUrl: url, redisTls: { caFile: certificate } }))[0]?.status, 'ok')
+})
+
+for (const [what, options, says] of [
+  ['has expired', { days: -1 }, /: The certificate of localhost:\d+ has expired \(CERT_HAS_EXPIRED\)/],
+  ['is for another host', { host: 'other.example' }, /: The certificate of localhost:\d+ is for another name/]
+] as const) {
+  testWithRedis(`check fails for a Redis whose certificate ${what}`, async t => {
+    const { url, certificate } = await startRedisWithTls(t, options)
+    const [finding] = await findingsOf({ redisUrl: url, redisTls: { caFile: certificate } })
+    t.regex(finding?.message ?? '', says)
+  })
+}
+
+testWithRedis('check says why Redis refuses the client certificate', async t => {
+  const [stranger, expired] = [
+    selfSignedCertificate({ host: 'stranger' }),
+    selfSignedCertificate({ host: 'expired', days: -1 })
+  ]
+  const redis = await startRedisWithTls(t, { requiresClients: true, trusted: [expired.cert] })
+  const { url: redisUrl, certificate: caFile, key } = redis
+  const folder = await tempFolder(t, {
+    'stranger.pem': stranger.cert,
+    'stranger.key': stranger.key,
+    'expired.pem': expired.cert,
+    'expired.key': expired.key
+  })
+  const filesOf = (name: string) => ({ certFile: join(folder, `${name}.pem`), keyFile: join(folder, `${name}.key`) })
+  const messageWith = async (files: TestSettings['redisTls']) =>
+    (await findingsOf({ redisUrl, redisTls: { caFile, ...files } }))[0]?.message ?? ''
+  t.regex(
+    await messageWith({}),
+    /^Redis at localhost:\d+ requires a client certificate \(ERR_SSL_\w*CERTIFICATE_REQUIRED\)/
+  )
+  t.regex(await messageWith(filesOf('stranger')), /because it does not know who signed it \(ERR_SSL_\w*UNKNOWN_CA\)/)
+  t.regex(await messageWith(filesOf('expired')), /because it has expired \(ERR_SSL_\w*CERTIFICATE_EXPIRED\)/)
+  t.regex(await messageWith({ certFile: caFile, keyFile: key }), /^Redis answers and accepts the commands/)
+})
+
+testWithRedis('check warns if sentinels watch a master that accepts writes without a replica', async t => {
+  const { url, master } = await startRedisWithSentinel(t)
+  const warnings = async () => (await found(url)).filter(line => line.includes('min-replicas-to-write'))
+  t.regex((await warnings()).join(), /^warning Redis accepts writes without a replica \(min-replicas-to-write 0\)\./)
+  await master.config('SET', 'min-replicas-to-write', '1')
+  t.deepEqual(await warnings(), [])
 })
 
 testWithRedis('check fails for redis:// at a port that requires TLS', async t => {
