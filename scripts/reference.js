@@ -1,11 +1,10 @@
 // Generates the tables of settings in README.md and docs/configuration.md, the schema for editors, and the sample of all
-// settings from the settings table, and the list of the English texts of the pages.
+// settings from the settings table.
 // It reads the table from dist/, so run this after a build.
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { everydaySettings, withReference } from '../dist/config/reference.js'
 import { fullSample } from '../dist/config/sample.js'
 import { jsonSchema } from '../dist/config/schema.js'
-import { ownTexts } from '../dist/pages/texts/index.js'
 
 const root = new URL('../', import.meta.url)
 
@@ -18,6 +17,5 @@ writeTable('README.md', everydaySettings)
 writeTable('docs/configuration.md')
 writeFileSync(new URL('config/schema.json', root), `${JSON.stringify(jsonSchema(), undefined, 2)}\n`)
 writeFileSync(new URL('config/full.yaml', root), fullSample())
-writeFileSync(new URL('docs/texts.en.json', root), `${JSON.stringify(ownTexts.en, undefined, 2)}\n`)
 // Helm can read only the files of the chart.
 copyFileSync(new URL('deploy/monitoring/alerts.yaml', root), new URL('deploy/helm/files/alerts.yaml', root))

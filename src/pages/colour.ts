@@ -1,7 +1,9 @@
 /** The styles for the accent colour of an operator. They keep the contrast that people with low vision need. */
-import { DARK, LIGHT } from './style.js'
-
 type Rgb = readonly [red: number, green: number, blue: number]
+
+// The backgrounds of wwwroot/starter-base.css in light and in dark mode.
+const LIGHT = { page: '#f4f5f7', card: '#ffffff' }
+const DARK = { page: '#14161a', card: '#1d2025' }
 
 // WCAG 2.2, success criterion 1.4.3, for text of normal size.
 const LEAST_CONTRAST = 4.5

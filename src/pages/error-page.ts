@@ -1,7 +1,7 @@
 import { html } from './html.js'
 import type { Page } from './page.js'
 import { fillText } from './placeholders.js'
-import type { Texts } from './texts/texts.js'
+import type { Texts } from './texts.js'
 
 export interface ErrorDetails {
   readonly status: number

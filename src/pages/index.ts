@@ -3,12 +3,10 @@
  * the pages of the demo identity provider. They share one style, run no script and load nothing. `texts/` has the texts by
  * language, and `custom/` reads the logo, the texts and the templates of an operator.
  */
-export { PageFilesError } from './custom/errors.js'
+export { PageFilesError, readLogo } from './custom/files.js'
 export { readPagesFolder } from './custom/folder.js'
-export { readLogo } from './custom/logo.js'
 export type { ErrorDetails } from './error-page.js'
 export { type Html, html } from './html.js'
 export type { LoginLoop, LoginLoopDiagnosis, LoginLoopReason } from './login-loop-page.js'
-export { renderPage } from './page.js'
+export { pageStyle, renderPage, securityPolicyFor } from './page.js'
 export { createPages, type PagesSettings, type SitePages } from './site-pages.js'
-export { pageStyle, securityPolicyFor } from './style.js'

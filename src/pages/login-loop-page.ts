@@ -1,7 +1,7 @@
 import { html } from './html.js'
 import type { Page } from './page.js'
 import { fillText } from './placeholders.js'
-import type { Texts } from './texts/texts.js'
+import type { Texts } from './texts.js'
 
 /** A reason why a browser did not send back a cookie of a login. */
 export type LoginLoopReason = 'secure_cookie_on_http' | 'other_host' | 'cookies_blocked' | 'cookie_too_large'

@@ -1,6 +1,17 @@
+/** The parts that all pages share: the style sheet, the icon, the Content-Security-Policy and the head. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { type Html, html, trusted } from './html.js'
-import { pageIcon, pageStyle } from './style.js'
-import { ownTemplate, type Template } from './template.js'
+import { builtInTemplate, type Template } from './template.js'
+
+/**
+ * The style of all our pages. The starter page loads the same file. Its colours follow the light or dark setting of the
+ * system. Most logos are made for a white background, so a logo keeps one in dark mode. For the same reason an SVG logo with
+ * its own dark mode stays in its light mode.
+ */
+export const pageStyle = readFileSync(new URL('../../wwwroot/starter-base.css', import.meta.url), 'utf8')
+  // Browsers turn each line break into a line feed before they compute the hash of a style.
+  .replaceAll('\r\n', '\n')
 
 export interface Page {
   /** The title of the tab, which screen readers announce. It is also the default heading. */
@@ -10,7 +21,7 @@ export interface Page {
 }
 
 /** What all pages of a site have in common. */
-export interface PageFrame {
+interface PageFrame {
   /** The language tag of the page (BCP 47). */
   readonly language: string
   /** The name of the application, if the pages show it. */
@@ -24,15 +35,15 @@ export interface PageFrame {
   readonly template: Template
 }
 
-const ownFrame: PageFrame = {
+const builtInFrame: PageFrame = {
   language: 'en',
   style: styleElement(pageStyle),
-  icon: iconElement(pageIcon()),
-  template: ownTemplate
+  icon: iconElement(),
+  template: builtInTemplate
 }
 
 /** Renders a complete page. The page runs no script and loads nothing, as its Content-Security-Policy requires. */
-export function renderPage({ title, heading = title, body }: Page, frame: PageFrame = ownFrame): string {
+export function renderPage({ title, heading = title, body }: Page, frame: PageFrame = builtInFrame): string {
   const { language, name, brand, style, icon, template } = frame
   return template.render({
     lang: language,
@@ -51,20 +62,40 @@ export function styleElement(style: string): Html {
 }
 
 /**
- * The icon is part of the page. Otherwise the browser would request /favicon.ico, and each error page would cause an
- * additional 404 response.
- * @param icon a `data:` URL
+ * The icon of all our pages, a keyhole. It is part of the page. Otherwise the browser would request /favicon.ico, and each
+ * error page would cause an additional 404 response.
+ * @param colour a colour such as `#1d5fc2`
  */
-export function iconElement(icon: string): Html {
+export function iconElement(colour = '#1d5fc2'): Html {
+  const icon = [
+    'data:image/svg+xml,',
+    '%3Csvg xmlns=%27http://www.w3.org/2000/svg%27 viewBox=%270 0 32 32%27%3E',
+    `%3Crect width=%2732%27 height=%2732%27 rx=%278%27 fill=%27${encodeURIComponent(colour)}%27/%3E`,
+    '%3Cpath d=%27M16 8a5 5 0 0 0-2.5 9.3L12 24h8l-1.5-6.7A5 5 0 0 0 16 8z%27 fill=%27%23fff%27/%3E%3C/svg%3E'
+  ].join('')
   return html`<link rel="icon" href="${icon}">`
 }
 
 /**
- * @param name the name of the application
- * @param logo a `data:` URL, if there is a logo
+ * Returns the Content-Security-Policy of our own pages. It allows only their inline styles and the images in the page
+ * itself.
+ * @param formTargets the allowed targets of forms; browsers also check each redirect after a form against this list, so it
+ *   must contain the origins of all redirects
+ * @param styles the texts of all elements `style` of these pages
  */
-export function brandElement(name: string, logo: string | undefined): Html {
-  return html`<p class="brand">${logo === undefined ? name : html`<img src="${logo}" alt="${name}">`}</p>`
+export function securityPolicyFor(formTargets: readonly string[], styles: readonly string[] = [pageStyle]): string {
+  return [
+    "default-src 'none'",
+    `style-src ${[...new Set(styles)].map(hashSource).join(' ')}`,
+    'img-src data:',
+    `form-action ${formTargets.length === 0 ? "'none'" : formTargets.join(' ')}`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'"
+  ].join('; ')
+}
+
+function hashSource(style: string): string {
+  return `'sha256-${createHash('sha256').update(style).digest('base64')}'`
 }
 
 function headOf(title: string, icon: Html): Html {

@@ -2,7 +2,7 @@
 import { type Html, type HtmlValue, html } from './html.js'
 
 /** A text that is split at its placeholders. Items with an even index are text, and items with an odd index are names. */
-export type Parts = readonly string[]
+type Parts = readonly string[]
 
 export function splitAtPlaceholders(text: string): Parts {
   return text.split(/\{\{([^{}]*)\}\}/).map((part, index) => (index % 2 === 1 ? part.trim() : part))

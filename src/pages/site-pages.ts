@@ -1,14 +1,13 @@
 /** The pages of a site: our own pages, with the name, logo, colour, texts and templates of the operator. */
 import { accentStyle } from './colour.js'
+import { readLogo } from './custom/files.js'
 import { emptyFolder, readPagesFolder } from './custom/folder.js'
-import { readLogo } from './custom/logo.js'
 import { type ErrorDetails, errorPage } from './error-page.js'
+import { type Html, html } from './html.js'
 import { type LoginLoop, loginLoopPage } from './login-loop-page.js'
-import { brandElement, iconElement, type Page, type PageFrame, renderPage, styleElement } from './page.js'
-import { brandStyle, pageIcon, pageStyle, securityPolicyFor } from './style.js'
-import { ownTemplate } from './template.js'
-import { ownTexts } from './texts/index.js'
-import type { Texts } from './texts/texts.js'
+import { iconElement, type Page, pageStyle, renderPage, securityPolicyFor, styleElement } from './page.js'
+import { builtInTemplate } from './template.js'
+import { builtInTexts, type Texts } from './texts.js'
 
 /** The settings `pages.…`. The paths are absolute. */
 export interface PagesSettings {
@@ -38,26 +37,19 @@ export function createPages(settings: PagesSettings = {}): SitePages {
   const { name, accent, folder } = settings
   const logo = settings.logo === undefined ? undefined : readLogo(settings.logo)
   const { texts, templates } = folder === undefined ? emptyFolder : readPagesFolder(folder)
-  const all = new Map<string, Texts>([...Object.entries(ownTexts), ...texts])
-  const style = [pageStyle, name === undefined ? '' : brandStyle, accent === undefined ? '' : accentStyle(accent)].join(
-    ''
-  )
+  const all = new Map<string, Texts>([...Object.entries(builtInTexts), ...texts])
+  const style = pageStyle + (accent === undefined ? '' : accentStyle(accent))
   const shared = {
     name,
     brand: name === undefined ? undefined : brandElement(name, logo),
     style: styleElement(style),
-    icon: iconElement(pageIcon(accent))
+    icon: iconElement(accent)
   }
-  const frames = new Map<string, PageFrame>(
-    [...all.keys()].map(language => {
-      const template = templates.get(language) ?? templates.get('') ?? ownTemplate
-      return [language, { ...shared, language, template }]
-    })
-  )
   const styles = [style, ...[...templates.values()].flatMap(template => template.styles)]
 
   function render(language: string, create: (texts: Texts) => Page): string {
-    return renderPage(create(all.get(language) as Texts), frames.get(language))
+    const template = templates.get(language) ?? templates.get('') ?? builtInTemplate
+    return renderPage(create(all.get(language) as Texts), { ...shared, language, template })
   }
 
   return {
@@ -66,4 +58,9 @@ export function createPages(settings: PagesSettings = {}): SitePages {
     errorPage: (details, language) => render(language, texts => errorPage(details, texts, language)),
     loginLoopPage: (loop, language) => render(language, texts => loginLoopPage(loop, texts))
   }
+}
+
+// The logo is a `data:` URL.
+function brandElement(name: string, logo: string | undefined): Html {
+  return html`<p class="brand">${logo === undefined ? name : html`<img src="${logo}" alt="${name}">`}</p>`
 }

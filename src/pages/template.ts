@@ -6,7 +6,7 @@ import { type Html, toMarkup, trusted } from './html.js'
 import { fill, hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from './placeholders.js'
 
 /** The values of a page that a template can show. */
-export interface TemplateValues {
+interface TemplateValues {
   /** The language tag of the page, for the attribute `lang`. */
   readonly lang: string
   /** The elements that every page needs in its head: the encoding, the viewport, the title and the icon. */
@@ -97,8 +97,8 @@ function braced(name: string): string {
   return `{{${name}}}`
 }
 
-/** The template of our own pages. */
-export const ownTemplate = parseTemplate(`<!doctype html>
+/** The template of the pages, unless the operator has another one. */
+export const builtInTemplate = parseTemplate(`<!doctype html>
 <html lang="{{lang}}">
 <head>
 {{head}}

@@ -26,7 +26,8 @@ const wanted = [
   /^deploy\/helm\/(\.helmignore|Chart\.yaml|values\.yaml|values\.schema\.json|files\/alerts\.yaml)$/,
   /^deploy\/helm\/(templates|examples)\/\w[\w-]*\.(yaml|tpl|txt)$/,
   /^deploy\/proxy\/(nginx(-forward-auth)?\.conf|Caddyfile(-forward-auth)?|traefik(-forward-auth(-routes)?)?\.yaml)$/,
-  /^docs\/([\w-]+\.(md|yaml|svg)|texts\.en\.json)$/,
+  /^docs\/[\w-]+\.(md|yaml|svg)$/,
+  /^src\/pages\/texts\/[a-z]{2}\.json$/,
   /^docs\/providers\/[\w-]+\.md$/,
   /^examples\/[\w-]+\.js$/,
   /^examples\/viewer-without-token\/(platform-auth-server\.config\.yaml|wwwroot\/index\.html)$/
@@ -47,7 +48,7 @@ test('the package contains the needed files and no others', t => {
 test('the package contains the bundle, and the types of every module and of no module that was removed', t => {
   const bundle = filesBelow('dist/bundle')
   const types = filesBelow('src')
-    .filter(path => !path.endsWith('.d.ts'))
+    .filter(path => path.endsWith('.ts') && !path.endsWith('.d.ts'))
     .map(path => path.replace(/^src/, 'dist').replace(/\.ts$/, '.d.ts'))
   t.true(bundle.includes('dist/bundle/main.js'))
   t.deepEqual(paths.filter(path => path.startsWith('dist/')).sort(), [...bundle, ...types].sort())

@@ -1,9 +1,12 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { accentStyle, contrastOf } from '#src/pages/colour.js'
-import { DARK, LIGHT } from '#src/pages/style.js'
+import { pageStyle } from '#src/pages/index.js'
 
 const LEAST = 4.5
+
+// The colours behind the text, first those of light mode and then those of dark mode.
+const backgrounds = [...pageStyle.matchAll(/--(?:page|card): (#\w+);/g)].map(([, colour]) => colour)
 
 interface Shades {
   readonly light: string
@@ -32,13 +35,14 @@ test('the contrast of black and white is 21, and that of equal colours is 1', t 
 })
 
 test('every accent colour is readable as text on the backgrounds of both modes, and so is the text on its buttons', t => {
+  t.is(backgrounds.length, 4)
   const colour = fc.integer({ min: 0, max: 0xffffff }).map(value => `#${value.toString(16).padStart(6, '0')}`)
   fc.assert(
     fc.property(colour, accent => {
       const shades = shadesOf(accent)
       const pairs = [
-        ...[shades.light, shades.lightHover].flatMap(shade => [LIGHT.page, LIGHT.card].map(back => [shade, back])),
-        ...[shades.dark, shades.darkHover].flatMap(shade => [DARK.page, DARK.card].map(back => [shade, back])),
+        ...[shades.light, shades.lightHover].flatMap(shade => backgrounds.slice(0, 2).map(back => [shade, back])),
+        ...[shades.dark, shades.darkHover].flatMap(shade => backgrounds.slice(2).map(back => [shade, back])),
         ...[shades.button, shades.buttonHover].map(back => [shades.onButton, back])
       ] as [string, string][]
       return shades.button === accent && pairs.every(([one, other]) => contrastOf(one, other) >= LEAST)

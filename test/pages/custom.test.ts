@@ -2,7 +2,7 @@ import { chmod, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { createPages, PageFilesError, readLogo, readPagesFolder } from '#src/pages/index.js'
-import { ownTexts } from '#src/pages/texts/index.js'
+import { builtInTexts, english } from '#src/pages/texts.js'
 import { tempFolder } from '../helpers/temp-folder.js'
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0h9v9z"/></svg>'
@@ -61,7 +61,7 @@ async function problemsOf(t: Parameters<typeof tempFolder>[0], files: Readonly<R
 }
 
 const json = (content: unknown) => JSON.stringify(content)
-const complete = json(ownTexts.en)
+const complete = json(english)
 
 const broken: readonly (readonly [
   what: string,
@@ -183,7 +183,7 @@ test('texts of the folder replace ours one by one, and a complete file adds a la
   t.deepEqual(pages.languages, ['en', 'de', 'fr', 'ja', 'zh', 'pt-BR'])
   const [german, portuguese, french] = ['de', 'pt-BR', 'fr'].map(language => pages.errorPage(details, language))
   t.regex(german ?? '', /<html lang="de">[\s\S]*<body class="german"><h1>Nichts &#60;da&#62;<\/h1>/)
-  t.true(german?.includes(ownTexts.de?.notFound.happened ?? 'none'))
+  t.true(german?.includes(builtInTexts.de?.notFound.happened ?? 'none'))
   t.regex(portuguese ?? '', /<html lang="pt-BR">[\s\S]*<body class="every"><h1>Não há página aqui<\/h1>/)
   t.regex(french ?? '', /<html lang="fr">[\s\S]*<body class="every"><h1>Il n’y a pas de page ici<\/h1>/)
 })

@@ -1,13 +1,9 @@
-/**
- * Serves two files for the starter page in this package: the style sheet that it shares with the error pages, and a
- * description of this server. Both exist only if the starter page is served.
- */
+/** Serves a description of this server for the starter page in this package, if the starter page is served. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
 import { isLoopback } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
-import { pageStyle } from '../../pages/index.js'
 
 export interface StarterPageParts {
   readonly config: Pick<Config, 'mode' | 'wwwroot' | 'platform'>
@@ -20,22 +16,16 @@ export function hasStarterPage(wwwroot: string): boolean {
 }
 
 /**
- * Creates the middleware that serves the two files.
+ * Creates the middleware that serves `/starter-about.json`.
  * @example app.use(starterPage({ config, isDemo: false }))
  */
 export function starterPage({ config, isDemo }: StarterPageParts): Middleware {
   const about = { product: 'platform-auth-server', mode: config.mode, demo: isDemo, ...ownPages(config) }
-  const files = new Map([
-    ['/starter-base.css', { type: 'css', body: pageStyle }],
-    ['/starter-about.json', { type: 'json', body: JSON.stringify(about) }]
-  ])
 
   return async function starterPage(ctx, next) {
-    const file = files.get(ctx.path)
-    if (!file || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
+    if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
     ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
-    ctx.type = file.type
-    ctx.body = file.body
+    ctx.body = about
   }
 }
 

@@ -1,14 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseTemplate, type Template, TemplateError } from '../template.js'
-import { ownTexts } from '../texts/index.js'
-import type { Texts } from '../texts/texts.js'
-import { fileError, PageFilesError } from './errors.js'
-import { readText, whyUnreadable } from './read.js'
+import { builtInTexts, type Texts } from '../texts.js'
+import { fileError, PageFilesError, readText, whyUnreadable } from './files.js'
 import { parseTexts } from './texts-file.js'
 
 /** The templates and texts of an operator. */
-export interface PagesFolder {
+interface PagesFolder {
   /** By language tag, for each language that has a file of texts. */
   readonly texts: ReadonlyMap<string, Texts>
   /** By language tag. The template of all other languages has the key `''`. */
@@ -67,7 +65,7 @@ function templateOf(content: string, path: string): Template {
 }
 
 function templatesWithoutTexts(folder: string, { texts, templates }: PagesFolder): string[] {
-  const languages = ['', ...Object.keys(ownTexts), ...texts.keys()]
+  const languages = ['', ...Object.keys(builtInTexts), ...texts.keys()]
   const lonely = [...templates.keys()].filter(language => !languages.includes(language))
   return lonely.map(
     language =>

@@ -2,13 +2,12 @@ import { isJsonObject } from '../../support/json.js'
 import { findJsonError } from '../../support/json-error.js'
 import { nearest } from '../../support/nearest.js'
 import { hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from '../placeholders.js'
-import { ownTexts } from '../texts/index.js'
-import { PLACEHOLDERS, type Texts } from '../texts/texts.js'
-import { fileError } from './errors.js'
+import { builtInTexts, english, type Texts } from '../texts.js'
+import { fileError } from './files.js'
 
 /**
- * Reads the texts in a JSON file. Texts that the file does not contain are our own texts in this language. If there are
- * none, the file must contain all texts, because a page in two languages would be hard to read.
+ * Reads the texts in a JSON file. Texts that the file does not contain are the built-in texts in this language. If
+ * there are none, the file must contain all texts, because a page in two languages would be hard to read.
  * @param path the path of the file, for messages
  * @throws {PageFilesError} with all problems, if the file cannot be used
  */
@@ -21,19 +20,18 @@ export function parseTexts(content: string, path: string, language: string): Tex
     if (problem !== undefined) problems.push(problem)
     texts.set(key, String(value))
   }
-  const own = ownTexts[language]
-  const missing = own ? [] : keys.filter(key => !texts.has(key))
+  const builtIn = builtInTexts[language]
+  const missing = builtIn ? [] : keys.filter(key => !texts.has(key))
   if (missing.length > 0) {
     const reason = `the server has no texts of its own for ${language}`
     problems.push(`lacks texts, and ${reason}; add ${missing.join(', ')}`)
   }
   if (problems.length > 0) throw fileError(path, ...problems)
-  return withTexts(own ?? reference, texts)
+  return withTexts(builtIn ?? english, texts)
 }
 
-const reference = Object.values(ownTexts)[0] as Texts
-const groups = Object.entries(reference)
-const keys = groups.flatMap(([group, members]) => Object.keys(members).map(name => `${group}.${name}`))
+const englishTexts = new Map(entriesOf(english))
+const keys = [...englishTexts.keys()]
 
 function parseJson(content: string, path: string): Record<string, unknown> {
   let parsed: unknown
@@ -60,7 +58,7 @@ function problemOfText(key: string, value: unknown): string | undefined {
   if (typeof value !== 'string' || value.trim() === '')
     return `has no text for ${key}; allowed: a text in quotation marks`
   const parts = splitAtPlaceholders(value)
-  const allowed = PLACEHOLDERS[key] ?? []
+  const allowed = namesIn(splitAtPlaceholders(String(englishTexts.get(key))))
   const unknown = namesIn(parts).find(name => !allowed.includes(name))
   const list = allowed.length === 0 ? 'none' : allowed.map(name => `{{${name}}}`).join(', ')
   if (unknown !== undefined) return `has the unknown placeholder {{${unknown}}} in ${key}; allowed: ${list}`
@@ -76,7 +74,9 @@ function unknownKey(key: string): string {
 function withTexts(base: Texts, texts: ReadonlyMap<string, string>): Texts {
   const merged = Object.entries<Readonly<Record<string, string>>>(base).map(([group, members]) => [
     group,
-    Object.fromEntries(Object.entries(members).map(([name, own]) => [name, texts.get(`${group}.${name}`) ?? own]))
+    Object.fromEntries(
+      Object.entries(members).map(([name, builtIn]) => [name, texts.get(`${group}.${name}`) ?? builtIn])
+    )
   ])
   return Object.fromEntries(merged) as Texts
 }

@@ -1,7 +1,7 @@
 // The pages in the language of a person and with the design of an operator, through a whole server.
 import { join } from 'node:path'
 import test from 'ava'
-import { ownTexts } from '#src/pages/texts/index.js'
+import { builtInTexts } from '#src/pages/texts.js'
 import { faults } from '../../helpers/hostile-idp/index.js'
 import { signIn, startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
@@ -36,7 +36,7 @@ test('Accept-Language determines the language of a page, and the page says its l
     const page = await browser.get('/nothing-here', { headers })
     t.is(page.statusCode, 404)
     t.regex(page.text(), new RegExp(`^<!doctype html>\n<html lang="${language}">`), header)
-    t.true(page.text().includes(`<h1>${ownTexts[language]?.notFound.title}</h1>`), header)
+    t.true(page.text().includes(`<h1>${builtInTexts[language]?.notFound.title}</h1>`), header)
     t.is(page.headers.vary, 'Accept, Accept-Language')
   }
 })

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import test from 'ava'
-import { pageStyle } from '#src/pages/index.js'
 import { modes } from '../../helpers/modes.js'
 import { startTestServer } from '../../helpers/server.js'
 import { tempFolder } from '../../helpers/temp-folder.js'
@@ -13,23 +12,19 @@ for (const mode of modes) {
     const own = { folder: resolve('wwwroot'), hasFolder: false }
     t.deepEqual(about.json(), { product: 'platform-auth-server', mode, demo: true, ...own })
     t.is(about.headers['cache-control'], 'no-cache')
-    const style = await browser.get('/starter-base.css')
-    t.is(style.text(), pageStyle)
-    t.is(style.headers['content-type'], 'text/css; charset=utf-8')
-    t.is((await browser.request('HEAD', '/starter-base.css')).statusCode, 200)
-    t.is((await browser.request('POST', '/starter-base.css')).statusCode, 405)
+    t.is((await browser.request('HEAD', '/starter-about.json')).statusCode, 200)
+    t.is((await browser.request('POST', '/starter-about.json')).statusCode, 405)
   })
 }
 
-test('a server whose wwwroot has its own pages does not serve the files about itself', async t => {
+test('a server whose wwwroot has its own pages does not serve the files of the starter page', async t => {
   const { browser } = await startTestServer(t)
   for (const path of ['/starter-about.json', '/starter-base.css']) t.is((await browser.get(path)).statusCode, 404)
 })
 
-test('a copy of the starter page works, and files in wwwroot take precedence over the generated files', async t => {
-  const wwwroot = await tempFolder(t, { 'starter.js': '', 'starter-base.css': 'own' })
+test('a copy of the starter page works, and its files take precedence over the generated file', async t => {
+  const wwwroot = await tempFolder(t, { 'starter.js': '' })
   const { browser } = await startTestServer(t, { overrides: { wwwroot } })
-  t.is((await browser.get('/starter-base.css')).text(), 'own')
   t.like((await browser.get('/starter-about.json')).json(), { demo: false, folder: wwwroot, hasFolder: true })
 })
 

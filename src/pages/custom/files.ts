@@ -1,0 +1,80 @@
+/** Reads the files of an operator for the pages. Every problem becomes a message that names the file and what is allowed. */
+import { readFileSync, statSync } from 'node:fs'
+
+/** The files of an operator cannot be used. Each problem is a sentence about one file, without a full stop. */
+export class PageFilesError extends Error {
+  override readonly name = 'PageFilesError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+/** Creates the error for one file. Each problem continues the sentence "the file … ". */
+export function fileError(path: string, ...problems: readonly string[]): PageFilesError {
+  return new PageFilesError(problems.map(problem => `the file ${path} ${problem}`))
+}
+
+/**
+ * Reads a text file in UTF-8 and removes the byte order mark that Windows editors write.
+ * @param maxBytes the largest size that is allowed
+ * @throws {PageFilesError} if the file cannot be read, is too large or is not in UTF-8
+ */
+export function readText(path: string, maxBytes: number): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readBytes(path, maxBytes))
+  } catch (error) {
+    if (error instanceof TypeError) throw fileError(path, 'is not in UTF-8; save it in that encoding')
+    throw error
+  }
+}
+
+// Every page contains the logo, so a large logo would make every error response large.
+const MAX_LOGO_BYTES = 32 * 1024
+const SVG_NAMESPACE = 'http://www.w3.org/2000/svg'
+
+/**
+ * Reads a logo and returns it as a `data:` URL, because the pages load nothing. An SVG image can contain a script, but
+ * browsers do not run it in an element `img`.
+ * @throws {PageFilesError} if the file cannot be read, is too large, or is not an image that browsers show
+ */
+export function readLogo(path: string): string {
+  const content = readBytes(path, MAX_LOGO_BYTES)
+  const type = imageType(content)
+  if (type !== undefined) return `data:${type};base64,${content.toString('base64')}`
+  const allowed = `allowed: an SVG image with xmlns="${SVG_NAMESPACE}", or a PNG, JPEG, WebP or GIF image`
+  throw fileError(path, `is not an image that every browser shows; ${allowed}`)
+}
+
+/** Explains an error of the operating system. The text continues a sentence that begins with the path. */
+export function whyUnreadable(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
+  return `cannot be read: ${code === 'EACCES' ? 'this user may not read it' : (code ?? message)}`
+}
+
+function readBytes(path: string, maxBytes: number): Buffer {
+  try {
+    const stats = statSync(path)
+    if (!stats.isFile()) throw fileError(path, 'is not a file; allowed: the path of a file')
+    if (stats.size > maxBytes) throw fileError(path, `has ${stats.size} bytes; allowed: at most ${maxBytes} bytes`)
+    return readFileSync(path)
+  } catch (error) {
+    if (error instanceof PageFilesError) throw error
+    throw fileError(path, `${whyUnreadable(error)}; allowed: the path of a file`)
+  }
+}
+
+// The content decides, because a wrong extension would lead to an image that browsers do not show.
+function imageType(content: Buffer): string | undefined {
+  const start = content.subarray(0, 12).toString('latin1')
+  if (start.startsWith('\x89PNG\r\n')) return 'image/png'
+  if (start.startsWith('\xff\xd8\xff')) return 'image/jpeg'
+  if (start.startsWith('GIF8')) return 'image/gif'
+  if (start.startsWith('RIFF') && start.endsWith('WEBP')) return 'image/webp'
+  const text = content.toString('utf8')
+  const isSvg = /^\uFEFF?\s*<(?:\?xml|!--|!doctype|svg)/i.test(text) && /<svg[\s>]/.test(text)
+  return isSvg && text.includes(SVG_NAMESPACE) ? 'image/svg+xml' : undefined
+}
