@@ -4,6 +4,7 @@ import { readLogo } from './custom/files.js'
 import { emptyFolder, readPagesFolder } from './custom/folder.js'
 import { type ErrorDetails, errorPage } from './error-page.js'
 import { type Html, html } from './html.js'
+import { languageChoice } from './language.js'
 import { type LoginLoop, loginLoopPage } from './login-loop-page.js'
 import { iconElement, type Page, pageStyle, renderPage, securityPolicyFor, styleElement } from './page.js'
 import { builtInTemplate } from './template.js'
@@ -19,13 +20,16 @@ export interface PagesSettings {
 }
 
 export interface SitePages {
-  /** The language tags of the pages (BCP 47). The first one is for people who accept none of these languages. */
-  readonly languages: readonly [string, ...string[]]
+  /**
+   * Returns the language tag (BCP 47) of the pages for a user.
+   * @param accepted the language tags that the user accepts, the preferred one first
+   */
+  languageFor(accepted: readonly string[]): string
   /** The Content-Security-Policy of the pages. */
   readonly securityPolicy: string
-  /** @param language one of `languages` */
+  /** @param language the result of `languageFor` */
   errorPage(details: ErrorDetails, language: string): string
-  /** @param language one of `languages` */
+  /** @param language the result of `languageFor` */
   loginLoopPage(loop: LoginLoop, language: string): string
 }
 
@@ -53,7 +57,7 @@ export function createPages(settings: PagesSettings = {}): SitePages {
   }
 
   return {
-    languages: [...all.keys()] as [string, ...string[]],
+    languageFor: languageChoice([...all.keys()] as [string, ...string[]]),
     securityPolicy: securityPolicyFor([], styles),
     errorPage: (details, language) => render(language, texts => errorPage(details, texts, language)),
     loginLoopPage: (loop, language) => render(language, texts => loginLoopPage(loop, texts))

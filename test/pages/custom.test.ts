@@ -180,12 +180,22 @@ test('texts of the folder replace ours one by one, and a complete file adds a la
     'page.de.html': template.replace('<body>', '<body class="german">')
   })
   const pages = createPages({ folder })
-  t.deepEqual(pages.languages, ['en', 'de', 'fr', 'ja', 'zh', 'pt-BR'])
+  t.is(pages.languageFor(['pt']), 'pt-BR')
   const [german, portuguese, french] = ['de', 'pt-BR', 'fr'].map(language => pages.errorPage(details, language))
   t.regex(german ?? '', /<html lang="de">[\s\S]*<body class="german"><h1>Nichts &#60;da&#62;<\/h1>/)
   t.true(german?.includes(builtInTexts.de?.notFound.happened ?? 'none'))
   t.regex(portuguese ?? '', /<html lang="pt-BR">[\s\S]*<body class="every"><h1>Não há página aqui<\/h1>/)
   t.regex(french ?? '', /<html lang="fr">[\s\S]*<body class="every"><h1>Il n’y a pas de page ici<\/h1>/)
+})
+
+test('a user gets a language of the folder only in the script that the user reads', async t => {
+  const { languageFor } = createPages({
+    folder: await tempFolder(t, { 'zh-TW.json': complete, 'sr-Latn.json': complete })
+  })
+  t.is(languageFor(['zh-TW', 'zh', 'en']), 'zh-TW')
+  t.is(languageFor(['zh-HK', 'zh', 'en']), 'zh-TW')
+  t.is(languageFor(['zh', 'zh-TW']), 'zh')
+  t.is(languageFor(['sr', 'de']), 'de')
 })
 
 test('the pages show the name and the logo, and the security policy allows exactly the styles of all templates', async t => {

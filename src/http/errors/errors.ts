@@ -73,7 +73,7 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
   function sendPage(ctx: Context, httpError: HttpError, isUnreachable: boolean) {
     const { status, error, message: description, diagnosis } = httpError
     const retry = ctx.method === 'GET' && httpError instanceof BusyError ? httpError : undefined
-    const language = ctx.acceptsLanguages([...pages.languages]) || pages.languages[0]
+    const language = pages.languageFor(ctx.acceptsLanguages())
     ctx.vary('Accept-Language')
     ctx.set({ 'Content-Security-Policy': pages.securityPolicy, 'Referrer-Policy': 'no-referrer' })
     if (retry) ctx.set('Refresh', refreshHeader(retry))
