@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
 import { startDemo } from '#src/demo/index.js'
-import { paths as demoPaths } from '#src/demo/paths.js'
+import { paths as demoPaths } from '#src/demo/platform.js'
 import type { Browser, BrowserResponse } from './helpers/browser.js'
 import { recordBytes } from './helpers/byte-recorder.js'
 import { createClock } from './helpers/clock.js'

@@ -6,24 +6,35 @@
  *
  * This folder is loaded only if a demo is requested, so it does not slow down an ordinary start.
  */
-import { generateKeyPair, type JsonWebKey, randomBytes } from 'node:crypto'
+import { type JsonWebKey, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { promisify } from 'node:util'
 import type Koa from 'koa'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 import { homeUrlOf } from '../config/addresses.js'
 import { closeServer, listen } from '../support/listener.js'
-import { createAccessTokenReader } from './access-token.js'
-import { countCalls, createCalls, type DemoCalls } from './calls.js'
-import { createPages } from './pages.js'
+import { createAccessTokenReader, demoRules, platformApis, userInfo } from './apis.js'
+import { createDemoPages } from './pages.js'
 import { createPeople } from './people.js'
-import { demoRules, platform } from './platform.js'
+import { createSigningKey, paths } from './platform.js'
 import { createProvider } from './provider.js'
-import { signIn } from './sign-in.js'
-import { endRevokedSession, redirectIfSignedOut } from './sign-out.js'
-import { userInfo } from './user-info.js'
+import { endRevokedSession, redirectIfSignedOut, signIn } from './sign-in.js'
 
-export type { DemoCalls } from './calls.js'
 export { offeredPeople } from './people.js'
+export { createSigningKey } from './platform.js'
+
+/** The number of requests to each endpoint of the demo identity provider, including rejected requests. */
+export interface DemoCalls {
+  authorization: number
+  /** Token requests with `grant_type=authorization_code`. */
+  authorizationCode: number
+  /** Token requests with `grant_type=refresh_token`. */
+  refreshToken: number
+  /** Refresh requests with a refresh token that was already spent. Each of them ended its grant. */
+  reusedRefreshToken: number
+  userInfo: number
+  revocation: number
+  endSession: number
+}
 
 export interface DemoOptions {
   /** The callback URL of the application. No other callback URL is registered. */
@@ -50,7 +61,7 @@ export interface Demo {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Proxy rules that forward requests to the APIs of the demo (see `platform.ts`). */
+  /** Proxy rules that forward requests to the APIs of the demo (see `apis.ts`). */
   readonly proxyRules: readonly string[]
   /** The only address to which the end-session endpoint redirects. */
   readonly postLogoutUrl: string
@@ -76,9 +87,17 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   const port = await listen(server, { port: options.port ?? 0, host: '127.0.0.1', listener: 'demo' })
   const issuer = `http://127.0.0.1:${port}`
 
-  const calls = createCalls()
+  const calls: DemoCalls = {
+    authorization: 0,
+    authorizationCode: 0,
+    refreshToken: 0,
+    reusedRefreshToken: 0,
+    userInfo: 0,
+    revocation: 0,
+    endSession: 0
+  }
   const people = createPeople()
-  const pages = createPages({ callbackUrl, homeUrl: postLogoutUrl })
+  const pages = createDemoPages({ callbackUrl, homeUrl: postLogoutUrl })
   const provider = createProvider({
     issuer,
     client: { clientId, clientSecret, callbackUrl, postLogoutUrl, backChannelLogoutUrl },
@@ -91,7 +110,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   provider.use(countCalls(calls))
   const tokens = createAccessTokenReader(signingKey, now)
   provider.use(userInfo({ tokens, people }))
-  provider.use(platform({ tokens }))
+  provider.use(platformApis({ tokens }))
   provider.use(signIn({ provider, people, pages }))
   provider.use(redirectIfSignedOut())
   provider.use(endRevokedSession({ provider }))
@@ -117,13 +136,28 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   }
 }
 
-/** Makes the key pair with which the demo signs ID tokens and access tokens. The JWK contains the private key. */
-export async function createSigningKey(): Promise<JsonWebKey> {
-  // The key pair is generated as JWK. On Node 20, exporting a key to JWK later can deadlock with the garbage collector.
-  const encoding = { format: 'jwk' }
-  const options = { modulusLength: 2048, publicKeyEncoding: encoding, privateKeyEncoding: encoding }
-  const generate = promisify(generateKeyPair) as (type: 'rsa', options: object) => Promise<{ privateKey: object }>
-  const { privateKey } = await generate('rsa', options)
-  const kid = randomBytes(32).toString('base64url')
-  return { ...privateKey, kid, alg: 'RS256', use: 'sig' }
+/** Creates a middleware that counts each request in `calls` before the response is sent. */
+function countCalls(calls: DemoCalls): Koa.Middleware {
+  const countByPath = new Map<string, keyof DemoCalls>([
+    [paths.authorization, 'authorization'],
+    [paths.userInfo, 'userInfo'],
+    [paths.revocation, 'revocation'],
+    [paths.endSession, 'endSession']
+  ])
+
+  return async function countCalls(ctx, next) {
+    const call = countByPath.get(ctx.path)
+    if (call) calls[call]++
+    await next()
+    if (ctx.path === paths.token) countTokenRequest((ctx as KoaContextWithOIDC).oidc)
+  }
+
+  // The grant type is known only after oidc-provider has parsed the body. The body of a request with a wrong method is not
+  // parsed.
+  function countTokenRequest(oidc: KoaContextWithOIDC['oidc'] | undefined) {
+    if (oidc?.body?.grant_type === 'authorization_code') calls.authorizationCode++
+    if (oidc?.body?.grant_type !== 'refresh_token') return
+    calls.refreshToken++
+    if (oidc.entities.RefreshToken?.consumed) calls.reusedRefreshToken++
+  }
 }

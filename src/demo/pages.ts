@@ -14,10 +14,10 @@ export interface SignInPage {
   typed?: string
 }
 
-export type DemoPages = ReturnType<typeof createPages>
+export type DemoPages = ReturnType<typeof createDemoPages>
 
 /** The pages of the demo identity provider. Every page works without a script and leads back to the application. */
-export function createPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }) {
+export function createDemoPages({ callbackUrl, homeUrl }: { callbackUrl: string; homeUrl: string }) {
   // When the sign-in form or the sign-out form is submitted, the demo redirects to the application. Browsers check this
   // redirect against `form-action`.
   const formPolicy = securityPolicyFor(["'self'", new URL(callbackUrl).origin])

@@ -1,132 +1,84 @@
+/** The properties of Autodesk Platform Services (the platform) that the demo imitates: its paths, scopes and access tokens. */
+import { generateKeyPair, type JsonWebKey, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { AccessToken, ClientCredentials, JWTStructured } from 'oidc-provider'
+
+/** The paths of the endpoints, as on the platform. Only the user info endpoint of the platform is on another host. */
+export const paths = {
+  authorization: '/authentication/v2/authorize',
+  token: '/authentication/v2/token',
+  revocation: '/authentication/v2/revoke',
+  endSession: '/authentication/v2/logout',
+  jwks: '/authentication/v2/keys',
+  userInfo: '/userinfo',
+  signIn: '/sign-in'
+} as const
+
+/** The scopes that an application can request from the platform. */
+export const platformScopes = [
+  'openid',
+  'user-profile:read',
+  'user:read',
+  'user:write',
+  'viewables:read',
+  'data:read',
+  'data:write',
+  'data:create',
+  'data:search',
+  'bucket:create',
+  'bucket:read',
+  'bucket:update',
+  'bucket:delete',
+  'code:all',
+  'account:read',
+  'account:write',
+  'application:service_account:read',
+  'application:service_account:write'
+] as const
+
+const knownScopes: ReadonlySet<string> = new Set(platformScopes)
+
 /**
- * Small APIs to which the API proxy of a demo forwards requests: hubs, issues, a file and an event stream. As on the real
- * platform, a request needs only an access token with the required scope.
+ * A scope `data:read:<URN>` permits reading one resource. With many of these scopes, a token of the platform becomes long.
  */
-import { createHash } from 'node:crypto'
-import { PassThrough } from 'node:stream'
-import type Koa from 'koa'
-import type { AccessTokenReader } from './access-token.js'
-import { readBody } from './read-body.js'
+const resourceScope = /^data:read:[!#-[\]-~]+$/
 
-const REQUIRED_SCOPE = 'data:read'
-const FILE_BYTES = 4 * 1024 * 1024
-const MAX_BODY_BYTES = 64 * 1024
-const MAX_ISSUES = 100
-
-/** Returns the proxy rules of `--demo`. */
-export function demoRules(origin: string): string[] {
-  return [
-    `GET /api/hubs/** ${origin}/project/v1/hubs/**`,
-    `GET,POST /api/issues/*/issues ${origin}/construction/issues/v1/projects/*/issues`,
-    `GET /api/files/* ${origin}/oss/v2/files/*`,
-    `GET /api/events ${origin}/events`
-  ]
+export function isKnownScope(scope: string): boolean {
+  return knownScopes.has(scope) || resourceScope.test(scope)
 }
 
-interface Issue {
-  readonly id: number
-  readonly title: string
-  readonly createdBy: string
+export function splitScope(scope: unknown): string[] {
+  return typeof scope === 'string' ? scope.split(' ').filter(Boolean) : []
 }
 
-export function platform({ tokens }: { readonly tokens: AccessTokenReader }): Koa.Middleware {
-  const issues: Issue[] = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
-  const routes: readonly (readonly [
-    pattern: RegExp,
-    handler: (ctx: Koa.Context, userId: string) => void | Promise<void>
-  ])[] = [
-    [/^\/project\/v1\/hubs\/?$/, listHubs],
-    [/^\/construction\/issues\/v1\/projects\/[^/]+\/issues$/, answerIssues],
-    [/^\/oss\/v2\/files\/[^/]+$/, sendFile],
-    [/^\/events$/, sendEvents]
-  ]
+/** The audience of the access tokens, which stands for the APIs of the platform. */
+export const audience = 'https://platform.example'
 
-  return async function platform(ctx, next) {
-    const route = routes.find(([pattern]) => pattern.test(ctx.path))
-    if (!route) return next()
-    const userId = tokens.userIdOf(ctx)
-    if (userId === undefined)
-      reject(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
-    else if (!tokens.scopesOf(ctx).includes(REQUIRED_SCOPE)) {
-      reject(ctx, 403, 'AUTH-010', `The access token lacks the scope ${REQUIRED_SCOPE}.`)
-    } else await route[1](ctx, userId)
-  }
-
-  async function answerIssues(ctx: Koa.Context, userId: string) {
-    if (ctx.method !== 'POST') {
-      ctx.body = { results: issues, pagination: { totalResults: issues.length } }
-      return
-    }
-    const title = await readTitle(ctx)
-    if (title === undefined) reject(ctx, 400, 'ISSUE-001', 'Send JSON such as {"title": "A door opens the wrong way"}.')
-    else if (issues.length >= MAX_ISSUES) reject(ctx, 429, 'ISSUE-002', 'The demo cannot store more issues.')
-    else {
-      const issue = { id: issues.length + 1, title, createdBy: userId }
-      issues.push(issue)
-      ctx.status = 201
-      ctx.body = issue
-    }
+/**
+ * Gives an access token the same claims as on the platform: `scope` as an array, `userid` instead of `sub`, and a long
+ * `jti`. The token is then as long as a real token, so session cookies have a realistic size.
+ */
+export function platformClaims(token: AccessToken | ClientCredentials, parts: JWTStructured, now: () => number): void {
+  const issuedAt = Math.floor(now() / 1000)
+  parts.payload = {
+    scope: token.scope?.split(' ') ?? [],
+    client_id: token.clientId,
+    iss: parts.payload.iss,
+    aud: audience,
+    jti: randomBytes(48).toString('base64url'),
+    userid: 'accountId' in token ? token.accountId : undefined,
+    iat: issuedAt,
+    exp: issuedAt + token.expiration
   }
 }
 
-// Answers with an error in the format of the platform's gateway.
-function reject(ctx: Koa.Context, status: number, errorCode: string, developerMessage: string): void {
-  ctx.status = status
-  ctx.body = { developerMessage, errorCode, 'more info': 'This is the demo.' }
-}
-
-function listHubs(ctx: Koa.Context): void {
-  const hub = (id: string, name: string) => ({ type: 'hubs', id, attributes: { name, region: 'EMEA' } })
-  ctx.body = { jsonapi: { version: '1.0' }, data: [hub('b.demo-1', 'Bridges'), hub('b.demo-2', 'Towers')] }
-}
-
-async function readTitle(ctx: Koa.Context): Promise<string | undefined> {
-  const body = await readBody(ctx, MAX_BODY_BYTES)
-  try {
-    const { title } = JSON.parse(body ?? '') as { title?: unknown }
-    return typeof title === 'string' && title.trim() !== '' ? title.slice(0, 200) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-let file: Buffer | undefined
-
-/** Sends the whole file, or one range of bytes (RFC 9110 section 14). */
-function sendFile(ctx: Koa.Context): void {
-  file ??= Buffer.concat(
-    Array.from({ length: FILE_BYTES / 32 }, (_, index) => createHash('sha256').update(String(index)).digest())
-  )
-  ctx.set({ 'Accept-Ranges': 'bytes', ETag: '"demo-file"', 'Content-Disposition': 'attachment; filename="demo.bin"' })
-  ctx.type = 'application/octet-stream'
-  const [range, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(ctx.get('Range')) ?? []
-  if (range === undefined || range === 'bytes=-') {
-    ctx.body = file
-    return
-  }
-  const start = from === '' ? Math.max(0, FILE_BYTES - Number(to)) : Number(from)
-  const end = from === '' || to === '' ? FILE_BYTES - 1 : Math.min(Number(to), FILE_BYTES - 1)
-  if (start > end) {
-    ctx.status = 416
-    ctx.set('Content-Range', `bytes */${FILE_BYTES}`)
-    return
-  }
-  ctx.status = 206
-  ctx.set('Content-Range', `bytes ${start}-${end}/${FILE_BYTES}`)
-  ctx.body = file.subarray(start, end + 1)
-}
-
-function sendEvents(ctx: Koa.Context): void {
-  const events = new PassThrough()
-  let count = 0
-  const send = () => {
-    count += 1
-    events.write(`data: {"count":${count}}\n\n`)
-  }
-  const timer = setInterval(send, 1000)
-  events.once('close', () => clearInterval(timer))
-  ctx.type = 'text/event-stream'
-  ctx.set('Cache-Control', 'no-cache')
-  ctx.body = events
-  send()
+/** Makes the key pair with which the demo signs ID tokens and access tokens. The JWK contains the private key. */
+export async function createSigningKey(): Promise<JsonWebKey> {
+  // The key pair is generated as JWK. On Node 20, exporting a key to JWK later can deadlock with the garbage collector.
+  const encoding = { format: 'jwk' }
+  const options = { modulusLength: 2048, publicKeyEncoding: encoding, privateKeyEncoding: encoding }
+  const generate = promisify(generateKeyPair) as (type: 'rsa', options: object) => Promise<{ privateKey: object }>
+  const { privateKey } = await generate('rsa', options)
+  const kid = randomBytes(32).toString('base64url')
+  return { ...privateKey, kid, alg: 'RS256', use: 'sig' }
 }

@@ -3,14 +3,12 @@ import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import { InvalidScope } from 'oidc-provider/lib/helpers/errors.js'
 import { base, Prompt } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
-import { audience, platformClaims } from './access-token.js'
 import type { DemoPages } from './pages.js'
-import { paths } from './paths.js'
 import type { People } from './people.js'
-import { isKnownScope, platformScopes, splitScope } from './scopes.js'
+import { audience, isKnownScope, paths, platformClaims, platformScopes, splitScope } from './platform.js'
 import { createStore } from './store.js'
 
-export interface DemoClient {
+interface DemoClient {
   readonly clientId: string
   readonly clientSecret: string
   readonly callbackUrl: string
@@ -18,7 +16,7 @@ export interface DemoClient {
   readonly backChannelLogoutUrl: string | undefined
 }
 
-export interface ProviderParts {
+interface DemoProviderOptions {
   issuer: string
   client: DemoClient
   signingKey: JsonWebKey
@@ -31,8 +29,8 @@ export interface ProviderParts {
 const minute = 60
 const day = 24 * 60 * minute
 
-export function createProvider(parts: ProviderParts): Provider {
-  return new Provider(parts.issuer, configurationOf(parts))
+export function createProvider(options: DemoProviderOptions): Provider {
+  return new Provider(options.issuer, configurationOf(options))
 }
 
 function configurationOf({
@@ -42,7 +40,7 @@ function configurationOf({
   people,
   pages,
   now
-}: ProviderParts): Configuration {
+}: DemoProviderOptions): Configuration {
   // oidc-provider uses the system clock, but a test may have moved the clock of the demo ahead. The browser and the
   // server of such a test use the moved clock. The lifetimes of cookies and ID tokens are therefore extended by the
   // difference between the clocks. Otherwise they would already be expired when they are issued.

@@ -1,7 +1,7 @@
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
 import { createExpiringMap } from '../support/expiring-map.js'
 
-export interface StoreParts {
+interface StoreOptions {
   now: () => number
   /**
    * The maximum number of records of one kind. The oldest records are evicted first. Spent records are counted separately,
@@ -23,7 +23,7 @@ interface Entry {
  * record. Spent records have their own map, so that the many spent tokens of one session cannot evict the valid token of
  * another session.
  */
-export function createStore({ now, maxRecords = 10_000 }: StoreParts): AdapterFactory {
+export function createStore({ now, maxRecords = 10_000 }: StoreOptions): AdapterFactory {
   return () => createAdapter(now, maxRecords)
 }
 

@@ -1,0 +1,202 @@
+/**
+ * The APIs of the demo: the user info, and small APIs to which the API proxy of a demo forwards requests (hubs, issues, a file
+ * and an event stream). As on the real platform, the user info needs only a valid access token, and the other APIs need an
+ * access token with the required scope.
+ */
+import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+import { PassThrough } from 'node:stream'
+import type Koa from 'koa'
+import type { People } from './people.js'
+import { paths } from './platform.js'
+
+const REQUIRED_SCOPE = 'data:read'
+const FILE_BYTES = 4 * 1024 * 1024
+const MAX_BODY_BYTES = 64 * 1024
+const MAX_ISSUES = 100
+
+export type AccessTokenReader = ReturnType<typeof createAccessTokenReader>
+
+/** Creates functions that read the access token of a request. */
+export function createAccessTokenReader(signingKey: JsonWebKey, now: () => number) {
+  const key = createPublicKey({ key: signingKey, format: 'jwk' })
+  function claimsOf(ctx: Koa.Context): Record<string, unknown> | undefined {
+    const token = /^bearer ([\w-]+)\.([\w-]+)\.([\w-]+)$/i.exec(ctx.get('Authorization'))
+    const [, header, payload, signature] = token ?? []
+    if (!header || !payload || !signature) return undefined
+    if (!verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')))
+      return undefined
+    // Only this demo has the key, so a signed payload is always valid JSON. An ID token is signed too, but has no `userid`.
+    const claims: Record<string, unknown> = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    const { exp, userid } = claims
+    return typeof exp === 'number' && exp * 1000 > now() && typeof userid === 'string' ? claims : undefined
+  }
+
+  return {
+    /** Returns the user id if this demo issued the access token and it has not expired. */
+    userIdOf: (ctx: Koa.Context) => claimsOf(ctx)?.userid as string | undefined,
+    /** Returns the scopes of an access token for which `userIdOf` returns a user id, and otherwise an empty list. */
+    scopesOf: (ctx: Koa.Context) => (claimsOf(ctx)?.scope as readonly string[] | undefined) ?? []
+  }
+}
+
+/**
+ * Responds to requests for user info. As on the platform, a valid access token is enough, whatever its scopes are. The
+ * user info endpoint of oidc-provider cannot be used, because it accepts only tokens in its store. Our access tokens are
+ * JWTs, which oidc-provider does not store.
+ */
+export function userInfo({ tokens, people }: { tokens: AccessTokenReader; people: People }): Koa.Middleware {
+  return async function userInfo(ctx, next) {
+    if (ctx.path !== paths.userInfo || (ctx.method !== 'GET' && ctx.method !== 'POST')) return next()
+    ctx.set('Cache-Control', 'no-store')
+    const id = tokens.userIdOf(ctx)
+    const person = id === undefined ? undefined : people.find(id)
+    if (!person) {
+      ctx.status = 401
+      ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
+      ctx.body = {
+        error: 'invalid_token',
+        error_description: 'The access token is missing, has expired, or was not issued by this demo.'
+      }
+      return
+    }
+    ctx.body = {
+      sub: person.id,
+      name: person.name,
+      given_name: person.givenName,
+      family_name: person.familyName,
+      preferred_username: person.userName,
+      email: person.email,
+      email_verified: true
+    }
+  }
+}
+
+/** Returns the proxy rules of `--demo`. */
+export function demoRules(origin: string): string[] {
+  return [
+    `GET /api/hubs/** ${origin}/project/v1/hubs/**`,
+    `GET,POST /api/issues/*/issues ${origin}/construction/issues/v1/projects/*/issues`,
+    `GET /api/files/* ${origin}/oss/v2/files/*`,
+    `GET /api/events ${origin}/events`
+  ]
+}
+
+interface Issue {
+  readonly id: number
+  readonly title: string
+  readonly createdBy: string
+}
+
+export function platformApis({ tokens }: { readonly tokens: AccessTokenReader }): Koa.Middleware {
+  const issues: Issue[] = [{ id: 1, title: 'A door opens the wrong way', createdBy: 'the demo' }]
+  const routes: readonly (readonly [
+    pattern: RegExp,
+    handler: (ctx: Koa.Context, userId: string) => void | Promise<void>
+  ])[] = [
+    [/^\/project\/v1\/hubs\/?$/, listHubs],
+    [/^\/construction\/issues\/v1\/projects\/[^/]+\/issues$/, handleIssues],
+    [/^\/oss\/v2\/files\/[^/]+$/, sendFile],
+    [/^\/events$/, sendEvents]
+  ]
+
+  return async function platformApis(ctx, next) {
+    const route = routes.find(([pattern]) => pattern.test(ctx.path))
+    if (!route) return next()
+    const userId = tokens.userIdOf(ctx)
+    if (userId === undefined)
+      reject(ctx, 401, 'AUTH-006', 'The access token is missing, has expired, or was not issued by this demo.')
+    else if (!tokens.scopesOf(ctx).includes(REQUIRED_SCOPE)) {
+      reject(ctx, 403, 'AUTH-010', `The access token lacks the scope ${REQUIRED_SCOPE}.`)
+    } else await route[1](ctx, userId)
+  }
+
+  async function handleIssues(ctx: Koa.Context, userId: string) {
+    if (ctx.method !== 'POST') {
+      ctx.body = { results: issues, pagination: { totalResults: issues.length } }
+      return
+    }
+    const title = await readTitle(ctx)
+    if (title === undefined) reject(ctx, 400, 'ISSUE-001', 'Send JSON such as {"title": "A door opens the wrong way"}.')
+    else if (issues.length >= MAX_ISSUES) reject(ctx, 429, 'ISSUE-002', 'The demo cannot store more issues.')
+    else {
+      const issue = { id: issues.length + 1, title, createdBy: userId }
+      issues.push(issue)
+      ctx.status = 201
+      ctx.body = issue
+    }
+  }
+}
+
+// Responds with an error in the format of the platform's gateway.
+function reject(ctx: Koa.Context, status: number, errorCode: string, developerMessage: string): void {
+  ctx.status = status
+  ctx.body = { developerMessage, errorCode, 'more info': 'This is the demo.' }
+}
+
+function listHubs(ctx: Koa.Context): void {
+  const hub = (id: string, name: string) => ({ type: 'hubs', id, attributes: { name, region: 'EMEA' } })
+  ctx.body = { jsonapi: { version: '1.0' }, data: [hub('b.demo-1', 'Bridges'), hub('b.demo-2', 'Towers')] }
+}
+
+async function readTitle(ctx: Koa.Context): Promise<string | undefined> {
+  const body = await readBody(ctx, MAX_BODY_BYTES)
+  try {
+    const { title } = JSON.parse(body ?? '') as { title?: unknown }
+    return typeof title === 'string' && title.trim() !== '' ? title.slice(0, 200) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+let file: Buffer | undefined
+
+/** Sends the whole file, or one range of bytes (RFC 9110 section 14). */
+function sendFile(ctx: Koa.Context): void {
+  file ??= Buffer.concat(
+    Array.from({ length: FILE_BYTES / 32 }, (_, index) => createHash('sha256').update(String(index)).digest())
+  )
+  ctx.set({ 'Accept-Ranges': 'bytes', ETag: '"demo-file"', 'Content-Disposition': 'attachment; filename="demo.bin"' })
+  ctx.type = 'application/octet-stream'
+  const [range, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(ctx.get('Range')) ?? []
+  if (range === undefined || range === 'bytes=-') {
+    ctx.body = file
+    return
+  }
+  const start = from === '' ? Math.max(0, FILE_BYTES - Number(to)) : Number(from)
+  const end = from === '' || to === '' ? FILE_BYTES - 1 : Math.min(Number(to), FILE_BYTES - 1)
+  if (start > end) {
+    ctx.status = 416
+    ctx.set('Content-Range', `bytes */${FILE_BYTES}`)
+    return
+  }
+  ctx.status = 206
+  ctx.set('Content-Range', `bytes ${start}-${end}/${FILE_BYTES}`)
+  ctx.body = file.subarray(start, end + 1)
+}
+
+function sendEvents(ctx: Koa.Context): void {
+  const events = new PassThrough()
+  let count = 0
+  const send = () => {
+    count += 1
+    events.write(`data: {"count":${count}}\n\n`)
+  }
+  const timer = setInterval(send, 1000)
+  events.once('close', () => clearInterval(timer))
+  ctx.type = 'text/event-stream'
+  ctx.set('Cache-Control', 'no-cache')
+  ctx.body = events
+  send()
+}
+
+/** Reads the body of a request. Returns undefined if it is larger than `maxBytes`. */
+export async function readBody(ctx: Koa.Context, maxBytes: number): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of ctx.req as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > maxBytes) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
