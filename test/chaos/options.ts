@@ -87,7 +87,8 @@ export function parseOptions(
   }
 }
 
-function numbers(text: string): number[] {
+/** Parses `4`, `1,4` or `1..10`. */
+export function numbers(text: string): number[] {
   return text.split(',').flatMap(part => {
     const [first = 0, last = first] = part.split('..').map(Number)
     if (!(first >= 1 && last >= first)) throw new Error(`${text} is not a number, a list or a range such as 1..10.`)
@@ -95,7 +96,8 @@ function numbers(text: string): number[] {
   })
 }
 
-function chosen<T extends string>(all: readonly T[], text: string): T[] {
+/** Parses a list of names. Each must be one of `all`. */
+export function chosen<T extends string>(all: readonly T[], text: string): T[] {
   return text.split(',').map(name => {
     const found = all.find(known => known === name)
     if (!found) throw new Error(`${name} is not one of ${all.join(', ')}.`)

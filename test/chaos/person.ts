@@ -53,6 +53,8 @@ export function createPerson(options: PersonOptions): Person {
   let session: Promise<Session> = Promise.reject(new Error('Nobody signed in yet.'))
   session.catch(() => {})
   let inFlight = 0
+  // The time of the first 503 after the person was last served.
+  let refusedSince: number | undefined
   const phaseMs = random() * tokenLifetimeMs
 
   async function logIn(): Promise<Session> {
@@ -102,11 +104,22 @@ export function createPerson(options: PersonOptions): Person {
     }
   }
 
+  function measureRefusal(statusCode: number): void {
+    if (statusCode === 503) {
+      refusedSince ??= performance.now()
+      tally.refused.set(person, tally.refused.get(person) ?? 0)
+    } else if (statusCode === 200 && refusedSince !== undefined) {
+      tally.refused.set(person, Math.max(tally.refused.get(person) ?? 0, performance.now() - refusedSince))
+      refusedSince = undefined
+    }
+  }
+
   function look(path: string, response: BrowserResponse, of: Session, durationMs: number): void {
     const { statusCode, headers } = response
     const isProfile = path.endsWith('/profile')
     const complain = (what: string) => tally.faults.push(`${path}: ${what}`)
     if (headers[PROXY_HEADER]) return
+    if (of.state === 'live') measureRefusal(statusCode)
     switch (statusCode) {
       case 200: {
         const { name, access_token: accessToken } = response.json<{ name?: string; access_token?: string }>()
@@ -191,7 +204,7 @@ export function createPerson(options: PersonOptions): Person {
     await Promise.all(asked)
   }
 
-  return {
+  const person: Person = {
     async signIn() {
       session = logIn()
       await session
@@ -210,4 +223,5 @@ export function createPerson(options: PersonOptions): Person {
       return current.state !== 'live'
     }
   }
+  return person
 }

@@ -12,6 +12,7 @@ import { margin } from './margin.js'
 import { mixedSecrets } from './mixed-secrets.js'
 import { oldCookie } from './old-cookie.js'
 import type { Options } from './options.js'
+import type { Play } from './play-all.js'
 import { promotion } from './promotion.js'
 import { providerOutage } from './provider-outage.js'
 import { quota } from './quota.js'
@@ -25,8 +26,6 @@ import { storm } from './storm.js'
 import { thousandRequests } from './thousand.js'
 import type { TroubleKind } from './trouble.js'
 
-/** One variant of a scenario. */
-export type Play = (report: Report) => Promise<void>
 type Variants = (options: Options) => Play[]
 
 /** These scenarios keep the machine busy and run one at a time. */

@@ -19,6 +19,8 @@ export interface StageOptions {
   readonly withRedis: boolean
   /** Puts a TCP proxy between each process and Redis, for scenarios that disturb this connection. */
   readonly hasRedisProxies?: boolean
+  /** The Redis of the process in that slot, if the scenario starts Redis itself. Then `withRedis` is false. */
+  readonly redisUrl?: (slot: number) => string
   /** Arguments of redis-server. */
   readonly redisArguments?: readonly string[]
   readonly timeLimitMs: number
@@ -42,7 +44,7 @@ const CALLBACK_URL = `${ORIGIN}/api/auth/callback`
 
 export async function setStage(scope: Scope, options: StageOptions): Promise<Stage> {
   const { seed, mode, processes, withRedis, hasRedisProxies = false, redisArguments = [] } = options
-  const { timeLimitMs, environment = () => ({}) } = options
+  const { timeLimitMs, environment = () => ({}), redisUrl = () => redis?.url } = options
   const redis = withRedis ? await startRedis(scope, [...redisArguments]) : undefined
   const redisProxies =
     redis && hasRedisProxies
@@ -55,7 +57,7 @@ export async function setStage(scope: Scope, options: StageOptions): Promise<Sta
     idp: provider.idp,
     callbackUrl: CALLBACK_URL,
     timeLimitMs,
-    redisUrl: slot => (redisProxies[slot] ? `redis://127.0.0.1:${redisProxies[slot].port}` : redis?.url),
+    redisUrl: slot => (redisProxies[slot] ? `redis://127.0.0.1:${redisProxies[slot].port}` : redisUrl(slot)),
     environment,
     cwd: await tempFolder(scope)
   })

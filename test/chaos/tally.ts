@@ -1,4 +1,5 @@
 // Counts of the answers that all simulated people of a scenario received.
+import type { Person } from './person.js'
 import type { Verdict } from './verdict.js'
 
 export interface Tally {
@@ -9,6 +10,8 @@ export interface Tally {
   /** Requests without an answer, because the tab was closed or the connection broke. */
   unanswered: number
   readonly statuses: Map<number, number>
+  /** The people who got a 503, and the longest time until each was served again, in milliseconds. */
+  readonly refused: Map<Person, number>
   /** Milliseconds from each request to its answer. */
   readonly durations: number[]
   /** Logins that ended although the person had not logged out. */
@@ -25,6 +28,7 @@ export function createTally(): Tally {
     requests: 0,
     unanswered: 0,
     statuses: new Map(),
+    refused: new Map(),
     durations: [],
     gone: [],
     faults: []

@@ -22,22 +22,49 @@ export interface RedisServer {
   restart(): Promise<void>
 }
 
-const program = ['redis-server', 'valkey-server'].find(name => spawnSync(name, ['--version']).status === 0)
-
-export const hasRedis = program !== undefined
-
-type Options = readonly string[] | (() => Promise<readonly string[]>)
+export interface RedisProgram {
+  /** The name or path of the executable. */
+  readonly program: string
+  /** Its kind and version, such as `Redis 7.0.15` or `Valkey 8.0.1`. */
+  readonly name: string
+}
 
 /**
- * @param options a function if the options contain other ports. It is called again if one of the ports was taken.
- * @param sentinelFile starts a sentinel that keeps its settings in this file
+ * The servers that the contract tests use. The first one is also used by all other tests. By default there is one, which
+ * is installed on the machine. REDIS_SERVERS lists others: their paths, separated by colons.
  */
+export const redisPrograms: readonly RedisProgram[] = process.env.REDIS_SERVERS
+  ? process.env.REDIS_SERVERS.split(':').map(program => {
+      const found = describeProgram(program)
+      if (!found) throw new Error(`REDIS_SERVERS contains ${program}, which is not a Redis or Valkey server.`)
+      return found
+    })
+  : ['redis-server', 'valkey-server'].flatMap(program => describeProgram(program) ?? []).slice(0, 1)
+
+export const hasRedis = redisPrograms.length > 0
+
+function describeProgram(program: string): RedisProgram | undefined {
+  const { stdout, status } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+  const [, kind, version] = /^(Redis|Valkey) server v=([\d.]+)/.exec(stdout ?? '') ?? []
+  return status === 0 && kind ? { program, name: `${kind} ${version}` } : undefined
+}
+
+/** A function if the options contain other ports. It is called again if one of the ports was taken. */
+type Options = readonly string[] | (() => Promise<readonly string[]>)
+
+export interface ServerKind {
+  /** Starts a sentinel that keeps its settings in this file. */
+  readonly sentinelFile?: string
+  /** The executable. The default is the first one of `redisPrograms`. */
+  readonly program?: string
+}
+
 export async function startRedis(
   t: Pick<ExecutionContext, 'teardown'>,
   options: Options = [],
-  sentinelFile?: string
+  kind: ServerKind = {}
 ): Promise<RedisServer> {
-  let { child, port, folder, startAgain } = await startSomewhere(t, options, sentinelFile)
+  let { child, port, folder, startAgain } = await startSomewhere(t, options, kind)
   const admin = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50, maxRetriesPerRequest: null })
   admin.on('error', () => {})
   t.teardown(async () => {
@@ -60,17 +87,13 @@ export async function startRedis(
 }
 
 /** Starts Redis on a port and in a folder of its own. */
-async function startSomewhere(
-  t: Pick<ExecutionContext, 'teardown'>,
-  options: Options,
-  sentinelFile: string | undefined
-) {
+async function startSomewhere(t: Pick<ExecutionContext, 'teardown'>, options: Options, kind: ServerKind) {
   for (;;) {
     const port = await freePort()
     // The folder is new, because Redis loads the data file that a synchronized replica leaves in its folder.
     const folder = await tempFolder(t)
     const all = ['--dir', folder, ...(typeof options === 'function' ? await options() : options)]
-    const startAgain = () => spawnRedis(port, all, sentinelFile)
+    const startAgain = () => spawnRedis(port, all, kind)
     try {
       return { child: await startAgain(), port, folder, startAgain }
     } catch (error) {
@@ -90,12 +113,12 @@ process.on('exit', () => {
 async function spawnRedis(
   port: number,
   options: readonly string[],
-  sentinelFile: string | undefined
+  { sentinelFile, program = redisPrograms[0]?.program ?? 'redis-server' }: ServerKind
 ): Promise<ChildProcess> {
   const where = ['--port', String(port), '--bind', '127.0.0.1']
   const kind = sentinelFile ? ['--sentinel'] : ['--save', '', '--appendonly', 'no']
   const file = sentinelFile ? [sentinelFile] : []
-  const child = spawn(program as string, [...file, ...where, ...kind, ...options], {
+  const child = spawn(program, [...file, ...where, ...kind, ...options], {
     stdio: ['ignore', 'pipe', 'ignore']
   })
   running.add(child)

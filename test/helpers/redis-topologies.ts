@@ -35,7 +35,7 @@ export async function startRedisWithSentinel(t: Test): Promise<{ url: string; se
   const dir = await tempFolder(t)
   const file = join(dir, 'sentinel.conf')
   await writeFile(file, `sentinel monitor main 127.0.0.1 ${master.port} 1\nsentinel failover-timeout main 5000\n`)
-  const { admin: sentinel, port } = await startRedis(t, [], file)
+  const { admin: sentinel, port } = await startRedis(t, [], { sentinelFile: file })
   await eventually(async () => ((await sentinel.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length > 0)
   return { url: `redis://127.0.0.1:${port}?sentinel=main`, sentinel, master: master.admin }
 }

@@ -1,0 +1,143 @@
+// A cluster of three masters, each with a replica.
+import type { Scope } from '../../chaos/scope.js'
+import { eventually } from '../../helpers/eventually.js'
+import { freePort } from '../../helpers/ports.js'
+import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
+
+export interface ClusterRedis {
+  readonly url: string
+  readonly nodes: readonly RedisServer[]
+  /** The masters that serve slots now. */
+  masters(): Promise<RedisServer[]>
+  /** A replica of this master. */
+  replicaOf(master: RedisServer): Promise<RedisServer>
+  /** Resolves when all slots are served and `node` is a master. */
+  promoted(node: RedisServer): Promise<void>
+  /** The numbers of the keys of all slots that this master serves and that have a key. */
+  keysBySlot(master: RedisServer): Promise<Map<number, number>>
+  /** Marks a slot as migrating, so that its keys can be moved. */
+  beginMove(slot: number, from: RedisServer, to: RedisServer): Promise<void>
+  /** Moves up to `count` keys of a slot. */
+  moveKeys(slot: number, from: RedisServer, to: RedisServer, count: number): Promise<void>
+  /** Moves all keys of a slot that is migrating, and gives the slot to its new master. */
+  endMove(slot: number, from: RedisServer, to: RedisServer): Promise<void>
+}
+
+const MASTERS = 3
+const SLOTS = 16_384
+const NODE_TIMEOUT_MS = 1500
+const MOVE_MS = 5000
+
+export async function startClusterRedis(scope: Scope): Promise<ClusterRedis> {
+  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startNode(scope)))
+  const [first] = nodes as [RedisServer]
+  for (const [index, { admin }] of nodes.entries()) {
+    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)
+    if (index < MASTERS) {
+      const start = Math.floor((index * SLOTS) / MASTERS)
+      await admin.call('CLUSTER', 'ADDSLOTSRANGE', start, Math.floor(((index + 1) * SLOTS) / MASTERS) - 1)
+    }
+    if (index > 0) await admin.call('CLUSTER', 'MEET', '127.0.0.1', first.port, await busPortOf(first))
+  }
+  const ids = await Promise.all(nodes.map(idOf))
+  for (const { admin } of nodes) {
+    await eventually(
+      async () =>
+        String(await admin.call('CLUSTER', 'NODES'))
+          .trim()
+          .split('\n').length === nodes.length
+    )
+  }
+  for (const [index, { admin }] of nodes.entries()) {
+    if (index < MASTERS) continue
+    await eventually(
+      async () => (await admin.call('CLUSTER', 'REPLICATE', ids[index - MASTERS] ?? '').catch(() => '')) === 'OK'
+    )
+    await eventually(async () => /master_link_status:up/.test(await admin.info('replication')))
+  }
+  for (const { admin } of nodes) {
+    await eventually(async () => /cluster_state:ok/.test(String(await admin.call('CLUSTER', 'INFO'))))
+  }
+  // The replicas are also known as replicas in the whole cluster.
+  for (const { admin } of nodes) {
+    await eventually(async () => String(await admin.call('CLUSTER', 'NODES')).match(/\bslave\b/g)?.length === MASTERS)
+  }
+
+  async function rolesOf({ admin }: RedisServer): Promise<string> {
+    return String(await admin.info('replication').catch(() => ''))
+  }
+
+  async function masters(): Promise<RedisServer[]> {
+    const roles = await Promise.all(nodes.map(rolesOf))
+    return nodes.filter((_, index) => roles[index]?.includes('role:master'))
+  }
+
+  async function portOfMaster(node: RedisServer): Promise<number> {
+    return Number(/master_port:(\d+)/.exec(await rolesOf(node))?.[1])
+  }
+
+  async function setOwner(slot: number, owner: RedisServer): Promise<void> {
+    const id = await idOf(owner)
+    // The new owner comes first, otherwise a crash would leave the slot without an owner.
+    for (const { admin } of [owner, ...(await masters()).filter(node => node !== owner)]) {
+      await admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', id)
+    }
+  }
+
+  async function moveKeys(slot: number, from: RedisServer, to: RedisServer, count: number): Promise<void> {
+    const keys = (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, count)) as string[]
+    if (keys.length > 0) await from.admin.call('MIGRATE', '127.0.0.1', to.port, '', 0, MOVE_MS, 'KEYS', ...keys)
+  }
+
+  return {
+    url: `redis://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    nodes,
+    masters,
+    async replicaOf(master) {
+      for (const node of nodes) if ((await portOfMaster(node)) === master.port) return node
+      throw new Error(`The master at port ${master.port} has no replica.`)
+    },
+    async promoted(node) {
+      await eventually(async () => (await rolesOf(node)).includes('role:master'))
+      await eventually(async () => /cluster_state:ok/.test(String(await node.admin.call('CLUSTER', 'INFO'))))
+    },
+    async keysBySlot({ admin }) {
+      const counts = new Map<number, number>()
+      const slots = (await admin.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][]
+      const own = slots.filter(([, , [, port]]) => port === admin.options.port)
+      for (const [start, end] of own) {
+        const pipeline = admin.pipeline()
+        for (let slot = start; slot <= end; slot++) pipeline.call('CLUSTER', 'COUNTKEYSINSLOT', slot)
+        const replies = (await pipeline.exec()) ?? []
+        for (const [index, [, count]] of replies.entries())
+          if (Number(count) > 0) counts.set(start + index, Number(count))
+      }
+      return counts
+    },
+    async beginMove(slot, from, to) {
+      await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await idOf(from))
+      await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await idOf(to))
+    },
+    moveKeys,
+    async endMove(slot, from, to) {
+      while (Number(await from.admin.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 0) await moveKeys(slot, from, to, 100)
+      await setOwner(slot, to)
+    }
+  }
+}
+
+function startNode(scope: Scope): Promise<RedisServer> {
+  return startRedis(scope, async () => [
+    ...['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())],
+    ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--repl-diskless-sync-delay', '0']
+  ])
+}
+
+async function idOf({ admin }: RedisServer): Promise<string> {
+  return String(await admin.call('CLUSTER', 'MYID'))
+}
+
+async function busPortOf({ admin }: RedisServer): Promise<string> {
+  const [, port] = (await admin.config('GET', 'cluster-port')) as [string, string]
+  return port
+}

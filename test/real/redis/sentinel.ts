@@ -1,0 +1,154 @@
+// Three sentinels, a master and two replicas.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Scope } from '../../chaos/scope.js'
+import { eventually } from '../../helpers/eventually.js'
+import { type RedisServer, startRedis } from '../../helpers/redis-server.js'
+import { tempFolder } from '../../helpers/temp-folder.js'
+import type { Network } from './network.js'
+
+export interface Node extends RedisServer {
+  /** The address from which its connections come. */
+  readonly host: string
+  /** The port under which sentinels and servers know it. */
+  readonly knownPort: number
+}
+
+export interface SentinelRedis {
+  readonly url: string
+  readonly servers: readonly Node[]
+  /** The master that most sentinels name. */
+  master(): Promise<Node>
+  /** Resolves with the new master when most sentinels name another one than `old`. */
+  promoted(old: Node): Promise<Node>
+  /** Changes the master by a command to a sentinel. Resolves with the new master. */
+  failOver(): Promise<Node>
+}
+
+export interface SentinelOptions {
+  /** A master without a connected replica rejects writes. */
+  readonly needsReplica: boolean
+  readonly network?: Network
+}
+
+const SENTINELS = 3
+const SERVERS = 3
+/** The time after which sentinels regard a master as down. */
+const DOWN_AFTER_MS = 1500
+const MAX_LAG_SECONDS = 2
+
+export async function startSentinelRedis(scope: Scope, options: SentinelOptions): Promise<SentinelRedis> {
+  const { needsReplica, network } = options
+  const wantsReplica = needsReplica ? 1 : 0
+  const common = [
+    ...['--min-replicas-to-write', String(wantsReplica), '--min-replicas-max-lag', String(MAX_LAG_SECONDS)],
+    ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', '--repl-timeout', '5']
+  ]
+  const servers: Node[] = []
+  for (let index = 0; index < SERVERS; index++) {
+    const master = servers[0]
+    const replicaOf = master ? ['--replicaof', '127.0.0.1', String(master.knownPort)] : []
+    servers.push(await startNode(scope, `127.0.2.${index + 1}`, network, [...common, ...replicaOf]))
+  }
+  const [first] = servers as [Node]
+  await eventually(async () => /connected_slaves:2/.test(await first.admin.info('replication')))
+
+  const settings = [
+    `sentinel monitor main 127.0.0.1 ${first.knownPort} 2`,
+    `sentinel down-after-milliseconds main ${DOWN_AFTER_MS}`,
+    'sentinel failover-timeout main 6000'
+  ]
+  const sentinels = await Promise.all(
+    Array.from({ length: SENTINELS }, (_, index) => startSentinel(scope, `127.0.3.${index + 1}`, network, settings))
+  )
+  for (const { admin } of sentinels) {
+    await eventually(async () => {
+      const [others, replicas] = await Promise.all([
+        admin.call('SENTINEL', 'SENTINELS', 'main') as Promise<unknown[]>,
+        admin.call('SENTINEL', 'REPLICAS', 'main') as Promise<unknown[]>
+      ])
+      return others.length === SENTINELS - 1 && replicas.length === SERVERS - 1
+    })
+  }
+
+  async function master(): Promise<Node> {
+    for (;;) {
+      const named = await Promise.all(
+        sentinels.map(async ({ admin }) => {
+          const [, port] = (await admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main')) as string[]
+          return Number(port)
+        })
+      )
+      const found = servers.find(({ knownPort }) => named.filter(port => port === knownPort).length > SENTINELS / 2)
+      if (found) return found
+      await pause(20)
+    }
+  }
+
+  async function promoted(old: Node): Promise<Node> {
+    let current = old
+    await eventually(async () => {
+      current = await master()
+      return current !== old
+    })
+    return current
+  }
+
+  return {
+    url: `redis://${sentinels.map(({ knownPort }) => `127.0.0.1:${knownPort}`).join(',')}?sentinel=main`,
+    servers,
+    master,
+    promoted,
+    async failOver() {
+      const old = await master()
+      // A sentinel refuses while it knows no replica that is in a good state.
+      await eventually(async () => {
+        for (const { admin } of sentinels) {
+          if ((await admin.call('SENTINEL', 'FAILOVER', 'main').catch(() => 'not yet')) === 'OK') return true
+        }
+        return false
+      })
+      return promoted(old)
+    }
+  }
+}
+
+async function startNode(
+  scope: Scope,
+  host: string,
+  network: Network | undefined,
+  options: readonly string[]
+): Promise<Node> {
+  const entrance = await network?.openPort(host)
+  const announced = entrance
+    ? [
+        '--replica-announce-ip',
+        '127.0.0.1',
+        '--replica-announce-port',
+        String(entrance.port),
+        '--bind-source-addr',
+        host
+      ]
+    : []
+  const server = await startRedis(scope, [...options, ...announced])
+  entrance?.leadTo(server.port)
+  return { ...server, host, knownPort: entrance?.port ?? server.port }
+}
+
+async function startSentinel(
+  scope: Scope,
+  host: string,
+  network: Network | undefined,
+  settings: readonly string[]
+): Promise<Node> {
+  const entrance = await network?.openPort(host)
+  const announced = entrance
+    ? ['sentinel announce-ip 127.0.0.1', `sentinel announce-port ${entrance.port}`, `bind-source-addr ${host}`]
+    : []
+  const file = join(await tempFolder(scope), 'sentinel.conf')
+  await writeFile(file, [...settings, ...announced, ''].join('\n'))
+  const server = await startRedis(scope, [], { sentinelFile: file })
+  entrance?.leadTo(server.port)
+  return { ...server, host, knownPort: entrance?.port ?? server.port }
+}

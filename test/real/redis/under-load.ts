@@ -1,0 +1,210 @@
+// Simulated people use several processes of the server while a scenario breaks a real Redis. Copies of cookies of sessions
+// that were logged out before are tried all the time.
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Copies, logOut } from '../../chaos/copies.js'
+import { eachOf } from '../../chaos/each-of.js'
+import { type Logins, signInAll } from '../../chaos/logins.js'
+import { createPerson } from '../../chaos/person.js'
+import type { Report } from '../../chaos/report.js'
+import { createScope, type Scope } from '../../chaos/scope.js'
+import { type Mode, type Stage, setStage } from '../../chaos/stage.js'
+import { ALL_BACK_WITHIN_MS, printOutcome } from '../../chaos/storm.js'
+import { createTally, type Tally } from '../../chaos/tally.js'
+import { type Circumstances, judgeLoss, judgeReuse } from '../../chaos/verdict.js'
+import { createRandom } from '../../helpers/random.js'
+
+export type SessionStore = 'cookie' | 'redis'
+
+/** What all scenarios have in common. */
+export interface Variant {
+  readonly seed: number
+  readonly mode: Mode
+  /** The setting `session.store`. */
+  readonly store: SessionStore
+  readonly people: number
+}
+
+export interface LoadOptions extends Variant {
+  readonly failure: string
+  /** False if the checks are only reported, because the documents do not promise that they pass. */
+  readonly isRequired?: boolean
+  /** Further settings of the process in that slot. */
+  readonly environment?: (slot: number) => Readonly<Record<string, string>>
+}
+
+export interface Load {
+  readonly report: Report
+  readonly stage: Stage
+  readonly tally: Tally
+  readonly random: () => number
+  /**
+   * Marks a time in which processes cannot store anything. A process that is killed in the same time may lose the tokens
+   * that it received in it.
+   */
+  outage<T>(fault: () => Promise<T>): Promise<T>
+}
+
+const PROCESSES = 3
+const TABS = 2
+const TIME_LIMIT_MS = 10_000
+const LIFETIME_SECONDS = 4
+// Requests in the last seconds of a token cause an early refresh, which must know of a logout too.
+const MARGIN_SECONDS = 2
+// The tokens of logged-out sessions expire one after the other, so that at any time some of them are due and not expired.
+const LEAVING_LIFETIMES = Array.from({ length: 12 }, (_, index) => 8 + index * MARGIN_SECONDS)
+const CALM_MS = 3000
+const COPIES_EVERY_MS = 300
+/** The time for which processes may store late results after an outage. */
+const AFTER_OUTAGE_MS = 2000
+
+/** @param openRedis starts Redis @param fault breaks Redis, and resolves when it runs again */
+export async function underLoad<T extends { readonly url: string }>(
+  given: Report,
+  options: LoadOptions,
+  openRedis: (scope: Scope) => Promise<T>,
+  fault: (load: Load, redis: T) => Promise<void>
+): Promise<void> {
+  const { failure, seed, mode, store, people: count, isRequired = true } = options
+  const title = `${failure}, session.store: ${store}, ${mode} mode, seed ${seed}`
+  given.title(title)
+  const report = isRequired ? given : withoutChecks(given)
+  const scope = createScope()
+  try {
+    const redis = await openRedis(scope)
+    const stage = await setStage(scope, {
+      seed,
+      mode,
+      processes: PROCESSES,
+      withRedis: false,
+      redisUrl: () => redis.url,
+      timeLimitMs: TIME_LIMIT_MS,
+      environment: slot => ({
+        PLATFORM_AUTH_SESSION_STORE: store,
+        PLATFORM_AUTH_REFRESH_MARGIN: String(MARGIN_SECONDS),
+        ...options.environment?.(slot)
+      })
+    })
+    const { provider, fleet } = stage
+    const outages: { readonly from: number; until: number }[] = []
+    const circumstances: Circumstances = {
+      killedAt: fleet.killedAt,
+      wasStored(refreshToken) {
+        const rotations = [...provider.book.grants.values()].flatMap(grant => grant.rotations)
+        const rotation = rotations.find(({ issued }) => issued === refreshToken)
+        const killed = rotation && fleet.killedAt(rotation.caller)
+        if (!rotation || killed === undefined) return true
+        return !outages.some(({ from, until }) => rotation.settledAt >= from && killed <= until)
+      }
+    }
+    const tally = createTally()
+    provider.idp.settings.accessTokenLifetimeSeconds = LIFETIME_SECONDS
+    const people = Array.from({ length: count }, (_, index) =>
+      createPerson({
+        seed: seed * 10_000 + index,
+        tabs: TABS,
+        mode,
+        browser: stage.newBrowser(),
+        provider,
+        tokenLifetimeMs: LIFETIME_SECONDS * 1000,
+        tally,
+        logoutsHold: false,
+        judge: grant => judgeLoss(grant, circumstances)
+      })
+    )
+    await eachOf(people, person => person.signIn())
+    const copies = await leave(stage, mode)
+    provider.idp.settings.accessTokenLifetimeSeconds = LIFETIME_SECONDS
+
+    let hasEnded = false
+    const trying = tryUntil(copies, () => hasEnded)
+    const living = Promise.all(people.map(person => person.live(() => hasEnded)))
+    await pause(CALM_MS)
+    tally.refused.clear()
+    const load: Load = {
+      report,
+      stage,
+      tally,
+      random: createRandom(seed + 5_000_000),
+      async outage(fault) {
+        const outage = { from: performance.now(), until: Number.POSITIVE_INFINITY }
+        outages.push(outage)
+        return fault().finally(() => {
+          outage.until = performance.now() + AFTER_OUTAGE_MS
+        })
+      }
+    }
+    await fault(load, redis).finally(async () => {
+      hasEnded = true
+      await Promise.all([living, trying])
+    })
+    const endedAt = performance.now()
+    const back = await Promise.all(
+      people.map(async person => {
+        const isServed = await person.isAnswered(ALL_BACK_WITHIN_MS)
+        const servedAt = performance.now()
+        // The session also survives the next refresh.
+        await pause(LIFETIME_SECONDS * 1000 + 100)
+        return isServed && (await person.isAnswered(ALL_BACK_WITHIN_MS)) ? servedAt - endedAt : undefined
+      })
+    )
+    await tryOnce(copies)
+
+    const reuses = [...provider.book.grants.values()].flatMap(grant =>
+      grant.reuses.map(reuse => judgeReuse(grant, reuse, circumstances))
+    )
+    printOutcome(report, tally, fleet, reuses, provider.refreshCalls)
+    const waits = back.filter(ms => ms !== undefined)
+    report.figures({
+      people: count,
+      'people who got a 503': tally.refused.size,
+      'longest time until one of them was served, ms': Math.round(Math.max(0, ...tally.refused.values())),
+      'ms until the last was served again after the scenario': Math.round(Math.max(0, ...waits)),
+      'requests with a logged-out cookie': copies.tries,
+      accepted: copies.letIn
+    })
+    report.check('no logged-out cookie is accepted', copies.letIn === 0, String(copies.letIn))
+    report.check('at the end everybody is served', waits.length === count, `${count - waits.length} were not`)
+    given.row({
+      failure: title,
+      logins: tally.sessions,
+      lost: tally.gone.filter(({ kind }) => kind === 'lost').length,
+      inFlight: tally.gone.filter(({ kind }) => kind === 'in flight').length,
+      letIn: copies.letIn,
+      remark: `${tally.requests} requests, ${tally.statuses.get(503) ?? 0} × 503${isRequired ? '' : ', not required'}`
+    })
+  } finally {
+    await scope.close()
+  }
+}
+
+/** Reports the results of checks without counting them. */
+function withoutChecks(report: Report): Report {
+  return {
+    ...report,
+    check: (what, holds, detail = '') =>
+      report.note(`${holds ? 'true' : `not true, ${detail}`} (not required): ${what}`)
+  }
+}
+
+/** Signs in, makes copies of the cookies, and logs out. */
+async function leave(stage: Stage, mode: Mode): Promise<Copies> {
+  const groups: Logins[] = []
+  for (const seconds of LEAVING_LIFETIMES) {
+    stage.provider.idp.settings.accessTokenLifetimeSeconds = seconds
+    groups.push(await signInAll(stage, mode, 1))
+  }
+  const browsers = groups.flatMap(({ all }) => all.map(({ browser }) => browser))
+  return logOut(stage, groups[0] as Logins, browsers)
+}
+
+/** A process may be killed meanwhile, so a round may fail. */
+async function tryOnce(copies: Copies): Promise<void> {
+  await copies.tryAll().catch(() => {})
+}
+
+async function tryUntil(copies: Copies, hasEnded: () => boolean): Promise<void> {
+  while (!hasEnded()) {
+    await tryOnce(copies)
+    await pause(COPIES_EVERY_MS)
+  }
+}
