@@ -2,15 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createKeyring } from '../dist/session/keyring.js'
-import { createRedisScripts } from '../dist/store/redis-scripts.js'
-import { LOCK_MS, SETTLE_MS } from '../dist/store/scripts.js'
+import { sessionFormat } from '../dist/store/redis-cells.js'
 import { answerParent } from './processes.js'
+import { openCells } from './session-cells.js'
 import { createSession } from './sessions.js'
 
 const SESSIONS_OF_CONNECTION = 50
 const SESSION_BYTES = 2000
 const DAY_MS = 86_400_000
-const TIMES = { entryMs: 2 * DAY_MS, loginMs: 900_000, keepMs: 100, lockMs: LOCK_MS, settleMs: SETTLE_MS }
 
 const CHANNEL = 'bench:messages'
 // The length of a message of the server.
@@ -18,18 +17,20 @@ const MESSAGE = 'x'.repeat(150)
 const SUBSCRIBERS = 100
 const PUBLISHERS = 4
 
-const sealer = createKeyring([randomUUID()]).sealer('stored session')
+const format = sessionFormat(createKeyring([randomUUID()]).sealer('stored session'), () => 2 * DAY_MS)
 let connections
 let subscribers
 
 answerParent({
   /** @param {{ url: string, connections: number }} given */
   async start({ url, connections: count }) {
-    connections = Array.from({ length: count }, () => {
-      const redis = new Redis(url)
-      const scripts = createRedisScripts(command => command(redis), 'bench:', sealer, TIMES)
-      return { redis, scripts, sessions: Array.from({ length: SESSIONS_OF_CONNECTION }, newSession) }
-    })
+    connections = await Promise.all(
+      Array.from({ length: count }, async () => {
+        const redis = new Redis(url)
+        const cells = await openCells(redis, format)
+        return { redis, cells, sessions: Array.from({ length: SESSIONS_OF_CONNECTION }, newSession) }
+      })
+    )
     subscribers = Array.from({ length: SUBSCRIBERS }, () => new Redis(url))
     await Promise.all(subscribers.map(redis => redis.subscribe(CHANNEL)))
     await Promise.all(connections.map(({ redis }) => redis.ping()))
@@ -39,8 +40,6 @@ answerParent({
     await forEachSession(logIn)
     return connections.length * SESSIONS_OF_CONNECTION
   },
-  /** Tells Redis that all browsers have their cookies. It deletes the records after `keepMs`. */
-  see: () => forEachSession((scripts, { id, rev }) => scripts.seen(id, rev, randomUUID())),
   /**
    * Publishes messages. Returns the number of deliveries to a subscriber.
    * @param {number} seconds
@@ -73,11 +72,11 @@ answerParent({
 /** Calls the action for the sessions of each connection in turn, once or while `goesOn` returns true. */
 async function forEachSession(action, goesOn = undefined, ended = () => {}) {
   await Promise.all(
-    connections.map(async ({ scripts, sessions }) => {
+    connections.map(async ({ cells, sessions }) => {
       do {
         for (const session of sessions) {
           if (goesOn && !goesOn()) break
-          await action(scripts, session)
+          await action(cells, session)
           ended()
         }
       } while (goesOn?.())
@@ -87,6 +86,7 @@ async function forEachSession(action, goesOn = undefined, ended = () => {}) {
 
 function newSession() {
   return {
+    kind: 'complete',
     id: randomUUID(),
     rev: 0,
     loggedInAt: Date.now(),
@@ -96,39 +96,26 @@ function newSession() {
 }
 
 const EVENTS = {
-  /** The script of a request whose session is in the cookie. */
-  async request(scripts, { id, rev }) {
-    expectKind('same', await scripts.look(id, rev))
-  },
-  /** The script of a request with `session.store: redis`. */
-  async requestOfStored(scripts, { id }) {
-    expectKind('newer', await scripts.look(id, 0))
-  },
-  /** The scripts of a refresh in dual mode, and the one that runs when the browser has sent its new cookie. */
-  async refresh(scripts, session) {
-    const owner = randomUUID()
-    await take(scripts, session, owner)
-    for (const keepsLock of [true, false]) await store(scripts, session, owner, keepsLock)
-    await scripts.seen(session.id, session.rev, randomUUID())
+  /** The read of a request whose session is in the cookie, or in the memory of the process. */
+  request: (cells, { id }) => cells.read(id, false),
+  /** The read of a request with `session.store: redis` at a process that has not used the session in the last minute. */
+  requestOfStored: (cells, { id }) => cells.read(id, true),
+  /** The scripts of a refresh in dual mode. */
+  async refresh(cells, session) {
+    await store(cells, session)
+    await store(cells, session)
   }
 }
 
-async function logIn(scripts, session) {
+function logIn(cells, session) {
+  return session.rev === 0 ? store(cells, session) : undefined
+}
+
+/** Acquires the lease of a session and stores its next revision. */
+async function store(cells, session) {
   const owner = randomUUID()
-  await take(scripts, session, owner)
-  await store(scripts, session, owner, false)
-}
-
-async function take(scripts, { id, rev }, owner) {
-  expectKind('mine', await scripts.take(id, { rev, owner, newLoss: randomUUID() }))
-}
-
-async function store(scripts, session, owner, keepsLock) {
-  session.rev++
-  const outcome = { kind: 'tokens', record: session, keepsLock, pauseMs: 0 }
-  expectKind('saved', await scripts.save(session.id, { rev: session.rev, owner, outcome, newLoss: randomUUID() }))
-}
-
-function expectKind(kind, answer) {
-  if (answer.kind !== kind) throw new Error(`The script answered "${answer.kind}" instead of "${kind}".`)
+  const { id, rev } = session
+  await cells.acquire(id, rev, owner)
+  session.rev = rev + 1
+  await cells.commit(id, rev, owner, { ...session })
 }

@@ -1,5 +1,5 @@
 /**
- * Makes the two provider calls of a dual refresh and runs its three Redis scripts, and does nothing else. The calls use got with
+ * Makes the two provider calls of a dual refresh and runs its four Redis scripts, and does nothing else. The calls use got with
  * the options of the server, and the scripts use the server's own Redis client. There is no encryption, and no request of a
  * browser, except for the Koa application that does the same for each request.
  */
@@ -9,10 +9,9 @@ import Koa from 'koa'
 import { parseRedisAddress } from '../dist/config/redis-address.js'
 import { createAgents } from '../dist/provider/agents.js'
 import { openRedisClient } from '../dist/store/redis-client.js'
-import { createRedisScripts } from '../dist/store/redis-scripts.js'
-import { LOCK_MS } from '../dist/store/scripts.js'
 import { listen, tokenObject } from './candidates/common.js'
 import { answerParent } from './processes.js'
+import { openCells } from './session-cells.js'
 import { createSession, createSessions } from './sessions.js'
 import { CLIENT_ID, INTERNAL_SCOPES, PUBLIC_SCOPES } from './settings.js'
 import { usage } from './usage.js'
@@ -22,20 +21,19 @@ const SESSIONS = 1000
 const SEALED_LENGTH = 2900
 const IDLE_SOCKET_MS = 4000
 const DAY_MS = 86_400_000
-const TIMES = { entryMs: 2 * DAY_MS, loginMs: 900_000, keepMs: 60_000, lockMs: LOCK_MS, settleMs: 2000 }
 
 const sealed = randomBytes(SEALED_LENGTH).toString('base64url').slice(0, SEALED_LENGTH)
 const session = createSession(2000)
 /** The revision of each session in Redis. */
 const revisions = new Map()
 let tokenRequest
-let scripts
+let cells
 
 answerParent({
   /** @param {{ providerUrl: string, redisUrl: string, secret: string }} given */
   async start({ providerUrl, redisUrl, secret }) {
     tokenRequest = createTokenRequest(providerUrl, secret)
-    scripts = await openScripts(redisUrl)
+    cells = await open(redisUrl)
     for (let index = 0; index < SESSIONS; index++) await signIn(newId())
     const setCookie = `${createSessions(secret).cookie(session)}; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax`
     const app = new Koa()
@@ -77,7 +75,7 @@ function createTokenRequest(providerUrl, secret) {
   }
 }
 
-async function openScripts(redisUrl) {
+async function open(redisUrl) {
   const client = await new Promise((resolve, reject) => {
     const opened = openRedisClient(parseRedisAddress(redisUrl), {
       channels: ['bench'],
@@ -87,13 +85,21 @@ async function openScripts(redisUrl) {
       onMessage() {}
     })
   })
-  const withoutEncryption = { seal: () => sealed, open: () => undefined }
-  return createRedisScripts(command => command(client.commands), 'bench:', withoutEncryption, TIMES)
+  let writes = 0
+  return openCells(client.commands, {
+    nameOf: ({ id }) => id,
+    lifetimeMs: () => 2 * DAY_MS,
+    sealEntry: ({ entry }) => JSON.stringify([++writes, entry]),
+    sealRecord: ({ entry, record }, previous) => {
+      if (!entry.hasRecord) return ''
+      return record === previous?.record ? undefined : sealed
+    },
+    open: entry => ({ entry: JSON.parse(entry)[1] })
+  })
 }
 
 async function signIn(id) {
-  await take(id, 0, 'login')
-  await save(id, 1, 'login', false)
+  await store(id, 0)
   revisions.set(id, 1)
 }
 
@@ -106,24 +112,18 @@ async function refresh(withRedis) {
   const [[id, rev]] = revisions
   // No other refresh gets this session meanwhile.
   revisions.delete(id)
-  const owner = newId()
-  await take(id, rev, owner)
-  const { refresh_token } = await tokenRequest(session.refresh_token, INTERNAL_SCOPES)
-  await save(id, rev + 1, owner, true)
-  await tokenRequest(refresh_token, PUBLIC_SCOPES)
-  await save(id, rev + 2, owner, false)
+  const { refresh_token } = await store(id, rev, () => tokenRequest(session.refresh_token, INTERNAL_SCOPES))
+  await store(id, rev + 1, () => tokenRequest(refresh_token, PUBLIC_SCOPES))
   revisions.set(id, rev + 2)
 }
 
-async function take(id, rev, owner) {
-  const taken = await scripts.take(id, { rev, owner, reported: undefined, newLoss: newId() })
-  if (taken.kind !== 'mine') throw new Error(`take answered ${taken.kind}`)
-}
-
-async function save(id, rev, owner, keepsLock) {
-  const outcome = { kind: 'tokens', record: {}, keepsLock, pauseMs: 0 }
-  const saved = await scripts.save(id, { rev, owner, outcome, newLoss: newId() })
-  if (saved.kind !== 'saved') throw new Error(`save answered ${saved.kind}`)
+/** Acquires the lease, calls the provider, and stores the next revision. */
+async function store(id, rev, call = () => undefined) {
+  const owner = newId()
+  await cells.acquire(id, rev, owner)
+  const answer = await call()
+  await cells.commit(id, rev, owner, {})
+  return answer
 }
 
 function newId() {

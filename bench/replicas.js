@@ -56,7 +56,7 @@ const UNTIL_STEADY_MS = 4000
  *
  * @typedef {{ rate: number, redisMicros: number, busy: number }} BusyCost
  * @typedef {Record<'request' | 'requestOfStored' | 'refresh' | 'delivery', BusyCost> &
- *   { entryBytes: number, recordBytes: number }} Busy
+ *   { sessionBytes: number }} Busy
  */
 
 /**
@@ -120,7 +120,6 @@ async function measureBusyRedis(seconds) {
     }
     const results = {}
     for (const what of ['request', 'refresh', 'requestOfStored']) {
-      // A request of a stored session needs a record, which Redis has until the browser has sent its cookie.
       await clients.ask('signIn')
       results[what] = await measure(() => clients.ask('run', { what, seconds }))
     }
@@ -132,17 +131,14 @@ async function measureBusyRedis(seconds) {
   }
 }
 
-/** Measures the memory of Redis for a session, before and after its browser has sent the new cookie. */
+/** Measures the memory of Redis for a session. */
 async function measureMemory(clients, admin) {
   const memory = async () => (await usageOf(admin)).memory
   await setTimeout(UNTIL_STEADY_MS)
   const before = await memory()
   const sessions = await clients.ask('signIn')
-  const withRecords = await memory()
-  await clients.ask('see')
   await setTimeout(UNTIL_STEADY_MS)
-  const entryBytes = ((await memory()) - before) / sessions
-  return { entryBytes, recordBytes: (withRecords - before) / sessions - entryBytes }
+  return { sessionBytes: ((await memory()) - before) / sessions }
 }
 
 async function measureStep(parts) {

@@ -11,17 +11,13 @@ const EXPIRED_EVERY = 20
 const CALLS_PER_REFRESH = 2
 const QUARTERS = 4
 const MEBIBYTE = 2 ** 20
-// The server keeps a refreshed session for this time. With its default of a minute, it would keep all sessions until the end of
-// the run, and this would look like a memory leak.
-const KEEP_SECONDS = 1
 
 /**
  * @param {import('./lineup.js').Around} around
  * @param {import('./options.js').Options} options
  */
 export async function measureSoak(around, { requests, connections }) {
-  const settings = { PLATFORM_AUTH_REFRESH_KEEP: String(KEEP_SECONDS) }
-  const { units, secret, stop } = await startUnits([settings], SERVER_CORE, around)
+  const { units, secret, stop } = await startUnits([{}], SERVER_CORE, around)
   const clients = startProcess('browsers.js', LOAD_CORE)
   try {
     const [{ process, url }] = units
@@ -61,8 +57,7 @@ export async function measureSoak(around, { requests, connections }) {
       refreshes,
       calls,
       sessions: SESSIONS,
-      expiredEvery: EXPIRED_EVERY,
-      keepSeconds: KEEP_SECONDS
+      expiredEvery: EXPIRED_EVERY
     }
   } finally {
     await Promise.all([clients.stop(), stop()])

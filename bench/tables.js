@@ -131,7 +131,7 @@ export function refreshCostTable(result) {
 }
 
 /** @param {Awaited<ReturnType<typeof import('./soak.js').measureSoak>>} result */
-export function soakTable({ resident, statuses, refreshes, calls, sessions, expiredEvery, keepSeconds }) {
+export function soakTable({ resident, statuses, refreshes, calls, sessions, expiredEvery }) {
   const [, , middle, , end] = resident
   const growth = (end - middle) / middle
   const change = `${growth < 0 ? '' : '+'}${(growth * 100).toFixed(1)}%`
@@ -140,7 +140,7 @@ export function soakTable({ resident, statuses, refreshes, calls, sessions, expi
   const title = `\n## soak: resident MiB, ${sessions} sessions in random order, every ${expiredEvery}th request with an expired session\n\n`
   const cells = [['platform-auth-server', ...resident.map(value => value.toFixed(1))]]
   return `${title}${table(['', 'start', '1/4', '2/4', '3/4', 'end'], cells)}
-Responses: ${answers.join(', ')}. There were ${refreshes} refreshes with ${calls} provider calls. The server kept each refreshed session for ${keepSeconds} s.
+Responses: ${answers.join(', ')}. There were ${refreshes} refreshes with ${calls} provider calls.
 In the second half of the run, memory ${verdict}: ${change}.
 `
 }

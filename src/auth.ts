@@ -17,7 +17,7 @@ import type { IdentityProvider } from './provider/client.js'
 import { createRefreshes, type Refreshes } from './refresh/index.js'
 import type { SessionRecord } from './session/record.js'
 import type { SessionCookie } from './session/session-cookie.js'
-import type { SessionStore } from './store/session-store.js'
+import type { Stores } from './store/index.js'
 import type { Background } from './support/background.js'
 import type { Clock } from './support/clock.js'
 
@@ -27,7 +27,7 @@ export interface AuthParts {
   readonly idp: IdentityProvider
   readonly transactions: LoginTransactions
   readonly sessionCookie: SessionCookie
-  readonly store: SessionStore
+  readonly stores: Pick<Stores, 'store' | 'places' | 'userSessions'>
   readonly background: Background
   readonly metrics: Metrics
   readonly clock: Clock
@@ -46,29 +46,32 @@ export interface Auth extends Pick<Refreshes, 'current' | 'newest' | 'change'>, 
    * connected to Redis knows of it at once.
    */
   isLoggedOut(sessionId: string): boolean
+  /** False if only this process has the newest session, so that a reference must not name its revision. */
+  isSaved(sessionId: string): boolean
   /** Returns the access tokens of a session with their remaining lifetimes. */
   tokensOf(session: SessionRecord): Tokens
   /** True if `GET /api/auth/token` gives pages an access token. This is the case in dual mode. */
   readonly offersPublicToken: boolean
-  /** Resolves when no refresh and no code exchange is in progress. */
+  /** Resolves when no refresh and no code exchange is in progress, and their results are stored. */
   ended(): Promise<void>
 }
 
-export function createAuth(parts: AuthParts): Auth {
-  const { config, mode, store, clock } = parts
+export function createAuth({ stores, ...others }: AuthParts): Auth {
+  const parts = { ...others, ...stores }
+  const { config, mode, store, userSessions } = parts
   const { platform, profile, refresh, session, logout } = config
   const { clientId, timeoutSeconds, pkce, backChannelLogout } = platform
   const { maxAgeSeconds } = session
-  const { now } = clock
+  const { now } = store
   const access = config.access.allow && createAccess(config.access.allow, parts.idp)
   const codeExchanges = createCodeExchanges({ ...parts, timeoutSeconds, access, sessionStore: session.store })
   const refreshes = createRefreshes({ ...parts, ...refresh, timeoutSeconds, access })
   const profiles = createProfiles({ ...parts, now, keepSeconds: profile.keepSeconds })
   const { logOut, logOutEverywhere, endSessions } = createLogOuts({ ...parts, logout, profiles })
 
-  const loading = backChannelLogout
+  const loading = userSessions
     ? import('./login/back-channel-logout.js').then(module =>
-        module.createBackChannelLogout({ ...parts, clientId, endSessions })
+        module.createBackChannelLogout({ ...parts, userSessions, clientId, endSessions })
       )
     : undefined
   // Without this handler, a failure before the first logout token would end the process.
@@ -85,10 +88,12 @@ export function createAuth(parts: AuthParts): Auth {
     logOutEverywhere: backChannelLogout ? logOutEverywhere : undefined,
     backChannelLogout: loading && (async (token, log) => (await loading)(token, log)),
     isLoggedOut: store.isLoggedOut,
+    isSaved: store.isSaved,
     tokensOf: ({ fields }) => mode.tokens(fields, now()),
     offersPublicToken: mode.offersPublicToken,
     async ended() {
       await Promise.all([refreshes.ended(), codeExchanges.ended()])
+      await store.saved()
     }
   }
 }

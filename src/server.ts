@@ -82,11 +82,11 @@ export async function serve(
   { extend, demo, reserved, ...given }: ServeOptions = {},
   limits: Partial<ClientLimits> = {}
 ): Promise<RunningServer> {
-  if (!given.store) await requireDatabase(config)
+  if (!given.stores) await requireDatabase(config)
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...given })
   const { log, shutdown } = services
-  prometheus?.watchStore(() => services.storeStatus())
+  prometheus?.watchStore(services)
   let draining = false
   const handle = await assembleAll().catch(async (error: unknown) => {
     await shutdown.close()
@@ -124,6 +124,7 @@ export async function serve(
   async function openListeners() {
     const { metrics, forwardAuth, log } = config
     const port = await listen(server, { ...config, reserved })
+    services.startPlace(port)
     if (forwardAuth.port !== undefined) {
       const address = { ...forwardAuth, port: forwardAuth.port }
       gateways = await listenForGateways({ ...services, logsRequests: log.requests }, address)

@@ -13,8 +13,7 @@ import { traced } from './provider/traced-transport.js'
 import { createTransport } from './provider/transport.js'
 import { createKeyring } from './session/keyring.js'
 import { createSessionCookie, type SessionCookie } from './session/session-cookie.js'
-import { createStore } from './store/index.js'
-import type { SessionStore } from './store/session-store.js'
+import { createStores, type StoreOptions, type StoreStatus, type Stores } from './store/index.js'
 import { createBackground } from './support/background.js'
 import { type Clock, systemClock } from './support/clock.js'
 import { createShutdownHooks, type ShutdownHooks } from './support/shutdown-hooks.js'
@@ -29,7 +28,9 @@ export interface AppParts {
 
 /** The parts that only this package and its tests replace. */
 export interface ServiceParts extends AppParts {
-  readonly store: SessionStore
+  readonly stores: Stores
+  /** How the store connects to Redis. */
+  readonly redis: Pick<StoreOptions, 'open' | 'timing'>
   readonly metrics: Metrics
   readonly tracing: Tracing
   /** The clocks and timers. Its `now` must be the `now` above. */
@@ -46,7 +47,11 @@ export interface Services {
   readonly metrics: Metrics
   /** Undefined if tracing is off. */
   readonly tracing: Tracing | undefined
-  readonly storeStatus: SessionStore['status']
+  readonly storeStatus: () => StoreStatus
+  /** The number of sessions of which this process remembers anything. */
+  readonly rememberedSessions: () => number
+  /** Gets the place of this port. Leases then name it. Call it when the server has its port. */
+  startPlace(port: number): void
   readonly shutdown: Shutdown
   /**
    * Replaces the secrets with those of `fresh`, and ignores its other settings. A session stays valid if `fresh` still
@@ -84,16 +89,15 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     ...provider,
     revokeRefreshToken: refreshToken => background.add(provider.revokeRefreshToken(refreshToken))
   }
-  const mode = createMode(config, idp, now)
-
   const keyring = createKeyring([session.secret, ...session.previousSecrets])
+  const stores = given.stores ?? createStores(config, { keyring, clock, log, tracing, ...given.redis })
+  const mode = createMode(config, idp, stores.store.now)
   // A cookie of the other mode contains the wrong tokens. Each mode has its own key, so such a cookie cannot be opened.
   const sealer = keyring.sealer(`session cookie, ${mode.name} mode`)
   const ages = { maxAgeSeconds, absoluteMaxAgeSeconds }
   const sessionCookie = createSessionCookie({ sealer, name: site.cookies.session, ...ages, now, metrics })
   const transactions = createLoginTransactions(keyring.sealer('login state'), now)
-  const store = given.store ?? createStore(config, { keyring, clock, log, tracing })
-  const auth = createAuth({ config, mode, idp, transactions, sessionCookie, store, background, metrics, clock })
+  const auth = createAuth({ config, mode, idp, transactions, sessionCookie, stores, background, metrics, clock })
   const hooks = createShutdownHooks()
 
   return {
@@ -104,7 +108,9 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
     log,
     metrics,
     tracing,
-    storeStatus: store.status,
+    storeStatus: stores.status,
+    rememberedSessions: stores.store.remembered,
+    startPlace: stores.places.start,
     shutdown: {
       hooks,
       revocationsEnded: () => background.ended(),
@@ -112,7 +118,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
         await Promise.all([background.ended(), auth.ended()])
       },
       async close() {
-        await store.close()
+        await stores.close()
         transport.close()
         await hooks.close()
       }

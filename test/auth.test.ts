@@ -13,7 +13,7 @@ import { createClock } from './helpers/clock.js'
 import { type TestSettings, testConfig } from './helpers/config.js'
 import { collectLogs } from './helpers/logs.js'
 import { createFakeIdp } from './modes/fake-idp.js'
-import { createSharedStore } from './refresh/setup.js'
+import { createSharedStore, storesOf } from './refresh/setup.js'
 
 const known = {
   clientId: 'our-client',
@@ -37,7 +37,7 @@ async function setUp(overrides: TestSettings = {}) {
   const { store } = createSharedStore(clock).connect()
   const background = createBackground()
   const mode = createMode(config, idp, now)
-  const parts = { transactions, sessionCookie, store, background }
+  const parts = { transactions, sessionCookie, stores: storesOf(store), background }
   const auth = createAuth({ config, mode, idp, ...parts, metrics: noMetrics, clock })
   const { log } = await collectLogs()
   const browserId = newBrowserId()
@@ -98,7 +98,8 @@ test('a session is refreshed when it has expired, and no cookie of it is accepte
   t.deepEqual(await current(refreshed.record), refreshed)
   t.deepEqual(await current(), refreshed)
   t.is(await auth.logOut(session, log), undefined)
-  for (const record of [session, refreshed.record]) t.deepEqual(await current(record), { kind: 'out' })
+  for (const record of [session, refreshed.record])
+    t.deepEqual(await current(record), { kind: 'over', why: 'loggedOut' })
   t.true(auth.isLoggedOut(session.id))
 })
 
@@ -111,11 +112,11 @@ test('a new login in a browser with an old copy of a cookie logs out the session
   if (refreshed.kind !== 'live') throw new Error(refreshed.kind)
   await current(refreshed.record)
   clock.advanceSeconds(61)
-  t.deepEqual(await current(), { kind: 'stale' })
+  t.deepEqual(await current(), refreshed)
   t.deepEqual(await current(refreshed.record), refreshed)
   const completed = await auth.completeLogin({ ...request(begin()), session })
   t.is(completed.kind, 'signedIn')
-  for (const copy of [session, refreshed.record]) t.deepEqual(await current(copy), { kind: 'out' })
+  for (const copy of [session, refreshed.record]) t.deepEqual(await current(copy), { kind: 'over', why: 'loggedOut' })
   t.deepEqual(idp.reused, [])
 })
 

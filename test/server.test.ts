@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { requireTokens } from '#src/app.js'
 import { serve } from '#src/server.js'
-import type { SessionStore } from '#src/store/session-store.js'
+import type { SessionStore } from '#src/store/store.js'
 import { createClock } from './helpers/clock.js'
 import { testConfig } from './helpers/config.js'
 import { eventually } from './helpers/eventually.js'
@@ -27,7 +27,7 @@ import {
   type TestServerOptions
 } from './helpers/server.js'
 import { tempFolder } from './helpers/temp-folder.js'
-import { createSharedStore } from './refresh/setup.js'
+import { createSharedStore, storesOf } from './refresh/setup.js'
 
 const healthz = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
@@ -114,8 +114,12 @@ test('shutdown does not wait for idle connections', async t => {
 test('shutdown finishes a refresh whose browser has disconnected, so that other replicas can use its result', async t => {
   const clock = createClock()
   const shared = createSharedStore(clock)
-  const first = await startTestServer(t, { clock, parts: { store: shared.connect().store } })
-  const second = await startTestServer(t, { clock, idp: first.idp, parts: { store: shared.connect().store } })
+  const first = await startTestServer(t, { clock, parts: { stores: storesOf(shared.connect().store) } })
+  const second = await startTestServer(t, {
+    clock,
+    idp: first.idp,
+    parts: { stores: storesOf(shared.connect().store) }
+  })
   await signIn(first.browser)
   clock.advanceSeconds(3600)
   const hold = first.idp.hold('token')
@@ -144,17 +148,17 @@ for (const [what, isAborted] of [
     const { store } = shared.connect()
     // A replica's connection to the shared store. It is slow and is closed with the replica.
     let isClosed = false
-    const save: SessionStore['save'] = async (...parameters) => {
+    const commit: SessionStore['commit'] = async (...parameters) => {
       await pause(20)
       if (isClosed) throw new Error('closed')
-      return store.save(...parameters)
+      return store.commit(...parameters)
     }
     const close = async () => {
       isClosed = true
     }
     const { server, idp, browser, logs } = await startWithExpiredSession(t, {
       clock,
-      parts: { store: { ...store, save, close } },
+      parts: { stores: storesOf({ ...store, commit }, { close }) },
       overrides: { shutdown: { graceSeconds: isAborted ? 10 : 1 } }
     })
     const hold = idp.hold('userinfo')
@@ -171,7 +175,7 @@ for (const [what, isAborted] of [
     await closed
 
     clock.advanceSeconds(600)
-    const second = await startTestServer(t, { clock, idp, parts: { store: shared.connect().store } })
+    const second = await startTestServer(t, { clock, idp, parts: { stores: storesOf(shared.connect().store) } })
     idp.heal()
     second.connect(browser)
     t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
@@ -324,12 +328,10 @@ test("if a program's extend() fails, serve() rejects and closes the store", asyn
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   let closes = 0
-  const store = {
-    ...createSharedStore(createClock()).connect().store,
-    close: async () => {
-      closes += 1
-    }
+  const close = async () => {
+    closes += 1
   }
+  const stores = storesOf(createSharedStore(createClock()).connect().store, { close })
   const fail = () => {
     throw new Error('no such table')
   }
@@ -338,10 +340,10 @@ test("if a program's extend() fails, serve() rejects and closes the store", asyn
     fail()
   }
   for (const extend of [fail, failLater]) {
-    await t.throwsAsync(serve(testConfig(idp), { log, store, extend }), { message: 'no such table' })
+    await t.throwsAsync(serve(testConfig(idp), { log, stores, extend }), { message: 'no such table' })
   }
   const config = { ...testConfig(idp), wwwroot: join(tmpdir(), 'taken-away') }
-  await t.throwsAsync(serve(config, { log, store }), { code: 'ENOENT' })
+  await t.throwsAsync(serve(config, { log, stores }), { code: 'ENOENT' })
   t.is(closes, 3)
 })
 
@@ -396,16 +398,17 @@ test('the session store is closed after the last request is finished', async t =
   const events: string[] = []
   const store: SessionStore = {
     ...memory,
-    save: async (...parameters) => {
-      const saved = await memory.save(...parameters)
+    commit: async (...parameters) => {
+      const committed = await memory.commit(...parameters)
       events.push('refresh stored')
-      return saved
-    },
-    close: async () => {
-      events.push('store closed')
+      return committed
     }
   }
-  const { server, browser, idp } = await startWithExpiredSession(t, { clock, parts: { store } })
+  const close = async () => {
+    events.push('store closed')
+  }
+  const stores = storesOf(store, { close })
+  const { server, browser, idp } = await startWithExpiredSession(t, { clock, parts: { stores } })
   events.length = 0
   const hold = idp.hold('token')
   const asked = browser.fetch('/api/auth/profile')
@@ -422,13 +425,11 @@ test("if the port is taken, serve() rejects with Node's error and closes the sto
   const idp = await createHostileIdp(t)
   const { log } = await collectLogs()
   let closes = 0
-  const store = {
-    ...createSharedStore(createClock()).connect().store,
-    close: async () => {
-      closes += 1
-    }
+  const close = async () => {
+    closes += 1
   }
-  await t.throwsAsync(serve(testConfig(idp, { port }), { log, store }), { code: 'EADDRINUSE' })
+  const stores = storesOf(createSharedStore(createClock()).connect().store, { close })
+  await t.throwsAsync(serve(testConfig(idp, { port }), { log, stores }), { code: 'EADDRINUSE' })
   t.is(closes, 1)
 })
 

@@ -16,9 +16,7 @@
  * @property {Cost} logout without the delivery of its message
  * @property {{ sent: number, redisMicros: number }} delivery of one message to one process
  * @property {{ commands: number, received: number, sent: number, connections: number }} process each second
- * @property {number} entryBytes memory for the entry of a session
- * @property {number} recordBytes memory for a session that its browser does not have yet
- * @property {number} storedBytes memory for a session with `session.store: redis`
+ * @property {number} sessionBytes memory for a session
  *
  * @typedef {object} Deployment
  * @property {number} replicas
@@ -43,9 +41,7 @@ export const BEHAVIOUR = {
   // With the margin and the spread of `init`. docs/quota-and-capacity.md explains the number.
   secondsBetweenRefreshes: 2730,
   secondsBetweenLogouts: 28_800,
-  callsPerRefresh: 2,
-  // The default of `refresh.keepSeconds`.
-  keepSeconds: 60
+  callsPerRefresh: 2
 }
 
 // This is a constant of src/store/process-memory.ts.
@@ -97,9 +93,7 @@ export function costsOf({ steps, inRedis, busy }) {
       sent: last.idle.sent,
       connections: last.connections
     },
-    entryBytes: busy.entryBytes,
-    recordBytes: busy.recordBytes,
-    storedBytes: busy.entryBytes + busy.recordBytes
+    sessionBytes: busy.sessionBytes
   }
 }
 
@@ -110,8 +104,7 @@ export function costsOf({ steps, inRedis, busy }) {
  */
 export function loadOf({ replicas, sessions, store, nodes }, costs, behaviour = BEHAVIOUR) {
   const { stores, logout, delivery, process } = costs
-  const { secondsBetweenRequests, secondsBetweenRefreshes, secondsBetweenLogouts, callsPerRefresh, keepSeconds } =
-    behaviour
+  const { secondsBetweenRequests, secondsBetweenRefreshes, secondsBetweenLogouts, callsPerRefresh } = behaviour
   const refreshes = sessions / secondsBetweenRefreshes
   const logouts = sessions / secondsBetweenLogouts
   const events = [
@@ -124,10 +117,7 @@ export function loadOf({ replicas, sessions, store, nodes }, costs, behaviour = 
   const subscribers = replicas / nodes
   const deliveries = logouts * subscribers
   const passedOn = logouts * (nodes - 1)
-  const memory =
-    store === 'redis'
-      ? sessions * costs.storedBytes
-      : sessions * costs.entryBytes + refreshes * keepSeconds * costs.recordBytes
+  const memory = sessions * costs.sessionBytes
   return {
     commands: total('commands') / nodes + replicas * process.commands,
     cores: (total('redisMicros') / nodes + (deliveries + passedOn) * delivery.redisMicros) / 1e6,

@@ -328,12 +328,6 @@ export const settings = {
     summary:
       'Maximum time that is added to refresh.marginSeconds. The added time differs between sessions, so that sessions that began together are refreshed at different times.'
   },
-  'refresh.keepSeconds': {
-    env: 'PLATFORM_AUTH_REFRESH_KEEP',
-    type: seconds(1, 3600),
-    default: 60,
-    summary: 'Time for which the server keeps a refreshed session for requests that still have the old cookie.'
-  },
   'profile.keepSeconds': {
     env: 'PLATFORM_AUTH_PROFILE_KEEP',
     type: seconds(0, 3600),

@@ -11,6 +11,7 @@ import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js
 import { endWithStatus } from '../http/edge/trace.js'
 import type { Site } from '../http/routes/site.js'
 import type { Metrics } from '../metrics/metrics.js'
+import { denialOf } from '../modes/access.js'
 import type { SessionCookie } from '../session/session-cookie.js'
 import { closeServer, listen } from '../support/listener.js'
 import type { Span, Tracing } from '../telemetry/tracing.js'
@@ -87,10 +88,9 @@ function forwardAuth(parts: ForwardAuthParts): (request: IncomingMessage, respon
     const session = sessionCookie.open(headers.cookie ?? '')
     if (!session) return { status: 401 }
     const current = await auth.current(session, requestLog)
-    if (current.kind === 'unavailable' || current.kind === 'unread')
-      return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
-    if (current.kind === 'denied') return { status: 403, reason: 'account_not_allowed' }
-    if (current.kind !== 'live') return { status: 401 }
+    if (current.kind === 'unavailable') return { status: 503, retryAfterSeconds: current.retryAfterSeconds }
+    if (current.kind === 'over')
+      return denialOf(current.why) ? { status: 403, reason: 'account_not_allowed' } : { status: 401 }
     return { status: 200, accessToken: auth.tokensOf(current.record).internal.access_token }
   }
 

@@ -3,7 +3,6 @@
  * callback share one exchange. A login is the step of a session from revision 0 to 1, and the session id is the id of the
  * login.
  */
-
 import type { Config } from '../config/settings.js'
 import { type Access, type Denial, denialOf, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
@@ -11,24 +10,27 @@ import type { ExchangedCode, Mode, TokenState } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OAuthError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { DEFAULT_RETRY_SECONDS, pausedError, pauseIfBusy } from '../refresh/busy.js'
-import { NotSentError, PATIENCE_MS, requestLock, sendUnderLock } from '../refresh/token-request.js'
+import { acquireLease, type LeaseParts, patience, REQUEST_MS } from '../refresh/lease.js'
 import { isKeptInRedis, type SessionRecord } from '../session/record.js'
 import { requireStorable } from '../session/session-cookie.js'
-import type { Lock, SessionStore } from '../store/session-store.js'
-import { StoreUnavailableError } from '../store/unavailable.js'
-import { type Clock, wait } from '../support/clock.js'
+import { ignoreUnavailable } from '../store/cells.js'
+import type { SessionKey } from '../store/redis-cells.js'
+import type { Outcome } from '../store/rules.js'
+import type { GrantedLease } from '../store/store.js'
+import type { UserSessions } from '../store/user-sessions.js'
+import { wait } from '../support/clock.js'
 import { withinOrUndefined } from '../support/within.js'
 import type { LoginTransaction } from './transaction.js'
 
-export interface CodeExchangeParts {
+export interface CodeExchangeParts extends LeaseParts {
   readonly mode: Mode
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
-  readonly store: SessionStore
-  readonly clock: Clock
   /** The time after which a request stops waiting for the identity provider. */
   readonly timeoutSeconds: number
   /** Decides which accounts may sign in. If undefined, all accounts may. */
   readonly access: Access | undefined
+  /** Undefined unless `platform.backChannelLogout` is on. */
+  readonly userSessions: Pick<UserSessions, 'join'> | undefined
   /** The setting `session.store`. */
   readonly sessionStore: Config['session']['store']
 }
@@ -36,30 +38,25 @@ export interface CodeExchangeParts {
 /**
  * - `fresh`: this call exchanged the code, or joined another call that exchanged it
  * - `repeated`: an earlier call exchanged the code, but the browser may not have received its response
- * - `used`: an earlier call exchanged the code, and a browser has its session, or the session has ended
+ * - `used`: an earlier call exchanged the code, and the session is over
  * - `rejected`: the identity provider rejected the code
  * - `denied`: the account may not sign in here; its refresh token is revoked
+ * - `signedOut`: the identity provider has signed the user out since the login began; the refresh token is revoked
+ * - `pending`: the exchange has not ended yet; a later call gets its result
  */
 export type CodeExchange =
   | { readonly kind: 'fresh' | 'repeated'; readonly record: SessionRecord }
   | { readonly kind: 'used' }
   | { readonly kind: 'rejected' }
+  | { readonly kind: 'signedOut' }
+  | { readonly kind: 'pending' }
   | { readonly kind: 'denied'; readonly denial: Denial }
 
-export interface CodeExchanges {
-  /**
-   * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
-   * @throws StoreUnavailableError if no result is available now
-   * @throws StoredDataError if the stored data cannot be read
-   */
-  exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange>
-  /** Resolves when no exchange is in progress. */
-  ended(): Promise<void>
-}
+export type CodeExchanges = ReturnType<typeof createCodeExchanges>
 
 /**
  * The provider exchanged the code, but it was too busy for a later request of the same login. The code cannot be used
- * again, so the person must start a new login.
+ * again, so the user must start a new login.
  */
 export class LoginInterruptedError extends Error {
   override readonly cause: ProviderError
@@ -73,87 +70,109 @@ export class LoginInterruptedError extends Error {
 
 // These characters hold 132 random bits. The id is part of the session cookie, so it should be short.
 const ID_LENGTH = 22
-// The person who signs in would not wait for longer.
+// The user who signs in would not wait for longer.
 const MAX_BUSY_WAIT_SECONDS = 10
-// The reasons that the store keeps for a login that has ended. Other replicas may have stored them before an update.
+// The reasons that the store keeps for a login that has ended.
 const REJECTED = 'refused'
 const FAILED = 'failed'
 
 /** @example const exchange = await createCodeExchanges(parts).exchange(transaction, code) */
-export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
-  const { mode, idp, store, clock, timeoutSeconds, access, sessionStore } = parts
+export function createCodeExchanges(parts: CodeExchangeParts) {
+  const { mode, idp, store, clock, timeoutSeconds, access, userSessions, sessionStore } = parts
   const running = new Map<string, Promise<CodeExchange>>()
 
-  function keyOf({ sessionKey }: LoginTransaction): Pick<SessionRecord, 'key'> {
+  function keyOf({ sessionKey }: LoginTransaction): Pick<SessionKey, 'key'> {
     return sessionStore === 'redis' ? { key: sessionKey } : {}
   }
 
-  /** Waits for the lock of the login and then exchanges the code, unless the login has ended before. */
-  async function exchangeOnce(id: string, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
-    const answer = await requestLock(parts, { id, rev: 0, ...keyOf(transaction) }, PATIENCE_MS)
-    switch (answer.kind) {
-      case 'mine':
-        return exchangeUnderLock(answer.lock, transaction, code)
-      case 'newer':
-        return { kind: 'repeated', record: answer.record }
-      case 'ended':
-        return endedLogin(answer.reason)
-      case 'pausing':
-        throw pausedError(answer.pauseMs)
-      case 'away':
-        throw new StoreUnavailableError('store')
-      case 'wait':
-        throw new StoreUnavailableError('pending')
-      default:
-        return { kind: 'used' }
+  /** Waits for the lease of the login and then exchanges the code, unless the login has ended before. */
+  async function exchangeOnce(session: SessionKey, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
+    // Also during a pause of the provider, the result of an earlier exchange is found.
+    const found = await store.find(session)
+    if (found.kind === 'over') return endedLogin(found.why)
+    const known = store.newest(session.id)
+    if (known) return { kind: 'repeated', record: known }
+    const end = store.begin(session.id)
+    try {
+      const request = { session, rev: 0, queue: 'code exchange', isUrgent: true, mayWait: patience(clock) } as const
+      const answer = await acquireLease(parts, request)
+      switch (answer.kind) {
+        case 'granted':
+          return await exchangeUnderLease(session, answer, transaction, code)
+        case 'newer':
+          return { kind: 'repeated', record: answer.record as SessionRecord }
+        case 'over':
+          return endedLogin(answer.why)
+        case 'paused':
+          throw pausedError(answer.ms)
+        case 'busy':
+          return { kind: 'pending' }
+      }
+    } finally {
+      end()
     }
   }
 
-  async function exchangeUnderLock(lock: Lock, transaction: LoginTransaction, code: string): Promise<CodeExchange> {
-    const { id } = lock
-    const { codeVerifier, nonce } = transaction
+  /** Stores the outcome of a login. If that is not possible now, the store repeats it. */
+  function commit(session: SessionKey, lease: GrantedLease, outcome: Outcome<SessionRecord>) {
+    return store.commit(session, lease, 0, outcome).catch(ignoreUnavailable)
+  }
+
+  async function exchangeUnderLease(
+    session: SessionKey,
+    { lease, leave }: { readonly lease: GrantedLease; readonly leave: () => void },
+    { codeVerifier, nonce }: LoginTransaction,
+    code: string
+  ): Promise<CodeExchange> {
+    const { id } = session
     let exchanged: ExchangedCode
     try {
-      exchanged = await sendUnderLock(parts, lock, 'code exchange', false, timeoutMs =>
-        mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs })
-      )
+      store.sending(id, 0)
+      const timeoutMs = Math.round(REQUEST_MS - lease.elapsedMs())
+      exchanged = await mode.exchangeCode({ code, codeVerifier, nonce, timeoutMs })
     } catch (error) {
       pauseIfBusy(store, error)
       // After a rejected code, the state cannot be used again. Otherwise an attacker could try many codes with one state.
       const isRejected = error instanceof OAuthError && error.error === 'invalid_grant'
-      const failure = { kind: 'failure', pauseMs: 0, isDoubtful: false } as const
-      await store.save(lock, isRejected ? { kind: 'ended', reason: REJECTED } : failure)
+      const failure = { kind: 'failure', pauseMs: 0, isAmbiguous: false } as const
+      await commit(session, lease, isRejected ? { kind: 'over', why: REJECTED } : failure)
       if (isRejected) return { kind: 'rejected' }
-      if (error instanceof NotSentError && error.reason === 'pending') throw new StoreUnavailableError('pending')
       throw busyErrorOf(error) ?? error
+    } finally {
+      store.received(id)
+      leave()
     }
     let { state } = exchanged
     let record: SessionRecord
     try {
-      if (!exchanged.isComplete) state = await requestPublicToken(lock, state)
-      const { access_token } = mode.tokens(state.fields, clock.now()).internal
+      if (state.kind === 'half-refreshed') state = await requestPublicToken(lease, state)
+      const { access_token } = mode.tokens(state.fields, store.now()).internal
       const denial = await access?.decide(exchanged.claims, access_token)
       if (denial) {
         revokeInBackground(idp, state.fields.refresh_token)
-        await store.save(lock, { kind: 'ended', reason: endReasonOf(denial) })
+        await commit(session, lease, { kind: 'over', why: endReasonOf(denial) })
         return { kind: 'denied', denial }
       }
-      const { fields, identity } = state
-      const now = clock.now()
-      record = { id, rev: 1, loggedInAt: now, issuedAt: now, fields, identity, ...keyOf(transaction) }
+      const now = store.now()
+      const listedAt = userSessions && state.identity ? { listedAt: now } : {}
+      record = { ...state, ...session, rev: 1, loggedInAt: now, issuedAt: now, ...listedAt }
       if (isKeptInRedis(record)) requireStorable(record)
     } catch (error) {
       // A login that finally fails must not leave a valid refresh token behind.
       revokeInBackground(idp, rescuedRefreshToken(error) ?? state.fields.refresh_token)
-      await store.save(lock, { kind: 'ended', reason: FAILED })
+      await commit(session, lease, { kind: 'over', why: FAILED })
       throw interruptionOf(error)
     }
-    const issuedAt = exchanged.claims?.iat
-    const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: false, pauseMs: 0, issuedAt })
-    if (saved.kind === 'newer') return { kind: 'repeated', record: saved.record }
-    if (saved.kind === 'out' || saved.kind === 'ended') {
+    const committed = await commit(session, lease, { kind: 'tokens', record, pauseMs: 0 })
+    if (committed?.kind === 'newer') return { kind: 'repeated', record: committed.record as SessionRecord }
+    if (committed?.kind === 'over') {
       revokeInBackground(idp, record.fields.refresh_token)
       return { kind: 'used' }
+    }
+    if (userSessions && !(await userSessions.join(record))) {
+      revokeInBackground(idp, record.fields.refresh_token)
+      await store.logOut(record)
+      return { kind: 'signedOut' }
     }
     return { kind: 'fresh', record }
   }
@@ -162,43 +181,54 @@ export function createCodeExchanges(parts: CodeExchangeParts): CodeExchanges {
    * Sends the second token request of a login in dual mode. If the provider is busy and asks to wait for at most 10 seconds
    * (`Retry-After`, RFC 9110 section 10.2.3), sends it once more.
    */
-  async function requestPublicToken(lock: Lock, state: TokenState): Promise<TokenState> {
-    const send = () =>
-      sendUnderLock(parts, lock, 'refresh', true, timeoutMs => mode.nextRequest(state, timeoutMs)).catch(
-        (error: unknown) => {
-          pauseIfBusy(store, error)
-          throw error
-        }
-      )
+  async function requestPublicToken(lease: GrantedLease, state: TokenState): Promise<TokenState> {
     try {
-      return (await send()).state
+      return await send()
     } catch (error) {
       const seconds = busyErrorOf(error)?.retryAfterSeconds
       if (seconds === undefined || seconds > MAX_BUSY_WAIT_SECONDS) throw error
       await wait(clock, seconds * 1000)
-      return (await send()).state
+      return send()
+    }
+
+    async function send(): Promise<TokenState> {
+      const leave = await idp.enterTokenQueue('refresh', { isUrgent: true })
+      try {
+        const pausedMs = store.pausedMs(true)
+        if (pausedMs > 0) throw pausedError(pausedMs)
+        return (await mode.nextRequest(state, Math.max(1000, Math.round(REQUEST_MS - lease.elapsedMs())))).state
+      } catch (error) {
+        pauseIfBusy(store, error)
+        throw error
+      } finally {
+        leave()
+      }
     }
   }
 
   return {
-    async exchange(transaction, code) {
+    /**
+     * @throws OAuthError, ProviderError or LoginInterruptedError if the exchange fails
+     * @throws StoreUnavailableError if the store cannot be used now
+     */
+    async exchange(transaction: LoginTransaction, code: string): Promise<CodeExchange> {
       const id = transaction.id.slice(0, ID_LENGTH)
-      const run = running.get(id) ?? exchangeOnce(id, transaction, code).finally(() => running.delete(id))
+      const session = { id, ...keyOf(transaction) }
+      const run = running.get(id) ?? exchangeOnce(session, transaction, code).finally(() => running.delete(id))
       running.set(id, run)
-      const exchange = await withinOrUndefined(timeoutSeconds * 1000, run, clock)
-      if (!exchange) throw new StoreUnavailableError('pending')
-      return exchange
+      return (await withinOrUndefined(timeoutSeconds * 1000, run, clock)) ?? { kind: 'pending' }
     },
-    async ended() {
+    /** Resolves when no exchange is in progress. */
+    async ended(): Promise<void> {
       while (running.size > 0) await Promise.allSettled(running.values())
     }
   }
 }
 
 /** Returns the result of a login that has ended before. */
-function endedLogin(reason: string): CodeExchange {
-  if (reason === REJECTED) return { kind: 'rejected' }
-  const denial = denialOf(reason)
+function endedLogin(why: string): CodeExchange {
+  if (why === REJECTED) return { kind: 'rejected' }
+  const denial = denialOf(why)
   return denial ? { kind: 'denied', denial } : { kind: 'used' }
 }
 
@@ -213,12 +243,11 @@ function interruptionOf(error: unknown): unknown {
 }
 
 /**
- * Returns an error with the time after which the same request may succeed, if the provider is busy or asked for a pause
- * before, or if its user info endpoint answered 503 without `Retry-After`. Returns undefined for any other error. After a
- * 503 without `Retry-After`, the token endpoint may have used the code or refresh token.
+ * Returns an error with the time after which the same request may succeed, if the provider is busy, or if its user info
+ * endpoint answered 503 without `Retry-After`. Returns undefined for any other error. After a 503 without `Retry-After`, the
+ * token endpoint may have used the code or refresh token.
  */
 function busyErrorOf(error: unknown): ProviderError | undefined {
-  if (error instanceof NotSentError) return pausedError(error.retryAfterSeconds * 1000)
   if (!(error instanceof ProviderError)) return undefined
   if (error.isBusy) return error
   if (error.endpoint !== 'userinfo' || error.status !== 503) return undefined

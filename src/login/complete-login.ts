@@ -7,10 +7,10 @@ import { revokeInBackground } from '../modes/grants.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { ProviderError } from '../provider/errors.js'
 import { retrySecondsOf } from '../refresh/busy.js'
-import { type CookieSession, isKeptInRedis, type SessionRecord } from '../session/record.js'
+import type { CookieSession, SessionRecord } from '../session/record.js'
 import type { SessionCookie } from '../session/session-cookie.js'
-import type { SessionStore } from '../store/session-store.js'
-import { StoreUnavailableError } from '../store/unavailable.js'
+import { ignoreUnavailable } from '../store/cells.js'
+import type { SessionStore } from '../store/store.js'
 import { type CodeExchange, type CodeExchanges, LoginInterruptedError } from './code-exchange.js'
 import type { LoginTransaction, LoginTransactions } from './transaction.js'
 
@@ -18,7 +18,7 @@ export interface CompleteLoginParts {
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken'>
   readonly transactions: Pick<LoginTransactions, 'open'>
   readonly codeExchanges: CodeExchanges
-  readonly store: Pick<SessionStore, 'look' | 'read' | 'logOut'>
+  readonly store: Pick<SessionStore, 'note' | 'find' | 'newest' | 'logOut'>
   readonly sessionCookie: Pick<SessionCookie, 'seal'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -52,6 +52,7 @@ export interface CallbackRequest {
  * - `codeRejected`: the identity provider rejected the code
  * - `used`: an earlier callback has completed this login, and the browser has no valid session now
  * - `denied`: the account may not sign in here
+ * - `signedOut`: the identity provider has signed the user out since this login began
  * - `pending`: the identity provider has not answered yet; the code exchange continues, and a later callback gets its
  *   result
  * - `busy`: the identity provider was busy; `retry` tells whether to repeat the callback or to start a new login
@@ -68,7 +69,7 @@ export type CallbackResult =
       readonly isRepeated: boolean
     }
   | { readonly kind: 'kept' }
-  | { readonly kind: 'otherIssuer' | 'codeRejected' | 'used' }
+  | { readonly kind: 'otherIssuer' | 'codeRejected' | 'used' | 'signedOut' }
   | { readonly kind: 'unbound'; readonly startedAt: string | undefined }
   | { readonly kind: 'expired'; readonly isSignedIn: boolean }
   | { readonly kind: 'notAuthorized'; readonly error: string }
@@ -99,15 +100,13 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
     return issuer === undefined || iss === issuer
   }
 
-  /** Returns the session of the browser if it can still be used. An old copy of a cookie cannot. */
+  /** Returns the newest session of the browser, unless it is over. */
   async function liveSession(session: CookieSession | undefined): Promise<SessionRecord | undefined> {
-    if (session && isKeptInRedis(session)) {
-      // A session that cannot be read must not prevent the login.
-      const read = await store.read(session).catch(() => undefined)
-      return read?.kind === 'live' ? read.record : undefined
-    }
-    const { kind } = session ? await store.look(session) : { kind: 'out' }
-    return kind === 'current' || kind === 'newer' ? session : undefined
+    if (!session) return undefined
+    store.note(session)
+    // A session that cannot be read must not prevent the login.
+    const found = await store.find(session).catch(ignoreUnavailable)
+    return found?.kind === 'over' ? undefined : store.newest(session.id)
   }
 
   async function exchangeCode(
@@ -117,7 +116,9 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
   ): Promise<CallbackResult> {
     const exchange = await codeExchanges.exchange(transaction, code)
     if (exchange.kind === 'rejected') return { kind: 'codeRejected' }
+    if (exchange.kind === 'signedOut') return { kind: 'signedOut' }
     if (exchange.kind === 'denied') return exchange
+    if (exchange.kind === 'pending') return { kind: 'pending', retryAfterSeconds: 1 }
     const live = await liveSession(session)
     if (exchange.kind === 'used') return { kind: live ? 'kept' : 'used' }
     // The refresh token of a repeated exchange may have been used since. So the browser gets the repeated session only if
@@ -138,16 +139,12 @@ export function createCompleteLogin(parts: CompleteLoginParts): CompleteLogin {
       throw error
     }
     // Log out the replaced session. Otherwise a copy of its cookie would stay valid, and a response that is still in
-    // progress could set the cookie again. If the browser had an old copy of a cookie, this ends all other copies, too. The
-    // cookie may have been stolen.
+    // progress could set the cookie again. If this fails, it is repeated in the background.
     if (replaced && replaced.id !== record.id) await store.logOut(replaced)
     return { kind: 'signedIn', session: record, sealed, succeededAt: now(), isRepeated: kind === 'repeated' }
   }
 
   function resultOfError(error: unknown, { expiresAt }: LoginTransaction): CallbackResult {
-    if (error instanceof StoreUnavailableError && error.problem === 'pending') {
-      return { kind: 'pending', retryAfterSeconds: error.retryAfterSeconds }
-    }
     const isCodeSpent = error instanceof LoginInterruptedError
     const cause = isCodeSpent ? error.cause : error
     if (!(cause instanceof ProviderError && cause.isBusy)) return { kind: 'failed', error }

@@ -5,10 +5,10 @@
 import type { Config } from '../config/settings.js'
 import type { IdentityProvider } from '../provider/client.js'
 import type { Log } from '../refresh/report.js'
-import { type CookieSession, isKeptInRedis, type SessionRecord } from '../session/record.js'
-import type { SessionsOf } from '../store/session-index.js'
-import type { SessionStore } from '../store/session-store.js'
-import { StoreUnavailableError } from '../store/unavailable.js'
+import { type CookieSession, hasTokens, type SessionRecord } from '../session/record.js'
+import { StoreUnavailableError } from '../store/cells.js'
+import type { SessionStore } from '../store/store.js'
+import type { SessionsOf, UserSessions } from '../store/user-sessions.js'
 import type { Background } from '../support/background.js'
 import { within } from '../support/within.js'
 import type { Profiles } from './profiles.js'
@@ -18,7 +18,9 @@ export interface LogOutParts {
   readonly logout: Config['logout']
   readonly idp: Pick<IdentityProvider, 'metadata' | 'revokeRefreshToken' | 'endSessionUrl'>
   readonly profiles: Pick<Profiles, 'forget'>
-  readonly store: Pick<SessionStore, 'look' | 'read' | 'logOut' | 'logOutAll'>
+  readonly store: Pick<SessionStore, 'note' | 'find' | 'newest' | 'logOut'>
+  /** Undefined unless `platform.backChannelLogout` is on. */
+  readonly userSessions: Pick<UserSessions, 'logOutAll' | 'leave'> | undefined
   readonly background: Background
 }
 
@@ -33,16 +35,16 @@ export type LogOut = (session: CookieSession | undefined, log: Log) => Promise<s
 /**
  * Ends sessions at all replicas, also those that are being refreshed, and returns their number. Unless `logout` is `local`,
  * also revokes their refresh tokens in the background, as far as the store or this process has them.
- * @param issuedAt the `iat` of a logout token; see `SessionStore.logOutAll`
- * @throws StoreUnavailableError if the sessions cannot be found now. No session has ended then.
+ * @param issuedAt the `iat` of a logout token; see `UserSessions.logOutAll`
+ * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
  */
 export type EndSessions = (of: SessionsOf, issuedAt: number | undefined, log: Log) => Promise<number>
 
 export interface LogOuts {
   readonly logOut: LogOut
   /**
-   * Like `logOut`, but ends all sessions of the person. An old copy of a cookie ends only its own session.
-   * @throws StoreUnavailableError if the sessions cannot be found now. No session has ended then.
+   * Like `logOut`, but ends all sessions of the user. The cookie of a session that is over ends no other session.
+   * @throws StoreUnavailableError if the sessions cannot be found now, or if a logout is not stored
    */
   readonly logOutEverywhere: LogOut
   readonly endSessions: EndSessions
@@ -54,7 +56,7 @@ const DISCOVERY_TIMEOUT_MS = 2000
 const REVOKED_AT_ONCE = 16
 
 export function createLogOuts(parts: LogOutParts): LogOuts {
-  const { logout, idp, profiles, store, background } = parts
+  const { logout, idp, profiles, store, userSessions, background } = parts
 
   // Runs in the background, so the redirect does not wait for it. A refresh that is still in progress finds the logout in
   // the store and revokes the refresh token that it receives.
@@ -100,7 +102,10 @@ export function createLogOuts(parts: LogOutParts): LogOuts {
     let newest: SessionRecord | undefined
     if (session) {
       profiles.forget(session.id)
-      newest = await store.logOut(session)
+      store.note(session)
+      const known = (await store.logOut(session)).record
+      newest = known ?? (hasTokens(session) ? session : undefined)
+      if (newest) userSessions?.leave(newest)
       if (logout === 'revoke') void background.add(revoke(newest, log))
     }
     log.info({ event: 'logout', had_session: session !== undefined }, 'logout')
@@ -108,29 +113,27 @@ export function createLogOuts(parts: LogOutParts): LogOuts {
   }
 
   async function endSessions(of: SessionsOf, issuedAt: number | undefined, log: Log): Promise<number> {
-    const ended = await store.logOutAll(of, issuedAt)
-    for (const { id } of ended) profiles.forget(id)
-    const records = ended.flatMap(({ record }) => (record ? [record] : []))
+    if (!userSessions) throw new TypeError('the sessions of a user are listed only with platform.backChannelLogout')
+    const { ids, records } = await userSessions.logOutAll(of, issuedAt)
+    for (const id of ids) profiles.forget(id)
     if (logout !== 'local') void background.add(revokeAll(records, log))
-    return ended.length
+    return ids.length
   }
 
-  /** Returns the session of the browser if it can still be used. */
+  /** Returns the newest session of the browser, unless it is over. */
   async function liveSession(session: CookieSession): Promise<SessionRecord | undefined> {
-    if (isKeptInRedis(session)) {
-      const read = await store.read(session)
-      if (read.kind === 'away') throw new StoreUnavailableError('store')
-      if (read.kind === 'wait') throw new StoreUnavailableError('pending')
-      return read.kind === 'live' ? read.record : undefined
-    }
-    const { kind } = await store.look(session)
-    return kind === 'current' || kind === 'newer' ? session : undefined
+    store.note(session)
+    const found = await store.find(session)
+    const newest = found.kind === 'over' ? undefined : store.newest(session.id)
+    // A session in Redis whose data was lost may come back with another process.
+    if (found.kind === 'lost' && !newest) throw new StoreUnavailableError('redis')
+    return newest
   }
 
   return {
     logOut,
     async logOutEverywhere(session, log) {
-      // Somebody with an old copy of a cookie must not be able to end the other sessions of the person.
+      // Somebody with a copy of a cookie of a session that is over must not be able to end other sessions.
       const live = session && (await liveSession(session))
       if (live?.identity) {
         const { iss, sub } = live.identity

@@ -18,8 +18,6 @@ export interface Metrics {
   refreshEnded(outcome: string): void
   /** Called for each request that got a refreshed session without sending a token request, with the time that it waited. */
   refreshWaited(seconds: number): void
-  /** Called for each request with an old copy of a session cookie. */
-  staleCookie(): void
   /**
    * Called for each request that this server sends to the identity provider.
    * @param outcome the status of the response, such as `200`, or a problem, such as `timeout` or `unreachable`
@@ -49,7 +47,6 @@ export const noMetrics: Metrics = {
   callbackEnded() {},
   refreshEnded() {},
   refreshWaited() {},
-  staleCookie() {},
   providerCalled() {},
   sessionRead() {},
   sessionWritten() {},

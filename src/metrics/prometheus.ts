@@ -2,10 +2,15 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Metrics } from './metrics.js'
 
+export interface WatchedStore {
+  readonly storeStatus: () => string
+  readonly rememberedSessions: () => number
+}
+
 export interface PrometheusMetrics extends Metrics {
   readonly contentType: string
-  /** @param store returns the coordination store in use; called each time Prometheus reads the metrics */
-  watchStore(store: () => string): void
+  /** @param store is asked each time Prometheus reads the metrics */
+  watchStore(store: WatchedStore): void
   /** Returns the metrics in the text exposition format. */
   text(): Promise<string>
 }
@@ -36,10 +41,6 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     'refresh_wait_seconds',
     'Time that a request waited for the refresh of another request or replica.',
     PROVIDER_SECONDS
-  )
-  const staleCookies = counter(
-    'stale_session_cookies_total',
-    'Requests with an old copy of a session cookie, which were answered with 401.'
   )
   const sessions = counter('sessions_read_total', 'Requests with a session cookie, by outcome.', ['outcome'])
   const cookieBytes = histogram(
@@ -74,7 +75,16 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     registers,
     collect() {
       this.reset()
-      this.set({ store: store() }, 1)
+      this.set({ store: store.storeStatus() }, 1)
+    }
+  })
+
+  new Gauge({
+    name: `${PREFIX}remembered_sessions`,
+    help: 'Sessions of which this process remembers a revision or a record.',
+    registers,
+    collect() {
+      this.set(store.rememberedSessions())
     }
   })
 
@@ -85,7 +95,7 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     registers
   }).set({ version, node_version: process.versions.node }, 1)
 
-  let store = () => 'unknown'
+  let store: WatchedStore = { storeStatus: () => 'unknown', rememberedSessions: () => 0 }
 
   return {
     watchStore(current) {
@@ -97,7 +107,6 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     callbackEnded: outcome => callbacks.inc({ outcome }),
     refreshEnded: outcome => refreshes.inc({ outcome }),
     refreshWaited: seconds => refreshWaits.observe(seconds),
-    staleCookie: () => staleCookies.inc(),
     providerCalled: (endpoint, outcome, seconds) => provider.observe({ endpoint, outcome }, seconds),
     sessionRead: outcome => sessions.inc({ outcome }),
     sessionWritten: bytes => cookieBytes.observe(bytes),

@@ -19,15 +19,15 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
   const internalScope = internalScopes.join(' ')
   const publicScope = publicScopes.join(' ')
 
-  function isSecondRequest({ internalExpiresAt }: TokenState): boolean {
-    return internalExpiresAt !== undefined && internalExpiresAt > now()
+  function isHalfRefreshed(state: TokenState): state is Extract<TokenState, { readonly kind: 'half-refreshed' }> {
+    return state.kind === 'half-refreshed' && state.internalExpiresAt > now()
   }
 
   async function requestInternalToken(state: TokenState, timeoutMs: number): Promise<Step> {
     const { claims, nextRefreshToken, ...internal } = await refreshGrant(parts, state, internalScope, timeoutMs)
     const fields = { ...state.fields, internal_token: internal.accessToken, refresh_token: nextRefreshToken }
     const internalExpiresAt = expiresAt(internal, now())
-    return { state: { fields, identity: state.identity, internalExpiresAt }, claims, isComplete: false }
+    return { state: { kind: 'half-refreshed', fields, identity: state.identity, internalExpiresAt }, claims }
   }
 
   async function requestPublicToken(state: TokenState, expires_at: number, timeoutMs: number): Promise<Step> {
@@ -35,7 +35,7 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
     checkPublicScopes(publicTokenSet)
     const { accessToken } = publicTokenSet
     const fields = { ...state.fields, public_token: accessToken, refresh_token: nextRefreshToken, expires_at }
-    return { state: { fields, identity: state.identity }, isComplete: true }
+    return { state: { kind: 'complete', fields, identity: state.identity } }
   }
 
   function checkPublicScopes(publicTokenSet: TokenSet): void {
@@ -63,15 +63,13 @@ export function createDualMode({ internalScopes, publicScopes }: Scopes, parts: 
       })
       const expires_at = expiresAt(internal, now())
       const fields = { internal_token: internal.accessToken, refresh_token: internal.refreshToken, expires_at }
-      return { state: { fields, identity, internalExpiresAt: expires_at }, claims, isComplete: false }
+      return { state: { kind: 'half-refreshed', fields, identity, internalExpiresAt: expires_at }, claims }
     },
-    isSecondRequest,
-    nextRequest(state, timeoutMs) {
-      const { internalExpiresAt } = state
-      return internalExpiresAt !== undefined && isSecondRequest(state)
-        ? requestPublicToken(state, internalExpiresAt, timeoutMs)
-        : requestInternalToken(state, timeoutMs)
-    },
+    isSecondRequest: isHalfRefreshed,
+    nextRequest: (state, timeoutMs) =>
+      isHalfRefreshed(state)
+        ? requestPublicToken(state, state.internalExpiresAt, timeoutMs)
+        : requestInternalToken(state, timeoutMs),
     tokens(fields, now) {
       return {
         internal: tokenObject(fields.internal_token, fields.expires_at, now),

@@ -153,9 +153,14 @@ async function identityOf(
     iss: claims.iss,
     sub: claims.sub,
     ...(keepsSid && isIdentifier(claims.sid) && { sid: claims.sid }),
+    ...(keepsSid && { signedIn: signedInOf(claims) }),
     ...(userinfoEndpoint === undefined && { name: displayName(claims) }),
     ...(keepsIdToken && endSessionEndpoint !== undefined && !quirks.logsOutWithoutHint && { idToken })
   }
+}
+
+function signedInOf({ iat, auth_time }: IdTokenClaims): NonNullable<Identity['signedIn']> {
+  return { iat, ...(typeof auth_time === 'number' && { authTime: auth_time }) }
 }
 
 /** Returns the expiry of the access token in milliseconds since the epoch. */

@@ -5,7 +5,7 @@
  */
 import type { UserInfo } from '../provider/client.js'
 import type { IdTokenClaims } from '../provider/id-token.js'
-import type { SessionFields, SessionRecord } from '../session/record.js'
+import type { CompleteSession, HalfRefreshedSession, SessionFields } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
 
 /** An access token for handlers and pages. */
@@ -29,19 +29,17 @@ export interface CodeGrant {
   readonly timeoutMs: number
 }
 
-/** The tokens of a session before, during or after a login or a refresh. */
-export interface TokenState extends Pick<SessionRecord, 'fields' | 'identity'> {
-  /**
-   * The expiry of the new internal token, in milliseconds since the epoch. Only set in dual mode between the two token
-   * requests. Until this time, the first request need not be repeated.
-   */
-  readonly internalExpiresAt?: number
-}
+/**
+ * The tokens of a session before, during or after a login or a refresh. A half-refreshed session needs another token
+ * request. Until `internalExpiresAt`, the first request need not be repeated.
+ */
+export type TokenState =
+  | Pick<CompleteSession, 'kind' | 'fields' | 'identity'>
+  | Pick<HalfRefreshedSession, 'kind' | 'fields' | 'identity' | 'internalExpiresAt'>
 
-/** The result of one token request. If `isComplete` is false, another request must follow. */
+/** The result of one token request. */
 export interface Step {
   readonly state: TokenState
-  readonly isComplete: boolean
   /**
    * The claims of the checked ID token, if the response had one. The ID token of the second request of dual mode is not
    * returned, because it may have fewer claims.

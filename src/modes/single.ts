@@ -24,7 +24,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
         refresh_token: tokenSet.refreshToken,
         expires_at: expiresAt(tokenSet, now())
       }
-      return { state: { fields, identity }, claims, isComplete: true }
+      return { state: { kind: 'complete', fields, identity }, claims }
     },
     isSecondRequest: () => false,
     async nextRequest(state, timeoutMs) {
@@ -34,7 +34,7 @@ export function createSingleMode({ scopes }: Pick<Config['platform'], 'scopes'>,
         refresh_token: nextRefreshToken,
         expires_at: expiresAt(tokenSet, now())
       }
-      return { state: { fields, identity: state.identity }, claims, isComplete: true }
+      return { state: { kind: 'complete', fields, identity: state.identity }, claims }
     },
     tokens(fields, now) {
       const only = tokenObject(fields.token, fields.expires_at, now)

@@ -10,6 +10,7 @@ import { type AuthorizationRequest, authorizationUrl, endSessionUrl } from './au
 import { clientAssertion } from './client-assertion.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
 import { createMetadata, type ProviderMetadata } from './metadata.js'
+import type { QueueOptions } from './queue.js'
 import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportResponse } from './transport.js'
@@ -48,11 +49,11 @@ export interface IdentityProvider {
   /**
    * Waits for a place in the queue for token requests. Enter it before each token request, and call the returned function
    * after its response. Code exchanges have their own queue, so that callbacks with invalid codes cannot delay refreshes.
-   * @param isUrgent true for the second token request of dual mode. It has priority over the first requests of other
+   * @param options.isUrgent true for the second token request of dual mode. It has priority over the first requests of other
    *   refreshes, because the tokens of one request alone do not complete a login or refresh.
    * @throws ProviderError if there is no place
    */
-  enterTokenQueue(name: 'refresh' | 'code exchange', isUrgent?: boolean): Promise<() => void>
+  enterTokenQueue(name: 'refresh' | 'code exchange', options?: QueueOptions): Promise<() => void>
   /**
    * Exchanges an authorization code for tokens (RFC 6749 section 4.1.3).
    * @param request.timeoutMs the time limit in milliseconds; the default is the time limit for all calls to the
@@ -139,10 +140,10 @@ export function createIdentityProvider(
 
   return {
     metadata,
-    async enterTokenQueue(name, isUrgent) {
+    async enterTokenQueue(name, options) {
       // Discovery may take long, so it must not follow the check of the time that is left for the token request.
       await metadata()
-      return transport.enterQueue(name, 'token', isUrgent)
+      return transport.enterQueue(name, 'token', options)
     },
     async authorizationUrl(request) {
       return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt: request.prompt ?? prompt })

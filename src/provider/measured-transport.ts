@@ -24,8 +24,8 @@ export function measured(transport: Transport, metrics: Pick<Metrics, 'providerC
 
   return {
     ...transport,
-    enterQueue: (name, endpoint, isUrgent) =>
-      measure(endpoint, transport.enterQueue(name, endpoint, isUrgent), () => undefined),
+    enterQueue: (name, endpoint, options) =>
+      measure(endpoint, transport.enterQueue(name, endpoint, options), () => undefined),
     call: request => measure(request.endpoint, transport.call(request), ({ status }) => String(status))
   }
 }

@@ -1,3 +1,5 @@
+import { createFairLine, type Requester } from '../support/fair-line.js'
+
 /**
  * Limits the number of calls that run at the same time, and the number of calls that wait. Without limits, calls to a
  * slow identity provider would accumulate, and each of them needs memory and a socket. The queue of Node's `http.Agent`
@@ -6,13 +8,20 @@
 export interface Queue {
   /**
    * Waits until the call may run, and resolves with a function that the caller must call when the call has ended.
-   * Urgent callers have priority over all others. Callers with the same priority proceed in the order of their arrival.
+   * Urgent callers have priority over all others. Callers with the same priority proceed in turn by user, so that nobody
+   * waits behind the many sessions of somebody else.
    * @param waitLimit creates the signal that ends the waiting. It is called only if the caller must wait, because creating
    *   a signal with a timer costs more than all other code of this file.
    * @throws QueueFullError if too many callers with the same priority are waiting; the reason of the signal if it is
    *   aborted before the call may run
    */
-  enter(waitLimit: () => AbortSignal, options?: { readonly isUrgent?: boolean }): Promise<() => void>
+  enter(waitLimit: () => AbortSignal, options?: QueueOptions): Promise<() => void>
+}
+
+export interface QueueOptions {
+  readonly isUrgent?: boolean | undefined
+  /** For whom the call is made. Calls without a requester count as those of one user. */
+  readonly requester?: Requester | undefined
 }
 
 export interface QueueLimits {
@@ -24,31 +33,37 @@ export interface QueueLimits {
 
 export class QueueFullError extends Error {}
 
+interface Waiting extends Requester {
+  readonly takeTurn: () => void
+}
+
+const NOBODY: Requester = { session: '', person: '' }
+const isNeverFull = () => false
+
 /**
  * @example const release = await createQueue({ atOnce: 64, waiting: 1000 }).enter(() => AbortSignal.timeout(1000))
  * try { await call() } finally { release() }
  */
 export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
-  // A Set keeps the order of insertion, so its first element has waited longest.
-  const urgent = new Set<() => void>()
-  const ordinary = new Set<() => void>()
+  const urgent = createFairLine<Waiting>()
+  const ordinary = createFairLine<Waiting>()
   let running = 0
 
-  function waitForTurn(line: Set<() => void>, signal: AbortSignal): Promise<void> {
+  function waitForTurn(line: typeof urgent, requester: Requester, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     return new Promise((resolve, reject) => {
       const giveUp = () => {
-        line.delete(takeTurn)
+        line.remove(waiting)
         reject(signal.reason)
       }
       const takeTurn = () => {
-        line.delete(takeTurn)
         signal.removeEventListener('abort', giveUp)
         // The call is counted before the promise resolves, because another call may arrive before this one continues.
         running++
         resolve()
       }
-      line.add(takeTurn)
+      const waiting = { ...requester, takeTurn }
+      line.add(waiting)
       signal.addEventListener('abort', giveUp, { once: true })
     })
   }
@@ -59,16 +74,16 @@ export function createQueue({ atOnce, waiting }: QueueLimits): Queue {
       if (isReleased) return
       isReleased = true
       running--
-      const [next] = urgent.size > 0 ? urgent : ordinary
-      next?.()
+      const line = urgent.size > 0 ? urgent : ordinary
+      line.next(isNeverFull, isNeverFull)?.takeTurn()
     }
   }
 
   return {
-    async enter(waitLimit, { isUrgent = false } = {}) {
+    async enter(waitLimit, { isUrgent = false, requester = NOBODY } = {}) {
       const line = isUrgent ? urgent : ordinary
       if (running < atOnce) running++
-      else if (line.size < waiting) await waitForTurn(line, waitLimit())
+      else if (line.size < waiting) await waitForTurn(line, requester, waitLimit())
       else throw new QueueFullError()
       return createRelease()
     }

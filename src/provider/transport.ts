@@ -7,7 +7,7 @@ import { outboundProxy } from '../config/outbound-proxy.js'
 import { LATE_RESPONSE_MS } from '../support/within.js'
 import { createAgents, type ProxyFor } from './agents.js'
 import { type Endpoint, ProviderError } from './errors.js'
-import { createQueue, type Queue, QueueFullError, type QueueLimits } from './queue.js'
+import { createQueue, type Queue, QueueFullError, type QueueLimits, type QueueOptions } from './queue.js'
 
 export interface TransportRequest {
   readonly endpoint: Endpoint
@@ -40,10 +40,9 @@ export interface Transport {
   /**
    * Waits for a place in a queue. Returns a function that gives the place back. A place limits the number of calls that
    * run at the same time.
-   * @param isUrgent true if the call has priority over other calls in its queue
    * @throws ProviderError if the queue is full, or if there is no place within the time limit
    */
-  enterQueue(name: QueueName, endpoint: Endpoint, isUrgent?: boolean): Promise<() => void>
+  enterQueue(name: QueueName, endpoint: Endpoint, options?: QueueOptions): Promise<() => void>
   /**
    * Sends a request. Every request except a token request first waits for a place in the queue of its endpoint, and this
    * time counts toward its time limit. The caller of a token request has entered a queue before. Returns the response with
@@ -141,14 +140,14 @@ export function createTransport(
   async function enterQueue(
     name: QueueName,
     endpoint: Endpoint,
-    isUrgent: boolean,
+    options: QueueOptions,
     waitLimit: () => AbortSignal
   ): Promise<() => void> {
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
     const started = performance.now()
     try {
-      return await queue.enter(waitLimit, { isUrgent })
+      return await queue.enter(waitLimit, options)
     } catch (error) {
       if (error instanceof QueueFullError) {
         throw new ProviderError(endpoint, 'busy', 'too many calls were already waiting, so this one was not sent')
@@ -174,15 +173,15 @@ export function createTransport(
   }
 
   return {
-    enterQueue: (name, endpoint, isUrgent = false) =>
-      enterQueue(name, endpoint, isUrgent, () => AbortSignal.timeout(timeoutMs)),
+    enterQueue: (name, endpoint, options = {}) =>
+      enterQueue(name, endpoint, options, () => AbortSignal.timeout(timeoutMs)),
     async call(request) {
       const { endpoint } = request
       const abort = new AbortController()
       const cancelTimer = abortAfter(abort, request.timeoutMs ?? timeoutMs)
       let release: (() => void) | undefined
       try {
-        if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, false, () => abort.signal)
+        if (endpoint !== 'token') release = await enterQueue(endpoint, endpoint, {}, () => abort.signal)
         return await callInTurn(request, abort)
       } finally {
         cancelTimer()

@@ -6,10 +6,10 @@ import type { ProxyRule } from '../config/proxy-rules.js'
 import { hasBody, postponeBody } from '../http/edge/body-timeout.js'
 import type { RequestLog } from '../http/edge/request.js'
 import { tokensOf } from '../http/routes/require-tokens.js'
-import { sessionRecord, withholdLateSession } from '../http/routes/session.js'
+import { sessionRecord } from '../http/routes/session.js'
 import type { Metrics } from '../metrics/metrics.js'
+import type { Requester } from '../support/fair-line.js'
 import type { ShutdownHooks } from '../support/shutdown-hooks.js'
-import type { Requester } from './fair-line.js'
 import { createMapLocation } from './location.js'
 import { createRequestBody, type RequestBody } from './request-body.js'
 import { createRequestHeaders } from './request-headers.js'
@@ -121,7 +121,6 @@ export function createForward(parts: ForwardParts): Forward {
 
       function answered(statusCode: number, rawHeaders: readonly Buffer[]) {
         reportHead(String(statusCode))
-        withholdLateSession(ctx)
         if (statusCode === 401) rejectWith(upstreamUnauthorized())
         else if (statusCode === 407)
           rejectWith(upstreamError('unusable', new Error('it asks for proxy authentication')))

@@ -3,7 +3,7 @@
  * A slow upstream, a page or a person then cannot use all resources of the server or block an upstream for others. A
  * request beyond a limit waits in the line of its host.
  */
-import { createFairLine, type Requester } from './fair-line.js'
+import { createFairLine, type Requester } from '../support/fair-line.js'
 
 /**
  * The maximum numbers of requests. A request is in progress from the moment at which it is sent until its response is

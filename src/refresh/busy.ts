@@ -1,6 +1,6 @@
 /** Handles a busy identity provider, and calculates when to try again. */
 import { ProviderError } from '../provider/errors.js'
-import type { SessionStore } from '../store/session-store.js'
+import type { SessionStore } from '../store/store.js'
 
 /**
  * Pauses the token requests of all replicas if the identity provider answered 429, or 503 with a `Retry-After` (RFC 9110

@@ -1,52 +1,48 @@
 /**
- * Refreshes the tokens of a session. Providers may accept a refresh token only once, so a process must own the lock of the
+ * Refreshes the tokens of a session. Providers may accept a refresh token only once, so a process must have the lease of the
  * session to send it. ARCHITECTURE.md explains the design.
  */
-import { type Access, type CheckedClaims, denialFields, denialOf, endReasonOf } from '../modes/access.js'
+import { type Access, type CheckedClaims, type Denial, denialFields, endReasonOf } from '../modes/access.js'
 import { revokeInBackground } from '../modes/grants.js'
 import type { Mode, Step } from '../modes/mode.js'
 import type { IdentityProvider } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken, UnusableTokenSetError } from '../provider/errors.js'
 import { isKeptInRedis, MAX_STORED_BYTES, type SessionRecord, sizeOf, withOwnFields } from '../session/record.js'
-import type { Lock, Looked, SaveAnswer, SessionStore } from '../store/session-store.js'
-import type { Clock } from '../support/clock.js'
-import { pauseIfBusy, pauseSecondsAfter } from './busy.js'
+import { ignoreUnavailable, StoreUnavailableError } from '../store/cells.js'
+import type { SessionKey } from '../store/redis-cells.js'
+import { LOGGED_OUT, type Outcome } from '../store/rules.js'
+import type { Commit, GrantedLease } from '../store/store.js'
+import type { UserSessions } from '../store/user-sessions.js'
+import { pauseIfBusy, pauseSecondsAfter, retrySecondsOf } from './busy.js'
+import { acquireLease, type LeaseParts, patience, REQUEST_MS } from './lease.js'
 import { judgeRejection } from './rejection.js'
 import type { Log, RefreshProblem } from './report.js'
 import type { RefreshSchedule } from './schedule.js'
-import { NotSentError, PATIENCE_MS, requestLock, sendUnderLock } from './token-request.js'
 
-export interface RefreshParts {
+export interface RefreshParts extends LeaseParts {
   readonly mode: Mode
   readonly idp: Pick<IdentityProvider, 'enterTokenQueue' | 'revokeRefreshToken'>
-  readonly store: SessionStore
   readonly schedule: RefreshSchedule
-  readonly clock: Clock
   /** Decides which accounts may stay signed in. If undefined, all accounts may. */
   readonly access?: Access | undefined
+  readonly userSessions?: Pick<UserSessions, 'shouldJoin' | 'joinAgain'> | undefined
 }
 
 /**
- * The session after a refresh.
+ * What a refresh returns to its caller.
  * - `live`: `record` has valid tokens. It may be the unchanged session, if an early refresh was not possible.
- * - `ended`: the identity provider has ended the login, so the person must sign in again
- * - `denied`: the account is not allowed any more, so the session has ended
- * - `out`: the person has logged out
- * - `stale`: the cookie is an old copy, and a browser has a newer one
- * - `missing`: the session was kept in Redis, and Redis has lost it
- * - `unread`: the session is kept in Redis, and it cannot be read now
- * - `unavailable`: the tokens have expired, and the session cannot be refreshed now. The browser should get `record`,
- *   because the refresh may have made some progress.
+ * - `over`: the session has ended for this reason
+ * - `unavailable`: there are no valid tokens now. The browser should get `record`, because the refresh may have made some
+ *   progress. It is undefined if the session is in Redis and was not read.
  */
 export type Refreshed =
   | { readonly kind: 'live'; readonly record: SessionRecord }
-  | { readonly kind: 'ended' | 'denied' | 'out' | 'stale' | 'missing' }
-  | { readonly kind: 'unread'; readonly reason: RefreshProblem; readonly retryAfterSeconds: number }
+  | { readonly kind: 'over'; readonly why: string }
   | {
       readonly kind: 'unavailable'
-      readonly record: SessionRecord
-      readonly reason: RefreshProblem
+      readonly why: RefreshProblem
       readonly retryAfterSeconds: number
+      readonly record: SessionRecord | undefined
     }
 
 export interface RefreshRun {
@@ -54,200 +50,273 @@ export interface RefreshRun {
   /** The number of token requests that were sent. */
   readonly calls: number
   /** Why the session was not refreshed, even if its old tokens are still valid. */
-  readonly reason?: RefreshProblem | undefined
+  readonly problem?: RefreshProblem | undefined
 }
+
+// A refresh of dual mode needs two requests, and four if a request was too slow for the lifetime of the internal token.
+const MAX_CALLS = 4
+
+export type Refresh = (session: SessionKey, log: Log) => Promise<RefreshRun>
 
 /**
  * Creates the function that refreshes a session. At most one call at a time may run for each session in a process. The
  * function does not stop when the browser's request has ended.
  * @example const { result } = await refresh(record, log)
  */
-export function createRefresh(parts: RefreshParts): (record: SessionRecord, log: Log) => Promise<RefreshRun> {
-  const { mode, idp, store, schedule, clock, access } = parts
+export function createRefresh(parts: RefreshParts): Refresh {
+  const { mode, idp, store, schedule, clock, access, userSessions } = parts
 
-  /** Ends without tokens. An early refresh that is not possible leaves the valid tokens in use. */
-  function notNow(record: SessionRecord, reason: RefreshProblem, calls = 0, retryAfterSeconds = 1): RefreshRun {
-    const result: Refreshed = schedule.hasExpired(record.fields)
-      ? { kind: 'unavailable', record, reason, retryAfterSeconds }
-      : { kind: 'live', record }
-    return { result, calls, reason }
+  /** Ends without new tokens. While the tokens of the newest revision are valid, they are used. */
+  function notNow(id: string, why: RefreshProblem, retryAfterSeconds = 1): Omit<RefreshRun, 'calls'> {
+    return { result: usable(id, why, retryAfterSeconds), problem: why }
   }
 
-  /** Waits for the lock of the session and then refreshes it, unless the store has a newer session. */
-  return async function refresh(record, log) {
-    let session = record
-    for (;;) {
-      const known = store.newerHere(session)
-      if (known) session = known
-      if (known && !schedule.isDue(session)) return { result: { kind: 'live', record: session }, calls: 0 }
-      // An early refresh does not wait, because the tokens are still valid.
-      const answer = await requestLock(parts, session, schedule.hasExpired(session.fields) ? PATIENCE_MS : 0)
-      switch (answer.kind) {
-        case 'mine':
-          return sendRequests(session, answer.lock, log)
-        case 'newer':
-          session = answer.record
-          if (!schedule.isDue(session)) return { result: { kind: 'live', record: session }, calls: 0 }
-          continue
-        case 'wait':
-          return notNow(session, 'pending')
-        case 'pausing':
-          return notNow(session, 'provider', 0, Math.ceil(answer.pauseMs / 1000))
-        case 'away':
-          return notNow(session, 'store')
-        default:
-          return { result: resultOfEnd(answer), calls: 0 }
-      }
-    }
+  function usable(id: string, why: RefreshProblem, retryAfterSeconds: number): Refreshed {
+    const record = store.newest(id)
+    if (record && !schedule.hasExpired(record.fields)) return { kind: 'live', record }
+    return { kind: 'unavailable', why, retryAfterSeconds, record }
   }
 
-  /** Sends one token request, or two in dual mode, and stores the outcome of each. */
-  async function sendRequests(start: SessionRecord, firstLock: Lock, log: Log): Promise<RefreshRun> {
-    let session = start
-    let lock = firstLock
+  function over(why: string): Omit<RefreshRun, 'calls'> {
+    return { result: { kind: 'over', why } }
+  }
+
+  return async function refresh(session, log) {
+    const { id } = session
+    const end = store.begin(id)
     let calls = 0
-    for (;;) {
-      let step: Step
-      let next: SessionRecord
-      try {
-        step = await sendUnderLock(parts, lock, 'refresh', mode.isSecondRequest(session), timeoutMs => {
-          calls++
-          return mode.nextRequest(session, timeoutMs)
-        })
-        const { internalExpiresAt: _before, ...unchanged } = session
-        next = { ...unchanged, ...step.state, rev: session.rev + 1, issuedAt: clock.now() }
-        if (isKeptInRedis(session)) next = keptInRedis(next, session)
-      } catch (error) {
-        const failed = await fail(session, lock, error, calls, log)
-        // The logout may not have known the refresh token of the first response.
-        if (failed.result.kind === 'out' && session !== start) revokeInBackground(idp, session.fields.refresh_token)
-        return failed
-      }
-      if (access && step.claims && !access.allows(step.claims)) {
-        // The user info decides, and that may take long. Meanwhile the store has the new refresh token, but no new tokens
-        // that other requests could use.
-        const { refresh_token } = next.fields
-        const withheld = { ...session, fields: { ...session.fields, refresh_token }, rev: next.rev }
-        const record = step.isComplete ? withheld : next
-        const saved = await store.save(lock, { kind: 'tokens', record, keepsLock: true, pauseMs: 0 })
-        if (saved.kind !== 'saved' || !saved.lock) return { result: afterTokens(record, false, saved), calls }
-        if (await endIfDenied(next, step.claims, saved.lock, log)) return { result: { kind: 'denied' }, calls }
-        session = record
-        lock = saved.lock
-        if (!step.isComplete) continue
-        next = { ...next, rev: next.rev + 1 }
-      }
-      const saved = await store.save(lock, { kind: 'tokens', record: next, keepsLock: !step.isComplete, pauseMs: 0 })
-      if (saved.kind === 'saved' && saved.lock) {
-        session = next
-        lock = saved.lock
-        continue
-      }
-      return { result: afterTokens(next, step.isComplete, saved), calls }
+    try {
+      const run = await untilFresh(session, log, () => ++calls)
+      return { ...run, calls }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error
+      return { ...notNow(id, problemOf(error, log), error.retryAfterSeconds), calls }
+    } finally {
+      end()
     }
+  }
+
+  /** Acquires the lease and sends a token request, until the session is not due. Dual mode needs two requests. */
+  async function untilFresh(
+    session: SessionKey,
+    log: Log,
+    countCall: () => number
+  ): Promise<Omit<RefreshRun, 'calls'>> {
+    const { id } = session
+    let mayWait = patienceFor(store.newest(id))
+    for (let calls = 0; calls < MAX_CALLS; ) {
+      const known = store.newest(id)
+      if (known && !schedule.isDue(known)) return { result: { kind: 'live', record: known } }
+      const isUrgent = known !== undefined && mode.isSecondRequest(known)
+      // A request without a record sends no token. It only starts the recovery time.
+      const queue = known ? 'refresh' : undefined
+      let answer: Awaited<ReturnType<typeof acquireLease>>
+      try {
+        answer = await acquireLease(parts, { session, rev: known?.rev, queue, isUrgent, mayWait, user: userOf(known) })
+      } catch (error) {
+        if (!(error instanceof ProviderError)) throw error
+        logFailure(error, false, log)
+        return notNow(id, 'provider', retrySecondsOf(error))
+      }
+      if (answer.kind === 'newer') continue
+      if (answer.kind === 'over') return over(answer.why)
+      if (answer.kind === 'busy') return notNow(id, 'pending')
+      if (answer.kind === 'paused') {
+        return notNow(id, answer.isApplication ? 'paused' : 'provider', Math.max(1, Math.ceil(answer.ms / 1000)))
+      }
+      const newest = store.newest(id)
+      if (newest?.rev !== answer.lease.rev) {
+        // A request has named a newer revision meanwhile.
+        answer.leave()
+        store.giveUp(id)
+        if (mayWait()) continue
+        return notNow(id, 'pending')
+      }
+      calls = countCall()
+      const stopped = await sendRequest(newest, answer, log)
+      if (stopped) return stopped
+      mayWait = patienceFor(store.newest(id))
+    }
+    return notNow(id, 'pending')
+  }
+
+  /** An early refresh does not wait for a lease, because the tokens are still valid. */
+  function patienceFor(session: SessionRecord | undefined): () => boolean {
+    return session && !schedule.hasExpired(session.fields) ? () => false : patience(clock)
+  }
+
+  /** Sends one token request under the lease, and stores its outcome. Returns undefined if there are new tokens. */
+  async function sendRequest(
+    session: SessionRecord,
+    { lease, leave }: { readonly lease: GrantedLease; readonly leave: () => void },
+    log: Log
+  ): Promise<Omit<RefreshRun, 'calls'> | undefined> {
+    let step: Step
+    let next: SessionRecord
+    try {
+      store.sending(session.id, session.rev)
+      step = await mode.nextRequest(session, Math.round(REQUEST_MS - lease.elapsedMs()))
+      next = nextRevision(session, step, store.now(), userSessions?.shouldJoin(session, store.now()))
+    } catch (error) {
+      store.received(session.id)
+      leave()
+      return storeFailure(session, lease, error, log)
+    }
+    store.received(session.id)
+    leave()
+    const { claims } = step
+    if (next.listedAt !== session.listedAt) userSessions?.joinAgain(session.id)
+    if (access && claims && !access.allows(claims)) return storeAndCheckAccess(session, next, claims, lease, log)
+    return storeTokens(session, next, lease)
+  }
+
+  /** Returns undefined if the tokens are stored. */
+  async function storeTokens(session: SessionRecord, next: SessionRecord, lease: GrantedLease, pauseSeconds = 0) {
+    const outcome = { kind: 'tokens', record: next, pauseMs: pauseSeconds * 1000 } as const
+    const committed = await commitOutcome(session, lease, outcome)
+    if (committed?.kind === 'stored' || committed?.kind === 'newer') return undefined
+    if (committed?.kind !== 'over') return notNow(session.id, 'pending')
+    // A logout always wins over a refresh.
+    if (committed.why === LOGGED_OUT) revokeInBackground(idp, next.fields.refresh_token)
+    return over(committed.why)
+  }
+
+  /** Returns undefined if the outcome cannot be stored now. Tokens are then remembered, and stored later. */
+  function commitOutcome(
+    session: SessionRecord,
+    lease: GrantedLease,
+    outcome: Outcome<SessionRecord>
+  ): Promise<Commit | undefined> {
+    return store.commit(session, lease, session.rev, outcome).catch(ignoreUnavailable)
   }
 
   /**
-   * Ends the session if its account is not allowed any more. Returns true if it has ended. If the user info cannot be read,
-   * the session goes on until the next refresh, because a failure of the provider must not sign anybody out.
+   * The access list needs the user info, which may take long. The new refresh token is stored first, without new tokens that
+   * other requests could use. If the account is allowed, the tokens follow.
    */
-  async function endIfDenied(session: SessionRecord, claims: CheckedClaims, lock: Lock, log: Log): Promise<boolean> {
-    const { access_token } = mode.tokens(session.fields, clock.now()).internal
+  async function storeAndCheckAccess(
+    session: SessionRecord,
+    next: SessionRecord,
+    claims: CheckedClaims,
+    lease: GrantedLease,
+    log: Log
+  ): Promise<Omit<RefreshRun, 'calls'> | undefined> {
+    const { refresh_token } = next.fields
+    const withheld = { ...session, fields: { ...session.fields, refresh_token }, rev: next.rev }
+    const stored = next.kind === 'complete' ? withheld : next
+    const stopped = await storeTokens(session, stored, lease)
+    if (stopped) return stopped
+    const denial = await denialOf(next, claims, log)
+    if (!denial && stored === next) return undefined
+    const outcome: Outcome<SessionRecord> = denial
+      ? { kind: 'over', why: endReasonOf(denial) }
+      : { kind: 'tokens', record: { ...next, rev: next.rev + 1 }, pauseMs: 0 }
+    const committed = await commitUnderNewLease(stored, outcome).catch(ignoreUnavailable)
+    if (denial) return endDenied(stored, denial, committed?.kind === 'stored', log)
+    if (committed?.kind !== 'over') return undefined
+    revokeInBackground(idp, refresh_token)
+    return over(committed.why)
+  }
+
+  async function commitUnderNewLease(session: SessionRecord, outcome: Outcome<SessionRecord>) {
+    const answer = await acquireLease(parts, { session, mayWait: patience(clock) })
+    if (answer.kind !== 'granted') return answer
+    return store.commit(session, answer.lease, session.rev, outcome)
+  }
+
+  /**
+   * Decides if an account is still allowed. If the user info cannot be read, the session goes on until the next refresh,
+   * because a failure of the provider must not sign anybody out.
+   */
+  async function denialOf(next: SessionRecord, claims: CheckedClaims, log: Log): Promise<Denial | undefined> {
     try {
-      const denial = await access?.decide(claims, access_token)
-      if (!denial) return false
-      revokeInBackground(idp, session.fields.refresh_token)
-      const ended = await store.save(lock, { kind: 'ended', reason: endReasonOf(denial) })
-      // If the end could not be stored, a logout ends the session, because each process remembers it.
-      if (ended.kind !== 'saved') await store.logOut(session)
-      const message = 'session ended: its account is not allowed any more'
-      log.warn({ event: 'access_lost', ...denialFields(denial) }, message)
-      return true
+      const { access_token } = mode.tokens(next.fields, store.now()).internal
+      return await access?.decide(claims, access_token)
     } catch (error) {
       const message = 'it could not be checked whether an account is still allowed, so its session goes on'
       log.warn({ event: 'access_not_checked', err: error }, message)
-      return false
+      return undefined
     }
   }
 
-  /** Decides which session the browser gets after tokens have been stored, or could not be stored. */
-  function afterTokens(next: SessionRecord, isComplete: boolean, saved: SaveAnswer): Refreshed {
-    switch (saved.kind) {
-      case 'out':
-        // A logout always wins over a refresh.
-        revokeInBackground(idp, next.fields.refresh_token)
-        return { kind: 'out' }
-      case 'ended':
-        return resultOfEnd(saved)
-      case 'newer':
-        return notNow(saved.record, 'pending').result
-      default:
-        return isComplete ? { kind: 'live', record: next } : notNow(next, 'pending').result
-    }
+  async function endDenied(session: SessionRecord, denial: Denial, isStored: boolean, log: Log) {
+    revokeInBackground(idp, session.fields.refresh_token)
+    // If the end could not be stored, a logout ends the session, because each process remembers it.
+    if (!isStored) await store.logOut(session)
+    const message = 'session ended: its account is not allowed any more'
+    log.warn({ event: 'access_lost', ...denialFields(denial) }, message)
+    return over(endReasonOf(denial))
   }
 
-  /** Decides which session the browser gets after a failure has been stored, or could not be stored. */
-  function afterFailure(saved: SaveAnswer, failed: RefreshRun): RefreshRun {
-    if (saved.kind === 'out' || saved.kind === 'ended') return { result: resultOfEnd(saved), calls: failed.calls }
-    return saved.kind === 'newer' ? notNow(saved.record, 'pending', failed.calls) : failed
-  }
-
-  /** Stores the failure of a token request. */
-  async function fail(
+  /** Stores the failure of a token request. Returns undefined if another process has stored newer tokens. */
+  async function storeFailure(
     session: SessionRecord,
-    lock: Lock,
+    lease: GrantedLease,
     error: unknown,
-    calls: number,
     log: Log
-  ): Promise<RefreshRun> {
-    if (error instanceof NotSentError) {
-      const saved = await store.save(lock, { kind: 'failure', pauseMs: 0, isDoubtful: false })
-      return afterFailure(saved, notNow(session, error.reason, calls, error.retryAfterSeconds))
-    }
+  ): Promise<Omit<RefreshRun, 'calls'> | undefined> {
+    const { id } = session
     pauseIfBusy(store, error)
-    const rejection = judgeRejection(error, lock.suspectMs)
+    const rejection = judgeRejection(error, lease.suspectMs)
     const isOther = error instanceof OtherIdentityError
     if (isOther || rejection !== 'final') logFailure(error, rejection === 'doubtful', log)
     if (isOther || rejection === 'final') {
-      const saved = await store.save(lock, { kind: 'ended', reason: isOther ? 'other_identity' : 'refused' })
-      if (saved.kind === 'newer') return notNow(saved.record, 'pending', calls)
+      const why = isOther ? 'other_identity' : 'refused'
+      const ended = await commitOutcome(session, lease, { kind: 'over', why })
+      if (ended?.kind === 'stored') return over(why)
+      if (ended?.kind === 'over') return over(ended.why)
       // If the rejection could not be stored, another process may have used the refresh token with success.
-      if (saved.kind === 'unknown') return notNow(session, 'pending', calls)
-      return { result: { kind: saved.kind === 'out' ? 'out' : 'ended' }, calls }
+      return ended?.kind === 'newer' ? undefined : notNow(id, 'pending')
     }
-    const retryAfterSeconds = pauseSecondsAfter(error)
-    const pauseMs = retryAfterSeconds * 1000
+    const pauseSeconds = pauseSecondsAfter(error)
     // An unusable response can still contain a new refresh token, and the old one may be invalid now.
     const refresh_token = rescuedRefreshToken(error)
     if (refresh_token !== undefined) {
       const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
-      const saved = await store.save(lock, { kind: 'tokens', record: next, keepsLock: false, pauseMs })
-      const result = afterTokens(next, false, saved)
-      return result.kind === 'unavailable'
-        ? { result: { ...result, reason: 'provider', retryAfterSeconds }, calls, reason: 'provider' }
-        : { result, calls, reason: 'provider' }
+      return (await storeTokens(session, next, lease, pauseSeconds)) ?? notNow(id, 'provider', pauseSeconds)
     }
-    const saved = await store.save(lock, { kind: 'failure', pauseMs, isDoubtful: rejection === 'doubtful' })
-    return afterFailure(saved, notNow(session, 'provider', calls, retryAfterSeconds))
+    const isAmbiguous = rejection === 'doubtful'
+    const failed = await commitOutcome(session, lease, { kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
+    if (failed?.kind === 'newer') return undefined
+    if (failed?.kind !== 'over') return notNow(id, 'provider', pauseSeconds)
+    // The logout may not have known the refresh token of the first response.
+    if (session.kind === 'half-refreshed') revokeInBackground(idp, session.fields.refresh_token)
+    return over(failed.why)
   }
 }
 
-/** Returns the result for a session that has ended in the store. */
-export function resultOfEnd(end: Exclude<Looked, { readonly kind: 'current' | 'newer' }>): Refreshed {
-  return { kind: end.kind === 'ended' && denialOf(end.reason) ? 'denied' : end.kind }
+function userOf(session: SessionRecord | undefined): string | undefined {
+  const { identity } = session ?? {}
+  return identity && JSON.stringify([identity.iss, identity.sub])
 }
 
-/**
- * Completes the next revision of a session that is kept in Redis. Its cookie does not have the fields that a handler has
- * added, so they must stay in the record.
- * @throws UnusableTokenSetError if the session would be too large
- */
-function keptInRedis(next: SessionRecord, { fields }: SessionRecord): SessionRecord {
-  const record = { ...next, fields: withOwnFields(next.fields, fields) }
+/** Returns the session after a token response. Its cookie may not have the fields that a handler has added. */
+function nextRevision(session: SessionRecord, { state }: Step, now: number, joinsLists = false): SessionRecord {
+  const { id, rev, loggedInAt, key } = session
+  const listedAt = joinsLists ? now : session.listedAt
+  const next: SessionRecord = {
+    ...state,
+    id,
+    rev: rev + 1,
+    loggedInAt,
+    issuedAt: now,
+    ...(listedAt !== undefined && { listedAt }),
+    ...(key !== undefined && { key })
+  }
+  if (!isKeptInRedis(next)) return next
+  const record = { ...next, fields: withOwnFields(next.fields, session.fields) }
   const bytes = sizeOf(record)
   if (bytes <= MAX_STORED_BYTES) return record
   const detail = `with the new tokens, the session would have ${bytes} bytes, but at most ${MAX_STORED_BYTES} are allowed`
   throw new UnusableTokenSetError(detail, next.fields.refresh_token)
+}
+
+/** Translates an error of the store, and logs that stored data cannot be read. */
+export function problemOf({ problem }: StoreUnavailableError, log: Log): RefreshProblem {
+  if (problem !== 'unreadable') return 'store'
+  const message = 'a stored session cannot be read: it was encrypted with another secret, or it has the wrong type'
+  log.error({ event: 'stored_data_unreadable' }, message)
+  return 'unreadable'
 }
 
 function logFailure(error: unknown, isDoubtful: boolean, log: Log): void {

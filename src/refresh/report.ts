@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Metrics } from '../metrics/metrics.js'
-import type { SessionRecord } from '../session/record.js'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
@@ -19,7 +18,7 @@ export type RefreshOutcome = 'refreshed' | 'coalesced' | 'kept' | 'partial' | 'r
 
 /**
  * The reason of a failure:
- * - `pending`: another request or replica is refreshing the session, or nobody gets a lock yet
+ * - `pending`: another request or replica is refreshing the session, or nobody gets a lease yet
  * - `store`: Redis cannot be used now
  * - `unreadable`: the stored data has the wrong type, or this process does not have the secret that encrypted it
  * - `paused`: the identity provider asked for a pause
@@ -38,7 +37,7 @@ export interface RefreshResult {
 
 export interface RefreshReportParts {
   readonly mode: string
-  readonly metrics: Pick<Metrics, 'refreshEnded' | 'refreshWaited' | 'staleCookie'>
+  readonly metrics: Pick<Metrics, 'refreshEnded' | 'refreshWaited'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -61,12 +60,6 @@ export function createRefreshReport({ mode, metrics, now }: RefreshReportParts) 
         },
         reason ? `session refresh not possible now: ${MESSAGES[reason]}` : 'session refresh'
       )
-    },
-    /** Reports a request with an old copy of a cookie. Its tokens are not used. */
-    stale(log: Log, { id, rev }: SessionRecord): void {
-      metrics.staleCookie()
-      const fields = { event: 'stale_session_cookie', session: hashOf(id), rev }
-      log.warn(fields, 'a browser sent an old copy of a session cookie; its tokens were not used')
     }
   }
 }

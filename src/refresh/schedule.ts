@@ -25,8 +25,9 @@ export function createRefreshSchedule({ now, marginSeconds, spreadSeconds }: Ref
   return {
     /** True if `expires_at` is in the past. */
     hasExpired: ({ expires_at }: SessionFields): boolean => expires_at < now(),
-    /** True if the tokens have expired, or will expire so soon that they should be refreshed early. */
+    /** True if the tokens have expired, or will expire so soon that they should be refreshed early, or if a refresh is half done. */
     isDue(record: SessionRecord): boolean {
+      if (record.kind === 'half-refreshed') return true
       const remainingMs = record.fields.expires_at - now()
       // If the issue time is in the future, the clock was set back since. Then `expires_at` is not reliable either.
       if (remainingMs < 0 || record.issuedAt > now() + CLOCK_LEEWAY_MS) return true

@@ -20,6 +20,11 @@ export interface Identity {
   readonly sub: string
   /** The id of the login session at the provider. Only set with back-channel logout, and if the ID token has a `sid`. */
   readonly sid?: string
+  /**
+   * The `iat` of the ID token, and its `auth_time`, at which the user signed in at the provider. In seconds since the epoch.
+   * Only set with back-channel logout.
+   */
+  readonly signedIn?: { readonly iat: number; readonly authTime?: number }
   /** The display name. Only set if the provider has no user info endpoint. */
   readonly name?: string
   /** The ID token itself. Only set if a logout sends it to the provider as `id_token_hint`. */
@@ -27,7 +32,23 @@ export interface Identity {
 }
 
 /** A session. In addition to the fields that handlers see, it has fields that only this server uses. */
-export interface SessionRecord {
+export type SessionRecord = CompleteSession | HalfRefreshedSession
+
+export interface CompleteSession extends SessionContent {
+  readonly kind: 'complete'
+}
+
+/**
+ * In dual mode, a session between the two token requests of a refresh: `internal_token` is new, but `public_token` and
+ * `expires_at` are not. The session is due until the second request has succeeded.
+ */
+export interface HalfRefreshedSession extends SessionContent {
+  readonly kind: 'half-refreshed'
+  /** The expiry of `internal_token`, in milliseconds since the epoch. */
+  readonly internalExpiresAt: number
+}
+
+interface SessionContent {
   /**
    * The id of the login. A refresh does not change it. The store has one entry for each id, so a logout ends all copies of
    * the cookie.
@@ -43,13 +64,10 @@ export interface SessionRecord {
   /** The time at which the tokens were issued, in milliseconds since the epoch. */
   readonly issuedAt: number
   readonly fields: Readonly<SessionFields>
-  /**
-   * The expiry of `internal_token`, in milliseconds since the epoch. Only set in dual mode, and only if the last
-   * refresh renewed `internal_token` but not `public_token`.
-   */
-  readonly internalExpiresAt?: number
   /** A refresh does not change it. Undefined if the login did not request the scope `openid`. */
   readonly identity?: Identity | undefined
+  /** When the session joined the lists of its user last, in milliseconds since the epoch. Only set with back-channel logout. */
+  readonly listedAt?: number
   /**
    * The random key of a session that is kept in Redis (`session.store: redis`). Only the cookie has it, and the record in
    * Redis can be decrypted only with this key and the session secret. A refresh does not change it.

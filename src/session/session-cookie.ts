@@ -91,8 +91,10 @@ interface SealedJson extends SessionFields {
   readonly _login: number
   readonly _issued: number
   readonly _expire: number
+  /** The expiry of the internal token of a half-refreshed session. */
   readonly _internal?: number
   readonly _identity?: Identity
+  readonly _listed?: number
 }
 
 // The JSON of a reference. It is an array, so that the `Cookie` header stays short.
@@ -152,15 +154,16 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     if (!json || typeof json.refresh_token !== 'string' || typeof json.expires_at !== 'number') return undefined
     // A cookie of an earlier version has no revision, so it is no session.
     if (typeof json._rev !== 'number' || typeof json._login !== 'number') return undefined
-    const { _id, _rev, _issued, _login, _expire, _internal, _identity, ...fields } = json
+    const { _id, _rev, _issued, _login, _expire, _internal, _identity, _listed, ...fields } = json
     const session: SessionRecord = {
+      ...(_internal === undefined ? { kind: 'complete' } : { kind: 'half-refreshed', internalExpiresAt: _internal }),
       id: _id,
       rev: _rev,
       loggedInAt: _login,
       issuedAt: _issued,
       fields,
-      ...(_internal !== undefined && { internalExpiresAt: _internal }),
-      ...(_identity !== undefined && { identity: _identity })
+      ...(_identity !== undefined && { identity: _identity }),
+      ...(_listed !== undefined && { listedAt: _listed })
     }
     // The operator may have lowered `absoluteMaxAgeSeconds` since the cookie was written.
     return { sealed, session, expire: Math.min(_expire, absoluteEnd(session)) }
@@ -193,7 +196,7 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
     },
     lifetimeMs,
     seal(record) {
-      const { id, rev, loggedInAt, issuedAt, fields, internalExpiresAt, identity, key } = record
+      const { id, rev, loggedInAt, issuedAt, fields, identity, listedAt, key } = record
       if (key !== undefined) {
         const reference: ReferenceJson = [id, rev, loggedInAt, now() + lifetimeMs(record), key]
         return splitIntoChunks(sealer.seal(Buffer.from(JSON.stringify(reference)), name))
@@ -205,8 +208,9 @@ export function createSessionCookie(parts: SessionCookieParts): SessionCookie {
         _login: loggedInAt,
         _issued: issuedAt,
         _expire: now() + lifetimeMs(record),
-        ...(internalExpiresAt !== undefined && { _internal: internalExpiresAt }),
-        ...(identity !== undefined && { _identity: identity })
+        ...(record.kind === 'half-refreshed' && { _internal: record.internalExpiresAt }),
+        ...(identity !== undefined && { _identity: identity }),
+        ...(listedAt !== undefined && { _listed: listedAt })
       }
       const plaintext = Buffer.from(JSON.stringify(content))
       let sealed = sealer.seal(plaintext, name)

@@ -1,110 +1,166 @@
 /**
- * The session store: what the server knows of each session beside the cookie. It grants the locks of refreshes, keeps the
- * newest session for browsers with an old cookie, and remembers logouts. `scripts.ts` explains an entry of the store.
+ * The session store. Its parts are created in this order: the connection to Redis, the cells, the places, the store, and the
+ * lists of the sessions of each user. None of them calls a part that was created later.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { RedisAddress } from '../config/redis-address.js'
 import type { Config } from '../config/settings.js'
 import type { Keyring } from '../session/keyring.js'
 import type { SessionRecord } from '../session/record.js'
 import type { Clock } from '../support/clock.js'
-import type { Tracing } from '../telemetry/tracing.js'
-import { createMemoryIndexScripts, createRedisIndexScripts } from './index-scripts.js'
-import { createMemoryScripts } from './memory-scripts.js'
+import { inSpan, type Tracing } from '../telemetry/tracing.js'
+import type { Message } from './cells.js'
+import { type Connection, type ConnectionTiming, openConnection } from './connection.js'
+import { createMemoryCells, createMemorySessionCells } from './memory-cells.js'
 import { createMessageSeal } from './messages.js'
-import { createProcessStore, type StoreLink } from './process-store.js'
-import { openRedisClient, type RedisClient, type RedisEvents } from './redis-client.js'
-import { LINK_TIMING, openRedisLink, type RedisLink } from './redis-link.js'
-import { createRedisScripts } from './redis-scripts.js'
-import type { SendCommand } from './script-runner.js'
-import { LOCK_MS, type ScriptTimes, SETTLE_MS } from './scripts.js'
-import { createSessionIndex } from './session-index.js'
-import type { SessionStore } from './session-store.js'
-import { tracedScripts } from './traced-scripts.js'
+import { createPlaces } from './places.js'
+import { createRedisCells, createSwapScript, type SendCommand, sessionFormat, valueFormat } from './redis-cells.js'
+import { openRedisClient } from './redis-client.js'
+import { type Cell, LOGGED_OUT } from './rules.js'
+import { createSessionStore } from './store.js'
+import { createUserSessions, type UserList } from './user-sessions.js'
 
-export interface StoreParts {
+export interface StoreOptions {
   readonly keyring: Keyring
   readonly clock: Clock
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** Undefined if tracing is off. */
   readonly tracing?: Tracing | undefined
+  /** Replaces the function that connects to Redis. */
+  readonly open?: typeof openRedisClient
+  /** In milliseconds. */
+  readonly timing?: Partial<ConnectionTiming & { readonly recoveryMs: number }>
 }
 
-// The `state` of a login is valid for 10 minutes. The lock of its code exchange may last for another minute.
-const LOGIN_MS = 900_000
+/** `unavailable` means that a Redis is configured but cannot be used now. */
+export type StoreStatus = 'memory' | 'redis' | 'unavailable'
+
+export type Stores = ReturnType<typeof createStores>
+
+// Anybody can create the cell of a login with an invented code. The `state` of a login is valid for 10 minutes.
+const LOGIN_LIFETIME_MS = 900_000
+const PLACE_LIFETIME_MS = 300_000
+const USED_TOKEN_LIFETIME_MS = 1_200_000
+const RECOVERY_MS = 2000
+// With several nodes, the processes may notice a new master at different times.
+const NODES_RECOVERY_MS = 5000
 
 /**
  * Creates the store and returns at once. The connection to Redis opens in the background, and calls wait for it.
- * @example const place = await createStore(config, { keyring, clock, log }).look(session)
+ * @example const { store } = createStores(config, { keyring, clock, log })
  */
-export function createStore(config: Config, parts: StoreParts): SessionStore {
-  const { redisUrl, session, refresh, platform } = config
-  const keepsIndex = platform.backChannelLogout
-  const { clock, log } = parts
-  const times: ScriptTimes = {
-    // An entry outlives every cookie of its session, so a missing entry always means a loss.
-    entryMs: 2 * session.maxAgeSeconds * 1000,
-    loginMs: LOGIN_MS,
-    keepMs: refresh.keepSeconds * 1000,
-    lockMs: LOCK_MS,
-    settleMs: redisUrl === undefined ? 0 : SETTLE_MS
-  }
-  if (redisUrl === undefined) {
-    const scripts = createMemoryScripts<SessionRecord>(clock.now, times)
-    const index = keepsIndex ? createSessionIndex(createMemoryIndexScripts(clock.now, times), parts.keyring) : undefined
-    return createProcessStore({ kind: 'memory', scripts, index, connect: () => NO_LINK, clock, times, log })
-  }
-  const open = (events: RedisEvents) => openRedisClient(redisUrl, events, config.redisTls)
-  return createRedisStore({ ...parts, open, prefix: prefixOf(config), times, keepsIndex })
-}
-
-export interface RedisStoreParts extends StoreParts {
-  readonly open: (events: RedisEvents) => Promise<RedisClient>
-  /** The beginning of all keys and of the channel. */
-  readonly prefix: string
-  readonly times: ScriptTimes
-  /** True if the store has an index of the sessions of each person. */
-  readonly keepsIndex?: boolean
-}
-
-/** Creates the store of a process that shares a Redis with others. */
-export function createRedisStore(parts: RedisStoreParts): SessionStore {
-  const { open, prefix, times, keyring, clock, log, keepsIndex = false, tracing } = parts
-  const channel = channelOf(prefix)
-  const messages = createMessageSeal({ keyring, channel, now: clock.now })
-  let redis: RedisLink
-  const send: SendCommand = command => redis.send(command)
-  const scripts = createRedisScripts(send, prefix, keyring.sealer('stored session'), times)
-  return createProcessStore({
-    kind: 'redis',
-    scripts: tracing ? tracedScripts(scripts, tracing) : scripts,
-    index: keepsIndex ? createSessionIndex(createRedisIndexScripts(send, prefix, times), keyring) : undefined,
-    connect({ restore, receive }) {
-      redis = openRedisLink({
-        open: events =>
-          open({
-            ...events,
-            channels: [channel],
-            onMessage(_channel, text) {
-              const message = messages.open(text)
-              if (message) receive(message)
-            }
-          }),
-        probe: commands => commands.set(`${prefix}probe`, '1', 'PX', 1000),
-        restore,
-        log,
-        clock,
-        timing: { ...LINK_TIMING, settleMs: times.settleMs }
-      })
-      return {
-        ...redis,
-        publish: message => redis.attempt(commands => commands.publish(channel, messages.seal(message)))
+export function createStores(config: Config, options: StoreOptions) {
+  const { redisUrl, session } = config
+  const { keyring, clock, log, timing } = options
+  const maxAgeMs = session.maxAgeSeconds * 1000
+  // A cell outlives every cookie of its session, so a missing cell always means a loss.
+  const lifetimeMs = 2 * maxAgeMs
+  const times = { clock, maxAgeMs, lifetimeMs }
+  const sessionLifetimeMs = ({ entry }: Cell<SessionRecord>) =>
+    entry.rev === 0 && entry.over !== LOGGED_OUT ? LOGIN_LIFETIME_MS : lifetimeMs
+  const redis = redisUrl && openRedis(config, options)
+  const cells = redis
+    ? {
+        sessions: createRedisCells(redis, sessionFormat(keyring.sealer('stored session'), sessionLifetimeMs)),
+        lists: createRedisCells(redis, valueFormat<UserList>(keyring.sealer('user sessions'), 'user', lifetimeMs)),
+        usedTokens: createRedisCells(
+          redis,
+          valueFormat<true>(keyring.sealer('used logout token'), 'logout-token', USED_TOKEN_LIFETIME_MS)
+        ),
+        places: createRedisCells(redis, valueFormat<number>(keyring.sealer('place'), 'place', PLACE_LIFETIME_MS))
       }
-    },
-    clock,
-    times,
-    log
+    : {
+        sessions: createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: sessionLifetimeMs }),
+        lists: memoryCells<UserList>(clock, lifetimeMs),
+        usedTokens: memoryCells<true>(clock, USED_TOKEN_LIFETIME_MS),
+        places: memoryCells<number>(clock, PLACE_LIFETIME_MS)
+      }
+  const places = createPlaces({ cells: cells.places, owner: randomUUID(), clock, log })
+  const store = createSessionStore({
+    ...times,
+    cells: cells.sessions,
+    me: places.me,
+    recoveryMs: redisUrl ? (timing?.recoveryMs ?? recoveryMsOf(redisUrl)) : 0,
+    connectedAt: () => redis?.connection.connectedAt(),
+    publish: async message => redis?.publish(message)
   })
+  const userSessions = config.platform.backChannelLogout
+    ? createUserSessions({ ...times, ...cells, store, hasher: keyring.hasher('user sessions') })
+    : undefined
+  const listening = redis && listen(redis)
+
+  async function listen({ connection, open }: NonNullable<typeof redis>): Promise<void> {
+    for await (const event of connection.events()) {
+      if (event.kind === 'connected') {
+        void places.announce()
+        void store.restoreAll()
+        continue
+      }
+      const message = open(event.text)
+      if (message) store.receive(message)
+      if (message?.kind === 'lost') userSessions?.joinAgain(message.id)
+    }
+  }
+
+  return {
+    store,
+    /** Undefined unless `platform.backChannelLogout` is on. */
+    userSessions,
+    places,
+    status: (): StoreStatus => (redis ? (redis.connection.isAvailable() ? 'redis' : 'unavailable') : 'memory'),
+    async close(): Promise<void> {
+      store.close()
+      userSessions?.close()
+      places.close()
+      await redis?.connection.close()
+      await listening
+    }
+  }
+}
+
+function recoveryMsOf({ kind }: RedisAddress): number {
+  return kind === 'single' ? RECOVERY_MS : NODES_RECOVERY_MS
+}
+
+function memoryCells<Content>({ now }: Clock, lifetimeMs: number) {
+  return createMemoryCells<Content, string>({ now, lifetimeMs: () => lifetimeMs })
+}
+
+function openRedis(config: Config, { keyring, clock, log, tracing, open = openRedisClient, timing }: StoreOptions) {
+  const prefix = prefixOf(config)
+  const channel = channelOf(prefix)
+  const redisUrl = config.redisUrl as NonNullable<Config['redisUrl']>
+  const messages = createMessageSeal({ keyring, channel, now: clock.now })
+  const script = createSwapScript(clock)
+  const probeName = `${prefix}probe:${randomUUID()}`
+  const connection: Connection = openConnection({
+    open: events => open(redisUrl, events, config.redisTls),
+    channel,
+    probe: commands => script.probe(commands, probeName),
+    isCluster: redisUrl.kind === 'cluster',
+    log,
+    clock,
+    timing
+  })
+  const send: SendCommand = (name, command) =>
+    tracing
+      ? inSpan(tracing, `redis ${name}`, { 'db.system.name': 'redis', 'db.operation.name': name }, () =>
+          connection.send(command)
+        )
+      : connection.send(command)
+  return {
+    connection,
+    prefix,
+    channel,
+    send,
+    script,
+    sealMessage: messages.seal,
+    open: messages.open,
+    async publish(message: Message): Promise<void> {
+      await connection.send(commands => commands.publish(channel, messages.seal(message))).catch(() => {})
+    }
+  }
 }
 
 /** The channel for the messages between the processes of a deployment. */
@@ -119,13 +175,4 @@ export function channelOf(prefix: string): string {
 export function prefixOf({ mode, platform }: Config): string {
   const identity = JSON.stringify([platform.clientId, platform.issuer, platform.tokenEndpoint, mode])
   return `platform-auth:${createHash('sha256').update(identity).digest('base64url').slice(0, 10)}:`
-}
-
-/** Without Redis, there are no other processes. */
-const NO_LINK: StoreLink = {
-  isSettled: () => true,
-  generation: () => 0,
-  isAway: () => false,
-  publish: async () => true,
-  async close() {}
 }

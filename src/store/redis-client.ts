@@ -1,6 +1,6 @@
 /**
  * Opens the connections to Redis, for commands and for messages. The package ioredis is imported only when a connection
- * opens. This file reconnects, but it does not queue, repeat or log commands. `redis-link.ts` handles the errors.
+ * opens. This file reconnects, but it does not queue, repeat or log commands. `connection.ts` handles the errors.
  */
 import type { Cluster, ClusterOptions, Redis, RedisCommander, RedisOptions } from 'ioredis'
 import type { RedisAddress } from '../config/redis-address.js'
@@ -10,7 +10,7 @@ import { type RedisTls, tlsOptions } from './redis-tls.js'
 
 export type { Cluster, Redis } from 'ioredis'
 
-export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'publish' | 'set'>
+export type RedisCommands = Pick<RedisCommander, 'eval' | 'evalsha' | 'hget' | 'hmget' | 'publish'>
 
 export interface RedisClient {
   readonly commands: RedisCommands
@@ -27,7 +27,7 @@ export interface RedisEvents {
   readonly onSubscribed?: () => void
   /** Called when Redis does not accept the channels. */
   readonly onSubscribeFailed?: (error: Error) => void
-  /** Called when a node of a cluster has joined or left. */
+  /** Called when a slot of a cluster has got another master. */
   readonly onNodeChange?: () => void
   readonly onMessage: (channel: string, message: string) => void
 }
@@ -39,6 +39,8 @@ const SOCKET_TIMEOUT_MS = 3000
 const MAX_RETRY_DELAY_MS = 500
 const PING_INTERVAL_MS = 10_000
 const QUIT_MS = 500
+// The time in which this process notices that a slot of a cluster has another master.
+const NOTICE_MASTER_MS = 1000
 
 /** @param tlsFiles the setting `redisTls` */
 export async function openRedisClient(
@@ -48,7 +50,8 @@ export async function openRedisClient(
 ): Promise<RedisClient> {
   const ioredis = await import('ioredis')
   const target = { ...address, tls: address.tls ? tlsOptions(tlsFiles) : undefined }
-  const commands = target.kind === 'cluster' ? openCluster(ioredis, target) : openSingle(ioredis, target)
+  const sentinels = new Set<Redis>()
+  const commands = target.kind === 'cluster' ? openCluster(ioredis, target) : openSingle(ioredis, target, sentinels)
   commands.on('error', (error: Error) => {
     // If Redis refuses the database, ioredis would go on in database 0. After this call it sends no command, and connects again.
     if (isRefusedDatabase(error)) (commands as Redis).disconnect(true)
@@ -56,7 +59,7 @@ export async function openRedisClient(
   })
   commands.on('ready', events.onReady)
   commands.on('close', events.onLost)
-  for (const event of ['+node', '-node']) commands.on(event, () => events.onNodeChange?.())
+  if (isCluster(commands)) watchMasters(commands, events)
   const unsubscribe = isCluster(commands) ? subscribeInCluster(commands, events) : subscribe(commands, events)
   return {
     commands,
@@ -65,6 +68,7 @@ export async function openRedisClient(
       const timer = setTimeout(() => commands.disconnect(), QUIT_MS)
       await commands.quit().catch(() => commands.disconnect())
       clearTimeout(timer)
+      for (const sentinel of sentinels) sentinel.disconnect()
     }
   }
 }
@@ -72,33 +76,58 @@ export async function openRedisClient(
 /** The address, with the options of TLS instead of a boolean. */
 type Target = Omit<RedisAddress, 'tls'> & { readonly tls: RedisTls | undefined }
 
-type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>
+type IoRedis = Pick<typeof import('ioredis'), 'Cluster' | 'Redis' | 'SentinelConnector'>
 
 function isCluster(client: Redis | Cluster): client is Cluster {
   return client.isCluster
 }
 
-function openSingle({ Redis }: IoRedis, address: Target): Redis {
+function openSingle(ioredis: IoRedis, address: Target, sentinels: Set<Redis>): Redis {
   const { kind, hosts, masterName, sentinelUsername, sentinelPassword, tls } = address
   const target: RedisOptions =
     kind === 'sentinel'
       ? {
           sentinels: [...hosts],
           name: masterName as string,
+          // The sentinels tell which master is the new one, so that all processes leave the old one at the same time.
+          failoverDetector: true,
+          Connector: trackingConnector(ioredis, sentinels),
+          sentinelReconnectStrategy: retryStrategy,
           ...(sentinelUsername !== undefined && { sentinelUsername }),
           ...(sentinelPassword !== undefined && { sentinelPassword }),
           ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls })
         }
       : { ...hosts[0] }
-  return new Redis({ ...commonOptions(address), ...target, enableOfflineQueue: false, retryStrategy })
+  return new ioredis.Redis({ ...commonOptions(address), ...target, enableOfflineQueue: false, retryStrategy })
+}
+
+/**
+ * Returns a connector whose connections to sentinels are added to `sentinels`. ioredis does not close those of its failover
+ * detector in all cases, and without a listener, it would write every lost one to the standard error.
+ */
+function trackingConnector({ SentinelConnector }: IoRedis, sentinels: Set<Redis>): RedisOptions['Connector'] {
+  const original = SentinelConnector.prototype as unknown as { connectToSentinel(...args: unknown[]): Redis }
+  return class TrackingConnector extends SentinelConnector {
+    constructor(...parameters: ConstructorParameters<typeof SentinelConnector>) {
+      super(...parameters)
+      const connectToSentinel = (...args: unknown[]) => {
+        const sentinel = original.connectToSentinel.apply(this as never, args)
+        sentinels.add(sentinel)
+        return sentinel.on('error', ignore).on('end', () => sentinels.delete(sentinel))
+      }
+      Object.assign(this, { connectToSentinel })
+    }
+  } as unknown as RedisOptions['Connector']
 }
 
 function openCluster({ Cluster }: IoRedis, address: Target): Cluster {
   const options: ClusterOptions = {
     redisOptions: commonOptions(address),
     enableOfflineQueue: false,
-    enableAutoPipelining: true,
+    // A pipeline of several slots fails as a whole if one of them is moving.
+    enableAutoPipelining: false,
     clusterRetryStrategy: retryStrategy,
+    slotsRefreshInterval: NOTICE_MASTER_MS,
     slotsRefreshTimeout: CONNECT_MS,
     // A certificate is issued for a host name. This function keeps ioredis from replacing the name by an IP address
     // before TLS checks the certificate.
@@ -116,14 +145,14 @@ function commonOptions({ username, password, database, tls }: Target) {
     connectionName: 'platform-auth-server',
     connectTimeout: CONNECT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
-    // Every request runs a script. Pipelining sends the scripts of concurrent requests together.
+    // Every request sends a command. Pipelining sends the commands of concurrent requests together.
     enableAutoPipelining: true,
     // When a connection is lost, its commands fail at once. The client does not know which commands can be repeated
     // safely.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    // The ready check needs INFO, which is often forbidden. `redis-link.ts` probes with its own commands instead.
+    // The ready check needs INFO, which is often forbidden. `connection.ts` probes with its own commands instead.
     enableReadyCheck: false,
     // After a failover the old master is read-only. Reconnecting through the sentinel or the host name finds the new
     // master.
@@ -152,6 +181,17 @@ function subscribe(commands: Redis, events: RedisEvents): () => void {
     clearInterval(heartbeat)
     subscriber.disconnect()
   }
+}
+
+/** Calls `onNodeChange` if the masters of a cluster have changed since the last reading of its slots. */
+function watchMasters(cluster: Cluster, events: RedisEvents): void {
+  let known: string | undefined
+  cluster.on('refresh', () => {
+    const masters = cluster.nodes('master').map(({ options }) => `${options.host}:${options.port}`)
+    const current = masters.sort().join(' ')
+    if (known !== undefined && known !== current) events.onNodeChange?.()
+    known = current
+  })
 }
 
 function subscribeInCluster(cluster: Cluster, events: RedisEvents): () => void {

@@ -1,11 +1,5 @@
 import { TimeLimitError } from '../support/within.js'
 
-/** Redis cannot be used now. It is unreachable, slow, full or read-only, or it rejects a command. */
-export class RedisUnavailableError extends Error {}
-
-/** The value of one key cannot be read. It has the wrong type or cannot be decrypted. Other keys are not affected. */
-export class StoredDataError extends Error {}
-
 /** Returns true if the reply shows that this node cannot be used now, for example during a failover. */
 export function isNodeUnusable(error: unknown): boolean {
   return isReply(error) && /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.test(replyCode((error as Error).message))
@@ -47,10 +41,4 @@ function replyCode(message: string): string {
   if (message.includes('The user executing the script')) return 'NOPERM'
   const nested = /^ERR .*?-(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN|CLUSTERDOWN)\b/.exec(message)?.[1]
   return nested ?? /^[A-Z]+/.exec(message)?.[0] ?? 'refused'
-}
-
-/** Rethrows every error except RedisUnavailableError. */
-export function ignoreUnavailable(error: unknown): undefined {
-  if (!(error instanceof RedisUnavailableError)) throw error
-  return undefined
 }

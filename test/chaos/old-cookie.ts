@@ -1,5 +1,5 @@
-// A browser comes back with an old copy of its session cookie, for example from a backup, while another browser has used
-// the session for several refreshes. The provider would end the login if it got the old refresh token.
+// A browser comes back with an outdated session cookie, for example from a backup or after a crash, while another browser has
+// used the session for several refreshes. The provider would end the login if it got the old refresh token.
 import { setTimeout as pause } from 'node:timers/promises'
 import { openCallback, startLogin } from '../helpers/server.js'
 import { signInAll } from './logins.js'
@@ -8,7 +8,6 @@ import type { Mode } from './stage.js'
 import { countEach } from './tally.js'
 import { trial } from './trial.js'
 
-const KEEP_SECONDS = 1
 const LIFETIME_SECONDS = 2
 const REFRESHES = 3
 const LEAVING = 4
@@ -21,8 +20,7 @@ export interface OldCookieOptions {
 export function oldCookie(report: Report, { mode, processes }: OldCookieOptions): Promise<void> {
   const where = processes > 1 ? `${processes} processes with Redis` : 'one process'
   const failure = `An old cookie is used after ${REFRESHES} refreshes, ${where}`
-  const environment = () => ({ PLATFORM_AUTH_REFRESH_KEEP: String(KEEP_SECONDS) })
-  const options = { failure, mode, logins: 8, processes, withRedis: processes > 1, environment }
+  const options = { failure, mode, logins: 8, processes, withRedis: processes > 1 }
   return trial(report, options, async ({ stage, logins }) => {
     const { provider } = stage
     const leaving = await signInAll(stage, mode, LEAVING)
@@ -33,9 +31,6 @@ export function oldCookie(report: Report, { mode, processes }: OldCookieOptions)
       provider.idp.settings.accessTokenLifetimeSeconds = n === REFRESHES - 1 ? 60 : LIFETIME_SECONDS
       await Promise.all(all.map(browser => logins.ask(browser)))
     }
-    // The browsers prove that they have their new cookies.
-    await Promise.all(all.map(browser => logins.ask(browser)))
-    await pause((KEEP_SECONDS + 1) * 1000)
 
     const calls = provider.refreshCalls
     const answers: number[] = []
@@ -46,12 +41,10 @@ export function oldCookie(report: Report, { mode, processes }: OldCookieOptions)
     const sent = provider.refreshCalls - calls
     report.check('the provider gets no old refresh token', sent === 0, `${sent} requests`)
     report.check(
-      'every old cookie is answered with 401',
-      answers.every(status => status === 401),
+      'every outdated cookie continues with the newest tokens',
+      answers.every(status => status === 200),
       countEach(answers.map(String))
     )
-    const warnings = stage.fleet.lines.filter(({ event }) => event === 'stale_session_cookie').length
-    report.check('the log has a warning for the operator', warnings > 0)
     const newer = await Promise.all(all.map(browser => logins.ask(browser)))
     const refused = newer.filter(({ status }) => status !== 200).length
     report.check('the browsers with the newer cookies stay signed in', refused === 0, `${refused} did not`)

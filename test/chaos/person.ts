@@ -40,7 +40,7 @@ interface Session {
   state: 'live' | 'left' | 'gone'
 }
 
-// The default of refresh.keepSeconds.
+// After this time, a request has long ended.
 const KEEP_MS = 60_000
 const MAX_THOUGHT_MS = 4000
 const MAX_COPY_TRIES = 3

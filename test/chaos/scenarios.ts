@@ -137,7 +137,7 @@ export const quietScenarios: Readonly<Record<string, Variants>> = {
       [1, 2].map(
         (processes): Play =>
           report =>
-            lostAnswer(report, { mode, processes, keepSeconds: full ? 5 : 1 })
+            lostAnswer(report, { mode, processes, laterSeconds: full ? 7 : 3 })
       )
     ),
   'mixed-secrets': ({ modes }) => modes.map(mode => report => mixedSecrets(report, { mode })),

@@ -4,6 +4,7 @@ import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
+import type { Entry } from '#src/store/rules.js'
 
 export interface StoredTokens {
   /** True if a session with this refresh token has been stored. */
@@ -11,10 +12,9 @@ export interface StoredTokens {
 }
 
 const FOLDER = 'appendonlydir'
-// In the file, a command is a list of texts, each with its length in front. The records and their revisions are written by
-// the scripts in `src/store/lua.ts`.
-const WRITES =
-  /\{([\w-]+)\}\r\n\$3\r\nrev\r\n\$\d+\r\n(\d+)\r\n|\r\n\$3\r\nSET\r\n\$\d+\r\n[^\r]*\{([\w-]+)\}:record\r\n\$\d+\r\n([\w-]+)\r\n/gi
+// In the file, a command is a list of texts, each with its length in front. A session and its entry are stored together
+// (`src/store/redis-cells.ts`).
+const WRITES = /session:([\w-]+)\r\n\$1\r\ne\r\n\$\d+\r\n([\w-]+)\r\n\$1\r\nr\r\n\$\d+\r\n([\w-]+)\r\n/g
 /** The longest write is one encrypted session. */
 const OVERLAP = 64 * 1024
 
@@ -25,18 +25,16 @@ const OVERLAP = 64 * 1024
 export function readStoredTokens(folder: string, secret: string): StoredTokens {
   const sealer = createKeyring([secret]).sealer('stored session')
   const tokens = new Set<string>()
-  const revisions = new Map<string, string>()
   const offsets = new Map<string, number>()
 
   function readNew(file: string): void {
     const offset = offsets.get(file) ?? 0
     const bytes = readFrom(file, Math.max(0, offset - OVERLAP))
-    for (const [, revisedId, rev = '', id = '', sealed = ''] of bytes.toString('latin1').matchAll(WRITES)) {
-      if (revisedId !== undefined) revisions.set(revisedId, rev)
-      else {
-        const plaintext = sealer.open(sealed, `${id} ${revisions.get(id)}`)
-        if (plaintext) tokens.add((JSON.parse(plaintext.toString()) as SessionRecord).fields.refresh_token)
-      }
+    for (const [, id = '', sealedEntry = '', sealedRecord = ''] of bytes.toString('latin1').matchAll(WRITES)) {
+      const entry = sealer.open(sealedEntry, `session:${id}`)
+      const { rev } = entry ? (JSON.parse(entry.toString()) as Entry) : { rev: undefined }
+      const plaintext = sealer.open(sealedRecord, `session:${id} ${rev}`)
+      if (plaintext) tokens.add((JSON.parse(plaintext.toString()) as SessionRecord).fields.refresh_token)
     }
     offsets.set(file, Math.max(0, offset - OVERLAP) + bytes.length)
   }

@@ -97,7 +97,7 @@ test('the defaults are those of the service contract', async t => {
       prompt: undefined,
       timeoutSeconds: 10
     },
-    refresh: { marginSeconds: 0, spreadSeconds: 0, keepSeconds: 60 },
+    refresh: { marginSeconds: 0, spreadSeconds: 0 },
     profile: { keepSeconds: 0 },
     access: { allow: undefined },
     logout: 'revoke',

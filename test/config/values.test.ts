@@ -158,7 +158,6 @@ const refused: readonly (readonly [SettingKey, ...unknown[]])[] = [
   ['platform.prompt', 'Login', 'a&b', ' login'],
   ['platform.timeoutSeconds', 0, 301, '10s'],
   ['refresh.spreadSeconds', -1, 3601, '1500', 1.5],
-  ['refresh.keepSeconds', 0, 3601],
   ['profile.keepSeconds', -1, 3601, '30', 0.5],
   ['logout', 'none', false],
   ['redisUrl', 'localhost:6379', 'http://localhost', 'redis://', 'redis://a b', 5],

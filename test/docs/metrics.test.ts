@@ -18,7 +18,6 @@ async function scraped(): Promise<Metric[]> {
     callbackEnded: ['succeeded'],
     refreshEnded: ['refreshed'],
     refreshWaited: [0.1],
-    staleCookie: [],
     providerCalled: ['token', '200', 0.1],
     sessionRead: ['opened'],
     sessionWritten: [2000],

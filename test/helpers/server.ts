@@ -8,6 +8,7 @@ import { type Clock, createClock } from './clock.js'
 import { defaultCallbackUrl, type TestSettings, testConfig } from './config.js'
 import { createHostileIdp, type HostileIdp } from './hostile-idp/index.js'
 import { type CollectedLogs, collectLogs } from './logs.js'
+import { openRedisAt, PATIENT } from './redis-clock.js'
 import { tempFolder } from './temp-folder.js'
 
 export interface TestServerOptions {
@@ -18,6 +19,8 @@ export interface TestServerOptions {
   readonly clock?: Clock
   readonly logLevel?: Config['log']['level']
   readonly parts?: ServeOptions
+  /** How the server connects to Redis. By default, Redis runs on the clock of the test. */
+  readonly redis?: ServeOptions['redis']
   /** Shorter time limits for slow clients than those of a real server. */
   readonly limits?: Parameters<typeof serve>[2]
 }
@@ -51,7 +54,8 @@ export async function startTestServer(
   const wwwroot = await tempFolder(t, { 'index.html': '<!doctype html><title>The application</title>' })
   const config = testConfig(idp, { mode, wwwroot, ...overrides, log: { level: logLevel, ...overrides.log } })
   const logs = await collectLogs(config.log.level)
-  const server = await serve(config, { now: clock.now, log: logs.log, ...options.parts }, options.limits)
+  const redis = { open: openRedisAt(clock.now), timing: PATIENT, ...options.redis }
+  const server = await serve(config, { now: clock.now, log: logs.log, redis, ...options.parts }, options.limits)
   t.teardown(() => server.close())
   // The last teardown runs first. A request that the provider never answers would otherwise delay the end of the server.
   t.teardown(() => idp.offline())

@@ -5,28 +5,36 @@ import { createDualMode } from '#src/modes/dual.js'
 import { createSingleMode } from '#src/modes/single.js'
 import { OAuthError, ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
 import { createKeyring } from '#src/session/keyring.js'
-import { StoreUnavailableError } from '#src/store/unavailable.js'
 import { createClock } from '../helpers/clock.js'
 import { busyError, createFakeIdp, oauthError, upstreamError } from '../modes/fake-idp.js'
 import { createSharedStore } from '../refresh/setup.js'
 
 interface SetUp {
-  readonly keepSeconds?: number
   readonly isDual?: boolean
   readonly sessionStore?: 'cookie' | 'redis'
 }
 
-function setUp({ keepSeconds = 60, isDual = false, sessionStore = 'cookie' }: SetUp = {}) {
+function setUp({ isDual = false, sessionStore = 'cookie' }: SetUp = {}) {
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp()
   const parts = { idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now }
   const scopes = { internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }
   const mode = isDual ? createDualMode(scopes, parts) : createSingleMode({ scopes: ['data:read'] }, parts)
-  const shared = createSharedStore(clock, { keepSeconds })
+  const shared = createSharedStore(clock)
   const addProcess = () => {
     const connected = shared.connect()
     const { store } = connected
-    const exchangeParts = { mode, idp, store, clock, timeoutSeconds: 10, access: undefined }
+    const places = { isDead: async () => false }
+    const exchangeParts = {
+      mode,
+      idp,
+      store,
+      places,
+      clock,
+      timeoutSeconds: 10,
+      access: undefined,
+      userSessions: undefined
+    }
     const exchanges = createCodeExchanges({ ...exchangeParts, sessionStore })
     return { ...connected, ...exchanges }
   }
@@ -93,7 +101,7 @@ test('twenty simultaneous callbacks with the same code cause one code exchange, 
   t.is(exchanges[0]?.kind, 'fresh')
 })
 
-test('a repeated callback gets the result of the first exchange, marked as repeated, as long as the browser has not sent its session cookie', async t => {
+test('a repeated callback gets the result of the first exchange, marked as repeated', async t => {
   const { exchange, login, idp, clock } = setUp()
   const transaction = login()
   const first = await exchange(transaction(), 'the-code')
@@ -110,35 +118,15 @@ test('a login exchanges one code only, even if a repeated callback has another c
   t.is(idp.grants.length, 1)
 })
 
-for (const keepSeconds of [60, 0]) {
-  test(`from ${keepSeconds} seconds after the browser has sent its session cookie until the state expires, the login counts as used`, async t => {
-    const { exchange, login, idp, clock, store } = setUp({ keepSeconds })
-    const transaction = login()
-    const { expiresAt } = transaction()
-    const first = await exchange(transaction(), 'the-code')
-    if (!('record' in first)) throw new Error(first.kind)
-    store.browserSent(first.record)
-    await store.look(first.record)
-    for (const at of [clock.now() + keepSeconds * 1000, expiresAt - 60_000, expiresAt - 1]) {
-      clock.advance(at - clock.now())
-      t.deepEqual(await exchange(transaction(), 'the-code'), { kind: 'used' })
-    }
-    clock.advance(1)
-    t.throws(transaction, { message: /expired/ })
-    t.is(idp.grants.length, 1)
-  })
-}
-
-test('if many callbacks repeat a used login at the same time, all of them are told that it is used', async t => {
-  const { exchange, login, idp, clock, store } = setUp()
+test('if many callbacks repeat a login at the same time, all of them get its newest session until the state expires', async t => {
+  const { exchange, login, idp, clock } = setUp()
   const transaction = login()
   const first = await exchange(transaction(), 'the-code')
-  if (!('record' in first)) throw new Error(first.kind)
-  store.browserSent(first.record)
-  await store.look(first.record)
-  clock.advanceSeconds(60)
+  clock.advanceSeconds(599)
   const repeats = await Promise.all(Array.from({ length: 10 }, () => exchange(transaction(), 'the-code')))
-  for (const repeat of repeats) t.deepEqual(repeat, { kind: 'used' })
+  for (const repeat of repeats) t.deepEqual(repeat, { ...first, kind: 'repeated' })
+  clock.advanceSeconds(1)
+  t.throws(transaction, { message: /expired/ })
   t.is(idp.grants.length, 1)
 })
 
@@ -208,13 +196,12 @@ test('if the process dies during a code exchange, callbacks at another process a
   const started = clock.now()
   const transaction = login()
   const held = idp.holdNext()
-  const dying = t.throwsAsync(exchange(transaction(), 'the-code'), { message: /not stored yet/ })
+  const dying = exchange(transaction(), 'the-code')
   await held.begun
-  await clock.runUntilSettled(dying)
+  t.deepEqual(await clock.runUntilSettled(dying), { kind: 'pending' })
   for (const seconds of [11, 59]) {
     clock.advance(started + seconds * 1000 - clock.now())
-    const waiting = t.throwsAsync(other.exchange(transaction(), 'the-code'), { message: /not stored yet/ })
-    await clock.runUntilSettled(waiting)
+    t.deepEqual(await clock.runUntilSettled(other.exchange(transaction(), 'the-code')), { kind: 'pending' })
     t.is(idp.grants.length, 1)
   }
   clock.advance(started + 65_000 - clock.now())
@@ -231,22 +218,6 @@ test('while the store cannot be used, no code is sent, and the callback may be r
   t.is((await exchange(transaction(), 'c')).kind, 'fresh')
 })
 
-test('if the process has lost its lock before it sends the code, the code is not sent, and the callback may be repeated', async t => {
-  const { exchange, login, idp, disconnect, reconnect } = setUp()
-  const transaction = login()
-  const { enterTokenQueue } = idp
-  idp.enterTokenQueue = async (...parameters) => {
-    idp.enterTokenQueue = enterTokenQueue
-    disconnect()
-    await reconnect()
-    return enterTokenQueue(...parameters)
-  }
-  const error = await t.throwsAsync(exchange(transaction(), 'c'), { instanceOf: StoreUnavailableError })
-  t.is(error?.problem, 'pending')
-  t.is(idp.grants.length, 0)
-  t.is((await exchange(transaction(), 'c')).kind, 'fresh')
-})
-
 test('dual: a request for the public token that gets 503 without Retry-After is not repeated, because the provider may have used the refresh token', async t => {
   const { exchange, login, idp } = setUp({ isDual: true })
   const error = busyError(503)
@@ -260,9 +231,9 @@ test('after platform.timeoutSeconds a callback is told to come back, and the exc
   const { exchange, login, idp, clock, ended } = setUp()
   const transaction = login()
   const held = idp.holdNext()
-  const waiting = t.throwsAsync(exchange(transaction(), 'the-code'), { message: /not stored yet/ })
+  const waiting = exchange(transaction(), 'the-code')
   await held.begun
-  await clock.runUntilSettled(waiting)
+  t.deepEqual(await clock.runUntilSettled(waiting), { kind: 'pending' })
   held.letGo()
   await ended()
   t.is((await exchange(transaction(), 'the-code')).kind, 'repeated')
@@ -277,8 +248,7 @@ test('a logout while the code is exchanged at another process wins, and the refr
   const waiting = exchange(transaction(), 'the-code')
   await held.begun
   const id = transaction().id.slice(0, 22)
-  const record = { id, rev: 0, loggedInAt: 0, issuedAt: 0, fields: { refresh_token: 'r', expires_at: 0 } }
-  await addProcess().store.logOut(record)
+  await addProcess().store.logOut({ id })
   t.true(store.isLoggedOut(id))
   held.letGo()
   t.deepEqual(await waiting, { kind: 'used' })
@@ -296,7 +266,7 @@ test('dual: a login sends the code and then requests the public token with the n
     expires_at: clock.now() + 3_600_000
   })
   t.is(exchanged.record.rev, 1)
-  t.is(exchanged.record.internalExpiresAt, undefined)
+  t.is(exchanged.record.kind, 'complete')
   t.deepEqual(idp.grants[1], { type: 'refresh', refreshToken: 'refresh-token-1', scope: 'viewables:read' })
   t.deepEqual(idp.revoked, [])
 })

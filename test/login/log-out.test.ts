@@ -11,9 +11,9 @@ for (const mode of modeNames) {
     clock.advanceSeconds(3601)
     const refreshed = await live(record)
     await logout(refreshed)
-    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'out' })
+    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'over', why: 'loggedOut' })
     clock.advanceSeconds(3601)
-    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'out' })
+    for (const old of [record, refreshed]) t.deepEqual(await current(old), { kind: 'over', why: 'loggedOut' })
     t.is(refreshes(), grants)
   })
 
@@ -27,9 +27,9 @@ for (const mode of modeNames) {
       await held.begun
       await logout(record)
       held.letGo()
-      for (const session of await Promise.all(waiting)) t.deepEqual(session, { kind: 'out' })
+      for (const session of await Promise.all(waiting)) t.deepEqual(session, { kind: 'over', why: 'loggedOut' })
       t.deepEqual(idp.revoked, [idp.newestRefreshToken])
-      t.deepEqual(await current(record), { kind: 'out' })
+      t.deepEqual(await current(record), { kind: 'over', why: 'loggedOut' })
       t.true(refreshLines().every(({ outcome }) => outcome === 'rejected'))
     })
   }
@@ -42,7 +42,7 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'out' })
+    t.deepEqual(await waiting, { kind: 'over', why: 'loggedOut' })
   })
 
   test(`${mode}: a logout while a refresh waits for its turn ends the session, and no refresh token is sent`, async t => {
@@ -53,7 +53,7 @@ for (const mode of modeNames) {
       return () => {}
     }
     clock.advanceSeconds(3601)
-    t.deepEqual(await current(record), { kind: 'out' })
+    t.deepEqual(await current(record), { kind: 'over', why: 'loggedOut' })
     t.is(refreshes(), 0)
   })
 
@@ -65,7 +65,7 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'out' })
+    t.deepEqual(await waiting, { kind: 'over', why: 'loggedOut' })
   })
 
   test(`${mode}: if the refresh token that arrives after a logout cannot be revoked, the session is still logged out`, async t => {
@@ -77,7 +77,7 @@ for (const mode of modeNames) {
     await held.begun
     await logout(record)
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'out' })
+    t.deepEqual(await waiting, { kind: 'over', why: 'loggedOut' })
   })
 
   test(`${mode}: a logout ends its own session and no other session`, async t => {
@@ -103,9 +103,10 @@ for (const mode of modeNames) {
     await other.logout(record)
     await reconnect()
     held.letGo()
-    t.deepEqual(await waiting, { kind: 'out' })
+    t.deepEqual(await waiting, { kind: 'over', why: 'loggedOut' })
     t.deepEqual(idp.revoked, [idp.newestRefreshToken])
-    for (const process of [{ current }, other]) t.deepEqual(await process.current(record), { kind: 'out' })
+    for (const process of [{ current }, other])
+      t.deepEqual(await process.current(record), { kind: 'over', why: 'loggedOut' })
   })
 
   test(`${mode}: a logout while the store cannot be used ends the session in this process at once, and everywhere when the store is back`, async t => {
@@ -113,17 +114,18 @@ for (const mode of modeNames) {
     const other = addProcess()
     disconnect()
     await logout(record)
-    t.deepEqual(await current(record), { kind: 'out' })
+    t.deepEqual(await current(record), { kind: 'over', why: 'loggedOut' })
     t.is((await other.current(record)).kind, 'live')
     await reconnect()
-    for (const process of [{ current }, other]) t.deepEqual(await process.current(record), { kind: 'out' })
+    for (const process of [{ current }, other])
+      t.deepEqual(await process.current(record), { kind: 'over', why: 'loggedOut' })
   })
 
   test(`${mode}: a session stays logged out for longer than a cookie of it can be valid`, async t => {
     const { record, clock, current, logout } = await setUpRefresh(mode)
     await logout(record)
     clock.advanceSeconds(86_400)
-    t.deepEqual(await current(record), { kind: 'out' })
+    t.deepEqual(await current(record), { kind: 'over', why: 'loggedOut' })
   })
 }
 
@@ -136,6 +138,6 @@ test('dual: if a logout comes during the second token request of a refresh and t
   await held.begun
   await logout(record)
   held.letGo()
-  t.deepEqual(await waiting, { kind: 'out' })
+  t.deepEqual(await waiting, { kind: 'over', why: 'loggedOut' })
   t.deepEqual(idp.revoked, [idp.newestRefreshToken])
 })

@@ -22,7 +22,8 @@ export async function completeRefresh(mode: Mode, login: TokenState): Promise<To
   return complete(mode, await mode.nextRequest(login, timeoutMs))
 }
 
-async function complete(mode: Mode, { state, isComplete }: Step): Promise<TokenState> {
+async function complete(mode: Mode, { state }: Step): Promise<TokenState> {
+  const isComplete = state.kind === 'complete'
   if (mode.isSecondRequest(state) === isComplete) throw new Error('the mode contradicts itself')
   return isComplete ? state : complete(mode, await mode.nextRequest(state, timeoutMs))
 }

@@ -25,9 +25,9 @@ const faults = [oauthError('invalid_grant'), oauthError('invalid_client'), oauth
 test('dual: a login requests an internal token and then a public token with fewer scopes', async t => {
   const { mode, idp, clock } = setUpMode(dual)
   t.true(mode.offersPublicToken)
-  const { fields, identity, internalExpiresAt } = await completeLogin(mode)
+  const { kind, fields, identity } = await completeLogin(mode)
   t.is(identity, undefined)
-  t.is(internalExpiresAt, undefined)
+  t.is(kind, 'complete')
   t.deepEqual(fields, {
     internal_token: 'access-token-1',
     public_token: 'access-token-2',
@@ -87,9 +87,8 @@ test('dual: if the internal token has expired before the second request, the fir
   const { state } = await mode.exchangeCode(grant)
   clock.advanceSeconds(3600)
   const next = await mode.nextRequest(state, timeoutMs)
-  t.false(next.isComplete)
   t.is(next.state.fields.internal_token, 'access-token-2')
-  t.is(next.state.internalExpiresAt, clock.now() + 3_600_000)
+  t.like(next.state, { kind: 'half-refreshed', internalExpiresAt: clock.now() + 3_600_000 })
   t.deepEqual(idp.grants[1], {
     type: 'refresh',
     refreshToken: 'refresh-token-1',
@@ -167,10 +166,10 @@ test('dual: the first request of a refresh changes only the internal token and t
   const { mode, clock } = setUpMode(dual)
   const { fields } = await completeLogin(mode)
   clock.advanceSeconds(4000)
-  t.deepEqual(await mode.nextRequest({ fields: Object.freeze(fields) }, timeoutMs), {
-    isComplete: false,
+  t.deepEqual(await mode.nextRequest({ kind: 'complete', fields: Object.freeze(fields) }, timeoutMs), {
     claims: undefined,
     state: {
+      kind: 'half-refreshed',
       fields: { ...fields, internal_token: 'access-token-3', refresh_token: 'refresh-token-3' },
       identity: undefined,
       internalExpiresAt: clock.now() + 3_600_000
@@ -186,7 +185,7 @@ test('dual: after a partial refresh at a provider without rotation, the session 
   t.is(state.fields.refresh_token, refresh_token)
   idp.next(upstreamError())
   await t.throwsAsync(mode.nextRequest(state, timeoutMs))
-  t.like(await mode.nextRequest(state, timeoutMs), { isComplete: true, state: { fields: { refresh_token } } })
+  t.like(await mode.nextRequest(state, timeoutMs), { state: { kind: 'complete', fields: { refresh_token } } })
 })
 
 const names: readonly (readonly [userInfo: UserInfo, name: string])[] = [

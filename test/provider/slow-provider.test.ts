@@ -50,7 +50,9 @@ function tokenRequests(idp: IdentityProvider) {
     exchange: (code: string) =>
       inQueue(idp.enterTokenQueue('code exchange'), () => idp.authorizationCodeGrant({ code, codeVerifier: 'v' })),
     refresh: (refreshToken: string, isSecond = false) =>
-      inQueue(idp.enterTokenQueue('refresh', isSecond), () => idp.refreshTokenGrant({ refreshToken, scope: 's' }))
+      inQueue(idp.enterTokenQueue('refresh', { isUrgent: isSecond }), () =>
+        idp.refreshTokenGrant({ refreshToken, scope: 's' })
+      )
   }
 }
 

@@ -104,7 +104,6 @@ test('the log lines and metrics of a proxied request contain neither its query n
     callbackEnded() {},
     refreshEnded() {},
     refreshWaited() {},
-    staleCookie() {},
     providerCalled() {},
     sessionRead() {},
     sessionWritten() {},

@@ -4,7 +4,7 @@
 // partial.
 import test from 'ava'
 import { ProviderError, UnusableTokenSetError } from '#src/provider/errors.js'
-import { StoredDataError } from '#src/store/redis-errors.js'
+import { StoreUnavailableError } from '#src/store/cells.js'
 import { createRandom } from '../helpers/random.js'
 import { busyError, oauthError, upstreamError } from '../modes/fake-idp.js'
 import { grantsOf, modeNames, setUpRefresh } from './setup.js'
@@ -97,15 +97,6 @@ for (const mode of modeNames) {
     })
   }
 
-  test(`${mode}: a failed refresh is remembered even if keepSeconds is 0`, async t => {
-    const { record, clock, idp, unavailable, refreshes } = await setUpRefresh(mode, { keepSeconds: 0 })
-    clock.advanceSeconds(3601)
-    idp.next(upstreamError())
-    await unavailable(record)
-    await unavailable(record)
-    t.is(refreshes(), 1)
-  })
-
   test(`${mode}: a provider that fails every second time on average ends no session`, async t => {
     const { record, clock, idp, current } = await setUpRefresh(mode, { lifetimeSeconds: 10 })
     const random = createRandom(20_260_101)
@@ -120,7 +111,8 @@ for (const mode of modeNames) {
       clock.advanceSeconds(1)
       // Another tab still sends the previous cookie.
       const [session, other] = await Promise.all([current(held), current(previous)])
-      if (!('record' in session) || !('record' in other)) throw new Error(`lost after ${second} seconds`)
+      if (session.kind === 'over' || other.kind === 'over') throw new Error(`lost after ${second} seconds`)
+      if (!session.record) throw new Error('the session was not read')
       if (session.record.fields.expires_at !== held.fields.expires_at) refreshes++
       previous = held
       held = session.record
@@ -135,9 +127,9 @@ for (const mode of modeNames) {
       clock.advanceSeconds(3601)
       idp.next(...Array.from({ length: step - 1 }, () => ({})), oauthError(error))
       const sessions = await Promise.all(Array.from({ length: 20 }, () => current(record)))
-      for (const session of sessions) t.deepEqual(session, { kind: 'ended' })
+      for (const session of sessions) t.deepEqual(session, { kind: 'over', why: 'refused' })
       clock.advanceSeconds(10)
-      t.deepEqual(await current(record), { kind: 'ended' })
+      t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
       t.is(refreshes(), step)
       t.like(refreshLines()[0], { outcome: 'rejected' })
       t.is(
@@ -200,8 +192,8 @@ for (const mode of modeNames) {
 
   test(`${mode}: an unexpected error of the store is thrown and does not end the session`, async t => {
     const { record, clock, live, addProcessWith } = await setUpRefresh(mode)
-    const take = () => Promise.reject(new Error('the store is gone'))
-    const failing = addProcessWith(store => ({ ...store, take }))
+    const acquire = () => Promise.reject(new Error('the store is gone'))
+    const failing = addProcessWith(store => ({ ...store, acquire }))
     clock.advanceSeconds(3601)
     await t.throwsAsync(failing.current(record), { message: 'the store is gone' })
     await live(record)
@@ -212,7 +204,7 @@ for (const mode of modeNames) {
     disconnect()
     t.is(await live(record), record)
     clock.advanceSeconds(3601)
-    t.deepEqual(await current(record), { kind: 'unavailable', record, reason: 'store', retryAfterSeconds: 1 })
+    t.deepEqual(await current(record), { kind: 'unavailable', record, why: 'store', retryAfterSeconds: 1 })
     t.like(refreshLines()[0], { outcome: 'failed', reason: 'store', provider_calls: 0 })
     t.is(refreshes(), 0)
     await reconnect()
@@ -220,14 +212,14 @@ for (const mode of modeNames) {
     t.is(refreshes(), grants)
   })
 
-  for (const where of ['look', 'take'] as const) {
+  for (const where of ['find', 'acquire'] as const) {
     test(`${mode}: if ${where} finds stored data that cannot be read, the session is unavailable, and one log line tells the operator`, async t => {
       const { record, clock, addProcessWith, refreshes, logs } = await setUpRefresh(mode)
-      const unreadable = () => Promise.reject(new StoredDataError('wrong type'))
+      const unreadable = () => Promise.reject(new StoreUnavailableError('unreadable'))
       const { current } = addProcessWith(store => ({ ...store, [where]: unreadable }))
-      if (where === 'take') clock.advanceSeconds(3601)
+      if (where === 'acquire') clock.advanceSeconds(3601)
       const session = await current(record)
-      t.deepEqual(session, { kind: 'unavailable', record, reason: 'unreadable', retryAfterSeconds: 5 })
+      t.deepEqual(session, { kind: 'unavailable', record, why: 'unreadable', retryAfterSeconds: 5 })
       t.is(logs.entries.filter(({ event }) => event === 'stored_data_unreadable').length, 1)
       t.is(refreshes(), 0)
     })
@@ -355,8 +347,8 @@ test('dual: if a process dies between the two token requests, another process co
   const death = new Promise<void>(die => {
     const dying = addProcessWith(store => ({
       ...store,
-      async save(lock, outcome) {
-        await store.save(lock, outcome)
+      async commit(...parameters) {
+        await store.commit(...parameters)
         die()
         return new Promise<never>(() => {})
       }
@@ -368,31 +360,9 @@ test('dual: if a process dies between the two token requests, another process co
   t.is(refreshes(), 1)
 
   const other = addProcess()
-  const partial = await clock.runUntilSettled(other.unavailable(record))
-  t.is(partial.reason, 'pending')
-  t.is(partial.record.fields.refresh_token, idp.newestRefreshToken)
-  clock.advanceSeconds(65)
-  for (const old of [record, partial.record]) {
-    t.is((await other.live(old)).fields.refresh_token, idp.newestRefreshToken)
-  }
-  t.is(refreshes(), 2)
-  t.deepEqual(idp.reused, [])
-})
-
-test('dual: the second token request is not sent if the process may have lost the lock of the refresh', async t => {
-  const { record, clock, idp, live, unavailable, disconnect, reconnect, refreshes } = await setUpRefresh('dual')
-  clock.advanceSeconds(3601)
-  const held = idp.holdNext()
-  const waiting = unavailable(record)
-  await held.begun
-  disconnect()
-  await reconnect()
-  held.letGo()
-  const partial = await waiting
-  t.is(partial.reason, 'pending')
-  t.is(partial.record.fields.refresh_token, idp.newestRefreshToken)
-  t.is(refreshes(), 1)
-  await live(partial.record)
+  const refreshed = await other.live(record)
+  t.is(refreshed.fields.refresh_token, idp.newestRefreshToken)
+  t.deepEqual(await other.live(record), refreshed)
   t.is(refreshes(), 2)
   t.deepEqual(idp.reused, [])
 })
@@ -414,37 +384,24 @@ for (const mode of modeNames) {
     return setUp
   }
 
-  test(`${mode}: no refresh token is sent if the process has lost the lock of the refresh before its first token request`, async t => {
-    const { record, idp, current, live, refreshes } = await queued(async ({ disconnect, reconnect }) => {
-      disconnect()
-      await reconnect()
+  test(`${mode}: no refresh token is sent if another reference or cookie names a newer revision while the request waits in the queue`, async t => {
+    const { record, clock, current, refreshes } = await queued(async ({ record, store }) => {
+      store.note({ id: record.id, rev: record.rev + 1, key: 'key' })
     })
-    t.deepEqual(await current(record), { kind: 'unavailable', record, reason: 'pending', retryAfterSeconds: 1 })
-    t.is(refreshes(), 0)
-    t.is(idp.queued, 0)
-    await live(record)
-    t.is(refreshes(), grants)
-  })
-
-  test(`${mode}: no refresh token is sent if a browser has sent a newer cookie while the request waited in the queue`, async t => {
-    const { record, current, refreshes } = await queued(async ({ record, store }) => {
-      store.browserSent({ ...record, rev: record.rev + 1 })
-    })
-    const session = await current(record)
+    const session = await clock.runUntilSettled(current(record))
     t.is(session.kind, 'unavailable')
     t.is(refreshes(), 0)
   })
 
-  test(`${mode}: no refresh token is sent if less than 20 of the 60 seconds for a token request are left`, async t => {
-    for (const [waitedMs, calls] of [
-      [40_001, 0],
-      [40_000, grants]
-    ] as const) {
-      const { record, current, refreshes, refreshing } = await queued(async ({ clock }) => clock.advance(waitedMs))
-      await current(record)
-      await refreshing.ended()
-      t.is(refreshes(), calls, `after ${waitedMs} ms in the queue`)
-    }
+  test(`${mode}: a request that waited in the queue for long still gets a fresh lease, and one that begins a pause meanwhile sends nothing`, async t => {
+    const long = await queued(async ({ clock }) => clock.advance(40_001))
+    await long.current(long.record)
+    await long.refreshing.ended()
+    t.is(long.refreshes(), grants)
+    const paused = await queued(async ({ store }) => store.pause(10_000))
+    t.like(await paused.current(paused.record), { kind: 'unavailable', why: 'paused' })
+    t.is(paused.refreshes(), 0)
+    t.is(paused.idp.queued, 0)
   })
 
   test(`${mode}: no refresh token is sent while the store cannot tell if another process has refreshed the session`, async t => {
@@ -487,10 +444,10 @@ for (const mode of modeNames) {
     await held.begun
     // The other process waits for 5 seconds at each attempt.
     for (let attempt = 1; attempt <= 11; attempt++) {
-      t.is((await clock.runUntilSettled(other.unavailable(record))).reason, 'pending')
+      t.is((await clock.runUntilSettled(other.unavailable(record))).why, 'pending')
       t.is(refreshes(), 1, `attempt ${attempt}`)
     }
-    t.like(await stopped, { kind: 'unavailable', reason: 'pending' })
+    t.like(await stopped, { kind: 'unavailable', why: 'pending' })
     held.letGo()
     await refreshing.ended()
     const refreshed = await clock.runUntilSettled(other.live(record))
@@ -507,7 +464,7 @@ for (const mode of modeNames) {
       t.is((await unavailable(record)).record, record)
       clock.advanceSeconds(1)
     }
-    t.deepEqual(await current(record), { kind: 'ended' })
+    t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
     t.is(refreshes(), 31)
   })
 

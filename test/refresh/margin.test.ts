@@ -1,5 +1,6 @@
 // With a margin a session is refreshed before its tokens expire. If that early refresh fails, the current tokens are served.
 import test from 'ava'
+import type { HalfRefreshedSession } from '#src/session/record.js'
 import { oauthError, upstreamError } from '../modes/fake-idp.js'
 import { grantsOf, modeNames, setUpRefresh } from './setup.js'
 
@@ -72,7 +73,7 @@ for (const mode of modeNames) {
     const { record, clock, idp, current } = await setUpRefresh(mode, { marginSeconds: 120 })
     clock.advanceSeconds(3500)
     idp.next(oauthError('invalid_grant'))
-    t.deepEqual(await current(record), { kind: 'ended' })
+    t.deepEqual(await current(record), { kind: 'over', why: 'refused' })
   })
 
   test(`${mode}: if the tokens of the newest session expire within the margin, a request with an old cookie refreshes them, too`, async t => {
@@ -118,6 +119,7 @@ test('dual: if the second token request of an early refresh fails, the valid tok
   idp.next(upstreamError())
   const later = await unavailable(partial)
   clock.advanceSeconds(1)
-  t.is((await live(later.record)).fields.expires_at, partial.internalExpiresAt as number)
+  const { internalExpiresAt } = partial as HalfRefreshedSession
+  t.is((await live(later.record)).fields.expires_at, internalExpiresAt)
   t.deepEqual(idp.reused, [])
 })

@@ -8,7 +8,7 @@ const lifetimeMs = 3_600_000
 
 function record(id: string): SessionRecord {
   const fields = { refresh_token: 'r', expires_at: issuedAt + lifetimeMs }
-  return { id, rev: 1, loggedInAt: issuedAt, issuedAt, fields }
+  return { kind: 'complete', id, rev: 1, loggedInAt: issuedAt, issuedAt, fields }
 }
 
 /** The number of milliseconds before the expiry at which the session becomes due for a refresh. */

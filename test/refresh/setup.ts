@@ -3,17 +3,17 @@
 
 import { createDualMode } from '#src/modes/dual.js'
 import type { ModeParts } from '#src/modes/grants.js'
-import type { Mode, TokenState } from '#src/modes/mode.js'
+import type { Mode } from '#src/modes/mode.js'
 import { createSingleMode } from '#src/modes/single.js'
 import { createRefreshes, type Refreshes } from '#src/refresh/index.js'
 import type { Refreshed } from '#src/refresh/refresh.js'
 import type { SessionRecord } from '#src/session/record.js'
-import { createMemoryScripts } from '#src/store/memory-scripts.js'
-import type { Message } from '#src/store/messages.js'
-import { createProcessStore, type StoreEvents } from '#src/store/process-store.js'
-import { RedisUnavailableError } from '#src/store/redis-errors.js'
-import { LOCK_MS, type ScriptTimes, type SessionScripts } from '#src/store/scripts.js'
-import type { SessionStore } from '#src/store/session-store.js'
+import { type Cells, type Message, StoreUnavailableError } from '#src/store/cells.js'
+import type { Stores } from '#src/store/index.js'
+import { createMemorySessionCells } from '#src/store/memory-cells.js'
+import type { SessionKey } from '#src/store/redis-cells.js'
+import type { Cell } from '#src/store/rules.js'
+import { createSessionStore, type SessionStore } from '#src/store/store.js'
 import { type Clock, createClock } from '../helpers/clock.js'
 import { type CollectedLogs, collectLogs, type LogEntry } from '../helpers/logs.js'
 import { createFakeIdp, type FakeIdp, type FakeIdpOptions } from '../modes/fake-idp.js'
@@ -32,60 +32,56 @@ const createMode: Readonly<Record<ModeName, (parts: ModeParts) => Mode>> = {
 
 /** The memory of a test that stands for Redis, and the connections of all processes to it. */
 export interface SharedStore {
-  readonly scripts: SessionScripts<SessionRecord>
+  readonly cells: SessionCells
   /** Creates the store of one more process. */
   connect(): ConnectedStore
 }
 
+export type SessionCells = Cells<Cell<SessionRecord>, SessionKey>
+
 export interface ConnectedStore {
   readonly store: SessionStore
-  /** From now on, no script and no message gets through. */
+  /** From now on, no command and no message gets through. */
   disconnect(): void
-  /** Connects again. The process stores again what it remembers, and its earlier locks are not used to send a token. */
+  /** Connects again. The process stores again what it remembers. */
   reconnect(): Promise<void>
 }
 
-export function createSharedStore(clock: Clock, { keepSeconds = 60, settleMs = 0 } = {}): SharedStore {
-  const times: ScriptTimes = {
-    entryMs: 2 * 86_400_000,
-    loginMs: 900_000,
-    keepMs: keepSeconds * 1000,
-    lockMs: LOCK_MS,
-    settleMs
+export function createSharedStore(clock: Clock, { recoveryMs = 0 } = {}): SharedStore {
+  const lifetimeMs = 2 * 86_400_000
+  const memory = createMemorySessionCells<SessionRecord>({ now: clock.now, lifetimeMs: () => lifetimeMs })
+  const receivers = new Set<(message: Message) => void>()
+  let processes = 0
+
+  function publish(message: Message | undefined): void {
+    if (message) for (const receive of receivers) receive(message)
   }
-  const scripts = createMemoryScripts<SessionRecord>(clock.now, times)
-  const receivers = new Set<StoreEvents['receive']>()
+
+  const cells: SessionCells = {
+    ...memory,
+    async swap(key, expected, next, options) {
+      const swapped = await memory.swap(key, expected, next, options)
+      if (swapped.isDone) publish(options.message)
+      return swapped
+    }
+  }
 
   return {
-    scripts,
+    cells,
     connect() {
       let isAway = false
-      let generation = 0
-      let restore = async () => {}
-      const log = { error() {} }
-      const store = createProcessStore({
-        kind: 'redis',
-        scripts: connectedScripts(scripts, () => isAway),
+      let connectedAt: number | undefined
+      const owner = `process ${++processes}`
+      const store = createSessionStore({
+        cells: connectedCells(cells, () => isAway),
         clock,
-        times,
-        log,
-        connect(events) {
-          restore = events.restore
-          const receive = (message: Message) => isAway || events.receive(message)
-          receivers.add(receive as StoreEvents['receive'])
-          return {
-            isSettled: () => !isAway,
-            generation: () => generation,
-            isAway: () => isAway,
-            async publish(message) {
-              if (isAway) return false
-              for (const receiver of receivers) receiver(message)
-              return true
-            },
-            async close() {}
-          }
-        }
+        me: () => ({ owner }),
+        recoveryMs,
+        connectedAt: () => connectedAt,
+        publish: async message => (isAway ? undefined : publish(message)),
+        lifetimeMs
       })
+      receivers.add(message => isAway || store.receive(message))
       return {
         store,
         disconnect() {
@@ -93,26 +89,46 @@ export function createSharedStore(clock: Clock, { keepSeconds = 60, settleMs = 0
         },
         async reconnect() {
           isAway = false
-          generation++
-          await restore()
+          connectedAt = clock.monotonic()
+          await store.restoreAll()
         }
       }
     }
   }
 }
 
-/** Scripts that fail as those of a Redis that cannot be used. */
-function connectedScripts<Stored>(scripts: SessionScripts<Stored>, isAway: () => boolean): SessionScripts<Stored> {
-  const names = ['look', 'take', 'save', 'seen', 'unseen', 'hold', 'out'] as const
-  const connected = names.map(name => [
-    name,
-    async (...parameters: unknown[]) => {
-      if (isAway()) throw new RedisUnavailableError('the test has cut the connection')
-      return (scripts[name] as (...all: unknown[]) => Promise<unknown>)(...parameters)
-    }
-  ])
-  return Object.fromEntries(connected) as SessionScripts<Stored>
+/** The parts of a store for a server. Without Redis, a process has no place. */
+export function storesOf(store: SessionStore, { close = async () => {} } = {}): Stores {
+  const places = {
+    me: () => ({ owner: '' }),
+    start() {},
+    announce: async () => {},
+    isDead: async () => false,
+    close() {}
+  }
+  return { store, userSessions: undefined, places, status: () => 'memory', close }
 }
+
+/** Cells that fail as those of a Redis that cannot be used. */
+function connectedCells(cells: SessionCells, isAway: () => boolean): SessionCells {
+  function requireConnection(): void {
+    if (isAway()) throw new StoreUnavailableError('redis')
+  }
+
+  return {
+    now: cells.now,
+    async read(key, isWhole) {
+      requireConnection()
+      return cells.read(key, isWhole)
+    },
+    async swap(...parameters) {
+      requireConnection()
+      return cells.swap(...parameters)
+    }
+  }
+}
+
+export type UnavailableSession = Extract<Refreshed, { kind: 'unavailable' }> & { readonly record: SessionRecord }
 
 /** One process with its own store, which is connected to the shared store. */
 export interface RefreshProcess extends ConnectedStore {
@@ -122,7 +138,7 @@ export interface RefreshProcess extends ConnectedStore {
   /** Like `current`, but throws unless the session is usable. Returns the session that the browser has afterwards. */
   live(record: SessionRecord): Promise<SessionRecord>
   /** Like `current`, but throws unless the session has to be refreshed and that is not possible now. */
-  unavailable(record: SessionRecord): Promise<Extract<Refreshed, { kind: 'unavailable' }>>
+  unavailable(record: SessionRecord): Promise<UnavailableSession>
   logout(record: SessionRecord): Promise<void>
 }
 
@@ -135,7 +151,7 @@ export interface RefreshSetUp extends RefreshProcess {
   /** The session that a browser has after its login. */
   readonly record: SessionRecord
   /** The numbers of the events in the metrics. */
-  readonly counted: { stale: number; readonly waitedSeconds: number[] }
+  readonly counted: { readonly waitedSeconds: number[] }
   /** Starts one more process that uses the same stored sessions. */
   addProcess(): RefreshProcess
   /** Starts one more process whose store was changed by `change`. */
@@ -151,23 +167,19 @@ export interface RefreshSetUp extends RefreshProcess {
 export interface RefreshOptions extends FakeIdpOptions {
   readonly marginSeconds?: number
   readonly spreadSeconds?: number
-  readonly keepSeconds?: number
 }
 
 export async function setUpRefresh(name: ModeName, options: RefreshOptions = {}): Promise<RefreshSetUp> {
-  const { marginSeconds = 0, spreadSeconds = 0, keepSeconds = 60, ...idpOptions } = options
+  const { marginSeconds = 0, spreadSeconds = 0, ...idpOptions } = options
   const clock = createClock(1_700_000_000_000)
   const idp = createFakeIdp(idpOptions)
   const mode = createMode[name]({ idp, clientId: 'our-client', pkce: true, keepsIdToken: false, now: clock.now })
   const logs = await collectLogs()
-  const shared = createSharedStore(clock, { keepSeconds })
-  const counted = { stale: 0, waitedSeconds: [] as number[] }
+  const shared = createSharedStore(clock)
+  const counted = { waitedSeconds: [] as number[] }
   const metrics = {
     refreshEnded() {},
-    refreshWaited: (seconds: number) => counted.waitedSeconds.push(seconds),
-    staleCookie() {
-      counted.stale++
-    }
+    refreshWaited: (seconds: number) => counted.waitedSeconds.push(seconds)
   }
   let logins = 0
 
@@ -175,7 +187,8 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
     const connected = shared.connect()
     const store = change(connected.store)
     const margins = { marginSeconds, spreadSeconds }
-    const refreshing = createRefreshes({ mode, idp, store, clock, timeoutSeconds: 10, ...margins, metrics })
+    const places = { isDead: async () => false }
+    const refreshing = createRefreshes({ mode, idp, store, places, clock, timeoutSeconds: 10, ...margins, metrics })
     const current = (record: SessionRecord) => refreshing.current(record, () => logs.log)
     return {
       ...connected,
@@ -190,7 +203,8 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
       async unavailable(record) {
         const session = await current(record)
         if (session.kind !== 'unavailable') throw new Error(`the session is ${session.kind}`)
-        return session
+        if (!session.record) throw new Error('the session was not read')
+        return { ...session, record: session.record }
       },
       async logout(record) {
         await store.logOut(record)
@@ -201,15 +215,15 @@ export async function setUpRefresh(name: ModeName, options: RefreshOptions = {})
   async function login(id: string): Promise<SessionRecord> {
     logins++
     const timeoutMs = 60_000
-    const taken = await shared.scripts.take(id, { rev: 0, owner: 'the login', reported: undefined, newLoss: id })
-    if (taken.kind !== 'mine') throw new Error(`the login is ${taken.kind}`)
     const exchanged = await mode.exchangeCode({ code: id, codeVerifier: 'v', nonce: 'n', timeoutMs })
-    const { state } = exchanged.isComplete ? exchanged : await mode.nextRequest(exchanged.state, timeoutMs)
-    const { fields } = state satisfies TokenState
+    const { state } =
+      exchanged.state.kind === 'complete' ? exchanged : await mode.nextRequest(exchanged.state, timeoutMs)
+    const { fields } = state
     const moments = { loggedInAt: clock.now(), issuedAt: clock.now() }
-    const record = Object.freeze({ id, rev: 1, ...moments, fields: Object.freeze(fields) })
-    const outcome = { kind: 'tokens', record, keepsLock: false, pauseMs: 0 } as const
-    await shared.scripts.save(id, { rev: 1, owner: 'the login', outcome, newLoss: id })
+    const record = Object.freeze({ kind: 'complete' as const, id, rev: 1, ...moments, fields: Object.freeze(fields) })
+    const entry = { rev: 1, hasRecord: true }
+    const options = { now: clock.now(), message: undefined, mayFail: false }
+    await shared.cells.swap({ id }, await shared.cells.read({ id }, false), { entry, record }, options)
     return record
   }
 

@@ -46,7 +46,14 @@ function tokenOf(length: number): string {
 
 function recordOf(given: Partial<SessionRecord['fields']>): SessionRecord {
   const fields = { refresh_token: 'r', expires_at: 1_700_003_599_000, ...given }
-  return { id: 'a random id', rev: 3, loggedInAt: 1_699_999_000_000, issuedAt: 1_700_000_000_000, fields }
+  return {
+    kind: 'complete',
+    id: 'a random id',
+    rev: 3,
+    loggedInAt: 1_699_999_000_000,
+    issuedAt: 1_700_000_000_000,
+    fields
+  }
 }
 
 const dual = recordOf({
@@ -135,10 +142,16 @@ test('any session either opens to the same session after sealing or is rejected 
     { requiredKeys: ['iss', 'sub'], noNullPrototype: true }
   )
   const always = { id: text, rev: fc.nat(), loggedInAt: fc.nat(), issuedAt: fc.nat(), fields }
-  const records = fc.record(
-    { ...always, internalExpiresAt: fc.nat(), identity },
-    { requiredKeys: ['id', 'rev', 'loggedInAt', 'issuedAt', 'fields'], noNullPrototype: true }
+  const required = ['kind', 'id', 'rev', 'loggedInAt', 'issuedAt', 'fields'] as const
+  const complete = fc.record(
+    { kind: fc.constant('complete' as const), ...always, identity, listedAt: fc.nat() },
+    { requiredKeys: [...required], noNullPrototype: true }
   )
+  const halfRefreshed = fc.record(
+    { kind: fc.constant('half-refreshed' as const), ...always, internalExpiresAt: fc.nat(), identity },
+    { requiredKeys: [...required, 'internalExpiresAt'], noNullPrototype: true }
+  )
+  const records: fc.Arbitrary<SessionRecord> = fc.oneof(complete, halfRefreshed)
   fc.assert(
     fc.property(records, record => {
       try {
@@ -293,7 +306,7 @@ test('a cookie of an earlier version, which has no revision or no login time, is
   const fields = { token: 't', refresh_token: 'r', expires_at: issued }
   const json = { ...fields, _id: 'id', _rev: 1, _login: issued, _issued: issued, _expire: issued + MAX_AGE_MS }
   const header = (content: object) => `${NAME}=1${sealer.seal(Buffer.from(JSON.stringify(content)), NAME)}`
-  t.deepEqual(open(header(json)), { id: 'id', rev: 1, loggedInAt: issued, issuedAt: issued, fields })
+  t.deepEqual(open(header(json)), { kind: 'complete', id: 'id', rev: 1, loggedInAt: issued, issuedAt: issued, fields })
   for (const missing of ['_rev', '_login']) {
     t.is(open(header({ ...json, [missing]: undefined })), undefined, missing)
   }

@@ -1,64 +1,15 @@
-// The faults of a schedule. Each kind can be switched on by itself, and the mixed schedules combine several.
-import { hasTokens } from '#src/session/record.js'
-import type { Person } from './person.js'
-import type { SimulatedProvider } from './provider.js'
-import type { SimulatedRedis } from './redis.js'
-import type { SimulatedServer } from './server.js'
-import type { SimulatedProcess, World } from './world.js'
+// The faults of a schedule. They strike at random times until `heal` is called.
+import { startReplica } from './replica.js'
+import type { Fault, Replica, Simulation } from './simulation.js'
 
-export type FaultKind =
-  | 'slow provider'
-  | 'busy provider'
-  | 'stop process'
-  | 'suspend process'
-  | 'stop process for long'
-  | 'suspend process for long'
-  | 'kill process'
-  | 'cut process'
-  | 'kill redis'
-  | 'stop redis'
-  | 'flush'
-  | 'evict entry'
-  | 'evict record'
-  | 'promote'
-
-export interface Faults {
-  /** Ends all faults. */
-  heal(): void
-}
-
-export interface FaultParts {
-  readonly world: World
-  readonly kinds: readonly FaultKind[]
-  readonly servers: SimulatedServer[]
-  /** Starts a process in place of a killed one. */
-  readonly startServer: () => void
-  readonly people: readonly Person[]
-  readonly redis: SimulatedRedis
-  readonly provider: SimulatedProvider
-  /** True if all sessions are in Redis, so that a loss of data ends them. */
-  readonly keepsSessionsInRedis: boolean
-}
-
-const LOST_WITH_REDIS = 'Redis lost its data, and the session was in Redis'
-const LOST_WHILE_STOPPED = 'Redis lost its data while the owner was stopped'
-const MAX_STOP_MS = 30_000
-// A loss of data is noticed when somebody next needs a lock of the session.
-const UNNOTICED_MS = 10_000
-// These stops are longer than a lock lasts.
-const LONG_STOP_MS = 70_000
-const MAX_LONG_STOP_MS = 110_000
-const SLOW_MS = 25_000
-const MAX_GAP_MS = 12_000
-
-export function startFaults(parts: FaultParts): Faults {
-  const { world, kinds, servers, startServer, people, redis, provider, keepsSessionsInRedis } = parts
-  let isOver = false
-  let lastLossAt = 0
+/** @returns a function that ends all faults */
+export function startFaults(simulation: Simulation): () => void {
+  const { schedule, world, replicas, redis, provider, losses } = simulation
+  const { faults } = schedule
   const undo = new Set<() => void>()
+  let isActive = true
 
-  /** Ends a fault after some time, or when all faults end. */
-  function endsAfter(ms: number, end: () => void): void {
+  function later(ms: number, end: () => void): void {
     const once = () => {
       if (undo.delete(once)) end()
     }
@@ -66,146 +17,224 @@ export function startFaults(parts: FaultParts): Faults {
     world.after(ms, once)
   }
 
-  /**
-   * A process that is stopped cannot store again what only it has, so a loss of data may lose these logins.
-   * @param sentBefore only requests that were sent before this time count
-   */
-  function excuseOnlyCopies(process: SimulatedProcess, sentBefore?: number): void {
-    provider.excuseUnstored(process, LOST_WHILE_STOPPED, sentBefore)
-    for (const person of people) {
-      const grant = person.grant()
-      const newest = grant && provider.newest(grant)
-      if (!grant || newest?.process !== process) continue
-      const cookie = person.cookie()
-      const hasNewest = cookie !== undefined && hasTokens(cookie) && cookie.fields.refresh_token === newest.refreshToken
-      if (!hasNewest) grant.excuse ??= LOST_WHILE_STOPPED
-    }
+  function anyReplica(action: (replica: Replica) => void): void {
+    const ready = replicas.filter(({ process, listens }) => process.isAlive && !process.isStopped && listens)
+    const replica = ready[Math.floor(world.random() * ready.length)]
+    if (replica) action(replica)
   }
 
-  function anyRunning(action: (server: SimulatedServer) => void): void {
-    const running = servers.filter(({ process }) => process.isAlive && !process.isStopped)
-    const server = running[Math.floor(world.random() * running.length)]
-    if (server) action(server)
+  function mark(replica: Replica, kind: string) {
+    const trouble = { from: world.now(), to: Number.POSITIVE_INFINITY, kind }
+    replica.troubles.push(trouble)
+    return trouble
   }
 
-  function stop({ process }: SimulatedServer, suspends: boolean, ms = world.between(500, MAX_STOP_MS)): void {
-    world.note(`${process.name} is ${suspends ? 'suspended' : 'stopped'} for ${Math.round(ms)} ms`)
-    // Nobody may have noticed the last loss of data before this process stops.
-    if (world.now() - lastLossAt < UNNOTICED_MS) excuseOnlyCopies(process, lastLossAt)
-    process.stop(suspends)
-    endsAfter(ms, () => {
+  function stop(replica: Replica, isSuspended: boolean, ms: number): void {
+    const { process } = replica
+    if (!process.isAlive || process.isStopped) return
+    const trouble = mark(replica, 'stopped')
+    world.note(`${process.name} is ${isSuspended ? 'suspended' : 'stopped'} for ${Math.round(ms)} ms`)
+    process.stop(isSuspended)
+    later(ms, () => {
       world.note(`${process.name} continues`)
       process.resume()
+      trouble.to = world.now() + 1500
     })
   }
 
-  function stopForLong(suspends: boolean): void {
-    anyRunning(server => {
-      // Whatever waits for a response now is an accepted exception. A request that is not sent yet is none.
-      provider.excuseUnstored(server.process, 'its process was stopped for longer than the lock lasts')
-      stop(server, suspends, world.between(LONG_STOP_MS, MAX_LONG_STOP_MS))
-    })
+  function end(replica: Replica, kind: string): void {
+    world.note(`${replica.process.name} is ${kind}`)
+    mark(replica, kind)
+    replica.process.kill()
+    replica.listens = false
+    replica.isConnected = false
+    replica.connection++
   }
 
-  /** Accepts that this session is lost, or with `undefined` that all are. */
-  function excuseSession(id: string | undefined): void {
-    if (!keepsSessionsInRedis) return
-    for (const person of people) {
-      const grant = person.grant()
-      if (grant && (id === undefined || id === person.name)) grant.excuse ??= LOST_WITH_REDIS
-    }
+  function startInPlaceOf(replica: Replica, ms: number): void {
+    world.after(ms, () => world.note(`${startReplica(simulation, replica.place).process.name} starts in its place`))
   }
 
-  function evict(part: 'entry' | 'record'): void {
-    loseData(`Redis evicts one ${part}`, () => {
-      const id = redis.evict(part)
-      if (id !== undefined) excuseSession(id)
-    })
+  function disturb(): void {
+    simulation.disturbedAt = world.now()
   }
 
-  function loseData(text: string, lose: () => void): void {
-    world.note(text)
-    lastLossAt = world.now()
-    for (const { process } of servers) if (process.isStopped) excuseOnlyCopies(process)
-    lose()
+  function lose(what: string): void {
+    world.note(what)
+    losses.push(world.now())
+    disturb()
   }
 
-  const strikes: Readonly<Record<FaultKind, () => void>> = {
-    'slow provider'() {
-      world.note('the provider is slow')
-      provider.slowness = SLOW_MS
-      endsAfter(world.between(1000, 20_000), () => {
-        provider.slowness = 400
-      })
+  function promote(ms: number): void {
+    lose('an old replica of Redis is promoted')
+    redis.promote(ms)
+  }
+
+  function excuseSessionsInRedis(id: string): void {
+    const grant = provider.grants.get(id)
+    if (grant && schedule.sessionStore === 'redis') grant.excuse ??= 'Redis lost the only copy'
+  }
+
+  const strikes: Readonly<Record<Fault, () => void>> = {
+    'slow provider': () => {
+      provider.slowUntil = world.now() + world.between(1000, 20_000)
     },
-    'busy provider'() {
-      world.note('the provider answers 429')
-      provider.failures = 0.6
-      endsAfter(world.between(1000, 5000), () => {
-        provider.failures = 0
-      })
+    'busy provider': () => {
+      provider.busyUntil = world.now() + world.between(1000, 5000)
     },
-    'stop process': () => anyRunning(server => stop(server, false)),
-    'suspend process': () => anyRunning(server => stop(server, true)),
-    'stop process for long': () => stopForLong(false),
-    'suspend process for long': () => stopForLong(true),
-    'kill process': () =>
-      anyRunning(server => {
-        world.note(`${server.process.name} is killed`)
-        provider.excuseUnstored(server.process, 'its process was killed')
-        server.process.kill()
-        servers.splice(servers.indexOf(server), 1)
-        startServer()
+    'failing provider': () => {
+      provider.failingUntil = world.now() + world.between(1000, 5000)
+    },
+    'lost response': () => {},
+    stop: () => anyReplica(replica => stop(replica, false, world.between(500, 30_000))),
+    suspend: () => anyReplica(replica => stop(replica, true, world.between(500, 30_000))),
+    'stop for long': () => anyReplica(replica => stop(replica, false, world.between(50_000, 65_000))),
+    'suspend for long': () => anyReplica(replica => stop(replica, true, world.between(50_000, 110_000))),
+    kill: () =>
+      anyReplica(replica => {
+        end(replica, 'killed')
+        startInPlaceOf(replica, world.between(200, 3000))
       }),
-    'cut process': () =>
-      anyRunning(({ process }) => {
-        world.note(`${process.name} is cut off from Redis`)
-        redis.cut(process, true)
-        endsAfter(world.between(500, 20_000), () => {
-          world.note(`${process.name} reaches Redis again`)
-          redis.cut(process, false)
+    drain: () =>
+      anyReplica(replica => {
+        world.note(`${replica.process.name} drains`)
+        replica.listens = false
+        const endWhenIdle = () => {
+          if (!replica.process.isAlive) return
+          if (replica.running > 0 || !replica.isConnected || replica.process.isStopped) {
+            world.after(100, endWhenIdle)
+            return
+          }
+          void replica.store.saved().then(() => world.after(50, () => replica.process.isAlive && end(replica, 'ended')))
+        }
+        world.after(100, endWhenIdle)
+        startInPlaceOf(replica, world.between(200, 1000))
+      }),
+    'cut off': () =>
+      anyReplica(replica => {
+        world.note(`${replica.process.name} is cut off`)
+        const trouble = mark(replica, 'cut off')
+        replica.isCut = true
+        // Half of the time the process notices only by a timeout.
+        if (world.random() < 0.5) redis.disconnect(replica)
+        later(world.between(500, 20_000), () => {
+          world.note(`${replica.process.name} is connected again`)
+          replica.isCut = false
+          trouble.to = world.now() + 1500
+          redis.disconnect(replica)
         })
       }),
-    'kill redis'() {
+    'kill Redis': () => {
       world.note('Redis is down')
-      redis.kill()
-      endsAfter(world.between(200, 15_000), () => {
+      disturb()
+      const { master } = redis
+      master.isUp = false
+      for (const replica of replicas) redis.disconnect(replica)
+      later(world.between(200, 15_000), () => {
         world.note('Redis is up')
-        redis.start()
+        master.isUp = true
+        simulation.disturbedAt = world.now() + 3000
       })
     },
-    'stop redis'() {
+    'stop Redis': () => {
       world.note('Redis is stopped')
-      redis.stop()
-      endsAfter(world.between(200, 15_000), () => {
+      disturb()
+      const { master } = redis
+      master.isStopped = true
+      later(world.between(200, 15_000), () => {
         world.note('Redis continues')
-        redis.resume()
+        master.isStopped = false
+        simulation.disturbedAt = world.now() + 3000
+        for (const arrive of master.waiting.splice(0)) arrive()
       })
     },
-    flush: () =>
-      loseData('Redis loses all data', () => {
-        redis.flush()
-        excuseSession(undefined)
-      }),
-    'evict entry': () => evict('entry'),
-    'evict record': () => evict('record'),
-    promote: () =>
-      loseData('a replica of Redis without the last writes is promoted', () => redis.promote(world.between(100, 1500)))
+    'slow Redis': () => {
+      world.note('Redis is slow')
+      const { master } = redis
+      master.slowMs = world.between(20, 700)
+      later(world.between(1000, 10_000), () => {
+        master.slowMs = 0
+        disturb()
+      })
+    },
+    flush: () => {
+      lose('FLUSHALL')
+      for (const id of redis.master.cells.keys()) excuseSessionsInRedis(id)
+      redis.master.cells.clear()
+      redis.master.places.clear()
+    },
+    evict: () => {
+      lose('a key is evicted')
+      const ids = [...redis.master.cells.keys()]
+      const id = ids[Math.floor(world.random() * ids.length)]
+      if (id === undefined) return
+      excuseSessionsInRedis(id)
+      redis.master.cells.delete(id)
+    },
+    promote: () => promote(world.between(100, 1500)),
+    'two masters': () => {
+      lose('there are two masters')
+      const old = redis.master
+      redis.addMaster()
+      const differenceMs = 2000
+      for (const replica of replicas) {
+        const leave = () => replica.redis === old && redis.disconnect(replica)
+        world.after(world.between(0, differenceMs), leave)
+      }
+      world.after(differenceMs + 500, () => {
+        old.isUp = false
+        losses.push(world.now())
+        for (const replica of replicas) if (replica.redis === old) redis.disconnect(replica)
+      })
+    },
+    'stop after grant': () => trapGrant(replica => stop(replica, false, world.between(66_000, 90_000))),
+    'suspend after grant': () => trapGrant(replica => stop(replica, true, world.between(66_000, 90_000))),
+    'stop while sending': () => {
+      provider.onSent = replica => {
+        provider.onSent = undefined
+        world.after(10, () => stop(replica, false, world.between(60_500, 63_500)))
+      }
+    },
+    'promote after logout': () => {},
+    'promote after commit': () => {
+      provider.onFirstStored = replica => {
+        provider.onFirstStored = undefined
+        const delayMs = world.random() < 0.5 ? 0 : 150
+        world.after(delayMs, () => stop(replica, false, world.between(4000, 20_000)))
+        world.after(delayMs + 50, () => promote(450))
+      }
+    }
   }
 
-  function next(): void {
-    world.after(world.between(200, MAX_GAP_MS), () => {
-      if (isOver) return
-      strikes[kinds[Math.floor(world.random() * kinds.length)] as FaultKind]()
-      next()
+  /** Calls `action` when a lease was granted, before its process knows it. */
+  function trapGrant(action: (replica: Replica) => void): void {
+    const { onStored } = redis
+    redis.onStored = (id, cell, replica) => {
+      onStored(id, cell, replica)
+      if (cell.entry.lease?.owner !== replica.owner || replica.process.isStopped) return
+      redis.onStored = onStored
+      action(replica)
+    }
+  }
+
+  function strike(): void {
+    world.after(world.between(200, 10_000), () => {
+      if (!isActive) return
+      strikes[faults[Math.floor(world.random() * faults.length)] as Fault]()
+      strike()
     })
   }
-  if (kinds.length > 0) next()
+  if (faults.length > 0) strike()
 
-  return {
-    heal() {
-      isOver = true
-      for (const end of [...undo]) end()
-    }
+  return () => {
+    isActive = false
+    for (const once of [...undo]) once()
+    Object.assign(provider, {
+      slowUntil: 0,
+      busyUntil: 0,
+      failingUntil: 0,
+      onSent: undefined,
+      onFirstStored: undefined
+    })
   }
 }

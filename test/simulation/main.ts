@@ -1,5 +1,5 @@
-// `npm run simulate -- --seeds N [--from N] [--session-store redis] [--without SAFEGUARD]` runs N schedules, and prints the
-// schedule of each seed that fails. It exits with 1 if a seed fails.
+// `npm run simulate -- --seeds N [--from N] [--without SAFEGUARD]` runs N schedules, and prints the schedule of each seed that
+// fails. `--one SEED` prints one schedule. It exits with 1 if a seed fails.
 import { parseArgs } from 'node:util'
 import { scheduleOf, simulate } from './run.js'
 import { safeguards } from './safeguards.js'
@@ -8,7 +8,7 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '0' },
-    'session-store': { type: 'string', default: 'cookie' },
+    one: { type: 'string' },
     without: { type: 'string' },
     list: { type: 'boolean', default: false }
   }
@@ -22,25 +22,24 @@ if (values.list) {
   const safeguard = values.without === undefined ? undefined : safeguards[Number(values.without) - 1]
   if (values.without !== undefined && !safeguard)
     throw new Error(`--without takes a number from 1 to ${safeguards.length}`)
-  const sessionStore = (['cookie', 'redis'] as const).find(name => name === values['session-store'])
-  if (!sessionStore) throw new Error('--session-store takes cookie or redis')
-  const from = Number(values.from)
-  const count = Number(values.seeds)
+  const from = Number(values.one ?? values.from)
+  const count = values.one === undefined ? Number(values.seeds) : 1
   let failed = 0
   let lost = 0
-  const excuses = new Map<string, number>()
   let calls = 0
+  const excuses = new Map<string, number>()
   for (let seed = from; seed < from + count; seed++) {
-    const result = await simulate(scheduleOf(seed, sessionStore), safeguard)
+    const result = await simulate(scheduleOf(seed), safeguard)
+    const { schedule, violations, notes } = result
     for (const excuse of result.excuses) excuses.set(excuse, (excuses.get(excuse) ?? 0) + 1)
     calls += result.calls
-    lost += result.violations.length
-    if (result.violations.length === 0) continue
-    failed++
-    if (safeguard || failed > 3) continue
-    write(`seed ${seed} (${result.schedule.mode} mode, ${result.schedule.kinds.join(', ') || 'no faults'}):`)
-    for (const line of [...result.notes, ...result.violations.map(violation => `VIOLATION: ${violation}`)])
-      write(`  ${line}`)
+    lost += violations.length
+    if (violations.length > 0) failed++
+    if (values.one === undefined && (violations.length === 0 || safeguard || failed > 3)) continue
+    write(
+      `seed ${seed} (${schedule.mode}, sessions in ${schedule.sessionStore}, ${schedule.faults.join(', ') || 'no faults'}):`
+    )
+    for (const line of [...notes, ...violations.map(violation => `VIOLATION: ${violation}`)]) write(`  ${line}`)
   }
   const without = safeguard ? ` without this safeguard: ${safeguard.name}` : ''
   for (const [excuse, number] of excuses) write(`accepted: ${number} logins were lost, because ${excuse}`)

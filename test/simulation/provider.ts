@@ -1,216 +1,188 @@
-// A simulated identity provider. Each refresh token can be used once. If a token is used again, the whole login ends.
-import type { IdentityProvider } from '#src/provider/client.js'
+// A strict identity provider: a second use of a refresh token ends the login. It knows who sent each token, and so whether a
+// second use is one of the accepted exceptions (SECURITY.md).
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
-import { APS } from '#src/provider/metadata.js'
-import { quirksOf } from '#src/provider/quirks.js'
 import type { TokenSet } from '#src/provider/token-set.js'
-import { wait } from '#src/support/clock.js'
-import { TimeLimitError, within } from '#src/support/within.js'
-import type { SimulatedProcess, World } from './world.js'
+import { REQUEST_MS } from '#src/refresh/lease.js'
+import { TIMES } from '#src/store/rules.js'
+import type { Replica, Simulation } from './simulation.js'
+import type { World } from './world.js'
 
-/** A login at the provider. */
-export interface Grant {
-  readonly name: string
-  /** Why this login may be lost. Undefined if it must survive. */
-  excuse: string | undefined
-  /** The refresh tokens that were used twice. */
-  readonly reused: string[]
-  isEnded: boolean
-  isRevoked: boolean
+/** One request with a refresh token. */
+interface Use {
+  readonly replica: Replica
+  readonly leaseAt: number
+  readonly sentAt: number
+  answeredAt?: number
+  isLost?: boolean
+  /** When the new token of the response was stored. */
+  storedAt?: number
+}
+
+interface Grant {
+  current: number
+  isDead: boolean
+  /** Why the loss of this login is accepted. */
+  excuse?: string
+  readonly uses: Map<number, Use>
+  /** The request that brought each token. */
+  readonly origins: Map<number, Use>
 }
 
 export interface SimulatedProvider {
-  /** Returns the client of a process. */
-  clientOf(process: SimulatedProcess): IdentityProvider
-  /** Returns the grant of an authorization code. */
-  grantOf(code: string): Grant | undefined
-  readonly grants: readonly Grant[]
-  /** Call when this refresh token has been stored, so it is not lost if its process is killed. */
-  stored(refreshToken: string): void
-  /**
-   * Excuses all logins whose newest tokens only this process has, or for which it waits.
-   * @param sentBefore only requests that were sent before this time count
-   */
-  excuseUnstored(process: SimulatedProcess, excuse: string, sentBefore?: number): void
-  /** Returns the refresh token of a login that is valid now, and the process that has requested it. */
-  newest(grant: Grant): { readonly refreshToken: string; readonly process: SimulatedProcess } | undefined
-  /** The longest time in milliseconds that a response takes. */
-  slowness: number
-  /** The probability of an error before the refresh token is used. */
-  failures: number
-  /** The number of token requests that the provider accepts in a minute. It answers further ones with 429. */
-  callsPerMinute: number
-  /** The number of token requests. */
-  calls(): number
-  /** The number of token requests that were answered with 429 because of `callsPerMinute`. */
-  rejected(): number
+  slowUntil: number
+  busyUntil: number
+  failingUntil: number
+  readonly lifetimeSeconds: number
+  calls: number
+  /** Called when a token request has been sent. */
+  onSent: ((replica: Replica) => void) | undefined
+  /** Called when a new refresh token was stored for the first time. */
+  onFirstStored: ((replica: Replica) => void) | undefined
+  readonly grants: Map<string, Grant>
+  /** Starts a login and returns its first refresh token. */
+  begin(id: string): string
+  stored(id: string, refreshToken: string): void
+  refresh(replica: Replica, refreshToken: string, timeoutMs: number): Promise<TokenSet>
+  /** Returns why a loss of data between these times may have cost a login. */
+  excuseOfLoss(from: number, to: number, replicas?: readonly Replica[]): string | undefined
 }
 
-/** A token request whose new tokens are not stored yet. */
-interface Request {
-  readonly process: SimulatedProcess
-  readonly grant: Grant
-  readonly sentAt: number
-  refreshToken: string | undefined
-}
+const BUSY_SECONDS = 3
+const RESPONSE_LOSS = 0.03
 
-const PAUSE_SECONDS = 2
-const MINUTE_MS = 60_000
-
-/** The queue in which a process waits before it sends a token request. */
-export interface ProviderQueue {
-  /** The share of the requests that wait. */
-  readonly share: number
-  readonly maxMs: number
-}
-
-export function createProvider(
-  world: World,
-  lifetimeSeconds: number,
-  queue: ProviderQueue = { share: 0.2, maxMs: 8000 }
-): SimulatedProvider {
-  const grants = new Map<string, Grant>()
-  const valid = new Map<string, Grant>()
-  const spent = new Map<string, Grant>()
-  const requests = new Set<Request>()
-  const newest = new Map<Grant, { readonly refreshToken: string; readonly process: SimulatedProcess }>()
-  let issued = 0
-  let calls = 0
-  let rejected = 0
-  let minute = 0
-  let callsOfMinute = 0
-
-  /** Counts a call. Returns the seconds until the next minute if the calls of this minute are used up. */
-  function overQuotaSeconds(): number | undefined {
-    const now = world.now()
-    if (Math.floor(now / MINUTE_MS) > minute) {
-      minute = Math.floor(now / MINUTE_MS)
-      callsOfMinute = 0
+export function createProvider(world: World, of: () => Simulation): SimulatedProvider {
+  function excuseOf(first: Use, second: Use, grant: Grant, token: number): string | undefined {
+    const { replica, leaseAt } = first
+    const now = second.sentAt
+    if (first.isLost) return 'the response was lost'
+    if (first.storedAt === undefined && !replica.process.isAlive) {
+      return 'the owner was killed before its result was stored'
     }
-    if (++callsOfMinute <= provider.callsPerMinute) return undefined
-    rejected++
-    return Math.ceil((MINUTE_MS - (now % MINUTE_MS)) / 1000)
+    const answeredAt = first.answeredAt ?? (now - leaseAt > REQUEST_MS ? Number.POSITIVE_INFINITY : now)
+    if (answeredAt - leaseAt > REQUEST_MS) return 'no response within 60 s'
+    const tookTooLong = (first.storedAt ?? Number.POSITIVE_INFINITY) - leaseAt >= TIMES.leaseMs - 1000
+    if (tookTooLong && now - leaseAt >= TIMES.leaseMs - 1000 && replica.wasTroubledBetween(leaseAt, now)) {
+      return 'the owner was stopped or cut off for the life of its lease'
+    }
+    // Only the process that sent the token before, and the one that got it from the provider, count.
+    const origin = grant.origins.get(token)?.replica
+    return excuseOfLoss(leaseAt - 1000, now, origin ? [replica, origin] : [replica])
   }
 
-  function issue(grant: Grant): TokenSet {
-    const refreshToken = `refresh-${++issued}`
-    valid.set(refreshToken, grant)
-    return {
-      accessToken: `access-${issued}`,
-      refreshToken,
-      expiresIn: lifetimeSeconds,
-      scope: undefined,
-      idToken: undefined
-    }
-  }
-
-  function use(token: string): TokenSet {
-    const grant = valid.get(token)
-    if (!grant || grant.isEnded) {
-      const owner = spent.get(token)
-      if (owner) {
-        owner.reused.push(token)
-        owner.isEnded = true
+  function excuseOfLoss(from: number, to: number, replicas: readonly Replica[] = of().replicas): string | undefined {
+    for (const at of of().losses) {
+      if (at < from || at > to) continue
+      for (const replica of replicas) {
+        const trouble = replica.wasTroubledBetween(at - 2000, to)
+        if (trouble) return `data was lost, and a process with this fault knew it: ${trouble.kind}`
       }
-      throw new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
     }
-    valid.delete(token)
-    spent.set(token, grant)
-    return issue(grant)
+    return undefined
   }
 
   const provider: SimulatedProvider = {
-    grants: [],
-    slowness: 400,
-    failures: 0,
-    callsPerMinute: Number.POSITIVE_INFINITY,
-    grantOf: code => grants.get(code),
-    stored(refreshToken) {
-      for (const request of requests) if (request.refreshToken === refreshToken) requests.delete(request)
+    slowUntil: 0,
+    busyUntil: 0,
+    failingUntil: 0,
+    lifetimeSeconds: world.between(3, 8),
+    calls: 0,
+    onSent: undefined,
+    onFirstStored: undefined,
+    grants: new Map(),
+    begin(id) {
+      provider.grants.set(id, { current: 1, isDead: false, uses: new Map(), origins: new Map() })
+      return `${id}:1`
     },
-    excuseUnstored(process, excuse, sentBefore = Number.POSITIVE_INFINITY) {
-      for (const request of requests) {
-        if (request.process === process && request.sentAt < sentBefore) request.grant.excuse ??= excuse
-      }
+    stored(id, refreshToken) {
+      const origin = provider.grants.get(id)?.origins.get(Number(refreshToken.split(':')[1]))
+      if (!origin || origin.storedAt !== undefined) return
+      origin.storedAt = world.now()
+      provider.onFirstStored?.(origin.replica)
     },
-    newest: grant => newest.get(grant),
-    calls: () => calls,
-    rejected: () => rejected,
-    clientOf(process) {
-      /** Sends a request. The provider works on it even if the process is stopped or gives up. */
-      async function request(timeoutMs: number, grant: Grant | undefined, work: () => TokenSet): Promise<TokenSet> {
-        calls++
-        const sent: Request | undefined = grant && { process, grant, sentAt: world.now(), refreshToken: undefined }
-        if (sent) requests.add(sent)
-        const isBusy = world.random() < provider.failures
-        const pauseSeconds = overQuotaSeconds() ?? (isBusy ? PAUSE_SECONDS : undefined)
-        const response = new Promise<TokenSet>((resolve, reject) => {
-          world.after(world.between(1, provider.slowness / 2), () => {
-            let answer: () => void
-            try {
-              if (pauseSeconds !== undefined) throw busy(pauseSeconds)
-              const tokens = work()
-              const { refreshToken } = tokens
-              if (sent) sent.refreshToken = refreshToken
-              if (grant && refreshToken) newest.set(grant, { refreshToken, process })
-              answer = () => resolve(tokens)
-            } catch (error) {
-              answer = () => reject(error)
+    excuseOfLoss,
+    refresh(replica, refreshToken, timeoutMs) {
+      const [id = '', text] = refreshToken.split(':')
+      const token = Number(text)
+      const grant = provider.grants.get(id) as Grant
+      const { process } = replica
+      const input = { process, kind: 'input' } as const
+      const use: Use = { replica, leaseAt: world.now() - (REQUEST_MS - timeoutMs), sentAt: world.now() }
+      provider.calls++
+      world.note(`${process.name} sends ${refreshToken}`)
+      provider.onSent?.(replica)
+
+      return new Promise((resolve, reject) => {
+        let hasArrived = false
+        let isDone = false
+        const answer = (delayMs: number, settle: () => void) => {
+          const receive = () => {
+            hasArrived = true
+            if (isDone) return
+            isDone = true
+            use.answeredAt ??= world.now()
+            settle()
+          }
+          world.after(delayMs, receive, input)
+        }
+        const fail = (delayMs: number, error: Error) => answer(delayMs, () => reject(error))
+        const abort = () => {
+          if (isDone || hasArrived) return
+          isDone = true
+          if (use.answeredAt === undefined) use.isLost = true
+          reject(new ProviderError('token', 'timeout', 'no complete response in time'))
+        }
+        // A response that arrived while the process was stopped is used, although the timer fires first.
+        const lateMs = of().safeguard.dropsLateResponses ? 0 : 5
+        const timeOut = () => (lateMs === 0 ? abort() : world.after(lateMs, abort, input))
+        world.after(Math.max(0, timeoutMs), timeOut, { process, kind: 'timer' })
+
+        world.after(world.between(5, 60), () => {
+          const delayMs = world.between(5, 60)
+          const status = (code: number, retryAfterSeconds?: number) =>
+            new ProviderError('token', 'unusable', `it answered ${code}`, { status: code, retryAfterSeconds })
+          if (world.now() < provider.busyUntil && world.random() < 0.7) {
+            fail(delayMs, status(429, BUSY_SECONDS))
+            return
+          }
+          if (world.now() < provider.failingUntil && world.random() < 0.7) {
+            fail(delayMs, status(500))
+            return
+          }
+          const first = grant.uses.get(token)
+          if (first) {
+            const excuse = excuseOf(first, use, grant, token) ?? grant.excuse
+            world.note(`${refreshToken} is used again by ${process.name}: ${excuse ?? 'no accepted reason'}`)
+            if (excuse === undefined) of().violations.add(`${refreshToken} was used twice`)
+            else grant.excuse ??= excuse
+            grant.isDead = true
+          }
+          grant.uses.set(token, use)
+          const isSlow = world.now() < provider.slowUntil
+          world.after(isSlow ? world.between(200, 25_000) : world.between(30, 400), () => {
+            if (grant.isDead || token !== grant.current) {
+              grant.isDead = true
+              fail(
+                delayMs,
+                new OAuthError({ error: 'invalid_grant', status: 400, endpoint: 'token', retryAfterSeconds: undefined })
+              )
+              return
             }
-            world.after(world.between(10, provider.slowness / 2), answer, { process, kind: 'input' })
+            grant.current++
+            grant.origins.set(grant.current, use)
+            if (of().has('lost response') && world.random() < RESPONSE_LOSS) {
+              use.isLost = true
+              fail(1000, new ProviderError('token', 'unreachable', 'connection failed'))
+              return
+            }
+            use.answeredAt = world.now() + 60
+            const next = `${id}:${grant.current}`
+            const expiresIn = provider.lifetimeSeconds
+            const tokens = { accessToken: `access ${next}`, refreshToken: next, expiresIn, scope: undefined }
+            answer(delayMs, () => resolve({ ...tokens, idToken: undefined }))
           })
         })
-        try {
-          const tokens = await within(timeoutMs, response, process.clock)
-          return tokens
-        } catch (error) {
-          if (error instanceof TimeLimitError) {
-            if (grant) grant.excuse ??= 'the provider answered after the time limit'
-            throw new ProviderError('token', 'timeout', 'no complete response in time')
-          }
-          if (sent) requests.delete(sent)
-          throw error
-        }
-      }
-
-      return {
-        metadata: async () => ({
-          ...APS,
-          issuer: undefined,
-          jwksUri: undefined,
-          issParameterSupported: false,
-          scopesSupported: undefined,
-          quirks: quirksOf(APS)
-        }),
-        async enterTokenQueue() {
-          // Sometimes many other requests are in the queue.
-          if (world.random() < queue.share) await wait(process.clock, world.between(0, queue.maxMs))
-          return () => {}
-        },
-        authorizationCodeGrant({ code, timeoutMs = 60_000 }) {
-          const grant: Grant = { name: code, excuse: undefined, reused: [], isEnded: false, isRevoked: false }
-          grants.set(code, grant)
-          ;(provider.grants as Grant[]).push(grant)
-          return request(timeoutMs, grant, () => issue(grant))
-        },
-        refreshTokenGrant: ({ refreshToken, timeoutMs = 60_000 }) =>
-          request(timeoutMs, valid.get(refreshToken) ?? spent.get(refreshToken), () => use(refreshToken)),
-        async revokeRefreshToken(token) {
-          const grant = valid.get(token) ?? spent.get(token)
-          if (grant) grant.isRevoked = true
-          if (grant) grant.isEnded = true
-        },
-        userInfo: async () => ({}),
-        signingKeys: async () => ({ keys: [] }),
-        authorizationUrl: async () => '',
-        endSessionUrl: async () => undefined,
-        replaceCredentials() {}
-      }
+      })
     }
   }
   return provider
-}
-
-function busy(retryAfterSeconds: number): ProviderError {
-  return new ProviderError('token', 'unusable', 'it answered 429', { status: 429, retryAfterSeconds })
 }

@@ -1,213 +1,324 @@
-// Runs one schedule: some people use three processes that share a Redis, while faults happen. All code that decides
-// anything about sessions is the production code.
-import { pino } from 'pino'
-import { createKeyring } from '#src/session/keyring.js'
-import type { SessionRecord } from '#src/session/record.js'
-import type { ScriptName } from '#src/store/lua.js'
-import { LOCK_MS, type ScriptTimes, SETTLE_MS } from '#src/store/scripts.js'
-import { type FaultKind, startFaults } from './faults.js'
-import { createPerson } from './person.js'
-import { createProvider, type ProviderQueue } from './provider.js'
+// Runs one schedule: some people use four processes that share a Redis, while faults happen. All code that decides anything
+// about sessions is the production code.
+import type { Refreshed } from '#src/refresh/refresh.js'
+import type { CookieSession, SessionRecord } from '#src/session/record.js'
+import { LOGGED_OUT, LOST, TIMES } from '#src/store/rules.js'
+import { startFaults } from './faults.js'
+import { createProvider } from './provider.js'
 import { createRedis } from './redis.js'
-import { createServer, keyOf, type Sabotage, type SimulatedServer } from './server.js'
+import { requestLog, startReplica } from './replica.js'
+import { ALL_SAFEGUARDS, type Safeguard } from './safeguards.js'
+import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
 import { createWorld } from './world.js'
-
-export interface Schedule {
-  readonly seed: number
-  readonly mode: 'single' | 'dual'
-  /** The place of the sessions, as in the setting `session.store`. */
-  readonly sessionStore: 'cookie' | 'redis'
-  readonly kinds: readonly FaultKind[]
-}
 
 export interface SimulationResult {
   readonly schedule: Schedule
-  /** What must never happen: lost logins, refresh tokens that were used twice, requests that got in after a logout. */
   readonly violations: readonly string[]
+  /** The accepted reasons for which logins were lost. */
+  readonly excuses: readonly string[]
   /** Everything that happened, for the report of a failing seed. */
   readonly notes: readonly string[]
   readonly calls: number
-  /** The accepted reasons for which logins were lost. */
-  readonly excuses: readonly string[]
 }
 
-/** A change that switches one safeguard off. A simulation with it must find violations. */
-export interface Safeguard extends Sabotage {
-  readonly name: string
-  /** The faults against which it helps. */
-  readonly kinds: readonly FaultKind[]
-  readonly times?: Partial<ScriptTimes>
-  readonly ignoredScripts?: readonly ScriptName[]
-  readonly dropsMessages?: boolean
-  readonly queue?: ProviderQueue
-  /** Where the sessions must be to need this safeguard. Undefined for everywhere. */
-  readonly sessionStore?: Schedule['sessionStore']
+interface User {
+  readonly id: string
+  cookie: CookieSession | undefined
+  readonly cookies: CookieSession[]
+  signedOut?: string
 }
 
-const PEOPLE = 4
-const PROCESSES = 3
+const PROCESSES = 4
+const USERS = 4
 const ACTIVE_MS = 60_000
-const PAGE_EVERY_MS = 1500
-// After the faults, every lock that a killed process has left behind must end.
+const LONG_ACTIVE_MS = 150_000
+// After the faults, every lease that a killed process has left behind must end.
 const HEALING_MS = 80_000
-const ATTEMPTS = 40
 
-// Faults that lose data are not mixed with kills, because a killed process loses the only other copy.
-const SINGLE: readonly (readonly FaultKind[])[] = [
+const SINGLE: readonly (readonly Fault[])[] = [
   [],
   ['slow provider'],
   ['busy provider'],
-  ['stop process'],
-  ['suspend process'],
-  ['stop process for long'],
-  ['suspend process for long'],
-  ['kill process'],
-  ['cut process'],
-  ['kill redis'],
-  ['stop redis'],
+  ['failing provider'],
+  ['lost response'],
+  ['stop'],
+  ['suspend'],
+  ['stop for long', 'slow provider'],
+  ['suspend for long'],
+  ['kill'],
+  ['kill', 'slow provider'],
+  ['drain', 'slow provider'],
+  ['cut off'],
+  ['kill Redis'],
+  ['stop Redis'],
+  ['slow Redis'],
   ['flush'],
-  ['evict entry'],
-  ['evict record'],
-  ['promote']
+  ['flush', 'slow provider'],
+  ['evict', 'slow provider'],
+  ['promote'],
+  ['promote', 'slow provider'],
+  ['two masters'],
+  ['two masters', 'slow provider'],
+  ['stop after grant'],
+  ['suspend after grant'],
+  ['stop while sending', 'slow provider'],
+  ['promote after logout'],
+  ['promote after commit', 'slow provider']
 ]
-const MIXED: readonly (readonly FaultKind[])[] = [
-  ['slow provider', 'busy provider', 'stop process', 'suspend process', 'kill process', 'kill redis', 'stop redis'],
-  ['slow provider', 'flush', 'stop process', 'suspend process', 'evict entry', 'evict record'],
-  ['slow provider', 'promote', 'stop process', 'kill redis', 'busy provider', 'flush'],
-  ['cut process', 'kill redis', 'stop redis', 'stop process', 'suspend process', 'slow provider']
+const MIXED: readonly (readonly Fault[])[] = [
+  [
+    'slow provider',
+    'busy provider',
+    'failing provider',
+    'stop',
+    'suspend',
+    'kill',
+    'drain',
+    'kill Redis',
+    'slow Redis'
+  ],
+  ['slow provider', 'flush', 'stop', 'suspend', 'evict'],
+  ['slow provider', 'promote', 'stop', 'kill Redis', 'busy provider', 'kill'],
+  ['cut off', 'kill Redis', 'stop Redis', 'stop', 'suspend', 'slow provider'],
+  ['two masters', 'promote', 'slow provider', 'drain', 'slow Redis'],
+  ['kill', 'drain', 'cut off', 'slow provider', 'flush', 'promote']
 ]
 
-/** Returns the schedule of a seed. Half of the schedules have one kind of fault, and the others combine several. */
-export function scheduleOf(seed: number, sessionStore: Schedule['sessionStore'] = 'cookie'): Schedule {
-  const number = Math.floor(seed / 2)
-  const mode = number % 2 === 0 ? 'single' : 'dual'
-  const list = seed % 2 === 0 ? SINGLE : MIXED
-  return { seed, mode, sessionStore, kinds: list[Math.floor(number / 2) % list.length] as readonly FaultKind[] }
+/** Returns the schedule of a seed. Half of the schedules have few kinds of faults, and the others combine many. */
+export function scheduleOf(seed: number): Schedule {
+  const number = Math.floor(seed / 4)
+  const list = number % 2 === 0 ? SINGLE : MIXED
+  return {
+    seed,
+    mode: seed % 2 === 0 ? 'single' : 'dual',
+    sessionStore: seed % 4 < 2 ? 'cookie' : 'redis',
+    faults: list[Math.floor(number / 2) % list.length] as readonly Fault[]
+  }
 }
 
-const log = pino({ level: 'silent' })
-const keyring = createKeyring(['a secret that only the simulation has'])
-const recordSealer = keyring.sealer('stored session')
+export async function simulate(given: Schedule, safeguard: Safeguard = ALL_SAFEGUARDS): Promise<SimulationResult> {
+  const schedule = { ...given, faults: safeguard.faults ?? given.faults, ...safeguard.schedule }
+  const { leaseMs } = TIMES
+  TIMES.leaseMs = safeguard.leaseMs ?? leaseMs
+  try {
+    return await run(schedule, safeguard)
+  } finally {
+    TIMES.leaseMs = leaseMs
+  }
+}
 
-export async function simulate(schedule: Schedule, safeguard?: Safeguard): Promise<SimulationResult> {
-  const { seed, mode } = schedule
-  const kinds = safeguard?.kinds ?? schedule.kinds
-  const sessionStore = safeguard?.sessionStore ?? schedule.sessionStore
-  const keepsSessionsInRedis = sessionStore === 'redis'
+async function run(schedule: Schedule, safeguard: Safeguard): Promise<SimulationResult> {
+  const { seed, mode, sessionStore } = schedule
   const world = createWorld(seed)
-  const times: ScriptTimes = {
-    entryMs: 172_800_000,
-    loginMs: 900_000,
-    keepMs: 60_000,
-    lockMs: LOCK_MS,
-    settleMs: SETTLE_MS,
-    ...safeguard?.times
-  }
-  const provider = createProvider(world, world.between(3, 8), safeguard?.queue)
-  const onSaved = (id: string, rev: number, text: string) => {
-    const plaintext = recordSealer.open(text, `${id} ${rev}`, keepsSessionsInRedis ? keyOf(id) : undefined)
-    if (plaintext) provider.stored((JSON.parse(plaintext.toString()) as SessionRecord).fields.refresh_token)
-  }
-  const redis = createRedis(world, times, {
-    onSaved,
-    ignored: safeguard?.ignoredScripts ?? [],
-    dropsMessages: safeguard?.dropsMessages ?? false
-  })
-  const servers: SimulatedServer[] = []
-  const activeMs = kinds.some(kind => kind.endsWith('for long')) ? 3 * ACTIVE_MS : ACTIVE_MS
-  const marginSeconds = world.random() < 0.3 ? 2 : 0
-  let started = 0
-  function startServer(): void {
-    const process = world.createProcess(`process ${++started}`)
-    const sabotage = safeguard ?? {}
-    const shared = { provider, redis, keyring, times, log, marginSeconds, sabotage }
-    servers.push(createServer({ process, modeName: mode, sessionStore, ...shared }))
-  }
-  for (let index = 0; index < PROCESSES; index++) startServer()
-
-  const losesData = kinds.some(kind => ['flush', 'evict entry', 'promote'].includes(kind))
-  const isSteady = kinds.every(kind => kind === 'slow provider' || kind === 'busy provider' || kind === 'evict record')
-  // After a promotion, the process that made the last writes must be able to store them again.
-  const losesSessions = kinds.some(kind => ['flush', 'evict entry', 'evict record', 'promote'].includes(kind))
-  const people = Array.from({ length: PEOPLE }, (_, index) =>
-    createPerson({
-      world,
-      name: `person${index}`,
-      grantOf: provider.grantOf,
-      servers,
-      // After a loss of data, a session that only a gateway has used may be lost, and so may one whose old copy comes first.
-      gatewayShare: losesData ? 0 : index === 1 ? 1 : 0.1,
-      copyShare: losesData ? 0 : index === 2 ? 0.3 : 0,
-      logoutsAreSafe: isSteady,
-      keepMs: times.keepMs,
-      // The requests that a process has begun before a stop of more than a minute come too late. Every cookie of a session in
-      // Redis leads to the newest record.
-      cookiesAreKnown:
-        !losesData &&
-        !kinds.includes('evict record') &&
-        (keepsSessionsInRedis || (activeMs === ACTIVE_MS && index !== 2)),
-      sessionsAreKept: !losesSessions || kinds.every(kind => kind === 'promote')
-    })
-  )
-  await world.run(4000)
-  const logins = people.map(person => person.logIn(servers[0] as SimulatedServer))
-  // A login may wait in the queue of the provider.
-  await world.run(20_000)
-  if ((await Promise.all(logins)).includes(false)) throw new Error(`seed ${seed}: a login failed before any fault`)
-
-  const faults = startFaults({
+  const has = (...faults: readonly Fault[]) => faults.some(fault => schedule.faults.includes(fault))
+  const of = () => simulation
+  const redis = createRedis(world, of)
+  const provider = createProvider(world, of)
+  const failsOver = has('promote', 'two masters', 'promote after logout', 'promote after commit')
+  const simulation: Simulation = {
+    schedule,
+    safeguard,
     world,
-    kinds,
-    servers,
-    startServer,
-    people,
+    startedAt: world.now(),
+    replicas: [],
     redis,
     provider,
-    keepsSessionsInRedis
-  })
-  for (const person of people) {
+    recoveryMs: failsOver ? 5000 : 2000,
+    violations: new Set(),
+    losses: [],
+    disturbedAt: 0,
+    has
+  }
+  const { replicas, violations, losses } = simulation
+  const startedAt = world.now()
+  redis.onStored = (id, { record }) => {
+    if (record) provider.stored(id, record.fields.refresh_token)
+  }
+  for (let index = 0; index < PROCESSES; index++) startReplica(simulation, `place ${index}`)
+
+  const keepsInRedis = sessionStore === 'redis'
+  const keyOf = (id: string) => (keepsInRedis ? { key: `key of ${id}` } : {})
+  const cookieOf = (record: SessionRecord): CookieSession =>
+    record.key === undefined ? record : { id: record.id, rev: record.rev, key: record.key }
+
+  async function logIn(id: string): Promise<User> {
+    const { store } = replicas[0] as Replica
+    const expires_at = world.now() + provider.lifetimeSeconds * 1000 * world.random()
+    const refresh_token = provider.begin(id)
+    const tokens = mode === 'single' ? { token: 'a' } : { internal_token: 'a', public_token: 'b' }
+    const record: SessionRecord = {
+      kind: 'complete',
+      id,
+      rev: 1,
+      loggedInAt: world.now(),
+      issuedAt: world.now(),
+      fields: { ...tokens, refresh_token, expires_at },
+      ...keyOf(id)
+    }
+    const session = { id, ...keyOf(id) }
+    const end = store.begin(id)
+    const login = store.acquire(session).then(answer => {
+      if (answer.kind !== 'granted') throw new Error(`the lease of a login is ${answer.kind}`)
+      return store.commit(session, answer.lease, 0, { kind: 'tokens', record, pauseMs: 0 })
+    })
+    await world.run(200)
+    const { kind } = await login
+    end()
+    if (kind !== 'stored') throw new Error(`a login is ${kind}`)
+    return { id, cookie: cookieOf(record), cookies: [cookieOf(record)] }
+  }
+
+  const users: User[] = []
+  for (let index = 0; index < USERS; index++) users.push(await logIn(`user${seed}x${index}`))
+  const leaver = users[0] as User
+  let logout: { readonly at: number; readonly by: Replica; isStored: boolean; knownBy: readonly Replica[] } | undefined
+  let isActive = true
+
+  const wait = (ms: number) => new Promise<void>(resolve => world.after(ms, () => resolve()))
+  const isDisturbedSince = (at: number) =>
+    simulation.disturbedAt > at || !redis.master.isUp || redis.master.isStopped || redis.master.slowMs > 0
+
+  async function request(user: User, cookie: CookieSession): Promise<Refreshed | undefined> {
+    const ready = replicas.filter(({ process, listens }) => process.isAlive && listens)
+    const replica = ready[Math.floor(world.random() * ready.length)]
+    if (!replica) return undefined
+    await wait(world.between(1, world.random() < 0.05 ? 2000 : 30))
+    if (!replica.process.isAlive || !replica.listens) return undefined
+    const sentAt = world.now()
+    const refreshed = await new Promise<Refreshed>((resolve, reject) => {
+      const send = () => {
+        replica.running++
+        const ended = replica.refreshes.current(cookie, requestLog).finally(() => replica.running--)
+        ended.then(resolve, reject)
+      }
+      world.after(0, send, { process: replica.process, kind: 'input' })
+    })
+    check(user, replica, refreshed, sentAt)
+    const newest = refreshed.kind === 'over' ? undefined : refreshed.record
+    const isSaved = !keepsInRedis || replica.store.isSaved(user.id) || safeguard.namesUnsaved
+    const isNew = newest !== undefined && newest.rev !== cookie.rev && isSaved
+    await wait(world.between(1, world.random() < 0.05 ? 3000 : 30))
+    if (isNew && world.random() > 0.05) {
+      if (user.cookie) user.cookie = cookieOf(newest)
+      user.cookies.push(cookieOf(newest))
+    }
+    // The browser keeps its cookie if nobody has stored the newest revision yet.
+    if (refreshed.kind === 'over') {
+      user.signedOut ??= refreshed.why
+      if (refreshed.why !== LOST) user.cookie = undefined
+    }
+    return refreshed
+  }
+
+  function check(user: User, replica: Replica, refreshed: Refreshed, sentAt: number): void {
+    if (refreshed.kind === 'live' && refreshed.record.fields.expires_at <= sentAt - 100) {
+      violations.add(`${user.id} got expired tokens`)
+    }
+    if (refreshed.kind === 'unavailable' && refreshed.why === 'pending') checkDeadOwner(user, replica, sentAt)
+    if (refreshed.kind !== 'live' || user !== leaver || !logout?.isStored) return
+    if (sentAt > logout.at + 1100 && logout.knownBy.includes(replica)) {
+      violations.add(`${user.id} was let in by a process that knew of the logout`)
+    }
+    const isCalm = losses.every(at => at < sentAt - 8000) && !isDisturbedSince(sentAt - 8000)
+    const isSound = ({ process, isConnected, troubles }: Replica) =>
+      process.isAlive && isConnected && troubles.length === 0
+    if (sentAt > logout.at + 3000 && isCalm && isSound(replica) && isSound(logout.by)) {
+      violations.add(`${user.id} was let in after the logout`)
+    }
+  }
+
+  /** Nobody may wait for a dead process whose place has a new process for 7 seconds. */
+  function checkDeadOwner(user: User, replica: Replica, sentAt: number): void {
+    const lease = redis.cellOf(user.id)?.entry.lease
+    const dead = replicas.find(({ owner }) => owner === lease?.owner)
+    if (!dead || dead.process.isAlive || lease?.place === undefined) return
+    const next = replicas.find(
+      ({ process, place, since, troubles }) =>
+        process.isAlive && place === dead.place && since !== undefined && !troubles.some(({ to }) => to > sentAt - 5000)
+    )
+    const isCalm = !replica.wasTroubledBetween(sentAt - 5000, world.now()) && !isDisturbedSince(sentAt - 7000)
+    const hasWaited = next?.since !== undefined && world.now() - (next.since + startedAt) > 7000
+    if (hasWaited && isCalm && replica.isConnected) violations.add('a request waits for a dead process')
+  }
+
+  // After data loss, an outdated cookie that comes first may cost the login.
+  const copyShare = has('flush', 'evict', 'promote', 'two masters') ? 0.02 : 0.1
+  for (const user of users) {
     const visit = () => {
-      person.openPage()
-      world.after(world.between(0, 2 * PAGE_EVERY_MS), visit)
+      if (!isActive) return
+      const parallel = 1 + Math.floor(world.random() * 5)
+      for (let number = 0; number < parallel; number++) {
+        const old = user.cookies[Math.floor(world.random() * user.cookies.length)]
+        const cookie = world.random() < copyShare ? old : user.cookie
+        if (cookie) void request(user, cookie).catch(error => violations.add(`a request failed: ${error.stack}`))
+      }
+      world.after(world.between(0, 3000), visit)
     }
     visit()
   }
-  const [leaver] = people
-  world.after(world.between(0, activeMs), () => {
-    const server = servers.find(({ process }) => process.isAlive && !process.isStopped)
-    if (server) leaver?.logOut(server)
+
+  const isLong = has(
+    'stop for long',
+    'suspend for long',
+    'stop after grant',
+    'suspend after grant',
+    'stop while sending'
+  )
+  world.after(world.between(0, ACTIVE_MS), () => {
+    const replica = replicas.find(({ process, listens }) => process.isAlive && !process.isStopped && listens)
+    if (!replica) return
+    world.note(`${leaver.id} logs out at ${replica.process.name}`)
+    const at = world.now()
+    logout = { at, by: replica, isStored: false, knownBy: [] }
+    if (has('promote after logout')) {
+      world.after(400, () => {
+        losses.push(world.now())
+        simulation.disturbedAt = world.now()
+        redis.promote(600)
+      })
+    }
+    const isReached = (one: Replica) =>
+      one.process.isAlive && one.isConnected && !one.process.isStopped && one.redis === redis.master
+    const isCalm = replicas.every(one => !one.process.isAlive || isReached(one))
+    world.after(1000, () => {
+      if (!logout || !isCalm || simulation.disturbedAt > at) return
+      const isOld = (one: Replica) => one.startedAt < at - 1000 && !one.wasTroubledBetween(at - 1000, world.now())
+      logout.knownBy = replicas.filter(one => isReached(one) && isOld(one))
+    })
+    const store = () =>
+      void replica.store.logOut({ id: leaver.id, ...keyOf(leaver.id) }).then(() => {
+        if (logout) logout.isStored = redis.cellOf(leaver.id)?.entry.over === LOGGED_OUT
+      })
+    world.after(0, store, { process: replica.process, kind: 'input' })
   })
-  await world.run(activeMs)
-  faults.heal()
+
+  const heal = startFaults(simulation)
+  await world.run(isLong ? LONG_ACTIVE_MS : ACTIVE_MS)
+  isActive = false
+  heal()
   await world.run(HEALING_MS)
 
-  const violations = people.flatMap(({ violations }) => violations)
   const excuses: string[] = []
-  for (const person of people) {
-    const grant = person.grant()
-    if (person === leaver || !grant) continue
-    const signedIn = await returns(person.name)
-    const problem = signedIn
-      ? grant.reused.length > 0 && `${person.name}: a refresh token was used twice (${grant.reused.join(', ')})`
-      : `${person.name} has lost the login${grant.reused.length > 0 ? ', because a refresh token was used twice' : ''}`
-    if (problem && grant.excuse === undefined) violations.push(problem)
-    else if (problem) excuses.push(grant.excuse as string)
-  }
-  return { schedule, violations, excuses, notes: world.notes, calls: provider.calls() }
-
-  /** Lets a person open pages until one shows that the person is signed in. */
-  async function returns(name: string): Promise<boolean> {
-    const person = people.find(person => person.name === name)
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const server = servers[attempt % servers.length] as SimulatedServer
-      let answer: boolean | undefined
-      void person?.isSignedIn(server).then(isSignedIn => {
-        answer = isSignedIn
+  for (const user of users) {
+    const grant = provider.grants.get(user.id)
+    if (!grant || user === leaver) continue
+    let last: Refreshed | undefined
+    for (let attempt = 0; attempt < 12 && user.cookie && last?.kind !== 'live'; attempt++) {
+      void request(user, user.cookie).then(refreshed => {
+        last = refreshed
       })
-      await world.run(6000)
-      if (answer === true) return true
-      if (!person?.cookie()) return false
+      await world.run(11_000)
     }
-    return false
+    if ((last as Refreshed | undefined)?.kind === 'live') continue
+    const why = user.signedOut ?? `the session is ${JSON.stringify(last)}`
+    const isUnsaved = [...grant.origins.values()].some(
+      use => use.storedAt === undefined && !use.replica.process.isAlive
+    )
+    const lossExcuse = why === LOST ? provider.excuseOfLoss(startedAt, world.now()) : undefined
+    const excuse =
+      grant.excuse ?? (why === LOST && isUnsaved ? 'the owner was killed before its result was stored' : lossExcuse)
+    if (excuse === undefined) violations.add(`${user.id} has lost the login: ${why}`)
+    else excuses.push(excuse)
   }
+  return { schedule, violations: [...violations], excuses, notes: world.notes, calls: provider.calls }
 }

@@ -1,61 +1,130 @@
-// The safeguards of the design, each with the change that switches it off. Without any of them, logins are lost.
-import type { Safeguard } from './run.js'
+// The safeguards of the design, each with the change that switches it off. Without any of them, logins are lost, or users get
+// in after a logout, or wait for a dead process.
+import type { SessionRecord } from '#src/session/record.js'
+import type { Message } from '#src/store/cells.js'
+import { type Cell, LOGGED_OUT } from '#src/store/rules.js'
+import type { SessionStore } from '#src/store/store.js'
+import type { Clock } from '#src/support/clock.js'
+import type { Fault, Replica, Schedule, Simulation } from './simulation.js'
 
-// The owner of a change that has requested no lock.
-const NO_LOCK = 'no lock'
+/** What a simulation changes. An empty object changes nothing. */
+export interface Safeguard {
+  readonly name: string
+  /** The faults against which it helps. */
+  readonly faults?: readonly Fault[]
+  /** Changes to the schedule, if only some sessions need the safeguard. */
+  readonly schedule?: Partial<Schedule>
+  readonly leaseMs?: number
+  /** Changes the clock of a process. */
+  readonly clock?: (clock: Clock, process: number) => Clock
+  readonly comparesNothing?: boolean
+  readonly checksNoTime?: boolean
+  readonly dropsLateResponses?: boolean
+  readonly sharesPlaces?: boolean
+  readonly namesNoPlace?: boolean
+  readonly skipsRecovery?: boolean
+  readonly namesUnsaved?: boolean
+  readonly drops?: (message: Message) => boolean
+  /** Changes what a swap stores, or ignores it. */
+  readonly change?: (simulation: Simulation, id: string, next: Cell<SessionRecord>) => Cell<SessionRecord> | 'ignore'
+  readonly store?: (store: SessionStore, replica: Replica) => SessionStore
+}
+
+export const ALL_SAFEGUARDS: Safeguard = { name: 'none is switched off' }
 
 export const safeguards: readonly Safeguard[] = [
+  { name: 'a write replaces only the cell that its rule has seen', faults: ['slow provider'], comparesNothing: true },
   {
-    name: 'the lock outlives the token request (20 s instead of 65 s)',
-    kinds: ['slow provider'],
-    times: { lockMs: 20_000 }
+    name: 'a write is refused if the time of its rule is wrong',
+    faults: ['slow provider'],
+    // After 20 seconds, the clocks of half of the processes jump.
+    clock: (clock, process) => ({
+      ...clock,
+      now: () => clock.now() + (process % 2 && clock.monotonic() > 20_000 ? 120_000 : 0)
+    }),
+    checksNoTime: true
   },
-  {
-    name: 'the lock is checked directly before a token request is sent',
-    kinds: ['stop process for long'],
-    store: store => ({
-      ...store,
-      mayUse: async () => true,
-      async take(session, reported) {
-        const answer = await store.take(session, reported)
-        return answer.kind === 'mine' ? { kind: 'mine', lock: { ...answer.lock, elapsedMs: () => 0 } } : answer
-      }
-    })
-  },
+  { name: 'the lease is longer than the token request', faults: ['slow provider'], leaseMs: 20_000 },
   {
     name: 'elapsed time is measured with the system clock, too',
-    kinds: ['suspend process for long'],
-    // A lock that is older than a second is confirmed in the store, which notices the suspension, too.
-    queue: { share: 1, maxMs: 900 },
+    faults: ['suspend after grant'],
     clock: clock => ({ ...clock, now: () => 1_700_000_000_000 + clock.monotonic() })
   },
   {
-    name: 'a process takes its lock again after a loss of data',
-    kinds: ['flush', 'slow provider'],
-    ignoredScripts: ['hold']
+    name: 'a lease is at most a second old when its token is sent',
+    faults: ['suspend after grant'],
+    store: store => ({
+      ...store,
+      async acquire(...parameters) {
+        const answer = await store.acquire(...parameters)
+        return answer.kind === 'granted' ? { kind: 'granted', lease: { ...answer.lease, isFresh: () => true } } : answer
+      }
+    })
   },
   {
-    name: 'nobody gets a lock until all processes have stored again what they remember',
-    kinds: ['promote', 'flush', 'slow provider'],
-    times: { settleMs: 0 }
+    name: 'a response that arrived in time is used',
+    faults: ['stop while sending', 'slow provider'],
+    dropsLateResponses: true
+  },
+  { name: 'a process has its place until it ends', faults: ['drain', 'slow provider'], sharesPlaces: true },
+  {
+    name: 'a process waits for the recovery time after each connection',
+    faults: ['two masters', 'slow provider'],
+    skipsRecovery: true
+  },
+  {
+    name: 'nobody gets the lease of a repaired cell before its recovery time has passed',
+    faults: ['flush', 'slow provider'],
+    change: (_simulation, _id, next) => {
+      const { notBefore, ...entry } = next.entry
+      return notBefore?.why === 'loss' ? { ...next, entry } : next
+    }
   },
   {
     name: 'a loss of data is reported to all processes',
-    kinds: ['flush', 'slow provider'],
-    dropsMessages: true
+    faults: ['flush', 'slow provider'],
+    drops: ({ kind }) => kind === 'lost'
   },
   {
-    name: 'a handler changes a session in Redis only under the lock of the session',
-    kinds: ['slow provider'],
-    sessionStore: 'redis',
-    store: store => ({
-      ...store,
-      mayUse: async lock => lock.owner === NO_LOCK || store.mayUse(lock),
-      async take(session, reported, owner) {
-        if (owner === undefined) return store.take(session, reported)
-        const elapsedMs = () => 0
-        return { kind: 'mine', lock: { ...session, owner: NO_LOCK, elapsedMs, generation: 0, suspectMs: undefined } }
+    name: 'a lease is restored while its request is in progress',
+    faults: ['flush', 'slow provider'],
+    store: store => ({ ...store, sending() {} })
+  },
+  {
+    name: 'every process stores again what it remembers',
+    faults: ['promote', 'slow provider'],
+    store: store => ({ ...store, async restoreAll() {}, receive() {} })
+  },
+  {
+    name: 'logouts are restored',
+    faults: ['promote after logout', 'drain'],
+    change: (simulation, id, next) => (next.entry.over === LOGGED_OUT && wasStored(simulation, id) ? 'ignore' : next)
+  },
+  {
+    name: 'the newest session that this process knows comes before that of the cookie',
+    faults: ['flush', 'slow provider'],
+    schedule: { sessionStore: 'cookie' },
+    store(store) {
+      const noted = new Map<string, SessionRecord>()
+      return {
+        ...store,
+        note(session) {
+          if ('fields' in session) noted.set(session.id, session)
+          store.note(session)
+        },
+        newest: id => noted.get(id) ?? store.newest(id)
       }
-    })
+    }
   }
 ]
+
+const storedLogouts = new WeakMap<Simulation, Set<string>>()
+
+/** True from the second time on that a logout is stored. */
+function wasStored(simulation: Simulation, id: string): boolean {
+  const ids = storedLogouts.get(simulation) ?? new Set()
+  storedLogouts.set(simulation, ids)
+  if (ids.has(id)) return true
+  ids.add(id)
+  return false
+}

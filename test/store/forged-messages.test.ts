@@ -68,9 +68,9 @@ async function record(t: ExecutionContext, redis: RedisServer): Promise<readonly
  */
 async function allReceived({ one, two, redis }: Replicated): Promise<void> {
   const browser = two.newBrowser()
-  const before = await redis.admin.keys('*{*}')
+  const before = await redis.admin.keys('*:session:*')
   await signIn(browser)
-  const entries = (await redis.admin.keys('*{*}')).filter(key => !before.includes(key))
+  const entries = (await redis.admin.keys('*:session:*')).filter(key => !before.includes(key))
   const copy = browser.clone()
   one.connect(copy)
   await browser.navigate('/api/auth/logout')
@@ -111,17 +111,16 @@ testWithRedis('forged messages pause neither logins nor refreshes', async t => {
   const known = createKeyring([config.session.secret])
   const unknown = createKeyring(['a secret that this deployment does not have'])
   const [channel = ''] = (await channelsOf(redis)).filter(name => name.endsWith('messages'))
-  const plaintext = Buffer.from(`pause all ${clock.now()} 60000`)
+  const plaintext = Buffer.from(JSON.stringify({ kind: 'pause', ms: 60_000, at: clock.now() }))
   await publish(redis, [
     '',
     'pause',
     'pause 60000',
-    `pause all ${clock.now()} 60000`,
-    '{"kind":"pause","id":"all","value":"60000"}',
+    JSON.stringify({ kind: 'pause', ms: 60_000, at: clock.now() }),
     'x'.repeat(1_000_000),
-    unknown.sealer('broadcast').seal(plaintext, channel),
+    unknown.sealer('message').seal(plaintext, channel),
     known.sealer('stored session').seal(plaintext, channel),
-    known.sealer('broadcast').seal(plaintext, 'another channel'),
+    known.sealer('message').seal(plaintext, 'another channel'),
     genuine.slice(0, -1),
     `${genuine}A`,
     genuine.replace(/.$/, last => (last === 'A' ? 'B' : 'A'))
@@ -152,7 +151,9 @@ testWithRedis(
     const replicated = await startReplicated(t)
     const { one, two, redis } = replicated
     await signIn(one.browser)
-    const forged = Array.from({ length: FLOOD }, (_, n) => `out forged${n} ${Date.now()} `)
+    const forged = Array.from({ length: FLOOD }, (_, n) =>
+      JSON.stringify({ kind: 'loggedOut', id: `forged${n}`, rev: 1, from: 'me', at: Date.now() })
+    )
     const flood = publish(redis, forged)
     t.is((await one.browser.get('/healthz')).statusCode, 200)
     await flood
@@ -163,7 +164,7 @@ testWithRedis(
     await two.server.close()
     await redis.admin.flushall()
     await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-    await eventually(async () => (await redis.admin.keys('*{*}')).length > 0)
+    await eventually(async () => (await redis.admin.keys('*:session:*')).length > 0)
     t.deepEqual(await redis.admin.keys('*forged*'), [])
     t.true((await redis.admin.dbsize()) < 10)
     t.is((await one.browser.fetch('/api/auth/profile')).statusCode, 200)

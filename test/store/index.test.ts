@@ -2,41 +2,40 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import test from 'ava'
 import { createKeyring } from '#src/session/keyring.js'
-import { createStore } from '#src/store/index.js'
+import { createStores } from '#src/store/index.js'
 import { systemClock } from '#src/support/clock.js'
 import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { collectLogs } from '../helpers/logs.js'
 import { startRedis, testWithRedis } from '../helpers/redis.js'
-import { recordOf } from './replicas.js'
 
 async function setUp(t: { teardown(end: () => unknown): void }, overrides: TestSettings = {}) {
   const config = testConfig(unreachableIdp, overrides)
   const keyring = createKeyring([config.session.secret])
-  const store = createStore(config, { keyring, clock: systemClock, log: (await collectLogs()).log })
-  t.teardown(() => store.close())
-  return store
+  const stores = createStores(config, { keyring, clock: systemClock, log: (await collectLogs()).log })
+  t.teardown(() => stores.close())
+  return stores
 }
 
 test('if redisUrl is not set, the store is in the memory of this process', async t => {
-  const store = await setUp(t)
-  t.is(store.status(), 'memory')
-  const answer = await store.take({ id: 'id', rev: 0 }, undefined)
-  t.is(answer.kind, 'mine')
-  await store.logOut(recordOf('id', 1))
-  t.is((await store.look(recordOf('id', 1))).kind, 'out')
+  const { store, status } = await setUp(t)
+  t.is(status(), 'memory')
+  t.is((await store.acquire({ id: 'id' })).kind, 'granted')
+  await store.logOut({ id: 'id' })
+  t.deepEqual(await store.find({ id: 'id' }), { kind: 'over', why: 'loggedOut' })
 })
 
 test('the Redis client is loaded only if redisUrl is set', async t => {
   const script = (redisUrl: string) => `
     import { createRequire } from 'node:module'
     import { parseRedisAddress } from '#src/config/redis-address.js'
-    import { createStore } from '#src/store/index.js'
+    import { createStores } from '#src/store/index.js'
     import { systemClock } from '#src/support/clock.js'
     const config = { mode: 'single', platform: {}, session: {}, refresh: {}, redisUrl: ${redisUrl} }
     const log = { info() {}, warn() {}, error() {} }
-    const store = createStore(config, { keyring: { sealer() {} }, clock: systemClock, log })
-    await store.look({ id: 'id', rev: 1 })
+    const keyring = { sealer() {}, hasher() {} }
+    const { store } = createStores(config, { keyring, clock: systemClock, log })
+    await store.find({ id: 'id' }).catch(() => {})
     const loaded = Object.keys(createRequire(import.meta.url).cache)
     console.log(loaded.some(path => path.includes('ioredis')))
     process.exit()`
@@ -59,7 +58,7 @@ testWithRedis('only replicas with the same mode, client and issuer share their s
     await setUp(t, { redisUrl, platform: { issuer: 'https://idp.example' } })
   ]
   t.is(one.status(), 'redis')
-  await one.logOut(recordOf('id', 1))
-  await eventually(async () => (await replica.look(recordOf('id', 1))).kind === 'out')
-  for (const other of others) t.is((await other.look(recordOf('id', 1))).kind, 'current')
+  await one.store.logOut({ id: 'id' })
+  await eventually(async () => (await replica.store.find({ id: 'id' })).kind === 'over')
+  for (const { store } of others) t.is((await store.find({ id: 'id' })).kind, 'current')
 })

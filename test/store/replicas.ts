@@ -1,85 +1,50 @@
 // Creates several stores that share a Redis, as several processes would have them.
 import type { ExecutionContext } from 'ava'
-import { parseRedisAddress } from '#src/config/redis-address.js'
 import { createKeyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
-import { createRedisStore } from '#src/store/index.js'
-import { openRedisClient } from '#src/store/redis-client.js'
-import { LINK_TIMING } from '#src/store/redis-link.js'
-import { LOCK_MS, type ScriptTimes } from '#src/store/scripts.js'
-import type { Lock, SessionStore } from '#src/store/session-store.js'
-import { type Clock, systemClock } from '#src/support/clock.js'
+import { createStores, prefixOf, type Stores } from '#src/store/index.js'
+import type { Outcome } from '#src/store/rules.js'
+import type { Commit, GrantedLease } from '#src/store/store.js'
+import { systemClock } from '#src/support/clock.js'
+import { type TestSettings, testConfig, unreachableIdp } from '../helpers/config.js'
 import { eventually } from '../helpers/eventually.js'
 import { type CollectedLogs, collectLogs } from '../helpers/logs.js'
+import { IMPATIENT, openRedisAt, PATIENT } from '../helpers/redis-clock.js'
 
-export interface Replica extends SessionStore {
+export interface Replica extends Stores {
   readonly logs: CollectedLogs
 }
 
-export const KEEP_MS = 60_000
-export const PREFIX = 'platform-auth:test:'
-
-const TIMES: ScriptTimes = {
-  entryMs: 172_800_000,
-  loginMs: 900_000,
-  keepMs: KEEP_MS,
-  lockMs: LOCK_MS,
-  settleMs: 0
-}
-
 export interface ReplicaOptions {
-  readonly prefix?: string
   readonly secret?: string
+  /** The clock of the replica and of its Redis, in milliseconds since the epoch. */
   readonly now?: () => number
-  readonly times?: Partial<ScriptTimes>
-  readonly keepsIndex?: boolean
-  /**
-   * True for tests of outages. All other tests wait longer for a command, so that a slow machine is not mistaken for a
-   * failing Redis.
-   */
+  readonly overrides?: TestSettings
+  /** True for tests of outages. */
   readonly isImpatient?: boolean
+  readonly recoveryMs?: number
 }
 
-// A slow machine does not connect to Redis, or answer every command, within the time limits of the store. The socket has a
-// time limit of 3 seconds.
-const PATIENT = { commandMs: 20_000, startMs: 40_000 }
-const IMPATIENT = { commandMs: 2500, startMs: 5000 }
-
-function clockWith({ commandMs, startMs }: typeof PATIENT): Clock {
-  const limits = new Map<number, number>([
-    [LINK_TIMING.commandMs, commandMs],
-    [LINK_TIMING.startMs, startMs]
-  ])
-  return { ...systemClock, after: (ms, action) => systemClock.after(limits.get(ms) ?? ms, action) }
-}
+/** The beginning of the keys of sessions. */
+export const SESSION_PREFIX = `${prefixOf(testConfig(unreachableIdp))}session:`
 
 export async function startReplica(
   t: Pick<ExecutionContext, 'teardown'>,
   url: string,
-  options: ReplicaOptions = {}
+  { secret = 'a secret that replicas share', now = Date.now, overrides, isImpatient, recoveryMs }: ReplicaOptions = {}
 ): Promise<Replica> {
-  const {
-    prefix = PREFIX,
-    secret = 'a secret that replicas share',
-    now = Date.now,
-    times,
-    isImpatient,
-    keepsIndex
-  } = options
-  const address = parseRedisAddress(url)
-  if (!address) throw new Error(`${url} is not understood`)
+  const config = testConfig(unreachableIdp, { redisUrl: url, ...overrides })
   const logs = await collectLogs()
-  const store = createRedisStore({
-    open: events => openRedisClient(address, events),
-    prefix,
+  const timing = { ...(isImpatient ? IMPATIENT : PATIENT), ...(recoveryMs !== undefined && { recoveryMs }) }
+  const stores = createStores(config, {
     keyring: createKeyring([secret]),
-    clock: { ...clockWith(isImpatient ? IMPATIENT : PATIENT), now },
+    clock: { ...systemClock, now },
     log: logs.log,
-    times: { ...TIMES, ...times },
-    ...(keepsIndex && { keepsIndex })
+    open: openRedisAt(now),
+    timing
   })
-  t.teardown(() => store.close())
-  return { ...store, logs }
+  t.teardown(() => stores.close())
+  return { ...stores, logs }
 }
 
 export async function startReplicas(
@@ -91,87 +56,96 @@ export async function startReplicas(
 }
 
 export function recordOf(id: string, rev: number, refreshToken = `token ${rev}`): SessionRecord {
-  return { id, rev, loggedInAt: 0, issuedAt: 0, fields: { refresh_token: refreshToken, expires_at: 0 } }
+  const fields = { refresh_token: refreshToken, expires_at: 0 }
+  return { kind: 'complete', id, rev, loggedInAt: 0, issuedAt: 0, fields }
 }
 
-/** Asks for the lock of a session until this replica gets it. Fails if the answer is not that it has to wait. */
-export async function lockOf(replica: Replica, session: { readonly id: string; readonly rev: number }): Promise<Lock> {
-  let lock: Lock | undefined
-  let loss: string | undefined
+/** Asks for the lease of a session until this replica gets it. Fails if the session is over, or if there is a newer one. */
+export async function leaseOf({ store }: Replica, id: string, rev: number): Promise<GrantedLease> {
+  let lease: GrantedLease | undefined
+  if (rev > 0) store.note(recordOf(id, rev))
   await eventually(async () => {
-    const answer = await replica.take(session, loss)
-    if (answer.kind === 'mine') lock = answer.lock
-    else if (answer.kind === 'wait') loss = answer.loss
-    else if (answer.kind !== 'away') throw new Error(`The answer to take was ${answer.kind}.`)
-    return lock !== undefined
+    const answer = await store.acquire({ id }).catch(() => undefined)
+    if (answer?.kind === 'granted') lease = answer.lease
+    else if (answer?.kind === 'over' || answer?.kind === 'newer') throw new Error(`The session is ${answer.kind}.`)
+    return lease !== undefined
   })
-  return lock as Lock
+  return lease as GrantedLease
 }
 
-/** Stores a session at this revision, as a login does. */
+/** Acquires the lease of a session and stores an outcome. */
+export async function commit(
+  replica: Replica,
+  id: string,
+  rev: number,
+  outcome: Outcome<SessionRecord>
+): Promise<Commit> {
+  const end = replica.store.begin(id)
+  try {
+    return await replica.store.commit({ id }, await leaseOf(replica, id, rev), rev, outcome)
+  } finally {
+    end()
+  }
+}
+
+/** Stores a session at revision 1, as a login does. */
 export async function logIn(replica: Replica, id: string): Promise<SessionRecord> {
   const record = recordOf(id, 1)
-  await save(replica, await lockOf(replica, { id, rev: 0 }), record)
+  await commit(replica, id, 0, { kind: 'tokens', record, pauseMs: 0 })
   return record
 }
 
-export function save(replica: Replica, lock: Lock, record: SessionRecord, keepsLock = false) {
-  return replica.save(lock, { kind: 'tokens', record, keepsLock, pauseMs: 0 })
-}
-
-/** Refreshes a session: takes its lock and stores the next revision. */
+/** Stores the next revision of a session, as a refresh does. */
 export async function refresh(replica: Replica, { id, rev }: SessionRecord): Promise<SessionRecord> {
-  const next = recordOf(id, rev + 1)
-  await save(replica, await lockOf(replica, { id, rev }), next)
-  return next
+  const record = recordOf(id, rev + 1)
+  await commit(replica, id, rev, { kind: 'tokens', record, pauseMs: 0 })
+  return record
 }
 
-export function isAway(replica: Replica): boolean {
-  return replica.status() === 'away'
+/** Returns where the session of a cookie stands for a replica, and the newest session that it knows. */
+export async function find({ store }: Replica, record: SessionRecord) {
+  store.note(record)
+  const { kind } = await store.find(record)
+  return { kind, newest: store.newest(record.id) }
+}
+
+export function isUnavailable(replica: Replica): boolean {
+  return replica.status() === 'unavailable'
 }
 
 export function isBack(replica: Replica): boolean {
   return replica.status() === 'redis'
 }
 
-/** Resolves when the replica is connected. */
+/** Resolves when the replicas are connected. */
 export async function connected(...replicas: readonly Replica[]): Promise<void> {
-  for (const replica of replicas) await replica.look(recordOf('nobody', 1))
+  for (const { store } of replicas) await store.find({ id: 'nobody' })
 }
 
-/** Uses every script for some sessions. In a cluster, their keys are on all nodes. */
+/** Uses every kind of cell and of message. In a cluster, the cells are on all nodes. */
 export async function useEverything(one: Replica, two: Replica): Promise<void> {
   for (let n = 0; n < 8; n++) {
-    const session = await logIn(one, `id-${n}`)
-    const lock = await lockOf(one, session)
-    const half = recordOf(session.id, 2)
-    const saved = await save(one, lock, half, true)
-    if (saved.kind !== 'saved' || !saved.lock) throw new Error(`The answer to save was ${saved.kind}.`)
-    const held = await two.take(half, undefined)
-    if (held.kind !== 'wait') throw new Error(`The answer to take was ${held.kind}.`)
-    await save(one, saved.lock, recordOf(session.id, 3))
-    const found = await two.take(session, undefined)
-    if (found.kind !== 'newer') throw new Error(`The answer to take was ${found.kind}.`)
-    const failing = await lockOf(two, recordOf(session.id, 3))
-    await two.save(failing, { kind: 'failure', pauseMs: 0, isDoubtful: false })
-    const ending = await lockOf(two, recordOf(session.id, 3))
-    await two.save(ending, { kind: 'ended', reason: 'refused' })
+    const session = await refresh(one, await logIn(one, `id-${n}`))
+    await commit(two, session.id, 2, { kind: 'failure', pauseMs: 0, isAmbiguous: false })
+    await commit(two, session.id, 2, { kind: 'over', why: 'refused' })
     const leaving = await logIn(two, `leaving-${n}`)
-    await two.look(leaving)
-    await two.logOut(leaving)
-    await eventually(() => one.isLoggedOut(`leaving-${n}`))
+    await two.store.logOut(leaving)
+    await eventually(() => one.store.isLoggedOut(`leaving-${n}`))
   }
-  const identity = { iss: 'https://idp.example', sub: 'ada' }
+  const identity = { iss: 'https://idp.example', sub: 'ada', signedIn: { iat: 1 } }
   for (let n = 0; n < 8; n++) {
-    const record = { ...recordOf(`of-ada-${n}`, 1), identity: { ...identity, sid: `login-${n}` } }
-    await save(one, await lockOf(one, { id: record.id, rev: 0 }), record)
+    const record = { ...(await logIn(one, `of-ada-${n}`)), identity: { ...identity, sid: `login-${n}` } }
+    await one.userSessions?.join(record)
   }
-  if (!(await two.claim('token', 1000))) throw new Error('The token was claimed before.')
-  await two.keepClaim('token', 1000)
-  await two.release('token')
-  await two.logOutAll({ iss: identity.iss, sid: 'login-0' }, 1)
-  await two.logOutAll(identity, 1)
-  await eventually(() => one.isLoggedOut('of-ada-7'))
-  one.pause(30_000)
-  await eventually(() => two.pausedMs(true) > 0)
+  await two.userSessions?.markUsed('token')
+  await two.userSessions?.logOutAll({ iss: identity.iss, sid: 'login-0' }, 1)
+  await two.userSessions?.logOutAll(identity, 1)
+  await eventually(() => one.store.isLoggedOut('of-ada-7'))
+  one.store.pause(30_000)
+  await eventually(() => two.store.pausedMs(true) > 0)
+}
+
+/** The settings with which a server lists the sessions of each user. */
+export const listed: TestSettings = {
+  platform: { backChannelLogout: true, issuer: 'https://idp.example', scopes: ['openid', 'data:read'] }
 }

@@ -1,25 +1,34 @@
-// A separate process with a server that shares a Redis. When it gets the lock of a session, it sends a message and waits for
-// an answer, so that a test can stop the process at this point. The answer is the time at which the process goes on.
+// A separate process with a server that shares a Redis. When it has acquired the lease of a session, it sends a message and waits
+// for an answer, so that a test can stop the process at this point. The answer is the time at which the process goes on.
 import { once } from 'node:events'
 import type { Config } from '#src/config/settings.js'
 import { serve } from '#src/server.js'
-import type { SessionStore } from '#src/store/session-store.js'
-import { startReplica } from './replicas.js'
+import { createKeyring } from '#src/session/keyring.js'
+import { createStores } from '#src/store/index.js'
+import type { SessionStore } from '#src/store/store.js'
+import { systemClock } from '#src/support/clock.js'
+import { openRedisAt, PATIENT } from '../helpers/redis-clock.js'
 
-const [url = '', config = '', moment = ''] = process.argv.slice(2)
+const [url = '', json = '', moment = ''] = process.argv.slice(2)
+const given = JSON.parse(json) as Config
+const config = { ...given, redisUrl: given.redisUrl && { ...given.redisUrl, url } } as Config
 let time = Number(moment)
 const now = () => time
-const store = await startReplica({ teardown: () => {} }, url, { now })
+const log = { info() {}, warn() {}, error() {} }
+const keyring = createKeyring([config.session.secret])
+const clock = { ...systemClock, now }
+const stores = createStores(config, { keyring, clock, log, open: openRedisAt(now), timing: PATIENT })
+const { store } = stores
 
-const take: SessionStore['take'] = async (session, loss) => {
-  const answer = await store.take(session, loss)
-  if (answer.kind !== 'mine') return answer
+const acquire: SessionStore['acquire'] = async (...parameters) => {
+  const answer = await store.acquire(...parameters)
+  if (answer.kind !== 'granted') return answer
   const goOn = once(process, 'message')
-  process.send?.('locked')
+  process.send?.('leased')
   const [later] = await goOn
   time = Number(later)
   return answer
 }
 
-const server = await serve(JSON.parse(config) as Config, { now, store: { ...store, take } })
+const server = await serve(config, { now, stores: { ...stores, store: { ...store, acquire } } })
 process.send?.({ forwardAuthPort: server.forwardAuthPort })

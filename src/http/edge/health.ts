@@ -1,10 +1,10 @@
 import type { Middleware } from 'koa'
 import { HEALTH_ROUTES } from '../../config/routes.js'
-import type { SessionStore } from '../../store/session-store.js'
+import type { StoreStatus } from '../../store/index.js'
 
 export interface HealthParts {
   readonly isDraining: () => boolean
-  readonly storeStatus: SessionStore['status']
+  readonly storeStatus: () => StoreStatus
 }
 
 /**

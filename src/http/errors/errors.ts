@@ -6,10 +6,8 @@ import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/routes.js'
 import type { SitePages } from '../../pages/index.js'
 import { OAuthError, ProviderError } from '../../provider/errors.js'
-import { DEFAULT_RETRY_SECONDS } from '../../refresh/busy.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'
-import { StoredDataError } from '../../store/redis-errors.js'
-import { StoreUnavailableError } from '../../store/unavailable.js'
+import { StoreUnavailableError } from '../../store/cells.js'
 import { isLogged, type RequestLog, requestId } from '../edge/request.js'
 import { returnToOf, signInAddress } from '../routes/return-path.js'
 import type { Site } from '../routes/site.js'
@@ -52,8 +50,7 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
     const fields = { event: 'request_failed', status: httpError.status, error: httpError.error, err }
     // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
     // are logged as errors, because the operator must fix something.
-    const isOurs =
-      error instanceof HttpError || error instanceof StoreUnavailableError || error instanceof StoredDataError
+    const isOurs = error instanceof HttpError || error instanceof StoreUnavailableError
     const isTransient = isOurs || (error instanceof ProviderError && !error.isRejection)
     log[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
@@ -110,24 +107,20 @@ function notFound(ctx: Context): HttpError {
 function httpErrorOf(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
-  if (error instanceof StoreUnavailableError || error instanceof StoredDataError) {
+  if (error instanceof StoreUnavailableError) {
     const description = 'This server cannot handle the request at the moment.'
-    const retryAfterSeconds = error instanceof StoreUnavailableError ? error.retryAfterSeconds : DEFAULT_RETRY_SECONDS
-    return new BusyError({ description, retryAfterSeconds })
+    return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
   }
   if (error instanceof SessionTooLargeError) {
     const description = 'The tokens of this login are too large for a session of this server.'
     return new HttpError({ status: 500, error: 'session_too_large', description })
   }
-  // Koa and `ctx.throw()` throw errors with `status` and `expose`. If `expose` is true, the client may see the message.
+  // Koa, `ctx.throw()` and libraries throw errors with `status`. If `expose` is true, the client may see the message.
   const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
   if (status === 404) return notFound(ctx)
-  if (expose === true && typeof status === 'number' && status >= 400 && status < 500) {
-    return new HttpError({
-      status,
-      error: ERROR_OF_STATUS[status] ?? 'invalid_request',
-      description: String(message)
-    })
+  if (expose !== false && typeof status === 'number' && status >= 400 && status < 500) {
+    const description = expose === true ? String(message) : 'The request cannot be used.'
+    return new HttpError({ status, error: ERROR_OF_STATUS[status] ?? 'invalid_request', description })
   }
   return new HttpError({ status: 500, error: 'server_error', description: 'Something went wrong on this server.' })
 }

@@ -24,6 +24,8 @@ export function failedLogin(failed: FailedLogin, { cookies, loginPath }: Site): 
       return signInAgain('The identity provider did not accept this login any more.')
     case 'used':
       return signInAgain('This login has been used already.')
+    case 'signedOut':
+      return signInAgain('The identity provider has signed you out since this login began.')
     case 'denied':
       return accountNotAllowed()
     case 'pending': {

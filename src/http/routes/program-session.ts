@@ -14,12 +14,10 @@ import { removeSession, sessionRecord, writeSession } from './session.js'
 import type { Site } from './site.js'
 
 export interface ProgramSessionParts {
-  readonly config: Pick<Config, 'session' | 'refresh'>
+  readonly config: Pick<Config, 'session'>
   readonly site: Pick<Site, 'cookies'>
   readonly auth: Pick<Auth, 'newest' | 'change' | 'isLoggedOut'>
   readonly requestLog: RequestLog
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
 }
 
 // koa-session requires a key for an external store. Here each request has its own store, so the key can be any
@@ -34,9 +32,8 @@ type Marked = Context & { [HAS_SESSION]?: true }
  * changed it.
  */
 export function programSession(app: Koa, parts: ProgramSessionParts): Middleware {
-  const { config, site, auth, requestLog, now } = parts
+  const { config, site, auth, requestLog } = parts
   const { cookies } = site
-  const maxRequestMs = config.refresh.keepSeconds * 1000
 
   async function changedSession(record: SessionRecord, stored: object): Promise<SessionRecord | undefined> {
     if (isKeptInRedis(record)) return auth.change(record, stored)
@@ -47,7 +44,6 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
   class BrowserStore {
     readonly #ctx: Context
     #record: SessionRecord | undefined
-    #readAt = 0
 
     constructor(ctx: Context) {
       this.#ctx = ctx
@@ -55,7 +51,6 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
 
     async get(): Promise<SessionFields | undefined> {
       this.#record = sessionRecord(this.#ctx)
-      this.#readAt = now()
       // The handlers get a copy, because all requests with the same cookie share one opened record.
       return structuredClone(this.#record?.fields)
     }
@@ -65,11 +60,9 @@ export function programSession(app: Koa, parts: ProgramSessionParts): Middleware
       const record = this.#record
       if (!record) throw new TypeError('ctx.session can be saved only behind requireTokens')
       const { id } = record
-      // No cookie can be set after the headers were sent. If the request took longer than `keepSeconds`, another
-      // request may have refreshed the tokens, and the result of that refresh may have expired in the store. The server
-      // then cannot know whether this request has the newest refresh token.
-      if (ctx.headerSent || now() - this.#readAt > maxRequestMs) {
-        const reason = ctx.headerSent ? 'response_started' : 'request_too_long'
+      // No cookie can be set after the headers were sent.
+      if (ctx.headerSent) {
+        const reason = 'response_started'
         requestLog(ctx).warn({ event: 'session_not_saved', reason }, 'changes of ctx.session are lost')
         return
       }

@@ -1,13 +1,21 @@
 import type { Context, Middleware } from 'koa'
 import type { Auth } from '../../auth.js'
+import { denialOf } from '../../modes/access.js'
 import type { Tokens } from '../../modes/mode.js'
-import { type CookieSession, isKeptInRedis, type SessionRecord, withOwnFields } from '../../session/record.js'
+import {
+  type CookieSession,
+  hasTokens,
+  isKeptInRedis,
+  type SessionRecord,
+  withOwnFields
+} from '../../session/record.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
+import { LOGGED_OUT, LOST } from '../../store/rules.js'
 import type { RequestLog } from '../edge/request.js'
 import { accountNotAllowed, BusyError } from '../errors/http-error.js'
 import { withholdCookies } from './cookies.js'
 import { readLoginCookie, writeLoginCookie } from './login-cookie.js'
-import { currentSession, removeSession, useSession, withholdLateSession, writeSession } from './session.js'
+import { currentSession, removeSession, useSession, writeSession } from './session.js'
 import type { Site } from './site.js'
 
 /** The state of a request after `requireTokens` has run. */
@@ -16,7 +24,7 @@ export interface TokensState {
 }
 
 export interface RequireTokensParts {
-  readonly auth: Pick<Auth, 'current' | 'tokensOf' | 'isLoggedOut'>
+  readonly auth: Pick<Auth, 'current' | 'tokensOf' | 'isLoggedOut' | 'isSaved'>
   readonly site: Pick<Site, 'cookies'>
   readonly sessionCookie: Pick<SessionCookie, 'names'>
   readonly requestLog: RequestLog
@@ -35,17 +43,17 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
     const session = currentSession(ctx)
     if (!session) return unauthorized(ctx)
     const current = await auth.current(session, () => requestLog(ctx))
-    if (current.kind === 'unread') throw unread(current.retryAfterSeconds)
-    if (current.kind === 'ended' || current.kind === 'denied') {
-      removeSession(ctx)
-      withholdLateSession(ctx)
-      forgetSuccess(ctx)
+    if (current.kind === 'over') {
+      // After a logout, the browser may already have the cookie of a newer login. If nobody has stored the newest revision,
+      // whoever has it may still bring it.
+      if (current.why !== LOGGED_OUT && current.why !== LOST) {
+        removeSession(ctx)
+        forgetSuccess(ctx)
+      }
+      if (denialOf(current.why)) throw accountNotAllowed()
+      return unauthorized(ctx)
     }
-    if (current.kind === 'denied') throw accountNotAllowed()
-    // The browser may already have a newer cookie than this request, so an old cookie is not removed.
-    if (!('record' in current)) return unauthorized(ctx)
-    const isNew = apply(ctx, session, current.record)
-    withholdLateSession(ctx)
+    const isNew = current.record !== undefined && apply(ctx, session, current.record)
     if (current.kind === 'unavailable') throw unavailable(current.retryAfterSeconds)
     ctx.state.tokens = auth.tokensOf(current.record)
     if (!isNew) return next()
@@ -57,21 +65,21 @@ export function requireTokens({ auth, site, sessionCookie, requestLog }: Require
         withholdCookies(ctx, sessionCookie.names)
         unauthorized(ctx)
       }
-      if (!ctx.headerSent) withholdLateSession(ctx)
     }
   }
 
-  /** Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. */
+  /**
+   * Makes `record` the session of this request. Sets the cookie and returns true if the browser needs a new cookie. A
+   * reference names a revision only after Redis has confirmed it.
+   */
   function apply(ctx: Context, session: CookieSession, record: SessionRecord): boolean {
-    if (isKeptInRedis(session)) {
-      const isNew = record.rev !== session.rev
-      if (isNew) writeSession(ctx, record)
-      else useSession(ctx, record)
-      return isNew
+    if (record.rev === session.rev || (isKeptInRedis(record) && !auth.isSaved(record.id))) {
+      useSession(ctx, record)
+      return false
     }
-    const isNew = record !== session
-    if (isNew) writeSession(ctx, { ...record, fields: withOwnFields(record.fields, session.fields) })
-    return isNew
+    const own = hasTokens(session) ? { fields: withOwnFields(record.fields, session.fields) } : {}
+    writeSession(ctx, { ...record, ...own })
+    return true
   }
 
   // The server itself has removed the session cookie. If `succeededAt` stayed in the login cookie, the next login would
@@ -93,11 +101,6 @@ function unauthorized(ctx: Context): void {
   ctx.remove('Content-Type')
   ctx.body = null
   ctx.status = 401
-}
-
-function unread(retryAfterSeconds: number): BusyError {
-  const description = 'Your session could not be read just now. You are still signed in.'
-  return new BusyError({ description, retryAfterSeconds })
 }
 
 function unavailable(retryAfterSeconds: number): BusyError {

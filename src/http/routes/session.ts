@@ -3,7 +3,6 @@
  * own routes use these functions. Routes that a program has added use `ctx.session` (program-session.ts).
  */
 import type { Context, Middleware } from 'koa'
-import type { Config } from '../../config/settings.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import { type CookieSession, hasTokens, type SessionRecord } from '../../session/record.js'
 import type { SessionCookie } from '../../session/session-cookie.js'
@@ -14,14 +13,10 @@ export interface SessionParts {
   readonly sessionCookie: SessionCookie
   readonly site: Pick<Site, 'cookies'>
   readonly metrics: Pick<Metrics, 'sessionWritten'>
-  readonly config: { readonly refresh: Pick<Config['refresh'], 'keepSeconds'> }
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
 }
 
 interface RequestSession {
   current: CookieSession | undefined
-  readonly openedAt: number
   readonly parts: SessionParts
 }
 
@@ -39,11 +34,7 @@ export function session(parts: SessionParts): Middleware {
     const withSession: WithSession = ctx
     // If this middleware runs twice, the second run must keep the current session, because a refresh may have replaced the
     // session of the request.
-    withSession[SESSION] ??= {
-      current: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''),
-      openedAt: parts.now(),
-      parts
-    }
+    withSession[SESSION] ??= { current: parts.sessionCookie.open(ctx.req.headers.cookie ?? ''), parts }
     return next()
   }
 }
@@ -88,17 +79,6 @@ export function writeSession(ctx: Context, record: SessionRecord, sealed?: reado
     if (chunk !== undefined) setCookie(ctx, name, chunk, lifetimeSeconds, secure)
     else if (sent.includes(name)) clearCookie(ctx, name, secure)
   }
-}
-
-/**
- * Leaves the session cookies of the browser unchanged if this response is late. A response is late after
- * `refresh.keepSeconds`. By then, the browser may have a newer session whose record has expired. Overwriting its cookie
- * with an older one would lose the login.
- */
-export function withholdLateSession(ctx: Context): void {
-  const { openedAt, parts } = requestSession(ctx)
-  const { now, config, sessionCookie } = parts
-  if (now() - openedAt >= config.refresh.keepSeconds * 1000) withholdCookies(ctx, sessionCookie.names)
 }
 
 /** Clears the session's cookies in the browser, even if they cannot be opened. */

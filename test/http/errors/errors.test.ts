@@ -402,3 +402,17 @@ for (const mode of modes) {
     t.is((await browser.fetch(guarded)).statusCode, 200)
   })
 }
+
+test('an error of a library with the status 400 is answered with 400, without its message and without an error in the log', async t => {
+  const { browser, logs } = await startWithRoute(t, 'single', () => {
+    throw Object.assign(new Error('the password hunter2'), { status: 400 })
+  })
+  await signIn(browser)
+  const response = await browser.get(ownRoute)
+  t.is(response.statusCode, 400)
+  t.notRegex(response.text(), /hunter2/)
+  t.is(
+    logs.find(({ event }) => event === 'request_failed'),
+    undefined
+  )
+})

@@ -542,20 +542,6 @@ test('if the response to a callback was lost, repeating the callback within a mi
   t.is(idp.tokenRequests.length, 2)
 })
 
-test('a repeated callback without a session is rejected later than a minute after the browser has sent its session cookie', async t => {
-  const { browser, clock, idp } = await startTestServer(t)
-  const back = await startLogin(browser)
-  await openCallback(browser, back)
-  await browser.fetch('/api/auth/profile')
-  for (const seconds of [61, 300]) {
-    clock.advanceSeconds(seconds)
-    const again = await openCallback(withoutSession(browser), back)
-    t.is(again.statusCode, 400)
-    t.deepEqual(again.setCookies, [])
-  }
-  t.is(idp.tokenRequests.length, 1)
-})
-
 test('a second code with the state of a finished login is not exchanged', async t => {
   const { browser, idp, newBrowser } = await startTestServer(t)
   const back = await startLogin(browser)

@@ -74,8 +74,7 @@ for (const mode of modes) {
   })
 
   test(`${mode}: if a refreshed session has expired too, a request with the oldest cookie refreshes it once for all tabs`, async t => {
-    const overrides = { refresh: { keepSeconds: 10_000 } }
-    const { browser, clock, idp } = await startSignedIn(t, { mode, overrides })
+    const { browser, clock, idp } = await startSignedIn(t, { mode })
     const oldest = browser.clone()
     clock.advanceSeconds(3600)
     await browser.fetch('/api/auth/profile')
@@ -182,7 +181,7 @@ for (const mode of modes) {
     for (let page = 0; page < 20; page++) statuses.add((await browser.fetch('/api/auth/profile')).statusCode)
     t.deepEqual(statuses, new Set([503]))
     t.is(idp.tokenRequests.length, before + 1)
-    t.is((await browser.fetch('/api/auth/profile')).headers['retry-after'], '7')
+    t.is((await browser.fetch('/api/auth/profile')).headers['retry-after'], '8')
     clock.advanceSeconds(8)
     await browser.fetch('/api/auth/profile')
     t.is(idp.tokenRequests.length, before + 2, 'the provider is called again when the time in Retry-After is over')

@@ -341,7 +341,7 @@ for (const mode of modes) {
   })
 
   test(`after a refresh, a request with the old cookie gets a session with the absolute maximum age of its login (${mode})`, async t => {
-    const overrides = { session: { absoluteMaxAgeSeconds: 7200 }, refresh: { keepSeconds: 3600 } }
+    const overrides = { session: { absoluteMaxAgeSeconds: 7200 } }
     const server = await startTestServer(t, { mode, overrides })
     const { browser, clock, idp } = server
     await signIn(browser)

@@ -1,0 +1,144 @@
+/**
+ * A cell is a value in the store that is read, and replaced by compare-and-swap. Redis, the memory of a process without
+ * Redis and the simulation have cells. Everything that the store keeps is in cells: sessions, the lists of the sessions of
+ * a user, used logout tokens, and places.
+ */
+
+/**
+ * Why the store cannot be used now:
+ * - `redis`: Redis is unreachable or slow, or refuses the command
+ * - `unreadable`: this cell has the wrong type, or this process does not have the secret that encrypted it
+ * - `conflict`: other processes changed this cell again and again
+ * - `full`: the memory for sessions is full
+ */
+export type StoreProblem = 'redis' | 'unreadable' | 'conflict' | 'full'
+
+const MESSAGES: Readonly<Record<StoreProblem, string>> = {
+  redis: 'Redis cannot be used now',
+  unreadable: 'the stored data cannot be read: it was encrypted with another secret, or it has the wrong type',
+  conflict: 'other processes are changing the same data',
+  full: 'this process has reached its limit of sessions'
+}
+
+/** The store cannot answer now. The same request can be repeated later. */
+export class StoreUnavailableError extends Error {
+  override readonly name = 'StoreUnavailableError'
+  readonly problem: StoreProblem
+  /** The time in seconds after which the same request may succeed. */
+  readonly retryAfterSeconds: number
+
+  constructor(problem: StoreProblem) {
+    super(MESSAGES[problem])
+    this.problem = problem
+    // Unreadable data needs the operator, so the next attempt may come later.
+    this.retryAfterSeconds = problem === 'unreadable' ? 5 : 1
+  }
+}
+
+/** Rethrows every error except StoreUnavailableError. */
+export function ignoreUnavailable(error: unknown): undefined {
+  if (!(error instanceof StoreUnavailableError)) throw error
+  return undefined
+}
+
+/** The content of a cell when it was read or written. */
+export interface Snapshot<Content> {
+  /** Equal versions of a cell have equal content. Undefined if there was no cell. */
+  readonly version: unknown
+  readonly content: Content | undefined
+  /** True if there is a cell, but this process cannot decrypt it. */
+  readonly isUnreadable?: boolean
+}
+
+/**
+ * A message to all processes. It may get lost, so the store also works without messages.
+ * - `lost`: Redis has lost data of this session. Every process that knows at least this revision stores it again.
+ * - `loggedOut`: the session was logged out
+ * - `pause`: the identity provider asked for a pause, so no process sends a token request for `ms` milliseconds
+ */
+export type Message =
+  | { readonly kind: 'lost' | 'loggedOut'; readonly id: string; readonly rev: number; readonly from: string }
+  | { readonly kind: 'pause'; readonly ms: number }
+
+/** @param Content the content of a cell, and `Key` what is needed to find and decrypt it */
+export interface Cells<Content, Key = string> {
+  /** The clock of the store, in milliseconds since the epoch. */
+  now(): number
+  /**
+   * @param isWhole false if the record of a session need not be read
+   * @throws StoreUnavailableError, like all functions of the store
+   */
+  read(key: Key, isWhole: boolean): Promise<Snapshot<Content>>
+  /**
+   * Replaces a cell if it is still the expected one and if `now` is the time of the store. Publishes the message in the
+   * same step. Otherwise returns the cell.
+   * @param mayFail true if a full store may refuse the change
+   */
+  swap(key: Key, expected: Snapshot<Content>, next: Content, options: SwapOptions): Promise<Swapped<Content>>
+}
+
+export interface SwapOptions {
+  /** The time that the rule used, from `Cells.now`. */
+  readonly now: number
+  readonly message: Message | undefined
+  readonly mayFail: boolean
+}
+
+export interface Swapped<Content> {
+  readonly isDone: boolean
+  readonly snapshot: Snapshot<Content>
+}
+
+/** A rule returns a result, and the new content if the cell changes. */
+export type Rule<Content, Result> = (
+  content: Content | undefined,
+  now: number
+) => { readonly result: Result; readonly cell?: Content; readonly message?: Message | undefined }
+
+export interface ApplyOptions<Content> {
+  /** The cell as this process has seen it last. Without it, the cell is read. */
+  readonly last?: Snapshot<Content> | undefined
+  readonly isWhole?: boolean
+  readonly mayFail?: boolean
+  /** True if a cell that cannot be read is replaced. */
+  readonly replacesUnreadable?: boolean
+  /** Called with each cell that this process sees. */
+  readonly onSeen?: (snapshot: Snapshot<Content>) => void
+}
+
+const ATTEMPTS = 5
+
+/** Runs a rule on a cell, and stores its change. Runs the rule again if another process has changed the cell. */
+export async function apply<Content, Key, Result>(
+  cells: Cells<Content, Key>,
+  key: Key,
+  rule: Rule<Content, Result>,
+  options: ApplyOptions<Content> = {}
+): Promise<Result> {
+  const { isWhole = false, mayFail = false, replacesUnreadable = false, onSeen } = options
+  let snapshot = options.last
+  let isRead = false
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (!snapshot) {
+      snapshot = await cells.read(key, isWhole)
+      isRead = true
+    }
+    if (snapshot.isUnreadable && !replacesUnreadable) throw new StoreUnavailableError('unreadable')
+    if (isRead) onSeen?.(snapshot)
+    const now = cells.now()
+    const { result, cell, message } = rule(snapshot.content, now)
+    if (cell === undefined) {
+      // A result without a change must not come from a cell that may be outdated.
+      if (isRead) return result
+      snapshot = undefined
+      continue
+    }
+    const swapped = await cells.swap(key, snapshot, cell, { now, message, mayFail })
+    snapshot = swapped.snapshot
+    isRead = true
+    if (!swapped.isDone) continue
+    onSeen?.(snapshot)
+    return result
+  }
+  throw new StoreUnavailableError('conflict')
+}

@@ -1,0 +1,263 @@
+/**
+ * The connection to Redis. Each command has a time limit, and while Redis is unavailable, commands fail at once, so a
+ * failing Redis does not slow down requests. The store learns from `events` when to store again what it remembers.
+ */
+import type { Logger } from 'pino'
+import type { Clock } from '../support/clock.js'
+import { TimeLimitError, within } from '../support/within.js'
+import { StoreUnavailableError } from './cells.js'
+import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
+import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-errors.js'
+
+/**
+ * - `connecting`: the state at the start, and for a short time after a connection is lost. Commands wait.
+ * - `up`: commands are sent
+ * - `down`: commands fail at once, and the connection is probed in the background
+ * - `closed`: this process is stopping
+ */
+type State = 'connecting' | 'up' | 'down' | 'closed'
+
+/** `connected`: Redis may have lost its last writes. `message`: another process has published this text. */
+export type ConnectionEvent = { readonly kind: 'connected' } | { readonly kind: 'message'; readonly text: string }
+
+export interface Connection {
+  /**
+   * Sends a command and returns its reply.
+   * @throws StoreUnavailableError
+   */
+  send<T>(command: (commands: RedisCommands) => Promise<T>): Promise<T>
+  /** Returns the events in their order. Ends when the connection is closed. */
+  events(): AsyncIterable<ConnectionEvent>
+  /** Returns the time of the last connection on the monotonic clock, or undefined before the first one. */
+  connectedAt(): number | undefined
+  /** False if Redis cannot be used now, or rejects writes. */
+  isAvailable(): boolean
+  close(): Promise<void>
+}
+
+export interface ConnectionParts {
+  readonly open: (events: RedisEvents) => Promise<RedisClient>
+  readonly channel: string
+  /** Finds out if Redis accepts writes. */
+  readonly probe: (commands: RedisCommands) => Promise<unknown>
+  readonly isCluster: boolean
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly clock: Clock
+  readonly timing?: Partial<ConnectionTiming> | undefined
+}
+
+/** All times are in milliseconds. */
+export interface ConnectionTiming {
+  /** The time limit of a command. */
+  readonly commandMs: number
+  /** The time limit for loading the client and opening the first connection. */
+  readonly startMs: number
+}
+
+export const CONNECTION_TIMING: ConnectionTiming = { commandMs: 1000, startMs: 2000 }
+
+const PROBE_CONNECTING_MS = 25
+const PROBE_INTERVAL_MS = 500
+
+/** Starts to open the connection and returns at once. */
+export function openConnection(parts: ConnectionParts): Connection {
+  const { open, channel, probe, isCluster, log, clock } = parts
+  const { commandMs, startMs } = { ...CONNECTION_TIMING, ...parts.timing }
+  const events = createQueue<ConnectionEvent>()
+  let state: State = 'connecting'
+  let client: RedisClient | undefined
+  let lastError: Error | undefined
+  // The reason for which Redis rejects writes although the connection works, for example OOM or NOREPLICAS. Reading works.
+  let rejection: string | undefined
+  let unavailableSince: number | undefined
+  let connectedAt: number | undefined
+  let isProbing = false
+  let stopConnectTimer = () => {}
+  let stopProbeTimer = () => {}
+  const waiting = new Set<() => void>()
+
+  function changeState(next: State): void {
+    state = next
+    for (const resume of waiting) resume()
+    waiting.clear()
+  }
+
+  function reportUnavailable(reason: string): void {
+    if (unavailableSince !== undefined) return
+    unavailableSince = clock.monotonic()
+    const message = 'Redis cannot be used now. This server keeps trying to use it again.'
+    log.warn({ event: 'redis_unavailable', reason }, message)
+  }
+
+  function reportBack(): void {
+    if (unavailableSince === undefined) return
+    const unavailable_ms = Math.round(clock.monotonic() - unavailableSince)
+    log.info({ event: 'redis_back', unavailable_ms }, 'Redis is back')
+    unavailableSince = undefined
+  }
+
+  function startConnecting(ms: number): void {
+    changeState('connecting')
+    stopConnectTimer()
+    stopConnectTimer = clock.after(ms, () => goDown(lastError ? reasonOf(lastError) : 'no connection'))
+    scheduleProbe()
+  }
+
+  function goDown(reason: string): void {
+    if (state === 'down' || state === 'closed') return
+    stopConnectTimer()
+    changeState('down')
+    reportUnavailable(reason)
+    scheduleProbe()
+  }
+
+  /** Redis accepts writes. After a connection, or after a time in which it rejected them, the store has to restore. */
+  function goUp(): void {
+    if (state === 'closed') return
+    const isNew = state !== 'up' || rejection !== undefined
+    stopConnectTimer()
+    lastError = undefined
+    rejection = undefined
+    reportBack()
+    if (isNew) startRecovery()
+    if (state !== 'up') changeState('up')
+  }
+
+  function startRecovery(): void {
+    connectedAt = clock.monotonic()
+    events.push({ kind: 'connected' })
+  }
+
+  function handleRejection(error: unknown): void {
+    if (state === 'closed') return
+    // The client reconnects after each rejection of a read-only Redis, so every command would wait for a connection.
+    if (isNodeUnusable(error)) {
+      goDown(reasonOf(error))
+      return
+    }
+    // Reading works on a full Redis, and some writes do, so commands are sent.
+    rejection = reasonOf(error)
+    reportUnavailable(rejection)
+    if (state !== 'up') changeState('up')
+    scheduleProbe()
+  }
+
+  function needsProbe(): boolean {
+    return state === 'connecting' || state === 'down' || (state === 'up' && rejection !== undefined)
+  }
+
+  function scheduleProbe(): void {
+    stopProbeTimer()
+    if (!needsProbe()) return
+    const delayMs = state === 'connecting' ? PROBE_CONNECTING_MS : PROBE_INTERVAL_MS
+    stopProbeTimer = clock.after(delayMs, () => void tryProbe().then(scheduleProbe))
+  }
+
+  /** Never rejects. */
+  async function tryProbe(): Promise<void> {
+    if (isProbing || !client || state === 'closed') return
+    isProbing = true
+    try {
+      await within(commandMs, probe(client.commands), clock)
+      goUp()
+    } catch (error) {
+      if (isReply(error)) handleRejection(error)
+      else if (error instanceof TimeLimitError) goDown('timeout')
+      else handleLostConnection()
+    } finally {
+      isProbing = false
+    }
+  }
+
+  function handleLostConnection(): void {
+    if (state === 'up') startConnecting(commandMs)
+  }
+
+  function handleFailure(error: unknown): void {
+    // One slow command or one slot that moves is no outage. The probe decides.
+    if (error instanceof TimeLimitError || isCluster) void tryProbe().then(scheduleProbe)
+    else if (isReply(error)) handleRejection(error)
+    else handleLostConnection()
+  }
+
+  async function untilConnected(): Promise<void> {
+    while (state === 'connecting') await new Promise<void>(resolve => waiting.add(resolve))
+  }
+
+  startConnecting(startMs)
+  const opening = open({
+    channels: [channel],
+    onReady: () => void tryProbe(),
+    onLost: handleLostConnection,
+    onError(error) {
+      lastError = error
+    },
+    // Messages may have been lost.
+    onSubscribed: () => events.push({ kind: 'connected' }),
+    onSubscribeFailed(error) {
+      log.warn({ event: 'redis_unavailable', reason: reasonOf(error) }, 'this process gets no messages of the others')
+    },
+    // A slot has a new master, which may not have the last writes of the old one.
+    onNodeChange() {
+      if (state === 'up') startRecovery()
+    },
+    onMessage: (_channel, text) => events.push({ kind: 'message', text })
+  }).then(
+    opened => {
+      client = opened
+      void tryProbe()
+    },
+    error => goDown(reasonOf(error))
+  )
+
+  return {
+    async send(command) {
+      await untilConnected()
+      if (state !== 'up' || !client) throw new StoreUnavailableError('redis')
+      try {
+        return await within(commandMs, command(client.commands), clock)
+      } catch (error) {
+        if (isWrongType(error)) throw new StoreUnavailableError('unreadable')
+        handleFailure(error)
+        throw new StoreUnavailableError('redis')
+      }
+    },
+    events: events.read,
+    connectedAt: () => connectedAt,
+    isAvailable: () => state !== 'down' && rejection === undefined,
+    async close() {
+      if (state === 'closed') return
+      changeState('closed')
+      stopConnectTimer()
+      stopProbeTimer()
+      events.end()
+      await opening
+      await client?.close()
+    }
+  }
+}
+
+/** A queue with one reader. */
+function createQueue<T>() {
+  const items: T[] = []
+  let isEnded = false
+  let wake = () => {}
+
+  return {
+    push(item: T): void {
+      items.push(item)
+      wake()
+    },
+    end(): void {
+      isEnded = true
+      wake()
+    },
+    async *read(): AsyncGenerator<T, void> {
+      while (!isEnded) {
+        const item = items.shift()
+        if (item !== undefined) yield item
+        else await new Promise<void>(resolve => (wake = resolve))
+      }
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/** Cells in the memory of this process, for a server without Redis. They are lost when the process ends. */
+import { createExpiringMap } from '../support/expiring-map.js'
+import { type Cells, type Snapshot, StoreUnavailableError } from './cells.js'
+import type { Cell } from './rules.js'
+
+export interface MemoryCellsParts<Content> {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly lifetimeMs: (content: Content) => number
+}
+
+// A session takes about 1 kB without its record.
+const MAX_CELLS = 200_000
+
+/** @param limit the number of cells; at the limit, a change that may fail adds no cell */
+export function createMemoryCells<Content, Key extends string | { readonly id: string }>(
+  { now, lifetimeMs }: MemoryCellsParts<Content>,
+  limit = MAX_CELLS
+): Cells<Content, Key> {
+  const contents = createExpiringMap<{ readonly content: Content }>(Number.POSITIVE_INFINITY, now)
+  const idOf = (key: Key) => (typeof key === 'string' ? key : key.id)
+
+  function snapshotOf(id: string): Snapshot<Content> {
+    const version = contents.get(id)
+    return { version, content: version?.content }
+  }
+
+  return {
+    now,
+    read: async key => snapshotOf(idOf(key)),
+    async swap(key, expected, next, { mayFail }) {
+      const id = idOf(key)
+      const current = snapshotOf(id)
+      if (current.version !== expected.version) return { isDone: false, snapshot: current }
+      if (mayFail && !current.content && contents.size >= limit) throw new StoreUnavailableError('full')
+      contents.set(id, { content: next }, lifetimeMs(next))
+      return { isDone: true, snapshot: snapshotOf(id) }
+    }
+  }
+}
+
+const MAX_RECORDS = 10_000
+
+/**
+ * Like `createMemoryCells`, with a limit for the records of sessions, which are larger than the entries. The record that was
+ * stored first is dropped first. An outdated cookie of its session then cannot find the newest tokens.
+ */
+export function createMemorySessionCells<Record>(
+  parts: MemoryCellsParts<Cell<Record>>,
+  limits: { readonly cells?: number; readonly records?: number } = {}
+): Cells<Cell<Record>, { readonly id: string }> {
+  const cells = createMemoryCells<Cell<Record>, { readonly id: string }>(parts, limits.cells)
+  const records = createExpiringMap<Record>(limits.records ?? MAX_RECORDS, parts.now)
+
+  function withRecord(id: string, snapshot: Snapshot<Cell<Record>>): Snapshot<Cell<Record>> {
+    if (!snapshot.content?.entry.hasRecord) return snapshot
+    const { entry } = snapshot.content
+    const record = records.get(id)
+    return { ...snapshot, content: { entry: { ...entry, hasRecord: record !== undefined }, record } }
+  }
+
+  return {
+    now: cells.now,
+    read: async key => withRecord(key.id, await cells.read(key, true)),
+    async swap(key, expected, next, options) {
+      const { isDone, snapshot } = await cells.swap(key, expected, { entry: next.entry }, options)
+      if (isDone && !next.entry.hasRecord) records.delete(key.id)
+      else if (isDone && next.record !== undefined) records.set(key.id, next.record, parts.lifetimeMs(next))
+      return { isDone, snapshot: withRecord(key.id, snapshot) }
+    }
+  }
+}

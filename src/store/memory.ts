@@ -1,0 +1,139 @@
+/**
+ * What one process remembers of the sessions. It proves that the store has lost data, is stored again after a loss, and
+ * serves requests while Redis is unavailable. The oldest go first.
+ */
+import { isKeptInRedis, type SessionRecord } from '../session/record.js'
+import type { Clock } from '../support/clock.js'
+import { createExpiringMap } from '../support/expiring-map.js'
+import type { Snapshot } from './cells.js'
+import type { SessionKey } from './redis-cells.js'
+import type { Cell, Known } from './rules.js'
+
+interface Revision {
+  rev: number
+  /** The time on the monotonic clock at which this process has learned of the revision. */
+  at: number
+  /** The cell as this process has seen it last, without its record. */
+  seen?: Snapshot<Cell<SessionRecord>>
+}
+
+interface Logout {
+  readonly session: SessionKey
+  readonly at: number
+  isSaved: boolean
+}
+
+/** The work of this process on one session. */
+export interface Work {
+  /** The owner names under which a refresh, a login or a change is in progress, from before `acquire` to after `commit`. */
+  readonly owners: string[]
+  /** The token request in progress: the revision that was sent, and when on the monotonic clock. */
+  sent?: { readonly rev: number; readonly at: number } | undefined
+  /** How often other processes have reported a loss of this session since the work began. */
+  losses: number
+}
+
+const MAX_RECORDS = 10_000
+const MAX_REVISIONS = 50_000
+const MAX_LOGOUTS = 200_000
+// A failover loses the last writes. An old master may accept writes for more than 10 seconds after another was promoted.
+const RECENT_MS = 60_000
+// The cell of a login is read and written several times within a minute.
+const LOGIN_MS = 60_000
+
+export type ProcessMemory = ReturnType<typeof createProcessMemory>
+
+/** @param lifetimeMs the lifetime of a cell */
+export function createProcessMemory(clock: Clock, lifetimeMs: number) {
+  const { now } = clock
+  const records = createExpiringMap<SessionRecord>(MAX_RECORDS, now)
+  const revisions = createExpiringMap<Revision>(MAX_REVISIONS, now)
+  const logouts = createExpiringMap<Logout>(MAX_LOGOUTS, now)
+  const unsaved = new Map<string, SessionRecord>()
+  const working = new Map<string, Work>()
+
+  function recordOf(id: string): SessionRecord | undefined {
+    return unsaved.get(id) ?? records.get(id)
+  }
+
+  function revisionOf(id: string): Revision | undefined {
+    return revisions.get(id)
+  }
+
+  /** Remembers that a session has this revision, and its record if there is one. */
+  function remember(id: string, rev: number, record?: SessionRecord): void {
+    // The cookie of a logged-out session brings nothing back.
+    if (logouts.get(id)) return
+    const known = revisions.get(id)
+    if (!known || known.rev < rev) revisions.set(id, { ...known, rev, at: clock.monotonic() }, lifetimeMs)
+    if (!record || (recordOf(id)?.rev ?? 0) > record.rev) return
+    // Redis keeps the session, and it may be large. Only a session that was used a moment ago has to be restored.
+    records.set(id, record, isKeptInRedis(record) ? RECENT_MS : lifetimeMs)
+  }
+
+  function logOut(session: SessionKey, isSaved: boolean): void {
+    const { id } = session
+    records.delete(id)
+    unsaved.delete(id)
+    const known = logouts.get(id)
+    if (known) known.isSaved ||= isSaved
+    else logouts.set(id, { session, at: clock.monotonic(), isSaved }, lifetimeMs)
+  }
+
+  function* recent<T extends { readonly at: number }>(
+    entries: Iterable<readonly [string, T, number]>
+  ): Iterable<string> {
+    for (const [id, { at }] of entries) if (clock.monotonic() - at < RECENT_MS) yield id
+  }
+
+  return {
+    remember,
+    recordOf,
+    /** Returns the highest revision that anything names, and the newest record. */
+    known(id: string): Known<SessionRecord> {
+      const record = recordOf(id)
+      const recordRev = record?.rev ?? 0
+      return { rev: Math.max(revisionOf(id)?.rev ?? 0, recordRev), record, recordRev }
+    },
+    seen: (id: string) => revisionOf(id)?.seen,
+    /** Remembers a cell that was read or written. */
+    see(id: string, { version, content, isUnreadable = false }: Snapshot<Cell<SessionRecord>>): void {
+      const revision = revisions.get(id)
+      const seen = { version, content: content && { entry: content.entry }, isUnreadable }
+      if (revision) revision.seen = seen
+      else revisions.set(id, { rev: 0, at: clock.monotonic(), seen }, LOGIN_MS)
+    },
+    /** Remembers a result that is not stored yet. */
+    addUnsaved(record: SessionRecord): void {
+      remember(record.id, record.rev, record)
+      unsaved.set(record.id, record)
+    },
+    /** Notes that the store has this result, or a newer one. */
+    markSaved({ id, rev }: Pick<SessionRecord, 'id' | 'rev'>): void {
+      if ((unsaved.get(id)?.rev ?? Number.POSITIVE_INFINITY) <= rev) unsaved.delete(id)
+    },
+    isUnsaved: (id: string) => unsaved.has(id),
+    logOut,
+    logoutOf: (id: string): Readonly<Logout> | undefined => logouts.get(id),
+    workOf: (id: string) => working.get(id),
+    /** Begins work under an owner name. Returns a function that ends it. */
+    begin(id: string, owner: string): () => void {
+      const work = working.get(id) ?? { owners: [], losses: 0 }
+      working.set(id, work)
+      work.owners.push(owner)
+      return () => {
+        work.owners.splice(work.owners.indexOf(owner), 1)
+        if (work.owners.length === 0) working.delete(id)
+      }
+    },
+    /** Returns the ids of the sessions that the store may have lost, the most urgent ones first. */
+    possiblyLost(): Set<string> {
+      const inProgress = [...working].filter(([, { sent }]) => sent).map(([id]) => id)
+      const unsavedLogouts = [...logouts.entries()].filter(([, { isSaved }]) => !isSaved).map(([id]) => id)
+      const others = [...recent(logouts.entries()), ...recent(revisions.entries())]
+      return new Set([...unsaved.keys(), ...inProgress, ...unsavedLogouts, ...others])
+    },
+    /** The number of sessions of which this process remembers anything. */
+    size: () => revisions.size
+  }
+}

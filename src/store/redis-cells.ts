@@ -1,0 +1,214 @@
+/**
+ * Cells in Redis. A cell is one hash: the field `e` has the entry, and `r` the record of a session. Both are encrypted, with
+ * the name of the key as associated data, so write access to Redis allows deletion and rollback, but no invention. Every
+ * encrypted text is unique, so equal texts are the same write.
+ */
+import { createHash } from 'node:crypto'
+import type { Sealer } from '../session/keyring.js'
+import type { SessionRecord } from '../session/record.js'
+import type { Clock } from '../support/clock.js'
+import type { Cells, Message, Snapshot } from './cells.js'
+import type { RedisCommands } from './redis-client.js'
+import type { Cell, Entry } from './rules.js'
+import { createStoreClock } from './store-clock.js'
+
+/** Sends one command to Redis and returns its reply. Rejects with StoreUnavailableError. */
+export type SendCommand = <T>(name: string, command: (commands: RedisCommands) => Promise<T>) => Promise<T>
+
+/** How the content of a cell is encrypted. */
+export interface Format<Content, Key> {
+  /** The name of the key in Redis, without the prefix of the deployment. */
+  nameOf(key: Key): string
+  lifetimeMs(content: Content): number
+  sealEntry(content: Content, name: string): string
+  /** Undefined if the change keeps the record that is stored. An empty text removes it. */
+  sealRecord(content: Content, previous: Content | undefined, name: string, key: Key): string | undefined
+  /** Returns undefined if the texts cannot be decrypted. */
+  open(entry: string, record: string | undefined, name: string, key: Key): Content | undefined
+}
+
+/**
+ * The compare-and-swap. A full Redis refuses a script only if its first write needs memory, so HDEL lets the others pass.
+ * ARGV: 1 the expected entry, 2 the new entry, 3 the change of the record (keep, remove or set), 4 the record, 5 the lifetime
+ * in milliseconds, 6 the time that the rule used, 7 the channel, 8 the message, 9 whether a full Redis may refuse the change.
+ * The process and Redis may differ by 2 seconds, which is longer than a command may take.
+ */
+const SWAP = `
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local entry = redis.call('HGET', KEYS[1], 'e')
+if (entry or '') ~= ARGV[1] or math.abs(now - ARGV[6]) > 2000 then return {0, now, entry} end
+if ARGV[9] ~= '1' then redis.call('HDEL', KEYS[1], 'none') end
+if ARGV[3] == 'set' then redis.call('HSET', KEYS[1], 'e', ARGV[2], 'r', ARGV[4])
+else redis.call('HSET', KEYS[1], 'e', ARGV[2]) end
+if ARGV[3] == 'remove' then redis.call('HDEL', KEYS[1], 'r') end
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
+if ARGV[8] ~= '' then redis.call('PUBLISH', ARGV[7], ARGV[8]) end
+return {1, now}`
+const SWAP_DIGEST = createHash('sha1').update(SWAP).digest('hex')
+const PROBE_LIFETIME_MS = 1000
+
+type SwapReply = readonly [isDone: number, now: number, entry?: string | null]
+type SwapArguments = readonly [
+  expected: string,
+  entry: string,
+  change: 'keep' | 'remove' | 'set',
+  record: string,
+  lifetimeMs: number,
+  now: number,
+  channel: string,
+  message: string,
+  mayFail: 0 | 1
+]
+
+/** Runs the script, and follows the clock of Redis. */
+export function createSwapScript(clock: Pick<Clock, 'now'>) {
+  const time = createStoreClock(clock)
+
+  async function run(commands: RedisCommands, name: string, args: SwapArguments): Promise<SwapReply> {
+    const learnTime = time.measure()
+    const reply = (await commands.evalsha(SWAP_DIGEST, 1, name, ...args).catch((error: Error) => {
+      if (!error.message.startsWith('NOSCRIPT')) throw error
+      return commands.eval(SWAP, 1, name, ...args)
+    })) as SwapReply
+    learnTime(reply[1])
+    return reply
+  }
+
+  return {
+    run,
+    now: time.now,
+    /** Finds out if Redis accepts writes, and what time it has. */
+    async probe(commands: RedisCommands, name: string): Promise<void> {
+      const write = (expected: string) =>
+        run(commands, name, [expected, 'probe', 'keep', '', PROBE_LIFETIME_MS, Math.round(time.now()), '', '', 1])
+      // The first attempt fails if the clocks differ, or if the value of the last probe has not expired yet.
+      const [isDone, , found] = await write('')
+      if (isDone === 0) await write(found ?? '')
+    }
+  }
+}
+
+export type SwapScript = ReturnType<typeof createSwapScript>
+
+export interface RedisCellsParts {
+  readonly send: SendCommand
+  readonly script: SwapScript
+  /** The beginning of all keys of this deployment. */
+  readonly prefix: string
+  readonly channel: string
+  readonly sealMessage: (message: Message) => string
+}
+
+export function createRedisCells<Content, Key>(
+  { send, script, prefix, channel, sealMessage }: RedisCellsParts,
+  format: Format<Content, Key>
+): Cells<Content, Key> {
+  const reads = new Map<string, Promise<Snapshot<Content>>>()
+
+  function snapshotOf(
+    entry: string | null | undefined,
+    record: string | null | undefined,
+    key: Key
+  ): Snapshot<Content> {
+    if (typeof entry !== 'string') return { version: '', content: undefined }
+    const content = format.open(entry, record ?? undefined, format.nameOf(key), key)
+    return { version: entry, content, isUnreadable: content === undefined }
+  }
+
+  async function readNow(key: Key, isWhole: boolean): Promise<Snapshot<Content>> {
+    const name = prefix + format.nameOf(key)
+    if (!isWhole) return snapshotOf(await send('read', commands => commands.hget(name, 'e')), undefined, key)
+    const [entry, record] = await send('read', commands => commands.hmget(name, 'e', 'r'))
+    return snapshotOf(entry, record, key)
+  }
+
+  return {
+    now: script.now,
+    read(key, isWhole) {
+      // Parallel reads share a command. A read must not join a command that was sent before, because it could then miss a
+      // change that was confirmed in between.
+      const shared = `${isWhole} ${JSON.stringify(key)}`
+      const reading =
+        reads.get(shared) ??
+        new Promise<void>(resolve => setImmediate(resolve)).then(() => {
+          reads.delete(shared)
+          return readNow(key, isWhole)
+        })
+      reads.set(shared, reading)
+      return reading
+    },
+    async swap(key, expected, next, { now, message, mayFail }) {
+      const name = format.nameOf(key)
+      const entry = format.sealEntry(next, name)
+      const record = format.sealRecord(next, expected.content, name, key)
+      const change = record === undefined ? 'keep' : record === '' ? 'remove' : 'set'
+      const [isDone, , found] = await send('swap', commands =>
+        script.run(commands, prefix + name, [
+          String(expected.version),
+          entry,
+          change,
+          record ?? '',
+          format.lifetimeMs(next),
+          Math.round(now),
+          channel,
+          message ? sealMessage(message) : '',
+          mayFail ? 1 : 0
+        ])
+      )
+      if (isDone === 1) return { isDone: true, snapshot: { version: entry, content: next } }
+      return { isDone: false, snapshot: snapshotOf(found, undefined, key) }
+    }
+  }
+}
+
+/** The format of a cell with one value. */
+export function valueFormat<Content>(sealer: Sealer, kind: string, lifetimeMs: number): Format<Content, string> {
+  return {
+    nameOf: key => `${kind}:${key}`,
+    lifetimeMs: () => lifetimeMs,
+    sealEntry: (content, name) => sealer.seal(Buffer.from(JSON.stringify(content)), name),
+    sealRecord: () => undefined,
+    open(entry, _record, name) {
+      const plaintext = sealer.open(entry, name)
+      return plaintext && (JSON.parse(plaintext.toString()) as Content)
+    }
+  }
+}
+
+/** The id of a session, and its key if the session is kept in Redis. */
+export interface SessionKey {
+  readonly id: string
+  readonly key?: string | undefined
+}
+
+/**
+ * The format of a session. The record of a session that is kept in Redis is also encrypted with the key in its cookie, so a
+ * caller without that key sees only the entry.
+ */
+export function sessionFormat(
+  sealer: Sealer,
+  lifetimeMs: (cell: Cell<SessionRecord>) => number
+): Format<Cell<SessionRecord>, SessionKey> {
+  const recordContext = (name: string, rev: number) => `${name} ${rev}`
+  return {
+    nameOf: ({ id }) => `session:${id}`,
+    lifetimeMs,
+    sealEntry: ({ entry }, name) => sealer.seal(Buffer.from(JSON.stringify(entry)), name),
+    sealRecord({ entry, record }, previous, name) {
+      if (!entry.hasRecord) return ''
+      if (record === undefined || record === previous?.record) return undefined
+      const { key, ...content } = record
+      return sealer.seal(Buffer.from(JSON.stringify(content)), recordContext(name, entry.rev), key)
+    },
+    open(sealedEntry, sealedRecord, name, { key }) {
+      const plaintext = sealer.open(sealedEntry, name)
+      if (!plaintext) return undefined
+      const entry = JSON.parse(plaintext.toString()) as Entry
+      const opened = sealedRecord && sealer.open(sealedRecord, recordContext(name, entry.rev), key)
+      if (!opened) return { entry }
+      const content = JSON.parse(opened.toString()) as SessionRecord
+      return { entry, record: key === undefined ? content : { ...content, key } }
+    }
+  }
+}

@@ -1,0 +1,254 @@
+/**
+ * The rules of the session store. Each rule is a pure function of the cell of a session, the time and a request. It returns
+ * a result, the new cell if the cell changes, and a message for all processes. ARCHITECTURE.md explains them.
+ *
+ * All times are milliseconds on the clock of the store. An entry lives longer than any cookie of its session, so a missing
+ * cell always means that the store has lost data.
+ */
+
+/** The longest times, in milliseconds. */
+export const TIMES = {
+  leaseMs: 65_000,
+  maxPauseMs: 60_000,
+  /** The recovery time of a session if the caller does not have its record. An old Redis master may need 12 seconds. */
+  lostRecordMs: 30_000,
+  /** A stored time that is further ahead than it can be, plus this leeway, was written with a wrong clock. */
+  leewayMs: 5000
+}
+
+/** The process that has a lease. `place` and `since` prove its death: a later process has the same place (place.ts). */
+export interface Owner {
+  readonly owner: string
+  readonly place?: string
+  readonly since?: number
+}
+
+/** The right of one process to send the refresh token of a session. It ends by itself. */
+export interface Lease extends Owner {
+  readonly until: number
+}
+
+export interface Entry {
+  /** The newest revision: 0 before the login, plus 1 for each stored token response or change by a program. */
+  readonly rev: number
+  /** True if the cell has the record, which is the session at this revision. */
+  readonly hasRecord: boolean
+  /** Why the session is over. A logout is final. Any other reason concerns this revision only. */
+  readonly over?: string
+  readonly lease?: Lease
+  /** No lease is granted before this time, because a token request failed or because data was lost. */
+  readonly notBefore?: { readonly until: number; readonly why: 'failure' | 'loss' }
+  /** When the provider first refused this refresh token in an ambiguous way. */
+  readonly suspect?: number
+}
+
+/** What the store has of one session. `record` is undefined if there is none, or if it was not read. */
+export interface Cell<Record> {
+  readonly entry: Entry
+  readonly record?: Record | undefined
+}
+
+/** The highest revision that anything names, and the newest record that the caller has. */
+export interface Known<Record> {
+  readonly rev: number
+  readonly record?: Record | undefined
+  /** The revision of `record`, or 0. */
+  readonly recordRev: number
+}
+
+/** The reason of a logout in `Entry.over`. */
+export const LOGGED_OUT = 'loggedOut'
+/** The reason that `acquire` returns if nobody has stored the record. It is never stored. */
+export const LOST = 'lost'
+
+/** `record` is undefined if the cell has a record that was not read. */
+export type Newer<Record> = { readonly kind: 'newer'; readonly rev: number; readonly record: Record | undefined }
+export type Over = { readonly kind: 'over'; readonly why: string }
+
+/** Where a session stands. `lost`: the caller knows a newer revision than the store, or nobody has the record. */
+export type Found<Record> = { readonly kind: 'current' } | Newer<Record> | Over | { readonly kind: 'lost' }
+
+export type Acquired<Record> =
+  | Exclude<Found<Record>, { readonly kind: 'current' }>
+  /** `suspectMs` is the time since the first ambiguous refusal, if there was one. */
+  | { readonly kind: 'granted'; readonly suspectMs: number | undefined }
+  | { readonly kind: 'busy'; readonly lease: Lease }
+  | { readonly kind: 'paused'; readonly ms: number }
+
+/** `busy`: the caller no longer has the lease, so its failure or end does not count. */
+export type Committed<Record> = { readonly kind: 'stored' } | { readonly kind: 'busy' } | Newer<Record> | Over
+
+/** The outcome of a token request, or of a change by a program. */
+export type Outcome<Record> =
+  | { readonly kind: 'tokens'; readonly record: Record; readonly pauseMs: number }
+  | { readonly kind: 'change'; readonly record: Record }
+  | { readonly kind: 'failure'; readonly pauseMs: number; readonly isAmbiguous: boolean }
+  | Over
+
+export interface Step<Record, Result> {
+  readonly result: Result
+  /** The new cell. Undefined if the cell does not change. */
+  readonly cell?: Cell<Record>
+  readonly message?: 'lost' | 'loggedOut'
+}
+
+/** Finds out where a session stands. */
+export function find<Record>(
+  cell: Cell<Record> | undefined,
+  { rev, recordRev }: Omit<Known<Record>, 'record'>
+): Found<Record> {
+  if (!cell) return { kind: rev === 0 ? 'current' : 'lost' }
+  const { entry, record } = cell
+  if (entry.over === LOGGED_OUT) return { kind: 'over', why: entry.over }
+  if (entry.rev < rev) return { kind: 'lost' }
+  if (entry.over !== undefined) return { kind: 'over', why: entry.over }
+  if (entry.rev === recordRev) return { kind: 'current' }
+  return entry.hasRecord ? { kind: 'newer', rev: entry.rev, record } : { kind: 'lost' }
+}
+
+export interface AcquireRequest<Record> extends Known<Record> {
+  readonly me: Owner
+  /** The owner of a lease that has died. */
+  readonly dead?: string | undefined
+  /** True for a change by a program. A pause after a failed request does not stop it, and stays after it. */
+  readonly isChange?: boolean | undefined
+}
+
+/** Asks for the lease. Repairs a cell that has lost data. */
+export function acquire<Record>(
+  cell: Cell<Record> | undefined,
+  now: number,
+  request: AcquireRequest<Record>,
+  recoveryMs: number
+): Step<Record, Acquired<Record>> {
+  const { me, dead, isChange } = request
+  const found = find(cell, request)
+  if (found.kind === 'newer' || found.kind === 'over') return { result: found }
+  const repaired = repair(cell, now, request, recoveryMs)
+  if (repaired && repaired !== cell) return { cell: repaired, message: 'lost', result: { kind: 'lost' } }
+  const entry = cell?.entry ?? { rev: 0, hasRecord: false }
+  const { notBefore, ...unpaused } = entry
+  const pauseMs = notBefore && notBefore.until <= now + TIMES.maxPauseMs + TIMES.leewayMs ? notBefore.until - now : 0
+  if (pauseMs > 0 && notBefore?.why === 'loss') return { result: { kind: 'lost' } }
+  // Nobody has stored the record. This is not stored, because whoever has the record may still bring it.
+  if (found.kind === 'lost') return { result: { kind: 'over', why: LOST } }
+  const { lease } = entry
+  if (lease && lease.until > now && lease.owner !== me.owner && lease.owner !== dead) {
+    const until = now + TIMES.leaseMs
+    if (lease.until <= until + TIMES.leewayMs) return { result: { kind: 'busy', lease } }
+    const shortened = { ...lease, until }
+    return { cell: { ...cell, entry: { ...entry, lease: shortened } }, result: { kind: 'busy', lease: shortened } }
+  }
+  if (pauseMs > 0 && !isChange) return { result: { kind: 'paused', ms: pauseMs } }
+  const granted = { ...(isChange && pauseMs > 0 ? entry : unpaused), lease: { ...me, until: now + TIMES.leaseMs } }
+  const suspectMs = entry.suspect === undefined ? undefined : now - entry.suspect
+  return { cell: { ...cell, entry: granted }, result: { kind: 'granted', suspectMs } }
+}
+
+export interface CommitRequest<Record> {
+  /** The revision whose refresh token was sent, or that a program has changed. */
+  readonly rev: number
+  readonly owner: string
+  readonly outcome: Outcome<Record>
+}
+
+/** Stores an outcome, and releases the lease of its owner. Tokens are stored even if the lease has ended. */
+export function commit<Record>(
+  cell: Cell<Record> | undefined,
+  now: number,
+  { rev, owner, outcome }: CommitRequest<Record>
+): Step<Record, Committed<Record>> {
+  const { lease, ...entry } = cell?.entry ?? { rev: -1, hasRecord: false }
+  if (entry.over === LOGGED_OUT) return { result: { kind: 'over', why: LOGGED_OUT } }
+  const isOwner = lease?.owner === owner
+  if (cell && entry.rev > rev && (entry.over !== undefined || entry.hasRecord)) {
+    const result = find(cell, { rev, recordRev: rev }) as Newer<Record> | Over
+    return isOwner ? { cell: { ...cell, entry }, result } : { result }
+  }
+  if (outcome.kind === 'tokens' && entry.rev <= rev + 1) {
+    const othersLease = lease && !isOwner ? { lease } : {}
+    const next = { rev: rev + 1, hasRecord: true, ...othersLease, ...pauseFor(outcome.pauseMs, now) }
+    return { cell: { entry: next, record: outcome.record }, result: { kind: 'stored' } }
+  }
+  if (!cell || !isOwner || entry.rev !== rev || outcome.kind === 'tokens') return { result: { kind: 'busy' } }
+  switch (outcome.kind) {
+    case 'change':
+      return {
+        cell: { entry: { ...entry, rev: rev + 1, hasRecord: true }, record: outcome.record },
+        result: { kind: 'stored' }
+      }
+    case 'over':
+      return { cell: { entry: { rev, hasRecord: false, over: outcome.why } }, result: { kind: 'stored' } }
+    case 'failure': {
+      const suspect = outcome.isAmbiguous ? { suspect: entry.suspect ?? now } : {}
+      const next = { rev, hasRecord: entry.hasRecord, ...suspect, ...pauseFor(outcome.pauseMs, now) }
+      return { cell: { ...cell, entry: next }, result: { kind: 'stored' } }
+    }
+  }
+}
+
+export interface RestoreRequest<Record> extends Known<Record> {
+  readonly me: Owner
+  /** The request of this process that is in progress: the revision that it sent, and how long ago. */
+  readonly sent?: { readonly rev: number; readonly ms: number } | undefined
+  /** The owner names of this process that use no lease now. */
+  readonly unused: readonly string[]
+}
+
+/** Stores what a process knows: the newest session and the lease of a request in progress. Releases unused leases. */
+export function restore<Record>(
+  cell: Cell<Record> | undefined,
+  now: number,
+  request: RestoreRequest<Record>,
+  recoveryMs: number
+): Step<Record, undefined> {
+  const { me, sent, unused } = request
+  const repaired = repair(cell, now, request, recoveryMs)
+  if (!repaired) return { result: undefined }
+  const { lease, ...entry } = repaired.entry
+  const until = sent?.rev === entry.rev ? now + TIMES.leaseMs - sent.ms : 0
+  let next = repaired
+  if (entry.over === undefined && until > 0 && !(lease?.owner === me.owner && lease.until > until - 1000)) {
+    // Another process that seems to have the lease got it before the loss, or has not used it. A lease of this process that
+    // ends earlier belongs to an earlier request, and has come back with an old replica.
+    const end = Math.min(now + TIMES.leaseMs, Math.max(until, lease?.until ?? 0))
+    next = { ...repaired, entry: { ...entry, lease: { ...me, until: end } } }
+  } else if (lease && !sent && unused.includes(lease.owner)) {
+    next = { ...repaired, entry }
+  }
+  if (next === cell) return { result: undefined }
+  return { cell: next, result: undefined, ...(repaired !== cell && { message: 'lost' as const }) }
+}
+
+/** Ends the session for good. Returns its newest record, so that its refresh token can be revoked. */
+export function logOut<Record>(
+  cell: Cell<Record> | undefined,
+  knownRev: number
+): Step<Record, { readonly rev: number; readonly record: Record } | undefined> {
+  if (cell?.entry.over === LOGGED_OUT) return { result: undefined }
+  const rev = Math.max(cell?.entry.rev ?? 0, knownRev)
+  const result = cell?.record === undefined ? undefined : { rev: cell.entry.rev, record: cell.record }
+  return { cell: { entry: { rev, hasRecord: false, over: LOGGED_OUT } }, message: 'loggedOut', result }
+}
+
+/** Raises a cell to the revision that it must have had. Returns the same cell if it has lost nothing. */
+function repair<Record>(
+  cell: Cell<Record> | undefined,
+  now: number,
+  { rev, record, recordRev }: Known<Record>,
+  recoveryMs: number
+): Cell<Record> | undefined {
+  const brought = recordRev === rev ? record : undefined
+  const entry = cell?.entry
+  if (rev === 0 || entry?.over === LOGGED_OUT || (entry && entry.rev > rev)) return cell
+  const isComplete = entry && (entry.over !== undefined || entry.hasRecord || brought === undefined)
+  if (entry?.rev === rev && isComplete) return cell
+  const until = now + (brought === undefined ? TIMES.lostRecordMs : recoveryMs)
+  const repaired = { rev, hasRecord: brought !== undefined, notBefore: { until, why: 'loss' as const } }
+  return { entry: { ...repaired, ...(entry?.lease && { lease: entry.lease }) }, record: brought }
+}
+
+function pauseFor(pauseMs: number, now: number): Pick<Entry, 'notBefore'> {
+  if (pauseMs <= 0) return {}
+  return { notBefore: { until: now + Math.min(pauseMs, TIMES.maxPauseMs), why: 'failure' } }
+}

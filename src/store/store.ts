@@ -1,0 +1,351 @@
+/**
+ * The session store as one process sees it. It runs the rules on the cells of the sessions, and remembers what the store may
+ * lose. ARCHITECTURE.md explains it.
+ */
+import { type CookieSession, hasTokens, type SessionRecord } from '../session/record.js'
+import { type Clock, startStopwatch, wait } from '../support/clock.js'
+import { apply, type Cells, ignoreUnavailable, type Message, type Rule, StoreUnavailableError } from './cells.js'
+import { createProcessMemory } from './memory.js'
+import type { SessionKey } from './redis-cells.js'
+import type { Acquired, Cell, Committed, Found, Outcome, Owner } from './rules.js'
+import * as rules from './rules.js'
+
+/** The lease that this process was granted. */
+export interface GrantedLease {
+  readonly owner: string
+  /** The revision for which the lease was granted. */
+  readonly rev: number
+  /** Returns the milliseconds since the lease was asked for, by the clock that shows more. */
+  readonly elapsedMs: () => number
+  /**
+   * False if the lease was asked for more than a second ago, or if a loss was reported since. It must then be acquired again
+   * before a token is sent.
+   */
+  readonly isFresh: () => boolean
+  readonly suspectMs: number | undefined
+}
+
+export type Acquisition =
+  | Exclude<Acquired<SessionRecord>, { readonly kind: 'granted' }>
+  | { readonly kind: 'granted'; readonly lease: GrantedLease }
+
+export type Commit = Committed<SessionRecord>
+
+export interface SessionStoreParts {
+  readonly cells: Cells<Cell<SessionRecord>, SessionKey>
+  readonly clock: Clock
+  /** Returns the name of this process in a lease. */
+  readonly me: () => Owner
+  /** The recovery time after data loss and after each connection, in milliseconds. 0 without Redis. */
+  readonly recoveryMs: number
+  /** Returns the time of the last connection on the monotonic clock, or undefined without Redis and before the first one. */
+  readonly connectedAt: () => number | undefined
+  /** Sends a message to all processes. Never rejects. */
+  readonly publish: (message: Message) => Promise<void>
+  /** The lifetime of a cell, in milliseconds. */
+  readonly lifetimeMs: number
+}
+
+export type SessionStore = ReturnType<typeof createSessionStore>
+
+// Nobody is granted a lease for 2 seconds after a loss, so a lease that is younger than this is certain.
+const FRESH_MS = 1000
+// After a pause, second requests of dual mode go before the first requests of other sessions. Otherwise the first requests
+// would use up the quota, and nobody would get both tokens.
+const SECOND_REQUESTS_FIRST_MS = 1000
+const MIN_REPEAT_MS = 200
+const MAX_REPEAT_MS = 5000
+// All processes restore at the same time, which slows Redis down, and each command must end within a second.
+const RESTORED_AT_FIRST = 10
+const MAX_RESTORED_AT_ONCE = 100
+const SHORT_RESTORE_MS = 100
+
+/** @example const store = createSessionStore({ cells, clock, me, recoveryMs: 0, connectedAt, publish, lifetimeMs }) */
+export function createSessionStore(parts: SessionStoreParts) {
+  const { cells, clock, me, recoveryMs, connectedAt, publish, lifetimeMs } = parts
+  const memory = createProcessMemory(clock, lifetimeMs)
+  const { owner } = me()
+  // A change by a program must not share the lease of a refresh in the same process.
+  const changeOwner = `${owner}/change`
+  const restoring = new Map<string, Promise<void>>()
+  let pausedUntil = Number.NEGATIVE_INFINITY
+  let isClosed = false
+
+  function run<Result>(
+    { id, key }: SessionKey,
+    rule: (cell: Cell<SessionRecord> | undefined, now: number) => rules.Step<SessionRecord, Result>,
+    options: { readonly isWhole?: boolean; readonly mayFail?: boolean; readonly replacesUnreadable?: boolean } = {}
+  ): Promise<Result> {
+    const applied: Rule<Cell<SessionRecord>, Result> = (cell, now) => {
+      const { message, ...step } = rule(cell, now)
+      return message && step.cell
+        ? { ...step, message: { kind: message, id, rev: step.cell.entry.rev, from: owner } }
+        : step
+    }
+    const last = options.isWhole ? undefined : memory.seen(id)
+    const onSeen = (snapshot: Parameters<typeof memory.see>[1]) => memory.see(id, snapshot)
+    return apply(cells, { id, key }, applied, { ...options, last, onSeen })
+  }
+
+  /** Remembers what a rule has found, and reads the record of a newer revision. */
+  async function learn<Answer extends { readonly kind: string }>(
+    session: SessionKey,
+    answer: Answer | Found<SessionRecord>
+  ): Promise<Answer | Found<SessionRecord>> {
+    const { id } = session
+    if (answer.kind === 'over' && (answer as rules.Over).why === rules.LOGGED_OUT) memory.logOut(session, true)
+    if (answer.kind !== 'newer') return answer
+    const newer = answer as rules.Newer<SessionRecord>
+    if (newer.record) {
+      memory.remember(id, newer.rev, newer.record)
+      return newer
+    }
+    const snapshot = await cells.read(session, true)
+    if (snapshot.isUnreadable) throw new StoreUnavailableError('unreadable')
+    memory.see(id, snapshot)
+    const found = rules.find(snapshot.content, memory.known(id))
+    if (found.kind === 'newer' && !found.record) throw new StoreUnavailableError('unreadable')
+    return learn(session, found)
+  }
+
+  /** Stores what this process knows of a session, and releases unused leases. */
+  async function restore(id: string): Promise<void> {
+    const logout = memory.logoutOf(id)
+    if (logout) {
+      await run(logout.session, cell => rules.logOut(cell, memory.known(id).rev), { replacesUnreadable: true })
+      memory.logOut(logout.session, true)
+      return
+    }
+    const known = memory.known(id)
+    await run({ id, key: known.record?.key }, (cell, now) => {
+      // Looked at when the rule runs, because the request may end while the cell is read.
+      const { sent, owners = [] } = memory.workOf(id) ?? {}
+      const unused = [owner, changeOwner].filter(name => !owners.includes(name))
+      const request = { ...known, me: me(), unused }
+      const inProgress = sent && { rev: sent.rev, ms: clock.monotonic() - sent.at }
+      return rules.restore(cell, now, { ...request, sent: inProgress }, recoveryMs)
+    })
+    memory.markSaved({ id, rev: known.recordRev })
+  }
+
+  /** Restores a session, one restore at a time, and repeats it until it succeeds. Never rejects. */
+  function restoreUntilStored(id: string, delayMs: number): Promise<void> {
+    const running = restoring.get(id) ?? repeat().finally(() => restoring.delete(id))
+    restoring.set(id, running)
+    return running
+
+    async function repeat(): Promise<void> {
+      for (let waitMs = delayMs; !isClosed; waitMs = Math.min(Math.max(2 * waitMs, MIN_REPEAT_MS), MAX_REPEAT_MS)) {
+        if (waitMs > 0) await wait(clock, waitMs)
+        if (isClosed) return
+        // Nobody waits for this promise, so a rejection would end the process.
+        const isStored = await restore(id).then(
+          () => true,
+          () => false
+        )
+        if (isStored) return
+      }
+    }
+  }
+
+  /** After a change whose reply is lost: stores it, or releases the lease. */
+  function repeatLater(id: string): void {
+    void restoreUntilStored(id, MIN_REPEAT_MS)
+  }
+
+  function isRecovering(): boolean {
+    const at = connectedAt()
+    return at !== undefined && clock.monotonic() - at < recoveryMs
+  }
+
+  function pauseHere(ms: number): void {
+    pausedUntil = Math.max(pausedUntil, clock.now() + Math.min(ms, rules.TIMES.maxPauseMs))
+  }
+
+  return {
+    /** The time on the clock of the store, in milliseconds since the epoch. */
+    now: cells.now,
+    /** Remembers what a cookie proves. */
+    note(session: CookieSession): void {
+      memory.remember(session.id, session.rev, hasTokens(session) ? session : undefined)
+    },
+    /** Returns the newest session, if this process has the newest revision that anything names. */
+    newest(id: string): SessionRecord | undefined {
+      const { rev, record, recordRev } = memory.known(id)
+      return recordRev === rev ? record : undefined
+    },
+    /** False if only this process has the newest session. A reference must not name such a revision. */
+    isSaved: (id: string): boolean => !memory.isUnsaved(id),
+    /** True if this process knows that the session was logged out. A logout is sent to all connected processes. */
+    isLoggedOut: (id: string): boolean => memory.logoutOf(id) !== undefined,
+    /**
+     * Finds out where a session stands, with one read.
+     * @throws StoreUnavailableError, like `acquire` and `commit`
+     */
+    async find(session: SessionKey): Promise<Found<SessionRecord>> {
+      const { id } = session
+      if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
+      const snapshot = await cells.read(session, memory.recordOf(id) === undefined)
+      if (snapshot.isUnreadable) throw new StoreUnavailableError('unreadable')
+      memory.see(id, snapshot)
+      return learn(session, rules.find(snapshot.content, memory.known(id)))
+    },
+    /** Begins a refresh, a login or a change of a session in this process. Returns a function that ends it. */
+    begin: (id: string, isChange = false): (() => void) => memory.begin(id, isChange ? changeOwner : owner),
+    /**
+     * Asks for the lease of a session. Call it between `begin` and its end.
+     * @param dead the owner of a lease that has died
+     */
+    async acquire(
+      session: SessionKey,
+      { dead, isChange = false }: { readonly dead?: string | undefined; readonly isChange?: boolean } = {}
+    ): Promise<Acquisition> {
+      const { id } = session
+      if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
+      // A login has nothing that another process could have used.
+      const known = memory.known(id)
+      const isLogin = known.rev === 0
+      const connection = connectedAt()
+      if (isRecovering() && !isLogin) return { kind: 'lost' }
+      const elapsedMs = startStopwatch(clock)
+      const work = memory.workOf(id)
+      const losses = work?.losses
+      const asking = isChange ? { owner: changeOwner } : me()
+      const rule = (cell: Cell<SessionRecord> | undefined, now: number) =>
+        rules.acquire(cell, now, { ...known, me: asking, dead, isChange }, recoveryMs)
+      try {
+        const acquired = await run(session, rule, { mayFail: true }).then(answer => learn(session, answer))
+        if (acquired.kind === 'current') return { kind: 'lost' }
+        if (acquired.kind !== 'granted') return acquired
+        if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
+        if (connectedAt() !== connection && !isLogin) {
+          // The command waited for a new connection, whose Redis may have lost data.
+          repeatLater(id)
+          return { kind: 'lost' }
+        }
+        const isFresh = () => elapsedMs() < FRESH_MS && work?.losses === losses
+        const { suspectMs } = acquired
+        return { kind: 'granted', lease: { owner: asking.owner, rev: known.rev, elapsedMs, isFresh, suspectMs } }
+      } catch (error) {
+        repeatLater(id)
+        throw error
+      }
+    },
+    /** Releases a lease that was granted too late to be used. */
+    giveUp: (id: string): void => repeatLater(id),
+    /** Notes that the refresh token of this revision is being sent. Call it in the same turn of the event loop. */
+    sending(id: string, rev: number): void {
+      const work = memory.workOf(id)
+      if (work) work.sent = { rev, at: clock.monotonic() }
+    },
+    /** Notes that the response has come, or that none will come. */
+    received(id: string): void {
+      const work = memory.workOf(id)
+      if (work) work.sent = undefined
+    },
+    /**
+     * Stores the outcome of a token request or of a change. Tokens that cannot be stored now are remembered and stored later.
+     * @param rev the revision that was sent or changed
+     */
+    async commit(
+      session: SessionKey,
+      lease: GrantedLease,
+      rev: number,
+      outcome: Outcome<SessionRecord>
+    ): Promise<Commit> {
+      const { id } = session
+      if (memory.logoutOf(id)) return { kind: 'over', why: rules.LOGGED_OUT }
+      if (outcome.kind === 'tokens') memory.addUnsaved(outcome.record)
+      const request = { rev, owner: lease.owner, outcome }
+      try {
+        const committed = await run(session, (cell, now) => rules.commit(cell, now, request))
+        if (outcome.kind === 'tokens') memory.markSaved(outcome.record)
+        if (outcome.kind === 'change' && committed.kind === 'stored') {
+          memory.remember(id, outcome.record.rev, outcome.record)
+        }
+        return (await learn(session, committed)) as Commit
+      } catch (error) {
+        repeatLater(id)
+        throw error
+      }
+    },
+    /**
+     * Logs a session out in all processes. Returns the newest record of that id that is known, so that its refresh token can be
+     * revoked, and whether the logout is stored. If it is not, this process stores it later. Never rejects.
+     */
+    async logOut(
+      session: SessionKey
+    ): Promise<{ readonly record: SessionRecord | undefined; readonly isStored: boolean }> {
+      const { id } = session
+      const { rev, record } = memory.known(id)
+      memory.remember(id, rev)
+      memory.logOut(session, false)
+      try {
+        const options = { isWhole: true, replacesUnreadable: true }
+        const stored = await run(session, cell => rules.logOut(cell, rev), options)
+        memory.logOut(session, true)
+        return { record: stored && stored.rev > (record?.rev ?? 0) ? stored.record : record, isStored: true }
+      } catch (error) {
+        ignoreUnavailable(error)
+        repeatLater(id)
+        await publish({ kind: 'loggedOut', id, rev, from: owner })
+        return { record, isStored: false }
+      }
+    },
+    /** Asks all processes to send no token request for `ms` milliseconds. */
+    pause(ms: number): void {
+      pauseHere(ms)
+      void publish({ kind: 'pause', ms })
+    },
+    /**
+     * Returns the milliseconds until a token request may be sent.
+     * @param isUrgent true for a code exchange and for the second request of dual mode. They come first after a pause.
+     */
+    pausedMs(isUrgent: boolean): number {
+      const leftMs = pausedUntil - clock.now() + (isUrgent ? 0 : SECOND_REQUESTS_FIRST_MS)
+      // A remaining time above the longest pause means that the clock was set back. The pause is then ignored.
+      return leftMs > rules.TIMES.maxPauseMs + SECOND_REQUESTS_FIRST_MS ? 0 : Math.max(0, leftMs)
+    },
+    /** Handles a message of a process. */
+    receive(message: Message): void {
+      if (message.kind === 'pause') {
+        pauseHere(message.ms)
+        return
+      }
+      const { kind, id, rev, from } = message
+      if (kind === 'loggedOut') {
+        memory.logOut({ id }, true)
+      } else if (from !== owner) {
+        const work = memory.workOf(id)
+        if (work) work.losses++
+        const knowsMore = rev > 0 && memory.known(id).rev >= rev
+        if (work?.sent || memory.logoutOf(id) || knowsMore) void restoreUntilStored(id, 0)
+      }
+    },
+    /** Stores again what Redis may have lost. Ends early if Redis is unavailable again. Never rejects. */
+    async restoreAll(): Promise<void> {
+      const left = [...memory.possiblyLost()]
+      let atOnce = RESTORED_AT_FIRST
+      while (left.length > 0 && !isClosed) {
+        const elapsedMs = startStopwatch(clock)
+        const ids = left.splice(0, atOnce)
+        const results = await Promise.allSettled(ids.map(restore))
+        const failed = ids.filter((_, index) => results[index]?.status === 'rejected')
+        // Redis is unavailable. Everything is restored after the next connection.
+        if (failed.length === ids.length) return
+        for (const id of failed) repeatLater(id)
+        atOnce = elapsedMs() < SHORT_RESTORE_MS ? Math.min(2 * atOnce, MAX_RESTORED_AT_ONCE) : Math.ceil(atOnce / 2)
+      }
+    },
+    /** The number of sessions of which this process remembers anything. */
+    remembered: memory.size,
+    /** Resolves when everything that could not be stored is stored. */
+    async saved(): Promise<void> {
+      while (restoring.size > 0) await Promise.all(restoring.values())
+    },
+    /** Ends the attempts to store something again. */
+    close(): void {
+      isClosed = true
+    }
+  }
+}

@@ -1,0 +1,271 @@
+/**
+ * The sessions of each user, and of each login session at the provider. The store knows a session only by its id, so each of
+ * them has a list, which is a cell. The lists are kept only with the setting `platform.backChannelLogout`.
+ *
+ * A session is in two lists. One is the list of its `sub`. The other is the list of its `sid`, or, if its ID token had no
+ * `sid`, the list of all such sessions of the `sub`. The name of a list is a keyed hash, so it does not show the user.
+ */
+import type { Hasher } from '../session/keyring.js'
+import type { Identity, SessionRecord } from '../session/record.js'
+import { type Clock, wait } from '../support/clock.js'
+import { apply, type Cells, ignoreUnavailable, type Rule, StoreUnavailableError } from './cells.js'
+import type { SessionStore } from './store.js'
+
+/** Names sessions: those of a login session at the provider (`sid`), or all sessions of a user (`sub` alone). */
+export interface SessionsOf {
+  readonly iss: string
+  readonly sid?: string | undefined
+  readonly sub?: string | undefined
+}
+
+type SignedIn = NonNullable<Identity['signedIn']>
+
+interface Member {
+  readonly id: string
+  readonly signedIn: SignedIn
+  /** When the session joined the list last, in milliseconds on the clock of the store. */
+  readonly joinedAt: number
+}
+
+export interface UserList {
+  /** The sessions, in the order of their last joins. */
+  readonly members: readonly Member[]
+  /** The `iat` of the latest logout token, in seconds since the epoch. A user who signed in before is signed out. */
+  readonly loggedOutAt?: number
+}
+
+export interface LoggedOut {
+  readonly ids: readonly string[]
+  /** The newest records of these sessions, as far as the store or this process has them. */
+  readonly records: readonly SessionRecord[]
+}
+
+export interface UserSessionsParts {
+  readonly lists: Cells<UserList>
+  readonly usedTokens: Cells<true>
+  readonly store: Pick<SessionStore, 'logOut' | 'newest' | 'find'>
+  readonly hasher: Hasher
+  readonly clock: Clock
+  /** The lifetime of a session cookie, in milliseconds. */
+  readonly maxAgeMs: number
+}
+
+export type UserSessions = ReturnType<typeof createUserSessions>
+
+const MAX_MEMBERS = 1000
+const LOGGED_OUT_AT_ONCE = 100
+const MIN_REPEAT_MS = 200
+const MAX_REPEAT_MS = 5000
+const CONFLICTS = 10
+const MAX_CONFLICT_MS = 50
+
+function nothing(): void {}
+
+export function createUserSessions(parts: UserSessionsParts) {
+  const { lists, usedTokens, store, hasher, clock, maxAgeMs } = parts
+  const joining = new Set<string>()
+  /** The last change of each list in this process, without its errors. */
+  const turns = new Map<string, Promise<void>>()
+  let isClosed = false
+
+  /**
+   * Changes a list. Many sessions of one user may join at the same time, so the changes of a process take turns, and those of
+   * other processes are waited for.
+   */
+  function change<Result>(list: string, rule: Rule<UserList, Result>): Promise<Result> {
+    const previous = turns.get(list) ?? Promise.resolve()
+    const work = previous.then(() => untilUnchanged(list, rule))
+    const turn = work.then(nothing, nothing)
+    turns.set(list, turn)
+    void turn.then(() => turns.get(list) === turn && turns.delete(list))
+    return work
+  }
+
+  async function untilUnchanged<Result>(list: string, rule: Rule<UserList, Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await apply(lists, list, rule)
+      } catch (error) {
+        const isConflict = error instanceof StoreUnavailableError && error.problem === 'conflict'
+        if (!isConflict || attempt === CONFLICTS) throw error
+        await wait(clock, Math.random() * MAX_CONFLICT_MS)
+      }
+    }
+  }
+
+  /**
+   * Adds a session to a list, or renews its place there. Returns false if the user was signed out after this login.
+   */
+  async function joinList(list: string, session: SessionRecord): Promise<boolean> {
+    const { id } = session
+    const signedIn = signedInOf(session)
+    const { hasJoined, dropped } = await change(list, (content, now) => {
+      const { members, loggedOutAt } = content ?? { members: [] }
+      if (loggedOutAt !== undefined && !isAfter(signedIn, loggedOutAt))
+        return { result: { hasJoined: false, dropped: [] } }
+      const others = members.filter(member => member.id !== id && now - member.joinedAt < 2 * maxAgeMs)
+      const all = [...others, { id, signedIn, joinedAt: now }]
+      const dropped = all.slice(0, Math.max(0, all.length - MAX_MEMBERS))
+      return { result: { hasJoined: true, dropped }, cell: { ...content, members: all.slice(-MAX_MEMBERS) } }
+    })
+    // A session that is in no list would survive a logout of all sessions.
+    for (const member of dropped) await store.logOut({ id: member.id })
+    return hasJoined
+  }
+
+  /** Removes the sessions that are over from a full list, so that no live session has to be dropped. */
+  async function makeRoom(list: string): Promise<void> {
+    const { content } = await lists.read(list, true)
+    if (!content || content.members.length < MAX_MEMBERS) return
+    const found = await Promise.all(content.members.map(({ id }) => store.find({ id })))
+    await remove(list, new Set(content.members.filter((_, index) => found[index]?.kind === 'over').map(({ id }) => id)))
+  }
+
+  async function remove(list: string, ids: ReadonlySet<string>): Promise<void> {
+    await change(list, content => {
+      if (!content?.members.some(({ id }) => ids.has(id))) return { result: undefined }
+      return { result: undefined, cell: { ...content, members: content.members.filter(({ id }) => !ids.has(id)) } }
+    })
+  }
+
+  async function join(session: SessionRecord): Promise<boolean> {
+    const { identity } = session
+    if (!identity) return true
+    const names = ownNames(identity).map(hasher.newest)
+    const joined = await Promise.all(
+      names.map(async list => {
+        await makeRoom(list)
+        return joinList(list, session)
+      })
+    )
+    return joined.every(hasJoined => hasJoined)
+  }
+
+  /** Joins the lists again and again until it succeeds. Never rejects. */
+  async function joinUntilStored(session: SessionRecord): Promise<void> {
+    if (joining.has(session.id)) return
+    joining.add(session.id)
+    try {
+      for (let delayMs = MIN_REPEAT_MS; !isClosed; delayMs = Math.min(2 * delayMs, MAX_REPEAT_MS)) {
+        try {
+          if (!(await join(session))) await store.logOut(session)
+          return
+        } catch (error) {
+          // Nobody waits for this promise, so a rejection would end the process. If the list cannot be read, another attempt
+          // needs the operator, and the session joins at a later refresh.
+          if (!(error instanceof StoreUnavailableError) || error.problem === 'unreadable') return
+        }
+        await wait(clock, delayMs)
+      }
+    } finally {
+      joining.delete(session.id)
+    }
+  }
+
+  return {
+    /**
+     * Adds the session of a new login to its lists. Returns false if the user was signed out at the provider after this login:
+     * a logout at the same time either finds the session in a list, or this function finds the time of the logout. If the store
+     * cannot be used now, the session joins later.
+     */
+    async join(session: SessionRecord): Promise<boolean> {
+      try {
+        return await join(session)
+      } catch (error) {
+        ignoreUnavailable(error)
+        void joinUntilStored(session)
+        return true
+      }
+    },
+    /** Adds a session to its lists again, in the background. */
+    joinAgain(id: string): void {
+      const session = store.newest(id)
+      if (session?.identity) void joinUntilStored(session)
+    },
+    /** True if a session should join its lists again, because its last join is older than a quarter of its lifetime. */
+    shouldJoin: ({ identity, listedAt }: SessionRecord, now: number): boolean =>
+      identity !== undefined && now - (listedAt ?? 0) > maxAgeMs / 4,
+    /** Removes a session that was logged out from its lists, in the background. */
+    leave({ id, identity }: SessionRecord): void {
+      const names = identity ? ownNames(identity).flatMap(hasher.all) : []
+      for (const list of names) remove(list, new Set([id])).catch(() => {})
+    },
+    /**
+     * Logs out all named sessions.
+     * @param issuedAt the `iat` of a logout token, in seconds since the epoch. Only sessions of users who signed in before end,
+     *   and logins in progress.
+     * @throws StoreUnavailableError if a session cannot be found, or if a logout is not stored. The same call can be repeated.
+     */
+    async logOutAll(of: SessionsOf, issuedAt?: number): Promise<LoggedOut> {
+      const names = namesOf(of).flatMap(hasher.all)
+      const found = await Promise.all(
+        names.map(list =>
+          change<readonly Member[]>(list, content => {
+            const { members, loggedOutAt = 0 } = content ?? { members: [] }
+            const result = members.filter(({ signedIn }) => issuedAt === undefined || signedIn.iat <= issuedAt)
+            if (issuedAt === undefined || issuedAt <= loggedOutAt) return { result }
+            return { result, cell: { members, loggedOutAt: issuedAt } }
+          })
+        )
+      )
+      const ids = [...new Set(found.flat().map(({ id }) => id))]
+      const records: SessionRecord[] = []
+      let isStored = true
+      for (let from = 0; from < ids.length; from += LOGGED_OUT_AT_ONCE) {
+        const some = ids.slice(from, from + LOGGED_OUT_AT_ONCE)
+        for (const ended of await Promise.all(some.map(id => store.logOut({ id })))) {
+          if (ended.record) records.push(ended.record)
+          isStored &&= ended.isStored
+        }
+      }
+      if (!isStored) throw new StoreUnavailableError('redis')
+      const ended = new Set(ids)
+      const ofUser = of.sub === undefined ? [] : hasher.all(nameOf('sub', of.iss, of.sub))
+      for (const list of new Set([...names, ...ofUser])) remove(list, ended).catch(() => {})
+      return { ids, records }
+    },
+    /**
+     * True if a logout token was used before.
+     * @param tokenId the issuer and the `jti` of the token
+     * @throws StoreUnavailableError
+     */
+    isUsed: async (tokenId: string): Promise<boolean> =>
+      apply(usedTokens, hasher.newest(tokenId), content => ({ result: content !== undefined })),
+    /** Remembers a logout token, after its sessions have ended. Never rejects. */
+    async markUsed(tokenId: string): Promise<void> {
+      const used = apply(usedTokens, hasher.newest(tokenId), () => ({ result: undefined, cell: true as const }))
+      await used.catch(ignoreUnavailable)
+    },
+    close(): void {
+      isClosed = true
+    }
+  }
+}
+
+function signedInOf({ identity, loggedInAt }: SessionRecord): SignedIn {
+  return identity?.signedIn ?? { iat: Math.floor(loggedInAt / 1000) }
+}
+
+/**
+ * True if a login that is in no list yet began after a logout at the provider. Both times have whole seconds. If they are
+ * equal, the login began later only if the user also entered the password in that second.
+ */
+function isAfter({ iat, authTime }: SignedIn, loggedOutAt: number): boolean {
+  return iat > loggedOutAt || (iat === loggedOutAt && authTime === loggedOutAt)
+}
+
+/** Returns the names of the lists of a session. */
+function ownNames({ iss, sub, sid }: Identity): readonly string[] {
+  return [nameOf('sub', iss, sub), sid === undefined ? nameOf('sub without sid', iss, sub) : nameOf('sid', iss, sid)]
+}
+
+/** Returns the names of the lists that together contain the named sessions. */
+function namesOf({ iss, sub, sid }: SessionsOf): readonly string[] {
+  if (sid === undefined) return sub === undefined ? [] : [nameOf('sub', iss, sub)]
+  // A session whose ID token had no `sid` may belong to the named login session, so it ends, too.
+  return [nameOf('sid', iss, sid), ...(sub === undefined ? [] : [nameOf('sub without sid', iss, sub)])]
+}
+
+function nameOf(kind: 'sub' | 'sid' | 'sub without sid', iss: string, value: string): string {
+  return JSON.stringify([kind, iss, value])
+}

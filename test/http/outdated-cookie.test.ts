@@ -1,0 +1,53 @@
+// Requests with an outdated session cookie, for example from a restored backup of a browser, from a browser that crashed before
+// it stored its cookies, or from a copy. They continue with the newest tokens of the session.
+import test, { type ExecutionContext } from 'ava'
+import { type ModeName, modes } from '../helpers/modes.js'
+import { signIn, startTestServer } from '../helpers/server.js'
+import { guarded, sessionCookies } from './support.js'
+
+/** Starts a server and signs a browser in. `old` gets a copy of its first cookie, which is then refreshed three times. */
+async function startWithOldCopy(t: ExecutionContext, mode: ModeName) {
+  const started = await startTestServer(t, { mode })
+  const { browser, clock, idp } = started
+  await signIn(browser)
+  const old = browser.clone()
+  for (let times = 0; times < 3; times++) {
+    clock.advanceSeconds(3600)
+    t.is((await browser.fetch(guarded)).statusCode, 200)
+  }
+  t.is((await browser.fetch(guarded)).statusCode, 200)
+  clock.advanceSeconds(60)
+  return { ...started, old, calls: idp.tokenRequests.length }
+}
+
+for (const mode of modes) {
+  test(`${mode}: an outdated cookie gets the newest session, and none of its refresh tokens is sent`, async t => {
+    const { browser, calls, clock, idp, old } = await startWithOldCopy(t, mode)
+    const response = await old.fetch(guarded)
+    t.is(response.statusCode, 200)
+    t.true(response.setCookies.length > 0, 'the browser gets the newest session')
+    t.deepEqual((await old.fetch(guarded)).setCookies, [])
+    t.is(idp.tokenRequests.length, calls)
+    clock.advanceSeconds(3600)
+    for (const one of [old, browser]) t.is((await one.fetch(guarded)).statusCode, 200)
+    t.is(idp.tokenRequests.length, calls + (mode === 'single' ? 1 : 2))
+    t.deepEqual(idp.reuses, [])
+  })
+
+  test(`${mode}: a new login in the browser with the outdated cookie ends every other copy of that cookie`, async t => {
+    const { browser, idp, old } = await startWithOldCopy(t, mode)
+    await signIn(old)
+    t.is((await old.fetch(guarded)).statusCode, 200)
+    t.is((await browser.fetch(guarded)).statusCode, 401)
+    t.deepEqual(idp.reuses, [])
+    await signIn(browser)
+    for (const one of [browser, old]) t.is((await one.fetch(guarded)).statusCode, 200)
+  })
+
+  test(`${mode}: a logout with an outdated cookie ends the session of the newest cookie, too`, async t => {
+    const { browser, old } = await startWithOldCopy(t, mode)
+    t.is((await old.navigate('/api/auth/logout')).statusCode, 302)
+    t.deepEqual(sessionCookies(old), [])
+    t.is((await browser.fetch(guarded)).statusCode, 401)
+  })
+}

@@ -1,0 +1,101 @@
+// A process of the server: the production code of the store and of refreshes, with simulated clocks and connections.
+import { createDualMode } from '#src/modes/dual.js'
+import { createSingleMode } from '#src/modes/single.js'
+import type { IdentityProvider } from '#src/provider/client.js'
+import { createRefreshes } from '#src/refresh/index.js'
+import type { Lease, Owner } from '#src/store/rules.js'
+import { createSessionStore } from '#src/store/store.js'
+import type { Replica, Simulation, Trouble } from './simulation.js'
+
+const LIFETIME_MS = 48 * 3_600_000
+const RETRY_MS = 1000
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+export const requestLog = () => silent as never
+
+/** Starts a process at a place, and adds it to the simulation. */
+export function startReplica(simulation: Simulation, place: string): Replica {
+  const { world, replicas, redis, provider, schedule, safeguard, recoveryMs } = simulation
+  const number = replicas.length + 1
+  const process = world.createProcess(`process ${number}`)
+  const clock = safeguard.clock?.(process.clock, number) ?? process.clock
+  const troubles: Trouble[] = []
+  const marginSeconds = schedule.seed % 5 < 2 ? 1.5 : 0
+  const base = {
+    number,
+    place,
+    owner: `owner ${number}`,
+    process,
+    clock,
+    startedAt: world.now(),
+    troubles,
+    listens: true,
+    isCut: false,
+    isConnected: redis.master.isUp && !redis.master.isStopped,
+    redis: redis.master,
+    connection: 0,
+    connectedAt: process.clock.monotonic() as number | undefined,
+    since: undefined as number | undefined,
+    running: 0,
+    wasTroubledBetween: (from: number, to: number) => troubles.find(trouble => trouble.from < to && trouble.to > from)
+  }
+  const replica = base as unknown as Replica
+  const me = (): Owner =>
+    replica.since === undefined || safeguard.namesNoPlace
+      ? { owner: replica.owner }
+      : { owner: replica.owner, place, since: replica.since }
+  const store = createSessionStore({
+    cells: redis.cellsOf(replica),
+    clock,
+    me,
+    recoveryMs,
+    connectedAt: () => (safeguard.skipsRecovery ? undefined : replica.connectedAt),
+    publish: message => redis.publish(replica, message),
+    lifetimeMs: LIFETIME_MS
+  })
+  const used = safeguard.store?.(store, replica) ?? store
+  const idp = {
+    async enterTokenQueue() {
+      const longestMs = world.random() < 0.2 ? 2000 : 20
+      await new Promise<void>(resolve => process.clock.after(world.between(0, longestMs), resolve))
+      return () => {}
+    },
+    refreshTokenGrant: ({ refreshToken, timeoutMs = 0 }: { refreshToken: string; timeoutMs?: number }) =>
+      provider.refresh(replica, refreshToken, timeoutMs),
+    revokeRefreshToken: async () => {}
+  } as unknown as IdentityProvider
+  const modeParts = { idp, clientId: 'client', pkce: true, keepsIdToken: false, now: used.now }
+  const mode =
+    schedule.mode === 'single'
+      ? createSingleMode({ scopes: ['data:read'] }, modeParts)
+      : createDualMode({ internalScopes: ['data:read', 'viewables:read'], publicScopes: ['viewables:read'] }, modeParts)
+  const places = {
+    async isDead({ place, since }: Lease): Promise<boolean> {
+      if (place === undefined || since === undefined) return false
+      const newest = await redis.readPlace(replica, place)
+      return newest !== undefined && newest > since
+    }
+  }
+  const times = { marginSeconds, spreadSeconds: 0, timeoutSeconds: 10 }
+  const refreshes = createRefreshes({ mode, idp, store: used, places, clock, ...times })
+  Object.assign(replica, { store: used, refreshes })
+  replicas.push(replica)
+  if (!replica.isConnected) redis.connect(replica)
+  takePlace(simulation, replica)
+  return replica
+}
+
+/** Gets the socket of the place, when the process that has it has ended. */
+function takePlace(simulation: Simulation, replica: Replica): void {
+  const { world, replicas, redis, startedAt, safeguard } = simulation
+  const { place, process } = replica
+  const holder = replicas.find(other => other.place === place && other.since !== undefined && other.process.isAlive)
+  if (holder && !safeguard.sharesPlaces) {
+    const retry = () => takePlace(simulation, replica)
+    world.after(RETRY_MS, retry, { process, kind: 'timer' })
+    return
+  }
+  if (!replica.listens) return
+  replica.since = world.now() - startedAt + replica.number / 1000
+  redis.storePlace(replica, place, replica.since).catch(() => {})
+}

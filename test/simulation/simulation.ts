@@ -1,0 +1,95 @@
+// What the parts of a simulation share. One seed determines everything that happens in it.
+import type { Refreshes } from '#src/refresh/index.js'
+import type { SessionStore } from '#src/store/store.js'
+import type { Clock } from '#src/support/clock.js'
+import type { SimulatedProvider } from './provider.js'
+import type { SimulatedRedis } from './redis.js'
+import type { Safeguard } from './safeguards.js'
+import type { SimulatedProcess, World } from './world.js'
+
+export type Fault =
+  | 'slow provider'
+  | 'busy provider'
+  | 'failing provider'
+  | 'lost response'
+  | 'stop'
+  | 'suspend'
+  | 'stop for long'
+  | 'suspend for long'
+  | 'kill'
+  | 'drain'
+  | 'cut off'
+  | 'kill Redis'
+  | 'stop Redis'
+  | 'slow Redis'
+  | 'flush'
+  | 'evict'
+  | 'promote'
+  | 'two masters'
+  // These faults strike at a moment that is chosen: after the lease was granted, while a request is in progress, at the
+  // storing of a response, and directly after a logout.
+  | 'stop after grant'
+  | 'suspend after grant'
+  | 'stop while sending'
+  | 'promote after logout'
+  | 'promote after commit'
+
+export interface Schedule {
+  readonly seed: number
+  readonly mode: 'single' | 'dual'
+  /** The place of the sessions, as in the setting `session.store`. */
+  readonly sessionStore: 'cookie' | 'redis'
+  readonly faults: readonly Fault[]
+}
+
+/** A time in which a process could not work. */
+export interface Trouble {
+  readonly from: number
+  to: number
+  readonly kind: string
+}
+
+export interface Replica {
+  readonly number: number
+  /** The place, such as a port, which only one process at a time can have. */
+  readonly place: string
+  readonly owner: string
+  readonly process: SimulatedProcess
+  readonly clock: Clock
+  readonly store: SessionStore
+  readonly refreshes: Refreshes
+  readonly startedAt: number
+  readonly troubles: Trouble[]
+  /** False if the process is draining or has ended. Refreshes in progress go on. */
+  listens: boolean
+  isCut: boolean
+  /** True while there is a connection to `redis`. */
+  isConnected: boolean
+  redis: SimulatedRedis['master']
+  /** Counts the connections, so that replies and messages of an earlier connection are dropped. */
+  connection: number
+  connectedAt: number | undefined
+  /** When the process got the socket of its place. */
+  since: number | undefined
+  /** The number of refreshes in progress. */
+  running: number
+  wasTroubledBetween(from: number, to: number): Trouble | undefined
+}
+
+export interface Simulation {
+  readonly schedule: Schedule
+  readonly safeguard: Safeguard
+  readonly world: World
+  readonly startedAt: number
+  readonly replicas: Replica[]
+  readonly redis: SimulatedRedis
+  readonly provider: SimulatedProvider
+  readonly recoveryMs: number
+  /** What must never happen: lost logins, refresh tokens that were used twice, requests that got in after a logout. */
+  readonly violations: Set<string>
+  /** The times at which Redis lost data. */
+  readonly losses: number[]
+  /** When Redis was disturbed last. */
+  disturbedAt: number
+  has(...faults: readonly Fault[]): boolean
+}

@@ -1,0 +1,164 @@
+// The lists of the sessions of each user: in memory and in Redis they behave in the same way, and do not show who the user is.
+import test, { type ExecutionContext } from 'ava'
+import { createKeyring } from '#src/session/keyring.js'
+import type { SessionRecord } from '#src/session/record.js'
+import { createMemoryCells } from '#src/store/memory-cells.js'
+import { createUserSessions, type UserList } from '#src/store/user-sessions.js'
+import { createClock } from '../helpers/clock.js'
+import { eventually } from '../helpers/eventually.js'
+import { startRedis, testWithRedis } from '../helpers/redis.js'
+import { createSharedStore } from '../refresh/setup.js'
+import { listed, recordOf, startReplicas } from './replicas.js'
+
+const ISS = 'https://idp.example'
+const MAX_AGE_MS = 86_400_000
+
+function sessionOf(id: string, sub: string, sid?: string, iat = 1000, authTime?: number): SessionRecord {
+  const signedIn = { iat, ...(authTime !== undefined && { authTime }) }
+  return { ...recordOf(id, 1), identity: { iss: ISS, sub, ...(sid !== undefined && { sid }), signedIn } }
+}
+
+function setUp() {
+  const clock = createClock()
+  const { store, disconnect, reconnect } = createSharedStore(clock).connect()
+  const keyring = createKeyring(['the secret of the lists of this test'])
+  const parts = { now: clock.now, lifetimeMs: () => 2 * MAX_AGE_MS }
+  const lists = createMemoryCells<UserList, string>(parts)
+  const usedTokens = createMemoryCells<true, string>(parts)
+  const hasher = keyring.hasher('user sessions')
+  const users = createUserSessions({ lists, usedTokens, store, hasher, clock, maxAgeMs: MAX_AGE_MS })
+  return { clock, store, lists, keyring, hasher, users, disconnect, reconnect }
+}
+
+type Users = ReturnType<typeof setUp>['users']
+
+async function joinAll(t: ExecutionContext, users: Users): Promise<void> {
+  for (const session of [
+    sessionOf('a1', 'ada', 'login-1'),
+    sessionOf('a2', 'ada', 'login-2'),
+    sessionOf('a3', 'ada', 'login-2'),
+    sessionOf('a4', 'ada'),
+    sessionOf('g1', 'grace', 'login-3'),
+    recordOf('nobody', 1)
+  ])
+    t.true(await users.join(session))
+}
+
+const named: readonly (readonly [of: { sid?: string; sub?: string }, ids: readonly string[]])[] = [
+  [{ sub: 'ada' }, ['a1', 'a2', 'a3', 'a4']],
+  [{ sid: 'login-2' }, ['a2', 'a3']],
+  [{ sid: 'login-3', sub: 'grace' }, ['g1']],
+  [{ sid: 'login-1', sub: 'ada' }, ['a1', 'a4']],
+  [{ sub: 'login-1' }, []]
+]
+
+for (const [of, ids] of named) {
+  test(`${JSON.stringify(of)} names ${ids.length} sessions; one without sid may belong to the login`, async t => {
+    const { users, store } = setUp()
+    await joinAll(t, users)
+    t.deepEqual([...(await users.logOutAll({ iss: ISS, ...of })).ids].sort(), ids)
+    for (const id of ids) t.true(store.isLoggedOut(id))
+  })
+}
+
+test('sessions at another issuer are not named', async t => {
+  const { users } = setUp()
+  await joinAll(t, users)
+  t.deepEqual((await users.logOutAll({ iss: 'https://other.example', sub: 'ada' })).ids, [])
+})
+
+test('a logout ends the sessions of users who signed in before, and logins in progress, and no later login', async t => {
+  const { users } = setUp()
+  await users.join(sessionOf('before', 'ada', undefined, 1999))
+  await users.join(sessionOf('after', 'ada', undefined, 2001))
+  t.deepEqual((await users.logOutAll({ iss: ISS, sub: 'ada' }, 2000)).ids, ['before'], 'a logout that arrives late')
+  t.false(await users.join(sessionOf('in progress', 'ada', undefined, 1999)))
+  t.true(await users.join(sessionOf('later', 'ada', undefined, 2001)))
+  t.false(await users.join(sessionOf('same second', 'ada', undefined, 2000)), 'it cannot be known which came first')
+  t.false(await users.join(sessionOf('single sign-on', 'ada', undefined, 2000, 1500)))
+  t.true(await users.join(sessionOf('signed in again', 'ada', undefined, 2000, 2000)), 'the user has just signed in')
+})
+
+test('a logout answers only when all logouts are stored, and the same call can be repeated', async t => {
+  const { users, disconnect, reconnect } = setUp()
+  await joinAll(t, users)
+  disconnect()
+  await t.throwsAsync(users.logOutAll({ iss: ISS, sub: 'ada' }, 2000), { message: /Redis cannot be used now/ })
+  await reconnect()
+  t.is((await users.logOutAll({ iss: ISS, sub: 'ada' }, 2000)).ids.length, 4)
+})
+
+test('a full list first loses sessions that are over, and then the oldest one, which is logged out', async t => {
+  const { users, store, lists, hasher } = setUp()
+  for (let n = 0; n < 1000; n++) await users.join(sessionOf(`s${n}`, 'ada'))
+  await store.logOut({ id: 's500' })
+  t.true(await users.join(sessionOf('new', 'ada')))
+  t.false(store.isLoggedOut('s0'))
+  t.true(await users.join(sessionOf('newer', 'ada')))
+  t.true(store.isLoggedOut('s0'))
+  const list = await lists.read(hasher.newest(JSON.stringify(['sub', ISS, 'ada'])), true)
+  t.is(list.content?.members.length, 1000)
+})
+
+test('a session joins its lists again after a quarter of its lifetime', t => {
+  const { users } = setUp()
+  const session = { ...sessionOf('a', 'ada'), listedAt: 1000 }
+  t.false(users.shouldJoin(session, 1000 + MAX_AGE_MS / 4))
+  t.true(users.shouldJoin(session, 1001 + MAX_AGE_MS / 4))
+  t.false(users.shouldJoin(recordOf('nobody', 1), MAX_AGE_MS))
+})
+
+test('a session that is logged out leaves its lists', async t => {
+  const { users } = setUp()
+  await joinAll(t, users)
+  users.leave(sessionOf('a1', 'ada', 'login-1'))
+  await eventually(async () => !(await users.logOutAll({ iss: ISS, sid: 'login-1' })).ids.includes('a1'))
+  t.pass()
+})
+
+test('sessions are found after the secret was replaced, as long as the old secret is known', async t => {
+  const { users, keyring } = setUp()
+  await users.join(sessionOf('before', 'ada'))
+  keyring.replace(['a new secret', 'the secret of the lists of this test'])
+  await users.join(sessionOf('after', 'ada'))
+  t.deepEqual([...(await users.logOutAll({ iss: ISS, sub: 'ada' })).ids].sort(), ['after', 'before'])
+})
+
+test('without the secret, nobody can compute the name of a list', t => {
+  const [one, two] = [createKeyring(['a secret']), createKeyring(['another secret'])].map(keyring =>
+    keyring.hasher('user sessions')
+  )
+  t.not(one?.newest('ada'), two?.newest('ada'))
+  t.not(one?.newest('ada'), createKeyring(['a secret']).hasher('another purpose').newest('ada'))
+})
+
+test('a logout token is used once', async t => {
+  const { users } = setUp()
+  t.false(await users.isUsed('token'))
+  await users.markUsed('token')
+  t.true(await users.isUsed('token'))
+  t.false(await users.isUsed('another token'))
+})
+
+testWithRedis('in Redis, the lists are encrypted, and a member that somebody has added ends no process', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, { overrides: listed })
+  await one.userSessions?.join(sessionOf('a1', 'ada', 'login-1'))
+  const [key = ''] = await redis.admin.keys('*:user:*')
+  const text = (await redis.admin.hget(key, 'e')) ?? ''
+  t.notRegex(text, /a1|ada|members/)
+  for (const name of await redis.admin.keys('*:user:*')) await redis.admin.hset(name, 'e', `${text}A`)
+  await t.throwsAsync(two.userSessions?.logOutAll({ iss: ISS, sub: 'ada' }) ?? Promise.resolve(), {
+    message: /cannot be read/
+  })
+  t.true(await one.userSessions?.join(sessionOf('a2', 'ada', 'login-2')), 'an unreadable list does not stop a login')
+})
+
+testWithRedis('a session that was listed by one replica is logged out by another, and both know it', async t => {
+  const redis = await startRedis(t)
+  const [one, two] = await startReplicas(t, redis.url, { overrides: listed })
+  await one.userSessions?.join(sessionOf('a1', 'ada', 'login-1'))
+  t.deepEqual((await two.userSessions?.logOutAll({ iss: ISS, sub: 'ada' }, 1000))?.ids, ['a1'])
+  await eventually(() => one.store.isLoggedOut('a1'))
+  t.false(await one.userSessions?.join(sessionOf('a2', 'ada', 'login-1', 999)))
+})
