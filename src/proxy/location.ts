@@ -2,7 +2,7 @@ import { fillPattern, matchPattern } from '../config/path-pattern.js'
 import type { ProxyRule } from '../config/proxy-rules.js'
 import type { FindRoute } from './routes.js'
 
-/** Converts the Location header of an upstream for the browser. Returns undefined if it is not a valid address. */
+/** Converts the Location header of an upstream for the browser. Returns undefined if it is no http or https address. */
 export type MapLocation = (location: string, requested: RequestedTarget) => string | undefined
 
 /** A request to an upstream. `target` is its path and query. */
@@ -24,6 +24,8 @@ export function createMapLocation(findRoute: FindRoute, basePath: string): MapLo
     const ascii = location.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
     if (!URL.canParse(ascii, base)) return undefined
     const url = new URL(ascii, base)
+    // Another scheme, such as javascript: or file:, has no place in a redirect of an API.
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined
     const path = url.origin === rule.targetOrigin && url.username === '' ? pathOf(rule, url.pathname) : undefined
     if (path === undefined || !leadsBack(path, url)) return url.href
     return `${basePath}${path}${url.search}${url.hash}`

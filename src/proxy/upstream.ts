@@ -90,6 +90,10 @@ export interface UpstreamOptions {
   readonly ca?: string
 }
 
+// The time limits of undici are disabled, and `silenceMs` is used instead. undici does not end a stalled upload, but it ends a
+// long upload although data is transferred.
+const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 }
+
 export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: UpstreamOptions): Upstreams {
   const pools = new Map<string, Pool>()
   const connect = trackingResponses(buildConnector({ timeout: connectTimeoutMs, ...(ca !== undefined && { ca }) }))
@@ -97,23 +101,26 @@ export function createUpstreams({ connectTimeoutMs, connectionsPerHost, ca }: Up
   function poolOf(origin: string): Pool {
     let pool = pools.get(origin)
     if (!pool) {
-      // The time limits of undici are disabled, and `silenceMs` is used instead. undici does not end a stalled upload,
-      // but it ends a long upload although data is transferred.
-      pool = new Pool(origin, { connect, connections: connectionsPerHost, headersTimeout: 0, bodyTimeout: 0 })
+      pool = new Pool(origin, { connect, connections: connectionsPerHost, ...NO_TIMEOUTS })
       pools.set(origin, pool)
     }
     return pool
   }
 
+  /** Returns a pool whose only connection is new. The upstream may have closed all idle connections of the other pool. */
+  function freshPool(origin: string): Pool {
+    return new Pool(origin, { connect, connections: 1, ...NO_TIMEOUTS })
+  }
+
   return {
-    send: (request, receiver) => send(poolOf(request.origin), request, receiver),
+    send: (request, receiver) => send(poolOf(request.origin), () => freshPool(request.origin), request, receiver),
     async close() {
       await Promise.all([...pools.values()].map(pool => pool.destroy()))
     }
   }
 }
 
-function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchange {
+function send(pool: Pool, freshPool: () => Pool, request: UpstreamRequest, receiver: Receiver): Exchange {
   const { method, body, silenceMs } = request
   const mayRetry = (method === 'GET' || method === 'HEAD') && body === undefined
   let attempt = 0
@@ -122,10 +129,12 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
   let isDone = false
   let isPaused = false
   let progressCount = 0
+  let fresh: Pool | undefined
 
   function finish() {
     isDone = true
     clearTimeout(silence)
+    void fresh?.close()
     connection = undefined
   }
 
@@ -166,12 +175,12 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
     })
   }
 
-  function dispatch() {
+  function dispatch(through: Pool) {
     attempt += 1
     let hasResponseStarted = false
     let hasRequestStarted = false
     const isLastAttempt = attempt > 1 || !mayRetry
-    pool.dispatch(optionsOf(request), {
+    through.dispatch(optionsOf(request), {
       onRequestStart(controller) {
         hasRequestStarted = true
         connection = controller
@@ -200,13 +209,15 @@ function send(pool: Pool, request: UpstreamRequest, receiver: Receiver): Exchang
       onResponseError(_controller, error) {
         if (isDone) return
         clearTimeout(silence)
-        if (!isLastAttempt && hasRequestStarted && !hasResponseStarted && errorsAfterResponse.has(error)) dispatch()
-        else fail(kindOf(error, hasRequestStarted), error)
+        if (!isLastAttempt && hasRequestStarted && !hasResponseStarted && errorsAfterResponse.has(error)) {
+          fresh = freshPool()
+          dispatch(fresh)
+        } else fail(kindOf(error, hasRequestStarted), error)
       }
     })
   }
 
-  dispatch()
+  dispatch(pool)
   return {
     resume() {
       if (isDone) return

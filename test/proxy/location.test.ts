@@ -35,6 +35,9 @@ const table: readonly (readonly [rule: number, location: string, expected: strin
   [3, '/issues/v1/projects/7', 'https://api.example/issues/v1/projects/7'],
   [4, '/', '/base/backend/'],
   [4, '/x/y', '/base/backend/x/y'],
+  [2, 'javascript:alert(1)', undefined],
+  [2, 'data:text/html,x', undefined],
+  [2, 'file:///etc/passwd', undefined],
   [2, 'http://[', undefined],
   [2, 'https://exa mple/', undefined]
 ]
