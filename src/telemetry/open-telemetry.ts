@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import type { NodeSDK, api as Otel } from '@opentelemetry/sdk-node'
 import { within } from '../support/within.js'
-import type { Span, Tracing } from './tracing.js'
+import type { Attributes, Span, Tracing } from './tracing.js'
 
 type Sdk = typeof import('@opentelemetry/sdk-node')
 
@@ -86,6 +86,18 @@ function reportProblems({ diag, DiagLogLevel }: Api, onProblem: (message: string
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
 }
 
+// A collector that hangs lets thousands of spans wait in memory.
+const MAX_ATTRIBUTE_LENGTH = 1024
+
+/** Cuts long texts. A slice of a text keeps the whole text in memory, so the rest is copied. */
+function shortened(attributes: Attributes): Otel.Attributes {
+  const cut = (value: unknown) =>
+    typeof value === 'string' && value.length > MAX_ATTRIBUTE_LENGTH
+      ? Buffer.from(value.slice(0, MAX_ATTRIBUTE_LENGTH)).toString()
+      : value
+  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, cut(value)])) as Otel.Attributes
+}
+
 function createTracing(api: Api, version: string, close: () => Promise<void>): Tracing {
   const { context, propagation, trace, SpanKind, SpanStatusCode } = api
   const tracer = trace.getTracer(NAME, version)
@@ -98,12 +110,12 @@ function createTracing(api: Api, version: string, close: () => Promise<void>): T
       get headers() {
         const carrier: Record<string, string> = {}
         propagation.inject(own, carrier)
-        // Baggage can contain anything, also personal data, so other parties do not get it.
-        delete carrier.baggage
-        return carrier
+        // OTEL_PROPAGATORS may add other headers, such as baggage, which can contain personal data.
+        const { traceparent, tracestate } = carrier
+        return { ...(traceparent !== undefined && { traceparent }), ...(tracestate !== undefined && { tracestate }) }
       },
       rename: name => void span.updateName(name),
-      set: attributes => void span.setAttributes(attributes as Otel.Attributes),
+      set: attributes => void span.setAttributes(shortened(attributes)),
       end(error) {
         if (!span.isRecording()) return
         if (error !== undefined) span.setAttribute('error.type', error).setStatus({ code: SpanStatusCode.ERROR })
@@ -120,7 +132,7 @@ function createTracing(api: Api, version: string, close: () => Promise<void>): T
       // If Node's HTTP server is instrumented as well, its span has continued the trace already.
       const continues = incoming && trace.getSpan(active) === undefined
       const parent = continues ? propagation.extract(active, incoming) : active
-      const span = tracer.startSpan(name, { kind: kinds[kind], attributes: attributes as Otel.Attributes }, parent)
+      const span = tracer.startSpan(name, { kind: kinds[kind], attributes: shortened(attributes) }, parent)
       return wrap(span, trace.setSpan(parent, span))
     },
     within: (span, work) => context.with(contexts.get(span) ?? context.active(), work),
