@@ -25,6 +25,7 @@ interface Service {
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
   readonly stop_grace_period?: string
   readonly read_only?: boolean
+  readonly cap_drop?: readonly string[]
   readonly networks?: readonly string[]
   readonly command?: readonly string[]
   readonly ulimits?: { readonly core: number }
@@ -220,4 +221,11 @@ test('the proxy configurations forward to the replicas of compose.yaml and to th
 test('the health checks of Caddy and Traefik use /readyz', t => {
   t.regex(readText('deploy/proxy/Caddyfile'), /health_uri \/readyz\b/)
   t.regex(readText('deploy/proxy/traefik.yaml'), /path: \/readyz\b/)
+})
+
+test('every service runs read-only and without capabilities', t => {
+  for (const [name, service] of Object.entries(services)) {
+    t.true(service.read_only, name)
+    t.deepEqual(service.cap_drop, ['ALL'], name)
+  }
 })

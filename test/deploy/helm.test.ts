@@ -144,6 +144,24 @@ test('`settings` of the chart cannot contain secrets or the variables that the c
   for (const name of set.filter(one => one.endsWith('_FILE'))) t.true(forbidden.includes(name.replace(/_FILE$/, '')))
 })
 
+test('`settings` of the chart refuses every name that can hold a secret', t => {
+  const isValid = new Ajv().compile(schema)
+  const secrets = ['PLATFORM_CLIENT_KEY', 'APS_CLIENT_SECRET', 'OTEL_EXPORTER_OTLP_HEADERS']
+  for (const name of [...secrets, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'DB_PASSWORD', 'API_KEY'])
+    t.false(isValid({ ...values, settings: { [name]: 'x' } }), name)
+  for (const name of [
+    'PLATFORM_TOKEN_ENDPOINT',
+    'PLATFORM_CLIENT_KEY_ID',
+    'PLATFORM_AUTH_PROXY_REQUEST_HEADERS',
+    'NO_PROXY'
+  ])
+    t.true(isValid({ ...values, settings: { [name]: 'x' } }), name)
+  for (const name of ['HTTPS_PROXY', 'https_proxy']) {
+    t.true(isValid({ ...values, settings: { [name]: 'http://proxy:3128' } }), name)
+    t.false(isValid({ ...values, settings: { [name]: 'http://user:password@proxy:3128' } }), name)
+  }
+})
+
 test('the alerts of the chart are those of deploy/monitoring', t => {
   // Helm can read only the files of the chart, so the chart has a copy. `npm run reference` writes it.
   t.is(readText(`${chartFolder}/files/alerts.yaml`), readText('deploy/monitoring/alerts.yaml'))

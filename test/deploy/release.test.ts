@@ -145,3 +145,9 @@ test('a release stops if the tag, package.json and CHANGELOG.md do not have the 
     t.regex(stderr, message)
   }
 })
+
+test('the actions of the workflows are pinned to a commit, because a tag can be moved', t => {
+  const uses = ['ci', 'release'].flatMap(name => readText(`.github/workflows/${name}.yaml`).match(/uses: .*/g) ?? [])
+  t.true(uses.length > 10)
+  for (const line of uses) t.regex(line, /^uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+})
