@@ -5,16 +5,14 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import { LATE_RESPONSE_MS } from '../../support/within.js'
 import type { Pipelining } from './pipelining.js'
 
 type RawResponse = readonly [status: string, description: string]
 
-const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 const MALFORMED: RawResponse = ['400 Bad Request', 'The request is not well-formed HTTP.']
 const BY_CODE: Readonly<Record<string, RawResponse>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than 32 KiB.'],
-  [TIMEOUT]: ['408 Request Timeout', 'The request did not arrive in time.']
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time.']
 }
 
 // The client has this time to read the response. Destroying the socket at once could discard the response. Without a
@@ -23,8 +21,6 @@ const LINGER_MS = 1000
 
 export function respondToClientErrors(server: Server, pipelining: Pipelining, log: Logger): void {
   const rejected = new WeakSet<Socket>()
-  const requests = new WeakMap<Socket, number>()
-  server.on('request', ({ socket }) => requests.set(socket, (requests.get(socket) ?? 0) + 1))
 
   server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
     const socket = stream as Socket
@@ -32,26 +28,16 @@ export function respondToClientErrors(server: Server, pipelining: Pipelining, lo
       socket.destroy()
       return
     }
-    if (error.code !== TIMEOUT) {
-      reject(socket, error.code)
-      return
-    }
-    // If the process was stopped, the timer fires before Node reads a request that has arrived meanwhile.
-    const before = requests.get(socket)
-    setTimeout(() => requests.get(socket) === before && reject(socket, error.code), LATE_RESPONSE_MS).unref()
-  })
-
-  function reject(socket: Socket, code = ''): void {
     // Node emits the event again if more data arrives while earlier responses are still being sent.
     if (rejected.has(socket)) return
     rejected.add(socket)
-    const [status, description] = BY_CODE[code] ?? MALFORMED
-    log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code }, 'request refused')
+    const [status, description] = BY_CODE[error.code ?? ''] ?? MALFORMED
+    log.info({ event: 'client_error', status: Number(status.slice(0, 3)), code: error.code }, 'request refused')
     pipelining.rejectInTurn(socket, () => {
       if (socket.writable) socket.end(responseOf(status, description))
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })
-  }
+  })
 }
 
 function responseOf(status: string, description: string): string {

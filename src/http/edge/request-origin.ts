@@ -42,8 +42,6 @@ interface Policy {
   readonly acceptsUpgrades?: true
   /** True if a request is accepted although its `Origin` is not ours. */
   readonly ignoresOrigin?: true
-  /** True if a request without Fetch Metadata needs an `Origin` or a `Referer` of ours. */
-  readonly provesReferer?: true
   /** True if only the navigation of a tab, a window or a frame is accepted. */
   readonly navigationsOnly?: true
   /** True if a method that changes something must come with a sign that a page of this origin sent the request. */
@@ -66,7 +64,7 @@ const POLICIES = {
   callback: { otherSites: 'all', prefetches: 'none', ignoresOrigin: true },
   logout: { otherSites: 'links', prefetches: 'none' },
   /** A logout on all devices of a person. A link of another site must not cause it. */
-  logoutEverywhere: { otherSites: 'none', prefetches: 'none', provesReferer: true },
+  logoutEverywhere: { otherSites: 'none', prefetches: 'none' },
   /** The profile and the public token, which scripts of our pages read. */
   pageData: { otherSites: 'none', prefetches: 'ownPages' },
   proxy: { otherSites: 'none', prefetches: 'ownPages', provesOrigin: true, destinations: HARMLESS_DESTINATIONS },
@@ -82,7 +80,6 @@ const DESCRIPTIONS = {
   other_site: 'A page of another site sent this request. Only pages of the same origin may use this address.',
   other_origin:
     'The Origin of this request is not that of the callback URL. Only pages of that origin may use this address.',
-  no_own_referer: 'This request does not show that it comes from a page of this server (Origin or Referer).',
   not_a_navigation: 'Open this address in the browser; a script cannot fetch it.',
   destination: 'This address cannot be loaded as a script, a style sheet, a worker or a frame.',
   no_csrf_header: 'This request lacks the header that every request to this address needs (setting proxy.csrfHeader).',
@@ -135,8 +132,6 @@ export function rejectionOf(
   const isOtherSite = site !== undefined && !isSameOrigin && site !== 'none'
   if (isOtherSite && !acceptsOtherSite(policy, methods, headers)) return 'other_site'
   if (!policy.ignoresOrigin && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
-  // A browser without Fetch Metadata does not say that a page of another site has this link.
-  if (policy.provesReferer && site === undefined && !hasOwnReferer(headers, publicOrigin)) return 'no_own_referer'
   if (policy.navigationsOnly && (headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 'not_a_navigation'
   const destination = headers['sec-fetch-dest']
   if (destination !== undefined && policy.destinations?.has(destination) === false) return 'destination'
@@ -159,12 +154,6 @@ function acceptsOtherSite({ otherSites }: Policy, methods: readonly string[], he
 function hasOtherOrigin({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, publicOrigin: string): boolean {
   if (origin === undefined || (origin === 'null' && site === 'same-origin')) return false
   return !URL.canParse(origin) || new URL(origin).origin !== publicOrigin
-}
-
-/** True if the request has an `Origin`, or a `Referer` (RFC 9110 section 10.1.3), of ours. */
-function hasOwnReferer({ origin, referer }: IncomingHttpHeaders, publicOrigin: string): boolean {
-  const source = origin ?? referer ?? ''
-  return URL.canParse(source) && new URL(source).origin === publicOrigin
 }
 
 // A proxy may remove `Upgrade`, which is a hop-by-hop header (RFC 9110 section 7.8), and HTTP/2 does not have it.

@@ -4,7 +4,6 @@ import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
 import { isLoopback } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
-import { hasLoopbackPeer, isForOperator } from '../edge/peer.js'
 
 export interface StarterPageParts {
   readonly config: Pick<Config, 'mode' | 'wwwroot' | 'platform'>
@@ -21,19 +20,19 @@ export function hasStarterPage(wwwroot: string): boolean {
  * @example app.use(starterPage({ config, isDemo: false }))
  */
 export function starterPage({ config, isDemo }: StarterPageParts): Middleware {
-  const about = { product: 'platform-auth-server', mode: config.mode, demo: isDemo }
-  const { origin } = new URL(config.platform.callbackUrl)
-  const pages = ownPages(config)
+  const about = { product: 'platform-auth-server', mode: config.mode, demo: isDemo, ...ownPages(config) }
 
   return async function starterPage(ctx, next) {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
-    if (!isForOperator(ctx, origin)) return next()
     ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
-    ctx.body = hasLoopbackPeer(ctx) ? { ...about, ...pages } : about
+    ctx.body = about
   }
 }
 
-/** Returns the folder for the operator's own pages, and whether this folder already exists. */
+/**
+ * Returns the folder for the operator's own pages, and whether this folder already exists. A server that other machines
+ * can reach does not tell visitors the paths of its machine.
+ */
 function ownPages({ wwwroot, platform }: StarterPageParts['config']) {
   if (!isLoopback(platform.callbackUrl)) return {}
   return { folder: wwwroot ?? resolve('wwwroot'), hasFolder: wwwroot !== undefined }

@@ -1,5 +1,3 @@
-import http from 'node:http'
-import { networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
 import test from 'ava'
 import { modes } from '../../helpers/modes.js'
@@ -38,29 +36,4 @@ test('a server that other machines can reach does not tell the path of its folde
     mode: 'single',
     demo: false
   })
-})
-
-test('other machines get the description for the configured host only, and never the folder', async t => {
-  const { browser, server } = await startTestServer(t, { overrides: { wwwroot: undefined } })
-  t.is((await browser.get('/starter-about.json')).statusCode, 200)
-  const address = Object.values(networkInterfaces())
-    .flat()
-    .find(found => found?.family === 'IPv4' && !found.internal)?.address
-  if (address === undefined) {
-    t.log('This machine has no other address.')
-    return
-  }
-  const ask = (host: string) =>
-    new Promise<[status: number | undefined, body: string]>((resolve, reject) => {
-      const options = { host: '127.0.0.1', port: server.port, localAddress: address, path: '/starter-about.json' }
-      const request = http.get({ ...options, headers: { host } }, response => {
-        let body = ''
-        response.on('data', part => (body += part)).on('end', () => resolve([response.statusCode, body]))
-      })
-      request.on('error', reject)
-    })
-  t.is((await ask('other.example'))[0], 404)
-  const [status, body] = await ask(new URL(browser.origin ?? '').host)
-  t.is(status, 200)
-  t.notRegex(body, /folder/)
 })
