@@ -7,7 +7,6 @@ import { compactVerify, createLocalJWKSet, errors, type JSONWebKeySet } from 'jo
 import { type Clock, startStopwatch } from '../support/clock.js'
 import { isJsonObject } from '../support/json.js'
 import type { IdentityProvider } from './client.js'
-import { ProviderError } from './errors.js'
 import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
 
 /** The sessions that a logout token names. At least one of `sid` and `sub` is set. */
@@ -42,7 +41,7 @@ export interface LogoutTokenParts {
 /**
  * Returns the checked claims of a logout token.
  * @throws UnusableLogoutTokenError if a rule is broken
- * @throws ProviderError if the metadata or the keys of the provider cannot be read now. The same token can be sent again.
+ * @throws ProviderError if the metadata or the keys of the provider cannot be read
  */
 export type CheckLogoutToken = (token: string) => Promise<LogoutToken>
 
@@ -58,7 +57,6 @@ const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/
 
 export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenParts): CheckLogoutToken {
   const keys = createKeyCache(idp, clock)
-  const metadata = withPauseAfterFailure(idp.metadata, clock)
 
   return async function checkLogoutToken(token) {
     const { header, claims } = parse(token)
@@ -67,7 +65,7 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenPart
     if (!ALGORITHMS.includes(String(header.alg))) throw new UnusableLogoutTokenError('alg')
     if (!TYPES.includes(typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ))
       throw new UnusableLogoutTokenError('typ')
-    const { issuer, quirks } = await metadata()
+    const { issuer, quirks } = await idp.metadata()
     // The claims are checked before the signature, because that costs less, and only a token with the right claims may
     // cause a request for keys.
     const expected = { issuer, clientId, now: clock.now(), needsExpiry: !quirks.omitsLogoutTokenExpiry }
@@ -87,7 +85,7 @@ interface Expected {
 
 /** Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller accepts each `jti` once. */
 function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expected): LogoutToken {
-  const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
+  const { iss, aud, iat, exp, jti, sid, sub, events } = claims
   const nowSeconds = expected.now / 1000
   if (!isIdentifier(iss) || iss !== expected.issuer) throw new UnusableLogoutTokenError('iss')
   if (!(Array.isArray(aud) ? aud : [aud]).includes(expected.clientId)) throw new UnusableLogoutTokenError('aud')
@@ -97,8 +95,6 @@ function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expect
   const isMissing = exp === undefined && !expected.needsExpiry
   if (!isMissing && !(typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds))
     throw new UnusableLogoutTokenError('exp')
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf - CLOCK_LEEWAY_SECONDS <= nowSeconds))
-    throw new UnusableLogoutTokenError('nbf')
   if (!isIdentifier(jti)) throw new UnusableLogoutTokenError('jti')
   const names = [sid, sub].filter(name => name !== undefined)
   if (names.length === 0 || !names.every(isIdentifier)) throw new UnusableLogoutTokenError('subject')
@@ -111,12 +107,12 @@ function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expect
 }
 
 async function checkSignature(token: string, keys: KeyCache): Promise<void> {
-  const { known, wasJustRead } = await keys.current()
   try {
-    await verify(token, known)
+    await verify(token, await keys.current())
   } catch (error) {
-    if (!(error instanceof errors.JWKSNoMatchingKey) || wasJustRead) throw unusable(error)
+    if (!(error instanceof errors.JWKSNoMatchingKey)) throw unusable(error)
     const reloaded = await keys.reloaded()
+    if (!reloaded) throw unusable(error)
     await verify(token, reloaded).catch((second: unknown) => {
       throw unusable(second)
     })
@@ -173,7 +169,7 @@ type KeyCache = ReturnType<typeof createKeyCache>
 // A key that the provider has withdrawn is accepted for at most this time.
 const MAX_KEY_AGE_MS = 600_000
 // The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call the
-// provider again and again.
+// provider again and again. Providers publish a new key before they use it.
 const MIN_RELOAD_MS = 30_000
 // The shortest time between two requests after one has failed.
 const MIN_RETRY_MS = 5000
@@ -208,44 +204,15 @@ function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock
   }
 
   return {
-    /** Returns the keys. Requests them if there are none, or if they are old. `wasJustRead` is true after a request. */
+    /** Returns the keys. Requests them if there are none, or if they are old. */
     async current() {
-      if (keys && ageMs() < MAX_KEY_AGE_MS) return { known: keys, wasJustRead: false }
+      if (keys && ageMs() < MAX_KEY_AGE_MS) return keys
       if (!loading && failure !== undefined && sinceRequestMs() < MIN_RETRY_MS) throw failure
-      return { known: await loadOnce(), wasJustRead: true }
-    },
-    /**
-     * Requests the keys again, because one is unknown.
-     * @throws ProviderError if the last request is too recent. The provider may have begun to use the key since.
-     */
-    async reloaded() {
-      const waitMs = loading ? 0 : MIN_RELOAD_MS - sinceRequestMs()
-      if (waitMs > 0) throw notYet(waitMs)
       return loadOnce()
-    }
-  }
-}
-
-function notYet(waitMs: number): ProviderError {
-  const retryAfterSeconds = Math.ceil(waitMs / 1000)
-  return new ProviderError('jwks', 'unusable', 'a key is unknown, and the keys were read a moment ago', {
-    status: 503,
-    retryAfterSeconds
-  })
-}
-
-/** Returns a function that repeats a failure for 5 seconds, so that forged tokens do not call the provider each time. */
-function withPauseAfterFailure<T>(work: () => Promise<T>, clock: Clock): () => Promise<T> {
-  let failed: { readonly error: unknown; readonly sinceMs: () => number } | undefined
-
-  return async function pausing() {
-    if (failed && failed.sinceMs() < MIN_RETRY_MS) throw failed.error
-    const sinceMs = startStopwatch(clock)
-    try {
-      return await work()
-    } catch (error) {
-      failed = { error, sinceMs }
-      throw error
+    },
+    /** Requests the keys again, because one is unknown. Resolves with undefined if the last request is too recent. */
+    async reloaded() {
+      return !loading && sinceRequestMs() < MIN_RELOAD_MS ? undefined : loadOnce()
     }
   }
 }

@@ -99,7 +99,6 @@ const accepted: readonly (readonly [what: string, changes: object, header?: obje
   ['without a type', {}, { typ: undefined }],
   ['with the type JWT', {}, { typ: 'JWT' }],
   ['with more members in events', { events: { [EVENT]: {}, 'https://other.example/event': {} } }],
-  ['with an nbf on a clock that is 4 minutes ahead', { nbf: SECONDS + 240 }],
   ['with claims that this server does not know', { toe: SECONDS }]
 ]
 for (const [what, changes, header] of accepted) {
@@ -131,8 +130,6 @@ const broken: readonly (readonly [what: string, reason: string, changes: object]
   ['events that are a list', 'events', { events: [EVENT] }],
   ['events without the logout', 'events', { events: { 'https://other.example/event': {} } }],
   ['a logout event that is no object', 'events', { events: { [EVENT]: true } }],
-  ['an nbf that is a text', 'nbf', { nbf: String(SECONDS) }],
-  ['an nbf in the future', 'nbf', { nbf: SECONDS + 301 }],
   ['a nonce', 'nonce', { nonce: 'n' }],
   ['a nonce of null', 'nonce', { nonce: null }]
 ]
@@ -145,14 +142,13 @@ for (const [what, reason, changes] of broken) {
 }
 
 test('a logout token is rejected if its signature is not of a key of the provider', async t => {
-  const { reasonOf, clock } = setUp()
+  const { reasonOf } = setUp()
   const good = signed(usual, ours)
   const [head, claims, signature] = good.split('.') as [string, string, string]
   t.is(await reasonOf(signed(usual, { ...createKey('key-1') })), 'signature')
   t.is(await reasonOf(`${head}.${part({ ...usual, sub: 'eve' })}.${signature}`), 'signature')
   t.is(await reasonOf(`${part({ alg: 'ES256', kid: 'key-1' })}.${claims}.${signature}`), 'signature')
   t.is(await reasonOf(`${head}.${claims}.`), 'signature')
-  clock.advanceSeconds(30)
   t.is(await reasonOf(signed(usual, createKey('key-2'))), 'unknown_key')
 })
 
@@ -245,9 +241,7 @@ test('a new key of the provider is found, and many unknown keys cause one reques
   clock.advanceSeconds(30)
   t.is(await reasonOf(signed(usual, next)), undefined)
   t.is(provider.requests, 2)
-  // The provider may have begun to use a key since the last reading, so it must be able to send the token again.
-  for (let n = 0; n < 50; n++)
-    t.regex(String(await reasonOf(signed(usual, ours, { kid: `forged-${n}` }))), /the keys were read a moment ago/)
+  for (let n = 0; n < 50; n++) t.is(await reasonOf(signed(usual, ours, { kid: `forged-${n}` })), 'unknown_key')
   t.is(provider.requests, 2)
   clock.advanceSeconds(30)
   const forged = Array.from({ length: 50 }, (_, n) => reasonOf(signed(usual, ours, { kid: `forged-${n}` })))
