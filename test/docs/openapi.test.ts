@@ -175,7 +175,7 @@ const provocations: readonly Provocation[] = [
     answer: `GET ${logout} 503`,
     backChannel: true,
     redisIsAway: true,
-    provoke: get(`${logout}?everywhere=true`, { 'sec-fetch-site': 'none' })
+    provoke: get(`${logout}?everywhere=true`, { 'sec-fetch-site': 'same-origin' })
   },
   { answer: `GET ${logout} 413`, provoke: withBody(logout) },
   { answer: `POST ${backChannelLogout} 200`, backChannel: true, provoke: sendLogoutToken({ sub: 'user-1' }) },

@@ -46,6 +46,8 @@ interface Policy {
   readonly navigationsOnly?: true
   /** True if a method that changes something must come with a sign that a page of this origin sent the request. */
   readonly provesOrigin?: true
+  /** True if a request without `Sec-Fetch-Site` must name our origin in `Origin` or `Referer`, whatever its method is. */
+  readonly namesOrigin?: true
   /** The accepted values of `Sec-Fetch-Dest`. */
   readonly destinations?: ReadonlySet<string>
 }
@@ -63,8 +65,11 @@ const POLICIES = {
    */
   callback: { otherSites: 'all', prefetches: 'none', ignoresOrigin: true },
   logout: { otherSites: 'links', prefetches: 'none' },
-  /** A logout on all devices of a person. A link of another site must not cause it. */
-  logoutEverywhere: { otherSites: 'none', prefetches: 'none' },
+  /**
+   * A logout on all devices of a person. A link of another site must not cause it. Browsers that do not send `Sec-Fetch-Site`,
+   * as on sites with plain http, name the page of the link in `Referer` (RFC 9110 section 10.1.3).
+   */
+  logoutEverywhere: { otherSites: 'none', prefetches: 'none', namesOrigin: true },
   /** The profile and the public token, which scripts of our pages read. */
   pageData: { otherSites: 'none', prefetches: 'ownPages' },
   proxy: { otherSites: 'none', prefetches: 'ownPages', provesOrigin: true, destinations: HARMLESS_DESTINATIONS },
@@ -83,7 +88,8 @@ const DESCRIPTIONS = {
   not_a_navigation: 'Open this address in the browser; a script cannot fetch it.',
   destination: 'This address cannot be loaded as a script, a style sheet, a worker or a frame.',
   no_csrf_header: 'This request lacks the header that every request to this address needs (setting proxy.csrfHeader).',
-  not_same_origin: 'This request changes something, but does not show that a page of the same origin sent it.'
+  not_same_origin: 'This request changes something, but does not show that a page of the same origin sent it.',
+  no_origin: 'Neither Sec-Fetch-Site nor Origin nor Referer shows that a page of the same origin sent this request.'
 } as const
 
 const LINK_METHODS = ['GET', 'HEAD']
@@ -132,6 +138,7 @@ export function rejectionOf(
   const isOtherSite = site !== undefined && !isSameOrigin && site !== 'none'
   if (isOtherSite && !acceptsOtherSite(policy, methods, headers)) return 'other_site'
   if (!policy.ignoresOrigin && hasOtherOrigin(headers, publicOrigin)) return 'other_origin'
+  if (policy.namesOrigin && site === undefined && !namesOrigin(headers, publicOrigin)) return 'no_origin'
   if (policy.navigationsOnly && (headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 'not_a_navigation'
   const destination = headers['sec-fetch-dest']
   if (destination !== undefined && policy.destinations?.has(destination) === false) return 'destination'
@@ -154,6 +161,11 @@ function acceptsOtherSite({ otherSites }: Policy, methods: readonly string[], he
 function hasOtherOrigin({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, publicOrigin: string): boolean {
   if (origin === undefined || (origin === 'null' && site === 'same-origin')) return false
   return !URL.canParse(origin) || new URL(origin).origin !== publicOrigin
+}
+
+function namesOrigin({ origin, referer = '' }: IncomingHttpHeaders, publicOrigin: string): boolean {
+  const page = origin ?? referer
+  return URL.canParse(page) && new URL(page).origin === publicOrigin
 }
 
 // A proxy may remove `Upgrade`, which is a hop-by-hop header (RFC 9110 section 7.8), and HTTP/2 does not have it.

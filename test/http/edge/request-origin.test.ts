@@ -83,6 +83,37 @@ for (const [what, method, headers, reason] of table) {
   })
 }
 
+const ofEverywhere: readonly (readonly [
+  what: string,
+  headers: Record<string, string>,
+  reason: Rejection | undefined
+])[] = [
+  ['no header of a browser', {}, 'no_origin'],
+  ['a Referer of another site', { referer: 'http://evil.example/page' }, 'no_origin'],
+  ['a Referer of a sibling subdomain', { referer: 'https://evil.app.example/' }, 'no_origin'],
+  ['a Referer of another port', { referer: `${own}:8443/` }, 'no_origin'],
+  ['a Referer with our host as its user name', { referer: `${own}@evil.example/` }, 'no_origin'],
+  ['an empty Referer', { referer: '' }, 'no_origin'],
+  ['a Referer of a page of the browser', { referer: 'about:blank' }, 'no_origin'],
+  ['a Referer of our page', { referer: `${own}/settings?tab=devices` }, undefined],
+  ['our Origin', { origin: own }, undefined],
+  ['another Origin and a Referer of our page', { origin: 'https://evil.example', referer: `${own}/` }, 'other_origin'],
+  ['the Origin null', { origin: 'null' }, 'other_origin'],
+  ['Sec-Fetch-Site same-origin', { 'sec-fetch-site': 'same-origin', ...navigation }, undefined],
+  ['Sec-Fetch-Site none', { 'sec-fetch-site': 'none', ...navigation }, undefined],
+  [
+    'Sec-Fetch-Site cross-site and a Referer of our page',
+    { 'sec-fetch-site': 'cross-site', referer: own, ...navigation },
+    'other_site'
+  ]
+]
+
+for (const [what, headers, reason] of ofEverywhere) {
+  test(`a logout everywhere with ${what} is ${reason === undefined ? 'accepted' : `rejected as ${reason}`}`, t => {
+    t.is(rejectionOf({ methods: ['GET'], headers }, 'logoutEverywhere', { publicOrigin: own }), reason)
+  })
+}
+
 // The headers that Chromium 156 sends if a page of a sibling subdomain causes the request. The cookie is sent in each case.
 const evil = 'http://evil.localhost:8080'
 const ofSibling: Readonly<Record<string, Record<string, string>>> = {

@@ -270,13 +270,18 @@ test('a page of another site cannot cause a logout everywhere, and other values 
   t.deepEqual(await areSignedIn(browser), [true])
 })
 
-test('a browser without Fetch Metadata needs a Referer or an Origin of ours for a logout everywhere', async t => {
+test('without Sec-Fetch-Site, a logout everywhere needs a Referer or an Origin of this site', async t => {
   const server = await start(t)
-  for (const name of ['referer', 'origin']) {
-    const browser = await signInAs(server, 'ada', name)
-    const headers = { [name]: name === 'referer' ? `${server.origin}/account` : server.origin }
-    t.is((await browser.get('/api/auth/logout?everywhere=true', { headers })).statusCode, 302)
+  const [laptop, phone] = [await signInAs(server, 'ada', 'login-1'), await signInAs(server, 'ada', 'login-2')]
+  const path = '/api/auth/logout?everywhere=true'
+  for (const headers of [{}, { referer: 'http://evil.example/' }]) {
+    const response = await laptop.get(path, { headers })
+    t.is(response.statusCode, 403)
+    t.deepEqual(response.setCookies, [])
   }
+  t.deepEqual(await areSignedIn(laptop, phone), [true, true])
+  t.is((await laptop.get(path, { headers: { referer: `${publicOrigin}/devices` } })).statusCode, 302)
+  t.deepEqual(await areSignedIn(laptop, phone), [false, false])
 })
 
 test('without back-channel logout, everywhere=true is rejected, because the server does not know the other sessions', async t => {
