@@ -101,6 +101,25 @@ export function isLoopback(address: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
+/** The parts of a request that tell where it comes from, as in Node's IncomingMessage. */
+export interface ReceivedRequest {
+  readonly socket: { readonly remoteAddress?: string | undefined }
+  readonly headers: { readonly host?: string | undefined }
+}
+
+/**
+ * True if a request comes from this machine and its `Host` is this machine or the host of `publicUrl`. The peer alone is not
+ * enough: a page of another site can make its own host name resolve to 127.0.0.1 (DNS rebinding), and the browser on this
+ * machine then sends the requests of that page, with the host name of the page in `Host`. `Host` alone is not enough either,
+ * because a program on another machine can send any `Host`.
+ */
+export function isLocalRequest({ socket, headers }: ReceivedRequest, publicUrl: string): boolean {
+  const isLocalPeer = /^(::1$|(::ffff:)?127\.)/.test(socket.remoteAddress ?? '')
+  const address = `http://${headers.host}`
+  if (!isLocalPeer || !URL.canParse(address)) return false
+  return isLoopback(address) || new URL(address).hostname === new URL(publicUrl).hostname
+}
+
 /** Removes user name and password from an address, so that it can be shown. */
 export function withoutUser(address: string): string {
   return address.replace(/\/\/[^/?#]*@/, '//***@')

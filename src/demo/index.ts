@@ -1,8 +1,8 @@
 /**
  * The demo identity provider. With `--demo`, it replaces Autodesk Platform Services (the platform), so that people can
  * try the server without an account. The tests of the whole server use it too. It is based on oidc-provider and has the
- * paths, scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory and accepts
- * connections only from this machine.
+ * paths, scopes, token format and single-use refresh tokens of the platform. It keeps all data in memory. It accepts
+ * connections only from this machine, and only requests whose `Host` is this machine or the host of the callback URL.
  *
  * This folder is loaded only if a demo is requested, so it does not slow down an ordinary start.
  */
@@ -10,7 +10,7 @@ import { type JsonWebKey, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type Koa from 'koa'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import { homeUrlOf } from '../config/addresses.js'
+import { homeUrlOf, isLocalRequest } from '../config/addresses.js'
 import { closeServer, listen } from '../support/listener.js'
 import { createAccessTokenReader, demoRules, platformApis, userInfo } from './apis.js'
 import { createDemoPages } from './pages.js'
@@ -107,6 +107,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     pages,
     now
   })
+  provider.use(localOnly(callbackUrl))
   provider.use(countCalls(calls))
   const tokens = createAccessTokenReader(signingKey, now)
   provider.use(userInfo({ tokens, people }))
@@ -133,6 +134,14 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     port,
     calls,
     close: () => closeServer(server)
+  }
+}
+
+/** Creates a middleware that answers 403 to requests that are not from this machine. */
+function localOnly(callbackUrl: string): Koa.Middleware {
+  return function localOnly(ctx, next) {
+    if (!isLocalRequest(ctx.req, callbackUrl)) ctx.throw(403, 'The demo accepts requests from this machine only.')
+    return next()
   }
 }
 

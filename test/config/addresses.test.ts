@@ -1,5 +1,5 @@
 import test from 'ava'
-import { basePathOf, homeUrlOf, isSafeAddress, localUrlOf } from '#src/config/addresses.js'
+import { basePathOf, homeUrlOf, isLocalRequest, isSafeAddress, localUrlOf } from '#src/config/addresses.js'
 
 const addresses: readonly (readonly [address: string, isSafe: boolean])[] = [
   ['https://idp.example', true],
@@ -64,3 +64,30 @@ for (const [host, url] of [
 test('the default port of http is omitted from the local address', t => {
   t.is(localUrlOf({ host: undefined, port: 80 }), 'http://localhost')
 })
+
+const requests: readonly (readonly [peer: string | undefined, host: string | undefined, isLocal: boolean])[] = [
+  ['127.0.0.1', 'localhost:8080', true],
+  ['::ffff:127.0.0.1', '127.0.0.1:3000', true],
+  ['::1', '[::1]:8080', true],
+  ['127.8.9.10', 'app.example', true],
+  ['127.0.0.1', 'APP.example:8443', true],
+  ['127.0.0.1', 'evil.example', false],
+  ['127.0.0.1', 'app.example.evil.example', false],
+  ['127.0.0.1', 'evil.localhost', false],
+  ['127.0.0.1', '192.168.1.7:8080', false],
+  ['127.0.0.1', '', false],
+  ['127.0.0.1', undefined, false],
+  ['192.168.1.7', 'localhost:8080', false],
+  ['192.168.1.7', 'app.example', false],
+  ['::ffff:192.168.1.7', 'localhost', false],
+  ['fe80::1', 'localhost', false],
+  ['::127.0.0.1', 'localhost', false],
+  [undefined, 'localhost', false]
+]
+
+for (const [remoteAddress, host, isLocal] of requests) {
+  test(`a request of ${remoteAddress} to ${host} ${isLocal ? 'counts' : 'does not count'} as local`, t => {
+    const callbackUrl = 'https://app.example/api/auth/callback'
+    t.is(isLocalRequest({ socket: { remoteAddress }, headers: { host } }, callbackUrl), isLocal)
+  })
+}

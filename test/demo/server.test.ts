@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
+import http from 'node:http'
 import net from 'node:net'
 import os from 'node:os'
 import { promisify } from 'node:util'
@@ -48,6 +50,18 @@ test('the demo listens only on 127.0.0.1', async t => {
     })
     t.false(isOpen, host)
   }
+})
+
+test('the demo answers 403 to a page of another host that lets its name resolve to 127.0.0.1', async t => {
+  const demo = await start(t)
+  const statusFor = async (host: string) => {
+    const request = http.get(`${demo.issuer}/.well-known/openid-configuration`, { headers: { host } })
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+    response.resume()
+    return response.statusCode
+  }
+  t.is(await statusFor(`evil.example:${demo.port}`), 403)
+  t.is(await statusFor(`localhost:${demo.port}`), 200)
 })
 
 test('two demos have different ports, client credentials and keys', async t => {

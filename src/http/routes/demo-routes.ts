@@ -3,6 +3,7 @@
  * identity provider is the built-in demo, and only then is this file loaded.
  */
 import type { Context, Middleware } from 'koa'
+import { isLocalRequest } from '../../config/addresses.js'
 import { requestOrigin } from '../edge/request-origin.js'
 import { sessionRecord, writeSession } from './session.js'
 
@@ -30,13 +31,15 @@ export interface DemoRoutesParts {
 /**
  * Creates the middleware with the routes of a demo. `POST /demo/expire` makes the access tokens of this browser's
  * session expire, so that its next request causes a refresh. It answers 204, or 401 if nobody is signed in.
- * `GET /demo/calls` returns the number of refresh requests that the demo identity provider has received.
+ * `GET /demo/calls` returns the number of refresh requests that the demo identity provider has received. For requests from other
+ * machines, the routes do not exist.
  */
 export function demoRoutes({ demo, publicOrigin, session, requireTokens, now }: DemoRoutesParts): Middleware {
   const checkOrigin = requestOrigin('proxy', { publicOrigin })
 
   return function demoRoutes(ctx, next) {
     const route = `${ctx.method} ${ctx.path}`
+    if (!isLocalRequest(ctx.req, publicOrigin)) return next()
     if (route === 'GET /demo/calls') return checkOrigin(ctx, () => sendCalls(ctx))
     if (route !== 'POST /demo/expire') return next()
     return checkOrigin(ctx, () => session(ctx, () => requireTokens(ctx, () => expire(ctx))))

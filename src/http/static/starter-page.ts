@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Middleware } from 'koa'
-import { isLoopback } from '../../config/addresses.js'
+import { isLocalRequest, isLoopback } from '../../config/addresses.js'
 import type { Config } from '../../config/settings.js'
 
 export interface StarterPageParts {
@@ -16,7 +16,8 @@ export function hasStarterPage(wwwroot: string): boolean {
 }
 
 /**
- * Creates the middleware that serves `/starter-about.json`.
+ * Creates the middleware that serves `/starter-about.json` to requests from this machine. For other requests the address does
+ * not exist, because they must not learn the paths of this machine. The starter page works without it.
  * @example app.use(starterPage({ config, isDemo: false }))
  */
 export function starterPage({ config, isDemo }: StarterPageParts): Middleware {
@@ -24,14 +25,15 @@ export function starterPage({ config, isDemo }: StarterPageParts): Middleware {
 
   return async function starterPage(ctx, next) {
     if (ctx.path !== '/starter-about.json' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next()
+    if (!isLocalRequest(ctx.req, config.platform.callbackUrl)) return next()
     ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' })
     ctx.body = about
   }
 }
 
 /**
- * Returns the folder for the operator's own pages, and whether this folder already exists. A server that other machines
- * can reach does not tell visitors the paths of its machine.
+ * Returns the folder for the operator's own pages, and whether this folder already exists. A server with a public callback URL
+ * does not tell it: a reverse proxy on this machine may forward the requests of visitors.
  */
 function ownPages({ wwwroot, platform }: StarterPageParts['config']) {
   if (!isLoopback(platform.callbackUrl)) return {}

@@ -54,6 +54,17 @@ test('a session expires only if a page of the same origin asks for it, and nobod
   t.is(idp.tokenRequests.length, before)
 })
 
+test('a request that names another host does not reach the routes of a demo', async t => {
+  const { browser, idp } = await demoOf(t)
+  await signIn(browser)
+  const before = idp.tokenRequests.length
+  const headers = { host: 'evil.example:8080' }
+  t.is((await browser.fetch('/demo/calls', { headers })).statusCode, 404)
+  t.is((await browser.fetch('/demo/expire', { method: 'POST', headers })).statusCode, 405)
+  t.is((await browser.fetch('/api/auth/profile')).statusCode, 200)
+  t.is(idp.tokenRequests.length, before, 'the session has not expired')
+})
+
 test('without a demo the routes do not exist', async t => {
   const { browser } = await startTestServer(t)
   await signIn(browser)

@@ -28,6 +28,16 @@ test('a copy of the starter page works, and its files take precedence over the g
   t.like((await browser.get('/starter-about.json')).json(), { demo: false, folder: wwwroot, hasFolder: true })
 })
 
+test('a request that names another host does not get the description of the server', async t => {
+  const { browser } = await startTestServer(t, { overrides: { wwwroot: undefined } })
+  for (const host of ['192.168.1.7:8080', 'evil.example:8080', 'evil.localhost:8080', 'localhost.evil.example']) {
+    const response = await browser.get('/starter-about.json', { headers: { host } })
+    t.is(response.statusCode, 404, host)
+    t.false(response.text().includes(resolve('wwwroot')), host)
+  }
+  t.is((await browser.get('/starter-about.json', { headers: { host: '127.0.0.1:8080' } })).statusCode, 200)
+})
+
 test('a server that other machines can reach does not tell the path of its folder', async t => {
   const platform = { callbackUrl: 'https://app.example/api/auth/callback' }
   const { browser } = await startTestServer(t, { overrides: { wwwroot: undefined, platform } })
