@@ -5,6 +5,7 @@ import { assemble, requireTokens } from './app.js'
 import { localUrlOf } from './config/addresses.js'
 import type { Config } from './config/settings.js'
 import { type ForwardAuthListener, listenForGateways } from './gateway/forward-auth.js'
+import { ignoreStops } from './http/edge/arrival-limits.js'
 import { limitBodies } from './http/edge/body-timeout.js'
 import { respondToClientErrors } from './http/edge/client-errors.js'
 import { watchConnections } from './http/edge/connections.js'
@@ -103,6 +104,7 @@ export async function serve(
   const options = { ...clientLimits, requireHostHeader: false, requestTimeout: 0 }
   const server = http.createServer(options, pipelining.listener)
   server.on('checkExpectation', pipelining.listener)
+  ignoreStops(server, options)
   const connections = watchConnections(server, clientLimits)
   limitBodies(server, clientLimits)
   respondToClientErrors(server, pipelining, log)
@@ -127,7 +129,7 @@ export async function serve(
     services.startPlace(port)
     if (forwardAuth.port !== undefined) {
       const address = { ...forwardAuth, port: forwardAuth.port }
-      gateways = await listenForGateways({ ...services, logsRequests: log.requests }, address)
+      gateways = await listenForGateways({ ...services, logsRequests: log.requests }, address, limits)
     }
     const scrapes =
       prometheus && metrics.port !== undefined

@@ -6,6 +6,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Auth } from '../auth.js'
+import { ignoreStops } from '../http/edge/arrival-limits.js'
 import { requestIdOf } from '../http/edge/request.js'
 import { type BrowserRequest, rejectionOf } from '../http/edge/request-origin.js'
 import { endWithStatus } from '../http/edge/trace.js'
@@ -46,19 +47,29 @@ interface Decision {
 }
 
 // The limit for headers is higher than on the public port, because gateways add headers to those of the browser.
-const LIMITS = { maxHeaderSize: 64 * 1024, headersTimeout: 15_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 }
+const LIMITS = {
+  maxHeaderSize: 64 * 1024,
+  headersTimeout: 15_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 5_000
+}
 
 /**
  * Starts the listener. If the port cannot be used, rejects with Node's own error and adds `listener: 'forwardAuth'` to
  * it.
+ * @param limits for tests, which cannot wait as long as a slow client may take
  * @example const gateways = await listenForGateways(parts, { port: 4180, host: '127.0.0.1' })
  */
 export async function listenForGateways(
   parts: ForwardAuthParts,
-  { port, host }: { readonly port: number; readonly host: string }
+  { port, host }: { readonly port: number; readonly host: string },
+  limits: Partial<typeof LIMITS> = {}
 ): Promise<ForwardAuthListener> {
   const respond = forwardAuth(parts)
-  const server = http.createServer(LIMITS, respond)
+  const gatewayLimits = { ...LIMITS, ...limits }
+  const server = http.createServer(gatewayLimits, respond)
+  ignoreStops(server, gatewayLimits)
   return {
     port: await listen(server, { port, host, listener: 'forwardAuth' }),
     close: graceMs => closeServer(server, graceMs)

@@ -1,0 +1,59 @@
+// The process is stopped while requests arrive. A test in the process of the server cannot stop this process by a signal, so it
+// blocks the event loop, which has the same effect on the timers and sockets. No other test may run in this process meanwhile.
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { eventually } from '../../helpers/eventually.js'
+import { sendRaw } from '../../helpers/raw.js'
+import { startTestServer } from '../../helpers/server.js'
+
+const limits = { headersTimeout: 2000, requestTimeout: 2000, connectionsCheckingInterval: 100 }
+const request = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+function stopProcess(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+/** Opens a connection, and resolves when the server has accepted it and read `part`. */
+async function opened(t: ExecutionContext, port: number, part = ''): Promise<Socket & { text: string }> {
+  const socket = Object.assign(connect(port, '127.0.0.1'), { text: '' })
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  socket.on('data', chunk => {
+    socket.text += String(chunk)
+  })
+  await once(socket, 'connect')
+  if (part !== '') socket.write(part)
+  // The server reads connections in the order in which they were opened.
+  await sendRaw(port, request, { answers: 1 })
+  return socket
+}
+
+for (const port of ['port', 'forwardAuthPort'] as const) {
+  test.serial(`a request that arrives at ${port} while the process is stopped does not get 408`, async t => {
+    const { server } = await startTestServer(t, { limits, overrides: { forwardAuth: { port: 0 } } })
+    const at = server[port] as number
+    const unused = await opened(t, at)
+    const begun = await opened(t, at, request.slice(0, 20))
+    unused.write(request)
+    begun.write(request.slice(20))
+    stopProcess(2 * limits.headersTimeout)
+    await eventually(() => unused.text !== '' && begun.text !== '')
+    const status = port === 'port' ? 200 : 401
+    t.deepEqual(
+      [unused, begun].map(({ text }) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])),
+      [status, status]
+    )
+  })
+
+  test.serial(
+    `after a stop of the process, a client that sends no complete headers to ${port} still gets 408`,
+    async t => {
+      const { server } = await startTestServer(t, { limits, overrides: { forwardAuth: { port: 0 } } })
+      const slow = await opened(t, server[port] as number, request.slice(0, 20))
+      stopProcess(2 * limits.headersTimeout)
+      await eventually(() => slow.destroyed || slow.readableEnded)
+      t.regex(slow.text, /^HTTP\/1\.1 408 /)
+    }
+  )
+}
