@@ -2,6 +2,7 @@
  * The middleware that turns all errors of later middleware into responses, and logs the errors with a status of 500 or
  * more.
  */
+import { STATUS_CODES } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/routes.js'
 import type { SitePages } from '../../pages/index.js'
@@ -115,11 +116,12 @@ function httpErrorOf(error: unknown, ctx: Context): HttpError {
     const description = 'The tokens of this login are too large for a session of this server.'
     return new HttpError({ status: 500, error: 'session_too_large', description })
   }
-  // Koa, `ctx.throw()` and libraries throw errors with `status`. If `expose` is true, the client may see the message.
+  // Koa, `ctx.throw()` and libraries such as body parsers throw errors with `status`, as Koa's own error handler expects them. The
+  // client may see the message only if `expose` is true.
   const { status, expose, message } = (error ?? {}) as { status?: unknown; expose?: unknown; message?: unknown }
   if (status === 404) return notFound(ctx)
-  if (expose !== false && typeof status === 'number' && status >= 400 && status < 500) {
-    const description = expose === true ? String(message) : 'The request cannot be used.'
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    const description = expose === true ? String(message) : `${STATUS_CODES[status] ?? 'Bad Request'}.`
     return new HttpError({ status, error: ERROR_OF_STATUS[status] ?? 'invalid_request', description })
   }
   return new HttpError({ status: 500, error: 'server_error', description: 'Something went wrong on this server.' })

@@ -386,6 +386,29 @@ test('an unexpected exception is a 500 with a general message, and only the log 
   }
 })
 
+const thrown: readonly (readonly [properties: object, status: number, error: string, description: string])[] = [
+  [{ status: 400 }, 400, 'invalid_request', 'Bad Request.'],
+  [{ status: 400, expose: false }, 400, 'invalid_request', 'Bad Request.'],
+  [{ status: 400, expose: true }, 400, 'invalid_request', 'hunter2'],
+  [{ status: 415 }, 415, 'invalid_request', 'Unsupported Media Type.'],
+  [{ status: 403 }, 403, 'access_denied', 'Forbidden.'],
+  [{ status: 499 }, 499, 'invalid_request', 'Bad Request.'],
+  [{ status: '400' }, 500, 'server_error', 'Something went wrong on this server.'],
+  [{ status: 302 }, 500, 'server_error', 'Something went wrong on this server.']
+]
+for (const [properties, status, error, description] of thrown) {
+  test(`a library's error with ${JSON.stringify(properties)} is answered with ${status}`, async t => {
+    const { browser, logs } = await startWithRoute(t, 'single', () => {
+      throw Object.assign(new SyntaxError('hunter2'), properties)
+    })
+    await signIn(browser)
+    const response = await browser.get(ownRoute, { headers: asProgram })
+    t.is(response.statusCode, status)
+    t.like(response.json(), { error, error_description: description })
+    t.is(logs.find(({ level }) => Number(level) >= 40) === undefined, status < 500)
+  })
+}
+
 for (const mode of modes) {
   test(`in ${mode} mode a refreshed session reaches the browser even if the handler throws`, async t => {
     const server = await startWithRoute(t, mode, ctx => {
