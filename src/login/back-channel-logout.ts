@@ -14,6 +14,7 @@ export interface BackChannelLogoutParts extends LogoutTokenParts {
 
 /**
  * Ends the sessions that the logout token names. Returns false if the token cannot be used.
+ * @throws UnknownKeyError if the key of the token is unknown, and the keys may not be requested again yet
  * @throws ProviderError if the keys of the provider cannot be read
  * @throws StoreUnavailableError if a logout is not stored now. The same token can then be sent again.
  */

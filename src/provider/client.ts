@@ -9,7 +9,7 @@ import { isJsonObject } from '../support/json.js'
 import { type AuthorizationRequest, authorizationUrl, endSessionUrl } from './authorization-url.js'
 import { clientAssertion } from './client-assertion.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
-import { createMetadata, type ProviderMetadata } from './metadata.js'
+import { createMetadata, type GetMetadata, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
 import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
 import { parseTokenSet, type TokenSet } from './token-set.js'
@@ -34,7 +34,7 @@ export interface JsonWebKeySet {
 }
 
 export interface IdentityProvider {
-  metadata(): Promise<ProviderMetadata>
+  readonly metadata: GetMetadata
   /**
    * Returns the address of the provider to which the server redirects the browser for a login.
    * @param request.prompt undefined for the setting `platform.prompt`
@@ -75,7 +75,8 @@ export interface IdentityProvider {
    */
   userInfo(accessToken: string, subject: string | undefined): Promise<UserInfo>
   /**
-   * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). They are not cached here.
+   * Requests the public keys of the provider (JWK Set, RFC 7517 section 5). They are not cached here, and a request that fails is not
+   * repeated, because everybody can cause it with a logout token.
    * @throws ProviderError, also if the discovery document names no address of the keys
    */
   signingKeys(): Promise<JsonWebKeySet>
@@ -178,7 +179,7 @@ export function createIdentityProvider(
       const { jwksUri: url } = await metadata()
       const unusable = (detail: string) => new ProviderError('jwks', 'unusable', detail)
       if (url === undefined) throw unusable('the discovery document has no usable jwks_uri')
-      const response = await transport.call({ endpoint: 'jwks', url })
+      const response = await transport.call({ endpoint: 'jwks', url, isSentOnce: true })
       if (response.status !== 200) throw failure('jwks', response)
       const keys = isJsonObject(response.json) ? response.json.keys : undefined
       if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw unusable('the response is not a JWK Set')

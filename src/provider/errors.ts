@@ -99,6 +99,20 @@ export class ProviderError extends Error {
 }
 
 /**
+ * A token of the provider has an unknown key, and the keys of the provider may not be requested again yet. The same token can be
+ * checked again after `retryAfterSeconds`.
+ */
+export class UnknownKeyError extends Error {
+  readonly retryAfterSeconds: number
+
+  constructor(retryAfterSeconds: number) {
+    super('a token has an unknown key, and the keys of the identity provider were requested too recently')
+    this.name = 'UnknownKeyError'
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/**
  * A token response cannot be used. If the response contains a refresh token, the error keeps it, because the provider
  * may have invalidated the earlier refresh token. The error stores the token in a private field, so the log cannot
  * contain the token.

@@ -7,6 +7,7 @@ import { compactVerify, createLocalJWKSet, errors, type JSONWebKeySet } from 'jo
 import { type Clock, startStopwatch } from '../support/clock.js'
 import { isJsonObject } from '../support/json.js'
 import type { IdentityProvider } from './client.js'
+import { UnknownKeyError } from './errors.js'
 import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
 
 /** The sessions that a logout token names. At least one of `sid` and `sub` is set. */
@@ -41,6 +42,7 @@ export interface LogoutTokenParts {
 /**
  * Returns the checked claims of a logout token.
  * @throws UnusableLogoutTokenError if a rule is broken
+ * @throws UnknownKeyError if the key of the token is unknown, and the keys may not be requested again yet
  * @throws ProviderError if the metadata or the keys of the provider cannot be read
  */
 export type CheckLogoutToken = (token: string) => Promise<LogoutToken>
@@ -57,6 +59,7 @@ const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/
 
 export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenParts): CheckLogoutToken {
   const keys = createKeyCache(idp, clock)
+  const metadata = retriedSparingly(clock, () => idp.metadata({ isSentOnce: true }))
 
   return async function checkLogoutToken(token) {
     const { header, claims } = parse(token)
@@ -65,12 +68,12 @@ export function createLogoutTokenCheck({ idp, clientId, clock }: LogoutTokenPart
     if (!ALGORITHMS.includes(String(header.alg))) throw new UnusableLogoutTokenError('alg')
     if (!TYPES.includes(typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ))
       throw new UnusableLogoutTokenError('typ')
-    const { issuer, quirks } = await idp.metadata()
+    const { issuer, quirks } = await metadata()
     // The claims are checked before the signature, because that costs less, and only a token with the right claims may
     // cause a request for keys.
     const expected = { issuer, clientId, now: clock.now(), needsExpiry: !quirks.omitsLogoutTokenExpiry }
     const checked = checkClaims(claims, expected)
-    await checkSignature(token, keys)
+    await checkSignature(token, header.kid !== undefined, keys)
     return checked
   }
 }
@@ -85,7 +88,7 @@ interface Expected {
 
 /** Checks rules 3 to 7 of section 2.6, and that the token has a `jti` (section 2.4). The caller accepts each `jti` once. */
 function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expected): LogoutToken {
-  const { iss, aud, iat, exp, jti, sid, sub, events } = claims
+  const { iss, aud, iat, exp, nbf, jti, sid, sub, events } = claims
   const nowSeconds = expected.now / 1000
   if (!isIdentifier(iss) || iss !== expected.issuer) throw new UnusableLogoutTokenError('iss')
   if (!(Array.isArray(aud) ? aud : [aud]).includes(expected.clientId)) throw new UnusableLogoutTokenError('aud')
@@ -95,6 +98,9 @@ function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expect
   const isMissing = exp === undefined && !expected.needsExpiry
   if (!isMissing && !(typeof exp === 'number' && exp + CLOCK_LEEWAY_SECONDS >= nowSeconds))
     throw new UnusableLogoutTokenError('exp')
+  // RFC 7519 section 4.1.5.
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf - CLOCK_LEEWAY_SECONDS <= nowSeconds))
+    throw new UnusableLogoutTokenError('nbf')
   if (!isIdentifier(jti)) throw new UnusableLogoutTokenError('jti')
   const names = [sid, sub].filter(name => name !== undefined)
   if (names.length === 0 || !names.every(isIdentifier)) throw new UnusableLogoutTokenError('subject')
@@ -106,16 +112,21 @@ function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expect
   return { iss, sid: sid as string | undefined, sub: sub as string | undefined, jti, iat }
 }
 
-async function checkSignature(token: string, keys: KeyCache): Promise<void> {
-  try {
-    await verify(token, await keys.current())
-  } catch (error) {
-    if (!(error instanceof errors.JWKSNoMatchingKey)) throw unusable(error)
-    const reloaded = await keys.reloaded()
-    if (!reloaded) throw unusable(error)
-    await verify(token, reloaded).catch((second: unknown) => {
-      throw unusable(second)
-    })
+async function checkSignature(token: string, hasKid: boolean, keys: KeyCache): Promise<void> {
+  const earlierRequests = keys.requests()
+  let known = await keys.current()
+  for (;;) {
+    try {
+      await verify(token, known.find)
+      return
+    } catch (error) {
+      // A token without `kid` does not say that its key is unknown. Its signature then fits none of the known keys.
+      const isUnknownKey =
+        error instanceof errors.JWKSNoMatchingKey || (error instanceof errors.JWSSignatureVerificationFailed && !hasKid)
+      // Keys that were requested after the token had arrived contain its key, unless the token is forged.
+      if (!isUnknownKey || known.request > earlierRequests) throw unusable(error)
+    }
+    known = await keys.reloaded()
   }
 }
 
@@ -169,51 +180,77 @@ type KeyCache = ReturnType<typeof createKeyCache>
 // A key that the provider has withdrawn is accepted for at most this time.
 const MAX_KEY_AGE_MS = 600_000
 // The shortest time between two requests that unknown keys cause, so that forged tokens cannot make this server call the
-// provider again and again. Providers publish a new key before they use it.
+// provider again and again. A provider may begin to use a new key in this time, so the token can be sent again later.
 const MIN_RELOAD_MS = 30_000
 // The shortest time between two requests after one has failed.
 const MIN_RETRY_MS = 5000
 
 function createKeyCache(idp: Pick<IdentityProvider, 'signingKeys'>, clock: Clock) {
-  let keys: Keys | undefined
-  let failure: unknown
-  let ageMs = never
+  let known: { readonly find: Keys; readonly request: number; readonly ageMs: () => number } | undefined
+  let requests = 0
   let sinceRequestMs = never
-  let loading: Promise<Keys> | undefined
+  let isLoading = false
 
-  async function load(): Promise<Keys> {
+  const load = retriedSparingly(clock, async () => {
+    requests++
     sinceRequestMs = startStopwatch(clock)
+    isLoading = true
     try {
       const set = await idp.signingKeys()
       // createLocalJWKSet checks the form of a key when a token needs this key.
-      keys = createLocalJWKSet(set as unknown as JSONWebKeySet)
-      ageMs = sinceRequestMs
-      failure = undefined
-      return keys
-    } catch (error) {
-      failure = error
-      throw error
+      const find = createLocalJWKSet(set as unknown as JSONWebKeySet)
+      known = { find, request: requests, ageMs: sinceRequestMs }
+      return known
     } finally {
-      loading = undefined
+      isLoading = false
     }
-  }
-
-  function loadOnce(): Promise<Keys> {
-    loading ??= load()
-    return loading
-  }
+  })
 
   return {
-    /** Returns the keys. Requests them if there are none, or if they are old. */
+    /** The number of requests for keys so far, including one that is in progress. */
+    requests: () => requests,
+    /** Returns the keys, and the number of their request. Requests them if there are none, or if they are old. */
     async current() {
-      if (keys && ageMs() < MAX_KEY_AGE_MS) return keys
-      if (!loading && failure !== undefined && sinceRequestMs() < MIN_RETRY_MS) throw failure
-      return loadOnce()
+      return known && known.ageMs() < MAX_KEY_AGE_MS ? known : load()
     },
-    /** Requests the keys again, because one is unknown. Resolves with undefined if the last request is too recent. */
+    /**
+     * Requests the keys again, because one is unknown. If a request is in progress, returns its keys.
+     * @throws UnknownKeyError if the last request is too recent
+     */
     async reloaded() {
-      return !loading && sinceRequestMs() < MIN_RELOAD_MS ? undefined : loadOnce()
+      const waitMs = MIN_RELOAD_MS - sinceRequestMs()
+      if (waitMs > 0 && !isLoading) throw new UnknownKeyError(Math.ceil(waitMs / 1000))
+      return load()
     }
+  }
+}
+
+/**
+ * Returns a function that sends a request, and that gives concurrent calls the result of one request. If the request fails,
+ * the function fails with the same error until MIN_RETRY_MS after the beginning of the request. Everybody can send logout tokens,
+ * so they must not repeat a failed request again and again.
+ */
+function retriedSparingly<T>(clock: Clock, request: () => Promise<T>): () => Promise<T> {
+  let inProgress: Promise<T> | undefined
+  let failure: { readonly error: unknown; readonly sinceRequestMs: () => number } | undefined
+
+  async function send(): Promise<T> {
+    const sinceRequestMs = startStopwatch(clock)
+    failure = undefined
+    try {
+      return await request()
+    } catch (error) {
+      failure = { error, sinceRequestMs }
+      throw error
+    } finally {
+      inProgress = undefined
+    }
+  }
+
+  return async function requestSparingly() {
+    if (failure && failure.sinceRequestMs() < MIN_RETRY_MS) throw failure.error
+    inProgress ??= send()
+    return inProgress
   }
 }
 

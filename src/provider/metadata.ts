@@ -30,6 +30,12 @@ export interface ProviderMetadata {
   readonly quirks: Quirks
 }
 
+/**
+ * Returns the metadata of the provider.
+ * @param options.isSentOnce if the discovery document must be requested first, do not repeat a request that fails
+ */
+export type GetMetadata = (options?: { readonly isSentOnce: true }) => Promise<ProviderMetadata>
+
 type Endpoints = Pick<
   Config['platform'],
   | 'issuer'
@@ -60,15 +66,15 @@ export function defaultEndpoint(key: string): string | undefined {
  * Returns a function that returns the metadata. If an issuer is configured, the first call requests its discovery
  * document. If this fails, the next call tries again.
  */
-export function createMetadata(platform: Endpoints, transport: Transport): () => Promise<ProviderMetadata> {
+export function createMetadata(platform: Endpoints, transport: Transport): GetMetadata {
   const { issuer } = platform
   if (issuer === undefined) {
     const configured = Promise.resolve(configuredMetadata(platform))
     return () => configured
   }
   let discovery: Promise<ProviderMetadata> | undefined
-  return function metadata() {
-    discovery ??= discover(issuer, platform, transport).catch((error: unknown) => {
+  return function metadata(options) {
+    discovery ??= discover(issuer, platform, transport, options).catch((error: unknown) => {
       discovery = undefined
       throw error
     })
@@ -98,8 +104,13 @@ export function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 }
 
-async function discover(issuer: string, platform: Endpoints, transport: Transport): Promise<ProviderMetadata> {
-  const response = await transport.call({ endpoint: 'discovery', url: discoveryUrl(issuer) })
+async function discover(
+  issuer: string,
+  platform: Endpoints,
+  transport: Transport,
+  options: Parameters<GetMetadata>[0]
+): Promise<ProviderMetadata> {
+  const response = await transport.call({ endpoint: 'discovery', url: discoveryUrl(issuer), ...options })
   const { status, json: document, durationMs, retryAfterSeconds } = response
   const unusable = (detail: string) =>
     new ProviderError('discovery', 'unusable', detail, { durationMs, status, retryAfterSeconds })

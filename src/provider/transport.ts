@@ -17,6 +17,8 @@ export interface TransportRequest {
   readonly form?: Readonly<Record<string, string>>
   /** The time limit in milliseconds. The default is `timeoutMs` of `createTransport`. */
   readonly timeoutMs?: number
+  /** True if a GET that fails is not sent again. */
+  readonly isSentOnce?: true
 }
 
 /** Calls in different queues do not delay each other. */
@@ -46,7 +48,7 @@ export interface Transport {
   /**
    * Sends a request. Every request except a token request first waits for a place in the queue of its endpoint, and this
    * time counts toward its time limit. The caller of a token request has entered a queue before. Returns the response with
-   * any status. Repeats a GET request once if the connection fails or the status is 500 or above.
+   * any status. Repeats a GET request once if the connection fails or the status is 500 or above, unless it has `isSentOnce`.
    * @throws ProviderError if there is no complete response
    */
   call(request: TransportRequest): Promise<TransportResponse>
@@ -160,7 +162,7 @@ export function createTransport(
   async function callInTurn(request: TransportRequest, abort: AbortController): Promise<TransportResponse> {
     // A POST request is never repeated, because the provider may have received the first one, and a code or refresh
     // token may be used only once.
-    let attemptsLeft = request.form ? 1 : GET_ATTEMPTS
+    let attemptsLeft = request.form || request.isSentOnce ? 1 : GET_ATTEMPTS
     for (;;) {
       attemptsLeft--
       try {

@@ -1,11 +1,12 @@
 // Each rule of OpenID Connect Back-Channel Logout section 2.6 is broken once, and the keys of the provider change.
 import { createHmac, generateKeyPairSync, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
 import test from 'ava'
-import { type ProviderError, ProviderError as ProviderFailure } from '#src/provider/errors.js'
+import { type ProviderError, ProviderError as ProviderFailure, UnknownKeyError } from '#src/provider/errors.js'
 import { createLogoutTokenCheck, UnusableLogoutTokenError } from '#src/provider/logout-token.js'
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 import { createClock } from '../helpers/clock.js'
+import { eventually } from '../helpers/eventually.js'
 
 const ISSUER = 'https://idp.example/tenant'
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -55,9 +56,25 @@ function signed(claims: object, { kid, privateKey }: Key, header: object = {}): 
 
 const ours = createKey('key-1')
 
+function later() {
+  let resolve: (keys: readonly Key[]) => void = () => {}
+  const promise = new Promise<readonly Key[]>(settle => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
 function setUp({ keys = [ours], metadata = {} }: { keys?: readonly Key[]; metadata?: Partial<ProviderMetadata> } = {}) {
   const clock = createClock(START_MS)
-  const provider = { keys, requests: 0, failure: undefined as ProviderError | undefined }
+  const provider = {
+    keys,
+    requests: 0,
+    discoveries: 0,
+    failure: undefined as ProviderError | undefined,
+    discoveryFailure: undefined as ProviderError | undefined,
+    /** If this is set, a request for keys waits for it. */
+    answer: undefined as ReturnType<typeof later> | undefined
+  }
   const found: ProviderMetadata = {
     ...APS,
     issuer: ISSUER,
@@ -68,11 +85,16 @@ function setUp({ keys = [ours], metadata = {} }: { keys?: readonly Key[]; metada
     ...metadata
   }
   const idp = {
-    metadata: async () => found,
+    async metadata() {
+      provider.discoveries++
+      if (provider.discoveryFailure) throw provider.discoveryFailure
+      return found
+    },
     async signingKeys() {
       provider.requests++
       if (provider.failure) throw provider.failure
-      return { keys: provider.keys.map(({ jwk }) => jwk) }
+      const current = provider.answer ? await provider.answer.promise : provider.keys
+      return { keys: current.map(({ jwk }) => jwk) }
     }
   }
   const check = createLogoutTokenCheck({ idp, clientId: 'our-client', clock })
@@ -96,6 +118,7 @@ const accepted: readonly (readonly [what: string, changes: object, header?: obje
   ['with several audiences', { aud: ['another', 'our-client'] }],
   ['that was issued on a clock that is 4 minutes ahead', { iat: SECONDS + 240 }],
   ['that has expired on a clock that is 4 minutes behind', { exp: SECONDS - 240 }],
+  ['that becomes valid on a clock that is 4 minutes ahead', { nbf: SECONDS + 240 }],
   ['without a type', {}, { typ: undefined }],
   ['with the type JWT', {}, { typ: 'JWT' }],
   ['with more members in events', { events: { [EVENT]: {}, 'https://other.example/event': {} } }],
@@ -121,6 +144,9 @@ const broken: readonly (readonly [what: string, reason: string, changes: object]
   ['no exp', 'exp', { exp: undefined }],
   ['an exp that is a text', 'exp', { exp: String(SECONDS + 120) }],
   ['an exp in the past', 'exp', { exp: SECONDS - 301 }],
+  ['an nbf in the future', 'nbf', { nbf: SECONDS + 301 }],
+  ['an nbf that is a text', 'nbf', { nbf: String(SECONDS) }],
+  ['an nbf of null', 'nbf', { nbf: null }],
   ['no jti', 'jti', { jti: undefined }],
   ['an empty jti', 'jti', { jti: '' }],
   ['neither sid nor sub', 'subject', { sid: undefined, sub: undefined }],
@@ -149,7 +175,7 @@ test('a logout token is rejected if its signature is not of a key of the provide
   t.is(await reasonOf(`${head}.${part({ ...usual, sub: 'eve' })}.${signature}`), 'signature')
   t.is(await reasonOf(`${part({ alg: 'ES256', kid: 'key-1' })}.${claims}.${signature}`), 'signature')
   t.is(await reasonOf(`${head}.${claims}.`), 'signature')
-  t.is(await reasonOf(signed(usual, createKey('key-2'))), 'unknown_key')
+  t.is(await setUp().reasonOf(signed(usual, createKey('key-2'))), 'unknown_key')
 })
 
 test('a logout token that names an unusable key of the provider is rejected', async t => {
@@ -215,7 +241,7 @@ test('a logout token without kid is checked with every key that fits', async t =
   const [one, two, other] = [createKey(undefined), createKey(undefined), createKey(undefined)]
   const { reasonOf } = setUp({ keys: [one, two] })
   t.is(await reasonOf(signed(usual, two)), undefined)
-  t.is(await reasonOf(signed(usual, other)), 'signature')
+  t.is(await setUp({ keys: [one, two] }).reasonOf(signed(usual, other)), 'signature')
 })
 
 test('the keys are requested once, and again when they are ten minutes old', async t => {
@@ -233,6 +259,9 @@ test('the keys are requested once, and again when they are ten minutes old', asy
   t.is(provider.requests, 2)
 })
 
+const LATER =
+  'UnknownKeyError: a token has an unknown key, and the keys of the identity provider were requested too recently'
+
 test('a new key of the provider is found, and many unknown keys cause one request in 30 seconds', async t => {
   const { reasonOf, provider, clock } = setUp()
   t.is(await reasonOf(signed(usual, ours)), undefined)
@@ -241,12 +270,89 @@ test('a new key of the provider is found, and many unknown keys cause one reques
   clock.advanceSeconds(30)
   t.is(await reasonOf(signed(usual, next)), undefined)
   t.is(provider.requests, 2)
-  for (let n = 0; n < 50; n++) t.is(await reasonOf(signed(usual, ours, { kid: `forged-${n}` })), 'unknown_key')
+  for (let n = 0; n < 50; n++) t.is(await reasonOf(signed(usual, ours, { kid: `forged-${n}` })), LATER)
   t.is(provider.requests, 2)
   clock.advanceSeconds(30)
   const forged = Array.from({ length: 50 }, (_, n) => reasonOf(signed(usual, ours, { kid: `forged-${n}` })))
   t.deepEqual([...new Set(await Promise.all(forged))], ['unknown_key'])
   t.is(provider.requests, 3)
+})
+
+test('a token with a key that the provider began to use after the last request for keys can be sent again later', async t => {
+  const { check, reasonOf, provider, clock } = setUp()
+  t.is(await reasonOf(signed(usual, ours)), undefined)
+  const next = createKey('key-2')
+  provider.keys = [next, ours]
+  clock.advanceSeconds(10)
+  const error = await t.throwsAsync(check(signed(usual, next)), { instanceOf: UnknownKeyError })
+  t.is(error?.retryAfterSeconds, 20)
+  clock.advanceSeconds(19.5)
+  t.is((await t.throwsAsync(check(signed(usual, next)), { instanceOf: UnknownKeyError }))?.retryAfterSeconds, 1)
+  t.is(provider.requests, 1)
+  clock.advanceSeconds(0.5)
+  t.is(await reasonOf(signed(usual, next)), undefined)
+  t.is(provider.requests, 2)
+})
+
+test('a stranger who sends forged tokens does not keep a new key of the provider from being found', async t => {
+  const { reasonOf, provider, clock } = setUp()
+  t.is(await reasonOf(signed(usual, ours, { kid: 'forged-1' })), 'unknown_key')
+  const next = createKey('key-2')
+  provider.keys = [next, ours]
+  clock.advanceSeconds(1)
+  t.is(await reasonOf(signed(usual, next)), LATER)
+  clock.advanceSeconds(29)
+  t.is(await reasonOf(signed(usual, ours, { kid: 'forged-2' })), 'unknown_key')
+  t.is(await reasonOf(signed(usual, next)), undefined)
+  t.is(provider.requests, 2)
+})
+
+test('a token that arrives during a request for keys is not rejected because of keys that are older than the token', async t => {
+  const { reasonOf, provider, clock } = setUp()
+  const next = createKey('key-2')
+  provider.answer = later()
+  const earlier = reasonOf(signed(usual, ours))
+  await eventually(() => provider.requests === 1)
+  const token = reasonOf(signed(usual, next))
+  provider.answer.resolve([ours])
+  t.is(await earlier, undefined)
+  t.is(await token, LATER)
+  provider.answer = undefined
+  provider.keys = [next, ours]
+  clock.advanceSeconds(30)
+  t.is(await reasonOf(signed(usual, next)), undefined)
+})
+
+test('a new key without kid is found', async t => {
+  const [old, next] = [createKey(undefined), createKey(undefined)]
+  const { reasonOf, provider, clock } = setUp({ keys: [old] })
+  t.is(await reasonOf(signed(usual, old)), undefined)
+  provider.keys = [next]
+  t.is(await reasonOf(signed(usual, next)), LATER)
+  clock.advanceSeconds(30)
+  t.is(await reasonOf(signed(usual, next)), undefined)
+  t.is(await reasonOf(signed(usual, old)), LATER)
+  clock.advanceSeconds(30)
+  t.is(await reasonOf(signed(usual, old)), 'signature')
+})
+
+test('while discovery fails, logout tokens cause one request in 5 seconds', async t => {
+  const { check, reasonOf, provider, clock } = setUp()
+  provider.discoveryFailure = new ProviderFailure('discovery', 'unusable', 'it answered 500', { status: 500 })
+  const rejected = () => t.throwsAsync(check(signed(usual, ours)), { instanceOf: ProviderFailure })
+  await Promise.all(Array.from({ length: 10 }, rejected))
+  for (let n = 0; n < 10; n++) await rejected()
+  t.is(provider.discoveries, 1)
+  clock.advanceSeconds(4.9)
+  await rejected()
+  t.is(provider.discoveries, 1)
+  clock.advanceSeconds(0.1)
+  await rejected()
+  t.is(provider.discoveries, 2)
+  t.is(provider.requests, 0)
+  provider.discoveryFailure = undefined
+  clock.advanceSeconds(5)
+  t.is(await reasonOf(signed(usual, ours)), undefined)
 })
 
 test('while the keys cannot be read, one request is sent in 5 seconds, and known keys stay in use', async t => {

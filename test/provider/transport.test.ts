@@ -297,6 +297,15 @@ test('a GET that is answered with a server error is sent once more, and the seco
   t.is(failing.requests.length, 2)
 })
 
+test('a GET with isSentOnce is not sent again after a server error or a connection reset', async t => {
+  const { url, requests } = await startProvider(t, inTurn(answering(503), reset, good))
+  const transport = setUp(t)
+  const once = { ...get(url), isSentOnce: true } as const
+  t.is((await transport.call(once)).status, 503)
+  await failure(t, transport.call(once), 'unreachable')
+  t.is(requests.length, 2)
+})
+
 for (const status of [400, 401, 403, 404, 408, 429]) {
   test(`a GET that is answered ${status} is not sent again`, async t => {
     const { url, requests } = await startProvider(t, inTurn(answering(status), good))

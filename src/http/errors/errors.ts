@@ -6,7 +6,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { AUTH_ROUTES } from '../../config/routes.js'
 import type { SitePages } from '../../pages/index.js'
-import { OAuthError, ProviderError } from '../../provider/errors.js'
+import { OAuthError, ProviderError, UnknownKeyError } from '../../provider/errors.js'
 import { SessionTooLargeError } from '../../session/session-cookie.js'
 import { StoreUnavailableError } from '../../store/cells.js'
 import { isLogged, type RequestLog, requestId } from '../edge/request.js'
@@ -51,7 +51,8 @@ export function errors({ site, pages, requestLog, logsRequests }: ErrorParts): M
     const fields = { event: 'request_failed', status: httpError.status, error: httpError.error, err }
     // Failures that may pass by themselves, such as a short outage of the provider, are logged as warnings. All others
     // are logged as errors, because the operator must fix something.
-    const isOurs = error instanceof HttpError || error instanceof StoreUnavailableError
+    const isOurs =
+      error instanceof HttpError || error instanceof UnknownKeyError || error instanceof StoreUnavailableError
     const isTransient = isOurs || (error instanceof ProviderError && !error.isRejection)
     log[isTransient ? 'warn' : 'error'](fields, 'request failed')
   }
@@ -108,6 +109,10 @@ function notFound(ctx: Context): HttpError {
 function httpErrorOf(error: unknown, ctx: Context): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof ProviderError || error instanceof OAuthError) return providerFailure(error)
+  if (error instanceof UnknownKeyError) {
+    const description = 'The key of the logout token is unknown. Send the token again later.'
+    return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
+  }
   if (error instanceof StoreUnavailableError) {
     const description = 'This server cannot handle the request at the moment.'
     return new BusyError({ description, retryAfterSeconds: error.retryAfterSeconds })
