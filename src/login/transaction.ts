@@ -5,7 +5,6 @@
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Sealer } from '../session/keyring.js'
-import { codeChallengeOf } from './pkce.js'
 
 export const LOGIN_MAX_AGE_SECONDS = 600
 
@@ -115,4 +114,9 @@ function fingerprintOf(browserId: string): string {
 
 function isSame(a: string, b: string): boolean {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+}
+
+/** Returns the S256 challenge of a verifier (RFC 7636 section 4.2). */
+export function codeChallengeOf(codeVerifier: string): string {
+  return createHash('sha256').update(codeVerifier).digest('base64url')
 }

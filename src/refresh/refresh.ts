@@ -259,7 +259,7 @@ export function createRefresh(parts: RefreshParts): Refresh {
     pauseIfBusy(store, error)
     const rejection = judgeRejection(error, lease.suspectMs)
     const isOther = error instanceof OtherIdentityError
-    if (isOther || rejection !== 'final') logFailure(error, rejection === 'doubtful', log)
+    if (isOther || rejection !== 'final') logFailure(error, rejection === 'ambiguous', log)
     if (isOther || rejection === 'final') {
       const why = isOther ? 'other_identity' : 'refused'
       const ended = await commitOutcome(session, lease, { kind: 'over', why })
@@ -275,7 +275,7 @@ export function createRefresh(parts: RefreshParts): Refresh {
       const next = { ...session, fields: { ...session.fields, refresh_token }, rev: session.rev + 1 }
       return (await storeTokens(session, next, lease, pauseSeconds)) ?? notNow(id, 'provider', pauseSeconds)
     }
-    const isAmbiguous = rejection === 'doubtful'
+    const isAmbiguous = rejection === 'ambiguous'
     const failed = await commitOutcome(session, lease, { kind: 'failure', pauseMs: pauseSeconds * 1000, isAmbiguous })
     if (failed?.kind === 'newer') return undefined
     if (failed?.kind !== 'over') return notNow(id, 'provider', pauseSeconds)

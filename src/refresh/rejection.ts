@@ -3,14 +3,14 @@ import { OAuthError } from '../provider/errors.js'
 /**
  * What the error of a refresh says about the refresh token:
  * - `final`: the refresh token is invalid and will never work again
- * - `doubtful`: the refresh token may be invalid. Some providers return this error for an invalid token, and others for a
+ * - `ambiguous`: the refresh token may be invalid. Some providers return this error for an invalid token, and others for a
  *   temporary fault.
  * - `none`: the error says nothing about the refresh token
  */
-export type Rejection = 'final' | 'doubtful' | 'none'
+export type Rejection = 'final' | 'ambiguous' | 'none'
 
 // If the provider still answers `invalid_request` after this time, the refresh token is considered invalid.
-const DOUBT_MS = 30_000
+const AMBIGUOUS_MS = 30_000
 
 /** @param suspectMs the milliseconds since the provider first answered `invalid_request` to this token */
 export function judgeRejection(error: unknown, suspectMs: number | undefined): Rejection {
@@ -21,5 +21,5 @@ export function judgeRejection(error: unknown, suspectMs: number | undefined): R
   if (error.error === 'invalid_scope') return 'final'
   if (error.error !== 'invalid_request') return 'none'
   // Dex answers `invalid_request` for an invalid refresh token.
-  return suspectMs !== undefined && suspectMs >= DOUBT_MS ? 'final' : 'doubtful'
+  return suspectMs !== undefined && suspectMs >= AMBIGUOUS_MS ? 'final' : 'ambiguous'
 }

@@ -6,8 +6,6 @@
  */
 import { deflateSync, inflateSync } from 'node:zlib'
 import { type Metrics, noMetrics } from '../metrics/metrics.js'
-import { chunkNames, joinChunks, MAX_VALUE_LENGTH, SINGLE_COOKIE_LENGTH, splitIntoChunks } from './chunks.js'
-import { readCookie } from './cookie-header.js'
 import type { Sealer } from './keyring.js'
 import {
   type CookieSession,
@@ -17,6 +15,14 @@ import {
   type SessionRecord,
   sizeOf
 } from './record.js'
+import {
+  chunkNames,
+  joinChunks,
+  MAX_VALUE_LENGTH,
+  readCookie,
+  SINGLE_COOKIE_LENGTH,
+  splitIntoChunks
+} from './request-cookies.js'
 
 export interface SessionCookieParts {
   readonly sealer: Sealer

@@ -10,7 +10,6 @@ import type { Clock } from '../support/clock.js'
 import type { Cells, Message, Snapshot } from './cells.js'
 import type { RedisCommands } from './redis-client.js'
 import type { Cell, Entry } from './rules.js'
-import { createStoreClock } from './store-clock.js'
 
 /** Sends one command to Redis and returns its reply. Rejects with StoreUnavailableError. */
 export type SendCommand = <T>(name: string, command: (commands: RedisCommands) => Promise<T>) => Promise<T>
@@ -60,6 +59,29 @@ type SwapArguments = readonly [
   message: string,
   mayFail: 0 | 1
 ]
+
+/**
+ * Follows the clock of the store, which all processes share. Each reply contains the time of the store. The difference to the
+ * clock of this process lies between the differences at the sending of the command and at the arrival of its reply, so a
+ * reply that a stopped process reads late does not falsify it.
+ */
+export function createStoreClock(clock: Pick<Clock, 'now'>) {
+  let offsetMs = 0
+
+  return {
+    /** The time of the store, in milliseconds since the epoch. While the store is unavailable, the last difference applies. */
+    now: (): number => clock.now() + offsetMs,
+    /** Call it when a command is sent. Call the returned function with the time in the reply. */
+    measure(): (time: number) => void {
+      const sentAt = clock.now()
+      return time => {
+        const least = time - clock.now()
+        const most = time - sentAt
+        if (offsetMs < least - 1 || offsetMs > most + 1) offsetMs = (least + most) / 2
+      }
+    }
+  }
+}
 
 /** Runs the script, and follows the clock of Redis. */
 export function createSwapScript(clock: Pick<Clock, 'now'>) {

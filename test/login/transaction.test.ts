@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import test from 'ava'
 import fc from 'fast-check'
-import { createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
+import { codeChallengeOf, createLoginTransactions, newBrowserId } from '#src/login/transaction.js'
 import { createKeyring } from '#src/session/keyring.js'
 import { anyText } from '../helpers/any-text.js'
 import { createClock } from '../helpers/clock.js'
@@ -163,4 +163,8 @@ test('an arbitrary login cookie does not open the state of another browser', t =
   const { state } = begin(newBrowserId(), '/')
   fc.assert(fc.property(anyText(), sent => open(state, sent).kind === 'foreign'))
   t.pass()
+})
+
+test('the code challenge of the verifier in RFC 7636 appendix B is the one given there', t => {
+  t.is(codeChallengeOf('dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'), 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM')
 })

@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { deflateSync } from 'node:zlib'
 import test from 'ava'
 import fc from 'fast-check'
-import { splitIntoChunks } from '#src/session/chunks.js'
 import { createKeyring, type Keyring } from '#src/session/keyring.js'
 import type { SessionRecord } from '#src/session/record.js'
+import { splitIntoChunks } from '#src/session/request-cookies.js'
 import {
   createSessionCookie,
   requireStorable,

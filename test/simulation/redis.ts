@@ -4,8 +4,8 @@
 import type { SessionRecord } from '#src/session/record.js'
 import { type Cells, type Message, StoreUnavailableError } from '#src/store/cells.js'
 import type { SessionKey } from '#src/store/redis-cells.js'
+import { createStoreClock } from '#src/store/redis-cells.js'
 import type { Cell } from '#src/store/rules.js'
-import { createStoreClock } from '#src/store/store-clock.js'
 import type { Replica, Simulation } from './simulation.js'
 import type { World } from './world.js'
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { homeUrlOf } from '../../config/addresses.js'
-import { codeChallengeOf } from '../../login/pkce.js'
+import { codeChallengeOf } from '../../login/transaction.js'
 import { type Endpoint, isErrorCode, OAuthError, ProviderError } from '../../provider/errors.js'
 import type { Transport } from '../../provider/transport.js'
 import { type CheckedRequest, findingOfError, findingOfStatus, requestTo } from './errors.js'

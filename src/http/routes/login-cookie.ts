@@ -5,7 +5,7 @@
  */
 import type { Context } from 'koa'
 import { LOGIN_MAX_AGE_SECONDS } from '../../login/transaction.js'
-import { readCookie } from '../../session/cookie-header.js'
+import { readCookie } from '../../session/request-cookies.js'
 import { type CookieNames, clearCookie, setCookie } from './cookies.js'
 
 export interface LoginCookie {
