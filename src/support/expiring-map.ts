@@ -14,6 +14,12 @@ interface Entry<T> {
   readonly value: T
   readonly until: number
   readonly group: string
+  readonly weight: number
+}
+
+interface Group<T> {
+  readonly entries: Map<string, Entry<T>>
+  weight: number
 }
 
 // Each insertion visits up to this many groups, in turn, and removes up to this many expired entries from each of them.
@@ -23,41 +29,46 @@ const GROUPS_PER_INSERTION = 4
 const REMOVED_PER_GROUP = 4
 
 /**
- * @param limit the maximum number of entries in each group; a new entry evicts the oldest entry of a full group
+ * @param limit the maximum weight of all entries of a group; a new entry evicts the oldest entries until there is room for it,
+ *   and an entry that is heavier than the limit is not kept
  * @param now milliseconds since the epoch
  * @param groupOf returns the name of the group of an entry. The entries of a group should have similar lifetimes,
  *   because expired entries are only searched among the oldest entries of the group. By default there is one group.
+ * @param weightOf returns the weight of a value. By default it is 1, so the limit is a number of entries.
  * @example const names = createExpiringMap<string>(10_000, Date.now)
  * names.set(id, 'Ana', 60_000)
  */
 export function createExpiringMap<T>(
   limit: number,
   now: () => number,
-  groupOf: (key: string, ttlMs: number) => string = () => ''
+  groupOf: (key: string, ttlMs: number) => string = () => '',
+  weightOf: (value: T) => number = () => 1
 ): ExpiringMap<T> {
   const all = new Map<string, Entry<T>>()
   // The group that was visited last comes last. There are no empty groups.
-  const groups = new Map<string, Map<string, Entry<T>>>()
+  const groups = new Map<string, Group<T>>()
 
   function add(key: string, entry: Entry<T>) {
-    const group = groups.get(entry.group) ?? new Map<string, Entry<T>>()
+    const group = groups.get(entry.group) ?? { entries: new Map<string, Entry<T>>(), weight: 0 }
     groups.set(entry.group, group)
-    group.set(key, entry)
+    group.entries.set(key, entry)
+    group.weight += entry.weight
     all.set(key, entry)
   }
 
   function remove(key: string) {
-    const name = all.get(key)?.group
-    if (name === undefined) return
+    const entry = all.get(key)
+    if (!entry) return
     all.delete(key)
-    const group = groups.get(name)
-    group?.delete(key)
-    if (group?.size === 0) groups.delete(name)
+    const group = groups.get(entry.group) as Group<T>
+    group.entries.delete(key)
+    group.weight -= entry.weight
+    if (group.entries.size === 0) groups.delete(entry.group)
   }
 
-  function removeExpired(group: Map<string, Entry<T>>) {
+  function removeExpired({ entries }: Group<T>) {
     let left = REMOVED_PER_GROUP
-    for (const [key, { until }] of group) {
+    for (const [key, { until }] of entries) {
       if (until > now() || left-- === 0) return
       remove(key)
     }
@@ -83,12 +94,17 @@ export function createExpiringMap<T>(
     set(key, value, ttlMs) {
       remove(key)
       removeExpiredInSomeGroups()
-      if (ttlMs <= 0) return
+      const weight = weightOf(value)
+      if (ttlMs <= 0 || weight > limit) return
       const group = groupOf(key, ttlMs)
-      const full = groups.get(group)
-      const [oldest] = full && full.size >= limit ? full.keys() : []
-      if (oldest !== undefined) remove(oldest)
-      add(key, { value, until: now() + ttlMs, group })
+      const { entries, weight: used } = groups.get(group) ?? { entries: new Map<string, Entry<T>>(), weight: 0 }
+      let excess = used + weight - limit
+      for (const [oldest, { weight: freed }] of entries) {
+        if (excess <= 0) break
+        remove(oldest)
+        excess -= freed
+      }
+      add(key, { value, until: now() + ttlMs, group, weight })
     },
     delete: remove,
     *entries() {

@@ -57,6 +57,32 @@ test('setting a key again makes it the newest entry', t => {
   t.deepEqual([map.get('a'), map.get('b'), map.get('c')], [3, undefined, 4])
 })
 
+test('a map with weights evicts its oldest entries until there is room, and keeps no entry that is heavier than the limit', t => {
+  const map = createExpiringMap<string>(
+    10,
+    () => 0,
+    undefined,
+    value => value.length
+  )
+  for (const key of ['aaaa', 'bbbb', 'cc']) map.set(key, key, 1000)
+  map.set('ddddd', 'ddddd', 1000)
+  t.deepEqual(
+    [...map.entries()].map(([key]) => key),
+    ['cc', 'ddddd']
+  )
+  map.set('cc', 'e'.repeat(11), 1000)
+  t.deepEqual(
+    [...map.entries()].map(([key]) => key),
+    ['ddddd']
+  )
+  map.set('ffffff', 'ffffff', 1000)
+  map.set('gggg', 'gggg', 1000)
+  t.deepEqual(
+    [...map.entries()].map(([key]) => key),
+    ['ffffff', 'gggg']
+  )
+})
+
 test('a full group evicts only its own entries', t => {
   const map = createExpiringMap<number>(
     2,

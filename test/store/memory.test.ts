@@ -1,0 +1,34 @@
+import test from 'ava'
+import type { SessionRecord } from '#src/session/record.js'
+import { createProcessMemory } from '#src/store/memory.js'
+import { systemClock } from '#src/support/clock.js'
+
+const DAY_MS = 86_400_000
+
+function recordOf(id: string, bytes: number): SessionRecord {
+  return {
+    kind: 'complete',
+    id,
+    rev: 1,
+    loggedInAt: 0,
+    issuedAt: 0,
+    fields: { token: 't'.repeat(bytes), refresh_token: 'refresh', expires_at: DAY_MS }
+  }
+}
+
+test('a process remembers the newest records up to 50 MB, and the revisions of all', t => {
+  const memory = createProcessMemory(systemClock, DAY_MS)
+  for (let index = 0; index < 500; index++) memory.remember(`id-${index}`, 1, recordOf(`id-${index}`, 200_000))
+  const kept = Array.from({ length: 500 }, (_, index) => memory.recordOf(`id-${index}`)).filter(Boolean)
+  t.is(kept.length, 248)
+  t.is(memory.recordOf('id-499')?.id, 'id-499')
+  t.is(memory.known('id-0').rev, 1)
+  t.is(memory.size(), 500)
+})
+
+test('a result that is not stored yet is remembered whatever its size', t => {
+  const memory = createProcessMemory(systemClock, DAY_MS)
+  for (let index = 0; index < 500; index++) memory.addUnsaved(recordOf(`id-${index}`, 200_000))
+  t.is(memory.recordOf('id-0')?.id, 'id-0')
+  t.is(memory.possiblyLost().size, 500)
+})
