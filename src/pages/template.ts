@@ -2,8 +2,7 @@
  * The frame around the content of a page. An operator may replace it. A template gets only the values that are listed
  * here, and none of them is a secret. All values are escaped or are markup of our own.
  */
-import { type Html, toMarkup, trusted } from './html.js'
-import { fill, hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from './placeholders.js'
+import { fill, type Html, hasUnclosedPlaceholder, namesIn, splitAtPlaceholders, toMarkup, trusted } from './html.js'
 
 /** The values of a page that a template can show. */
 interface TemplateValues {

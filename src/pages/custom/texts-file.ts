@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../support/json.js'
 import { findJsonError } from '../../support/json-error.js'
 import { nearest } from '../../support/nearest.js'
-import { hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from '../placeholders.js'
+import { hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from '../html.js'
 import { builtInTexts, english, type Texts } from '../texts.js'
 import { fileError } from './files.js'
 
