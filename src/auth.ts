@@ -18,8 +18,8 @@ import { createRefreshes, type Refreshes } from './refresh/index.js'
 import type { SessionRecord } from './session/record.js'
 import type { SessionCookie } from './session/session-cookie.js'
 import type { Stores } from './store/index.js'
-import type { Background } from './support/background.js'
 import type { Clock } from './support/clock.js'
+import type { Background } from './support/shutdown.js'
 
 export interface AuthParts {
   readonly config: Config

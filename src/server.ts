@@ -13,12 +13,11 @@ import { inTurn } from './http/edge/pipelining.js'
 import { countRequests } from './http/edge/requests-in-progress.js'
 import type { DemoProvider } from './http/routes/demo-routes.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
-import { listenForScrapes } from './metrics/listener.js'
 import { createServices, type ServiceParts } from './services.js'
 import { requireDatabase } from './store/redis-database.js'
+import { within } from './support/clock.js'
 import { closeServer, listen } from './support/listener.js'
 import { version } from './support/version.js'
-import { within } from './support/within.js'
 
 export interface ServeOptions extends Partial<ServiceParts> {
   readonly extend?: Extension | undefined
@@ -132,9 +131,7 @@ export async function serve(
       gateways = await listenForGateways({ ...services, logsRequests: log.requests }, address, limits)
     }
     const scrapes =
-      prometheus && metrics.port !== undefined
-        ? await listenForScrapes(prometheus, { ...metrics, port: metrics.port })
-        : undefined
+      prometheus && metrics.port !== undefined ? await prometheus.listen({ ...metrics, port: metrics.port }) : undefined
     return { port, scrapes }
   }
 

@@ -13,9 +13,8 @@ import { createTransport } from './provider/transport.js'
 import { createKeyring } from './session/keyring.js'
 import { createSessionCookie, type SessionCookie } from './session/session-cookie.js'
 import { createStores, type StoreOptions, type StoreStatus, type Stores } from './store/index.js'
-import { createBackground } from './support/background.js'
 import { type Clock, systemClock } from './support/clock.js'
-import { createShutdownHooks, type ShutdownHooks } from './support/shutdown-hooks.js'
+import { createBackground, createShutdownHooks, type ShutdownHooks } from './support/shutdown.js'
 import type { Tracing } from './telemetry/tracing.js'
 
 /** The parts that a program can replace. */

@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../support/json.js'
-import { findJsonError } from '../../support/json-error.js'
+import { findJsonError, isJsonObject } from '../../support/json.js'
 import { nearest } from '../../support/nearest.js'
 import { hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from '../html.js'
 import { builtInTexts, english, type Texts } from '../texts.js'
