@@ -21,7 +21,7 @@ import type { Stores } from './store/index.js'
 import type { Clock } from './support/clock.js'
 import type { Background } from './support/shutdown.js'
 
-export interface AuthParts {
+interface AuthParts {
   readonly config: Config
   readonly mode: Mode
   readonly idp: IdentityProvider

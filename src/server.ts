@@ -27,7 +27,7 @@ export interface ServeOptions extends Partial<ServiceParts> {
   readonly reserved?: http.Server | undefined
 }
 
-export interface RunningServer {
+export interface ListeningServer {
   readonly port: number
   /** The port of `/metrics`, if metrics are on. */
   readonly metricsPort: number | undefined
@@ -61,7 +61,7 @@ export const CLIENT_LIMITS = {
   connectionsCheckingInterval: 5_000
 }
 
-export type ClientLimits = typeof CLIENT_LIMITS
+type ClientLimits = typeof CLIENT_LIMITS
 
 /**
  * The last part of the grace period, in milliseconds. Connections are closed before it begins, so that revocations that
@@ -81,7 +81,7 @@ export async function serve(
   config: Config,
   { extend, demo, reserved, ...given }: ServeOptions = {},
   limits: Partial<ClientLimits> = {}
-): Promise<RunningServer> {
+): Promise<ListeningServer> {
   if (!given.stores) await requireDatabase(config)
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...given })

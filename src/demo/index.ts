@@ -22,7 +22,7 @@ export { offeredPeople } from './people.js'
 export { createSigningKey } from './platform.js'
 
 /** The number of requests to each endpoint of the demo identity provider, including rejected requests. */
-export interface DemoCalls {
+interface DemoCalls {
   authorization: number
   /** Token requests with `grant_type=authorization_code`. */
   authorizationCode: number

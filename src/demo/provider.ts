@@ -190,7 +190,7 @@ interface StoreOptions {
   maxRecords?: number
 }
 
-interface Entry {
+interface StoredRecord {
   payload: AdapterPayload
   expiresAt: number
 }
@@ -208,8 +208,8 @@ export function createStore({ now, maxRecords = 10_000 }: StoreOptions): Adapter
 }
 
 function createAdapter(now: () => number, maxRecords: number): Adapter {
-  const live = createExpiringMap<Entry>(maxRecords, now)
-  const spent = createExpiringMap<Entry>(maxRecords, now)
+  const live = createExpiringMap<StoredRecord>(maxRecords, now)
+  const spent = createExpiringMap<StoredRecord>(maxRecords, now)
 
   return {
     async upsert(id, payload, expiresIn = Number.POSITIVE_INFINITY) {

@@ -9,7 +9,7 @@ interface WatchedStore {
   readonly rememberedSessions: () => number
 }
 
-export interface PrometheusMetrics extends Metrics {
+interface PrometheusMetrics extends Metrics {
   /** @param store is asked each time Prometheus reads the metrics */
   watchStore(store: WatchedStore): void
   /** Returns the metrics in the text exposition format. */

@@ -9,7 +9,7 @@ export interface Html {
   readonly [markup]: string
 }
 
-export type HtmlValue = string | number | Html | undefined | readonly HtmlValue[]
+type HtmlValue = string | number | Html | undefined | readonly HtmlValue[]
 
 /**
  * A tagged template for markup. The template itself is trusted. Strings are escaped for text and for quoted attributes.
@@ -48,18 +48,18 @@ function isList(value: Html | readonly HtmlValue[]): value is readonly HtmlValue
 }
 
 /** A text that is split at its placeholders. Items with an even index are text, and items with an odd index are names. */
-type Parts = readonly string[]
+type TextParts = readonly string[]
 
-export function splitAtPlaceholders(text: string): Parts {
+export function splitAtPlaceholders(text: string): TextParts {
   return text.split(/\{\{([^{}]*)\}\}/).map((part, index) => (index % 2 === 1 ? part.trim() : part))
 }
 
-export function namesIn(parts: Parts): string[] {
+export function placeholdersIn(parts: TextParts): string[] {
   return parts.filter((_, index) => index % 2 === 1)
 }
 
 /** True if the text has `{{` without a name and `}}` behind it. */
-export function hasUnclosedPlaceholder(parts: Parts): boolean {
+export function hasUnclosedPlaceholder(parts: TextParts): boolean {
   return parts.some((part, index) => index % 2 === 0 && part.includes('{{'))
 }
 
@@ -68,7 +68,7 @@ export function hasUnclosedPlaceholder(parts: Parts): boolean {
  * @param asMarkup turns the text between the placeholders into markup; by default, this text is escaped
  */
 export function fill(
-  parts: Parts,
+  parts: TextParts,
   values: Readonly<Record<string, HtmlValue>>,
   asMarkup: (text: string) => HtmlValue = text => text
 ): Html {

@@ -27,7 +27,7 @@ export interface UserInfo {
 }
 
 /** A JWK Set (RFC 7517 section 5). Its keys are not checked yet. */
-export interface JsonWebKeySet {
+interface JsonWebKeySet {
   readonly keys: readonly Readonly<Record<string, unknown>>[]
 }
 

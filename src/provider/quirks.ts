@@ -27,7 +27,7 @@ export interface Quirks {
 }
 
 /** The addresses of a provider. Those that are not known yet are missing. */
-export interface KnownAddresses {
+interface KnownAddresses {
   readonly issuer?: string | undefined
   readonly authorizationEndpoint?: string
   readonly tokenEndpoint?: string

@@ -23,7 +23,7 @@ export interface TransportRequest {
 }
 
 /** Calls in different queues do not delay each other. */
-export type QueueName = Endpoint | 'refresh' | 'code exchange'
+type QueueName = Endpoint | 'refresh' | 'code exchange'
 
 export interface TransportResponse {
   readonly status: number

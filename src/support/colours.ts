@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 export type Colours = ReturnType<typeof coloursFor>
 
 /** An output for people, and the environment variables that decide about its colours. */
-export interface ColouredOutput {
+interface ColouredOutput {
   readonly stdout: { readonly isTTY?: boolean | undefined }
   readonly env: Readonly<Record<string, string | undefined>>
 }

@@ -13,7 +13,7 @@ const NAME = 'a name in double quotes'
 const NAME_OR_END = 'a name in double quotes or }'
 const COLON = 'a colon'
 
-export interface JsonError {
+interface JsonError {
   /** What JSON requires at this place, such as "a colon". */
   readonly expected: string
   /** Line and column, which begin with 1. */
