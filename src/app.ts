@@ -39,7 +39,7 @@ export function createApp(config: Config, parts: Partial<AppParts> = {}): Koa {
   return assemble(config, createServices(config, parts))
 }
 
-export interface AssembleOptions {
+interface AssembleOptions {
   /** True while the server shuts down. */
   readonly isDraining?: () => boolean
   /** The built-in demo, if it is the identity provider. The starter page shows this, and the demo has routes of its own. */

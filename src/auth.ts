@@ -18,10 +18,10 @@ import { createRefreshes, type Refreshes } from './refresh/index.js'
 import type { SessionRecord } from './session/record.js'
 import type { SessionCookie } from './session/session-cookie.js'
 import type { Stores } from './store/index.js'
-import type { Background } from './support/background.js'
 import type { Clock } from './support/clock.js'
+import type { Background } from './support/shutdown.js'
 
-export interface AuthParts {
+interface AuthParts {
   readonly config: Config
   readonly mode: Mode
   readonly idp: IdentityProvider

@@ -14,7 +14,7 @@ export interface DemoChoices {
   readonly tokenLifetimeSeconds?: number | undefined
 }
 
-export interface OpenDemo extends DemoProvider {
+interface OpenDemo extends DemoProvider {
   /** The address of the demo identity provider. */
   readonly url: string
   /**

@@ -13,12 +13,11 @@ import { inTurn } from './http/edge/pipelining.js'
 import { countRequests } from './http/edge/requests-in-progress.js'
 import type { DemoProvider } from './http/routes/demo-routes.js'
 import { type Extension, extensionTools, loadExtension } from './http/routes/extension.js'
-import { listenForScrapes } from './metrics/listener.js'
 import { createServices, type ServiceParts } from './services.js'
 import { requireDatabase } from './store/redis-database.js'
+import { within } from './support/clock.js'
 import { closeServer, listen } from './support/listener.js'
 import { version } from './support/version.js'
-import { within } from './support/within.js'
 
 export interface ServeOptions extends Partial<ServiceParts> {
   readonly extend?: Extension | undefined
@@ -28,7 +27,7 @@ export interface ServeOptions extends Partial<ServiceParts> {
   readonly reserved?: http.Server | undefined
 }
 
-export interface RunningServer {
+export interface ListeningServer {
   readonly port: number
   /** The port of `/metrics`, if metrics are on. */
   readonly metricsPort: number | undefined
@@ -62,7 +61,7 @@ export const CLIENT_LIMITS = {
   connectionsCheckingInterval: 5_000
 }
 
-export type ClientLimits = typeof CLIENT_LIMITS
+type ClientLimits = typeof CLIENT_LIMITS
 
 /**
  * The last part of the grace period, in milliseconds. Connections are closed before it begins, so that revocations that
@@ -82,7 +81,7 @@ export async function serve(
   config: Config,
   { extend, demo, reserved, ...given }: ServeOptions = {},
   limits: Partial<ClientLimits> = {}
-): Promise<RunningServer> {
+): Promise<ListeningServer> {
   if (!given.stores) await requireDatabase(config)
   const prometheus = config.metrics.port === undefined ? undefined : await createPrometheus()
   const services = createServices(config, { ...(prometheus && { metrics: prometheus }), ...given })
@@ -132,9 +131,7 @@ export async function serve(
       gateways = await listenForGateways({ ...services, logsRequests: log.requests }, address, limits)
     }
     const scrapes =
-      prometheus && metrics.port !== undefined
-        ? await listenForScrapes(prometheus, { ...metrics, port: metrics.port })
-        : undefined
+      prometheus && metrics.port !== undefined ? await prometheus.listen({ ...metrics, port: metrics.port }) : undefined
     return { port, scrapes }
   }
 

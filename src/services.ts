@@ -8,15 +8,13 @@ import { createLoginTransactions } from './login/transaction.js'
 import { type Metrics, noMetrics } from './metrics/metrics.js'
 import { createMode } from './modes/index.js'
 import { createIdentityProvider, type IdentityProvider } from './provider/client.js'
-import { measured } from './provider/measured-transport.js'
-import { traced } from './provider/traced-transport.js'
+import { observed } from './provider/observed-transport.js'
 import { createTransport } from './provider/transport.js'
 import { createKeyring } from './session/keyring.js'
 import { createSessionCookie, type SessionCookie } from './session/session-cookie.js'
 import { createStores, type StoreOptions, type StoreStatus, type Stores } from './store/index.js'
-import { createBackground } from './support/background.js'
 import { type Clock, systemClock } from './support/clock.js'
-import { createShutdownHooks, type ShutdownHooks } from './support/shutdown-hooks.js'
+import { createBackground, createShutdownHooks, type ShutdownHooks } from './support/shutdown.js'
 import type { Tracing } from './telemetry/tracing.js'
 
 /** The parts that a program can replace. */
@@ -78,9 +76,7 @@ export function createServices(config: Config, given: Partial<ServiceParts> = {}
   const { maxAgeSeconds, absoluteMaxAgeSeconds } = session
   const site = createSite(config)
 
-  const ownTransport = createTransport(platform.timeoutSeconds * 1000)
-  const tracedTransport = tracing ? traced(ownTransport, tracing) : ownTransport
-  const transport = metrics === noMetrics ? tracedTransport : measured(tracedTransport, metrics)
+  const transport = observed(createTransport(platform.timeoutSeconds * 1000), metrics, tracing)
   const background = createBackground()
   const provider = createIdentityProvider(platform, transport, now)
   // Shutdown has to wait for revocations. Otherwise the refresh token would still be valid after this process has

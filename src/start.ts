@@ -4,7 +4,7 @@ import type { Config } from './config/settings.js'
 import type { Extension } from './http/routes/extension.js'
 import { logOptions, standardOutput } from './log.js'
 import { type DemoChoices, openDemo } from './open-demo.js'
-import { type RunningServer as ListeningServer, serve } from './server.js'
+import { type ListeningServer, serve } from './server.js'
 import type { AppParts, ServiceParts } from './services.js'
 
 export interface StartOptions extends Partial<AppParts> {

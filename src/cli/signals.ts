@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { LoadedConfig } from '../config/load.js'
-import type { RunningServer } from '../server.js'
+import type { RunningServer } from '../start.js'
 import { messageOf } from './errors.js'
 import { exitCodes } from './exit-codes.js'
 import type { ReloadSignal, StopSignal, Terminal } from './terminal.js'

@@ -14,7 +14,7 @@ const FILE_BYTES = 4 * 1024 * 1024
 const MAX_BODY_BYTES = 64 * 1024
 const MAX_ISSUES = 100
 
-export type AccessTokenReader = ReturnType<typeof createAccessTokenReader>
+type AccessTokenReader = ReturnType<typeof createAccessTokenReader>
 
 /** Creates functions that read the access token of a request. */
 export function createAccessTokenReader(signingKey: JsonWebKey, now: () => number) {

@@ -13,17 +13,16 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { homeUrlOf, isLocalRequest } from '../config/addresses.js'
 import { closeServer, listen } from '../support/listener.js'
 import { createAccessTokenReader, demoRules, platformApis, userInfo } from './apis.js'
-import { createDemoPages } from './pages.js'
+import { createDemoPages, endRevokedSession, redirectIfSignedOut, signIn } from './pages.js'
 import { createPeople } from './people.js'
 import { createSigningKey, paths } from './platform.js'
 import { createProvider } from './provider.js'
-import { endRevokedSession, redirectIfSignedOut, signIn } from './sign-in.js'
 
 export { offeredPeople } from './people.js'
 export { createSigningKey } from './platform.js'
 
 /** The number of requests to each endpoint of the demo identity provider, including rejected requests. */
-export interface DemoCalls {
+interface DemoCalls {
   authorization: number
   /** Token requests with `grant_type=authorization_code`. */
   authorizationCode: number

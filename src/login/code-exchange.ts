@@ -18,8 +18,7 @@ import type { SessionKey } from '../store/redis-cells.js'
 import type { Outcome } from '../store/rules.js'
 import type { GrantedLease } from '../store/store.js'
 import type { UserSessions } from '../store/user-sessions.js'
-import { wait } from '../support/clock.js'
-import { withinOrUndefined } from '../support/within.js'
+import { wait, withinOrUndefined } from '../support/clock.js'
 import type { LoginTransaction } from './transaction.js'
 
 export interface CodeExchangeParts extends LeaseParts {

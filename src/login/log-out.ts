@@ -9,8 +9,8 @@ import { type CookieSession, hasTokens, type SessionRecord } from '../session/re
 import { StoreUnavailableError } from '../store/cells.js'
 import type { SessionStore } from '../store/store.js'
 import type { SessionsOf, UserSessions } from '../store/user-sessions.js'
-import type { Background } from '../support/background.js'
-import { within } from '../support/within.js'
+import { within } from '../support/clock.js'
+import type { Background } from '../support/shutdown.js'
 import type { Profiles } from './profiles.js'
 
 export interface LogOutParts {

@@ -1,18 +1,30 @@
 /** Collects the metrics for Prometheus. The server loads this file only if the setting `metrics.port` has a value. */
+import http from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { closeServer, listen } from '../support/listener.js'
 import type { Metrics } from './metrics.js'
 
-export interface WatchedStore {
+interface WatchedStore {
   readonly storeStatus: () => string
   readonly rememberedSessions: () => number
 }
 
-export interface PrometheusMetrics extends Metrics {
-  readonly contentType: string
+interface PrometheusMetrics extends Metrics {
   /** @param store is asked each time Prometheus reads the metrics */
   watchStore(store: WatchedStore): void
   /** Returns the metrics in the text exposition format. */
   text(): Promise<string>
+  /**
+   * Serves `GET /metrics`. If the port cannot be opened, rejects with the error of Node and adds the property `listener:
+   * 'metrics'`, which tells this port from the public one.
+   * @example const scrapes = await metrics.listen({ port: 9464, host: '127.0.0.1' })
+   */
+  listen(address: ScrapeAddress): Promise<{ readonly port: number; close(): Promise<void> }>
+}
+
+interface ScrapeAddress {
+  readonly port: number
+  readonly host: string
 }
 
 const PREFIX = 'platform_auth_'
@@ -101,8 +113,8 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     watchStore(current) {
       store = current
     },
-    contentType: registry.contentType,
     text: () => registry.metrics(),
+    listen: address => listenForScrapes(registry, address),
     loginStarted: () => logins.inc(),
     callbackEnded: outcome => callbacks.inc({ outcome }),
     refreshEnded: outcome => refreshes.inc({ outcome }),
@@ -114,5 +126,22 @@ export function createPrometheusMetrics(version: string): PrometheusMetrics {
     requestEnded: (route, status, seconds) => requests.observe({ route, status }, seconds),
     upstreamResponded: (rule, outcome, seconds) => upstreams.observe({ rule, outcome }, seconds),
     proxiedResponseBroken: rule => brokenResponses.inc({ rule })
+  }
+}
+
+/** The metrics have a separate port, so that the public port does not expose them. */
+async function listenForScrapes(registry: Registry, { port, host }: ScrapeAddress) {
+  const server = http.createServer(async (request, response) => {
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+    if (request.method !== 'GET' || request.url !== '/metrics') {
+      response.writeHead(404).end()
+      return
+    }
+    response.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' })
+    response.end(await registry.metrics())
+  })
+  return {
+    port: await listen(server, { port, host, listener: 'metrics' }),
+    close: () => closeServer(server)
   }
 }

@@ -1,7 +1,6 @@
 import type { Config } from '../config/settings.js'
-import type { UserInfo } from '../provider/client.js'
+import type { TokenSet, UserInfo } from '../provider/client.js'
 import { UnusableTokenSetError } from '../provider/errors.js'
-import type { TokenSet } from '../provider/token-set.js'
 import { fallbackNames, firstName, fullName } from './display-name.js'
 import { excessScopes, exchangeCode, expiresAt, type ModeParts, refreshGrant, tokenObject } from './grants.js'
 import type { Mode, Step, TokenState } from './mode.js'

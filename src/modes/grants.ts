@@ -1,8 +1,7 @@
 /** The parts of a login and a refresh that single mode and dual mode share. */
-import type { IdentityProvider, UserInfo } from '../provider/client.js'
+import type { IdentityProvider, TokenSet, UserInfo } from '../provider/client.js'
 import { OtherIdentityError, ProviderError, rescuedRefreshToken } from '../provider/errors.js'
 import { checkIdToken, checkRefreshedIdToken, type IdTokenClaims, isIdentifier } from '../provider/id-token.js'
-import type { TokenSet } from '../provider/token-set.js'
 import type { Identity } from '../session/record.js'
 import type { CheckedClaims } from './access.js'
 import type { CodeGrant, TokenObject, TokenState } from './mode.js'

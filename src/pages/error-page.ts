@@ -1,6 +1,5 @@
-import { html } from './html.js'
+import { fillText, html } from './html.js'
 import type { Page } from './page.js'
-import { fillText } from './placeholders.js'
 import type { Texts } from './texts.js'
 
 export interface ErrorDetails {

@@ -1,3 +1,5 @@
+/** Markup that is safe to write into a page, and the placeholders such as `{{name}}` in the texts and templates of the pages. */
+
 // The key of the markup is a symbol, so that no value parsed from a request (JSON, query, form) is accepted as trusted
 // markup.
 const markup = Symbol('markup')
@@ -7,7 +9,7 @@ export interface Html {
   readonly [markup]: string
 }
 
-export type HtmlValue = string | number | Html | undefined | readonly HtmlValue[]
+type HtmlValue = string | number | Html | undefined | readonly HtmlValue[]
 
 /**
  * A tagged template for markup. The template itself is trusted. Strings are escaped for text and for quoted attributes.
@@ -43,4 +45,37 @@ function render(value: HtmlValue): string {
 // A type guard is needed because Array.isArray does not exclude a readonly array from the other branch.
 function isList(value: Html | readonly HtmlValue[]): value is readonly HtmlValue[] {
   return Array.isArray(value)
+}
+
+/** A text that is split at its placeholders. Items with an even index are text, and items with an odd index are names. */
+type TextParts = readonly string[]
+
+export function splitAtPlaceholders(text: string): TextParts {
+  return text.split(/\{\{([^{}]*)\}\}/).map((part, index) => (index % 2 === 1 ? part.trim() : part))
+}
+
+export function placeholdersIn(parts: TextParts): string[] {
+  return parts.filter((_, index) => index % 2 === 1)
+}
+
+/** True if the text has `{{` without a name and `}}` behind it. */
+export function hasUnclosedPlaceholder(parts: TextParts): boolean {
+  return parts.some((part, index) => index % 2 === 0 && part.includes('{{'))
+}
+
+/**
+ * Joins the parts and replaces each name with its value. Values are escaped, except markup.
+ * @param asMarkup turns the text between the placeholders into markup; by default, this text is escaped
+ */
+export function fill(
+  parts: TextParts,
+  values: Readonly<Record<string, HtmlValue>>,
+  asMarkup: (text: string) => HtmlValue = text => text
+): Html {
+  return html`${parts.map((part, index) => (index % 2 === 1 ? values[part] : asMarkup(part)))}`
+}
+
+/** Replaces the placeholders of a plain text. */
+export function fillText(text: string, values: Readonly<Record<string, HtmlValue>> = {}): Html {
+  return fill(splitAtPlaceholders(text), values)
 }

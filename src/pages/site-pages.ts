@@ -4,11 +4,10 @@ import { readLogo } from './custom/files.js'
 import { emptyFolder, readPagesFolder } from './custom/folder.js'
 import { type ErrorDetails, errorPage } from './error-page.js'
 import { type Html, html } from './html.js'
-import { languageChoice } from './language.js'
 import { type LoginLoop, loginLoopPage } from './login-loop-page.js'
 import { iconElement, type Page, pageStyle, renderPage, securityPolicyFor, styleElement } from './page.js'
 import { builtInTemplate } from './template.js'
-import { builtInTexts, type Texts } from './texts.js'
+import { builtInTexts, languageChoice, type Texts } from './texts.js'
 
 /** The settings `pages.…`. The paths are absolute. */
 export interface PagesSettings {

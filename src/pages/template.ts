@@ -2,8 +2,15 @@
  * The frame around the content of a page. An operator may replace it. A template gets only the values that are listed
  * here, and none of them is a secret. All values are escaped or are markup of our own.
  */
-import { type Html, toMarkup, trusted } from './html.js'
-import { fill, hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from './placeholders.js'
+import {
+  fill,
+  type Html,
+  hasUnclosedPlaceholder,
+  placeholdersIn,
+  splitAtPlaceholders,
+  toMarkup,
+  trusted
+} from './html.js'
 
 /** The values of a page that a template can show. */
 interface TemplateValues {
@@ -77,7 +84,7 @@ export function parseTemplate(text: string): Template {
 }
 
 function problemsOf(markup: string, parts: readonly string[], styles: readonly string[]): string[] {
-  const names = namesIn(parts)
+  const names = placeholdersIn(parts)
   const unknown = [...new Set(names)].filter(name => !NAMES.some(known => known === name))
   const missing = REQUIRED.filter(name => !names.includes(name))
   const visible = markup.replace(/<!--[\s\S]*?-->/g, '')

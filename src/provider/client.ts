@@ -2,17 +2,15 @@
  * The requests that the server sends to the identity provider. Each response is validated. A request fails with
  * OAuthError if the provider responds with an OAuth error code, and with ProviderError in all other cases.
  */
+import { randomUUID } from 'node:crypto'
 import { homeUrlOf } from '../config/addresses.js'
-import { signingKeyOf } from '../config/client-key.js'
+import { type SigningKey, signingKeyOf } from '../config/client-key.js'
 import type { Config } from '../config/settings.js'
 import { isJsonObject } from '../support/json.js'
-import { type AuthorizationRequest, authorizationUrl, endSessionUrl } from './authorization-url.js'
-import { clientAssertion } from './client-assertion.js'
-import { type Endpoint, isErrorCode, OAuthError, ProviderError } from './errors.js'
+import { type Endpoint, isErrorCode, OAuthError, ProviderError, UnusableTokenSetError } from './errors.js'
 import { createMetadata, type GetMetadata, type ProviderMetadata } from './metadata.js'
 import type { QueueOptions } from './queue.js'
 import { GATEWAY_CLIENT_ERRORS } from './quirks.js'
-import { parseTokenSet, type TokenSet } from './token-set.js'
 import type { Transport, TransportResponse } from './transport.js'
 
 /** The user info or the claims of an ID token. The members with a name here can become the display name. */
@@ -29,8 +27,32 @@ export interface UserInfo {
 }
 
 /** A JWK Set (RFC 7517 section 5). Its keys are not checked yet. */
-export interface JsonWebKeySet {
+interface JsonWebKeySet {
   readonly keys: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** A checked response of the token endpoint (RFC 6749 section 5.1). */
+export interface TokenSet {
+  readonly accessToken: string
+  readonly refreshToken: string | undefined
+  /** The lifetime of the access token in seconds. */
+  readonly expiresIn: number
+  /**
+   * The granted scopes. Undefined if the response has no `scope`, which means that all requested scopes were granted.
+   */
+  readonly scope: readonly string[] | undefined
+  readonly idToken: string | undefined
+}
+
+export interface AuthorizationRequest {
+  readonly clientId: string
+  readonly redirectUri: string
+  readonly scope: string
+  readonly state: string
+  readonly nonce: string | undefined
+  readonly prompt: string | undefined
+  /** The S256 code challenge (RFC 7636 section 4.2), or undefined if PKCE is disabled. */
+  readonly codeChallenge: string | undefined
 }
 
 export interface IdentityProvider {
@@ -90,6 +112,15 @@ export type Credentials = Pick<Config['platform'], 'clientSecret' | 'clientKey' 
 
 const REVOCATION_TIMEOUT_MS = 2000
 const REVOCATION_PAUSE_MS = 200
+
+// RFC 7521 section 4.2.
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+// Each assertion is used for one request. The time allows for clocks that differ.
+const ASSERTION_LIFETIME_SECONDS = 120
+
+// Ten years. A real lifetime is much shorter, and a far larger number could not be converted to milliseconds exactly.
+const MAX_LIFETIME_SECONDS = 315_360_000
 
 /**
  * @param now the clock, in milliseconds since the epoch
@@ -218,4 +249,115 @@ function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, duration
     return new OAuthError({ error, status, endpoint, retryAfterSeconds })
   }
   return new ProviderError(endpoint, 'unusable', `it answered ${status}`, { status, durationMs, retryAfterSeconds })
+}
+
+/**
+ * Returns the address that starts a login at the identity provider (RFC 6749 section 4.1.1). The order of the
+ * parameters is that of the SDK of Autodesk Platform Services.
+ */
+export function authorizationUrl(metadata: ProviderMetadata, request: AuthorizationRequest): string {
+  const url = new URL(metadata.authorizationEndpoint)
+  const add = (name: string, value: string | undefined) => value !== undefined && url.searchParams.append(name, value)
+  add('client_id', request.clientId)
+  add('response_type', 'code')
+  add('redirect_uri', request.redirectUri)
+  add('nonce', request.nonce)
+  add('state', request.state)
+  add('scope', request.scope)
+  add('prompt', request.prompt)
+  add('code_challenge', request.codeChallenge)
+  add('code_challenge_method', request.codeChallenge && 'S256')
+  return url.href
+}
+
+/**
+ * Returns the address at which a browser signs out at the provider (OpenID Connect RP-Initiated Logout section 2), or
+ * undefined if the provider has no end-session endpoint.
+ * @param returnUri the address to which the provider redirects the browser after the logout. It must be registered at
+ *   the provider.
+ * @param idTokenHint the ID token of the login, or undefined if the session does not contain it
+ */
+function endSessionUrl(
+  metadata: ProviderMetadata,
+  clientId: string,
+  returnUri: string,
+  idTokenHint: string | undefined
+): string | undefined {
+  if (metadata.endSessionEndpoint === undefined) return undefined
+  const url = new URL(metadata.endSessionEndpoint)
+  url.searchParams.set('post_logout_redirect_uri', returnUri)
+  if (metadata.quirks.logsOutWithoutHint) return url.href
+  url.searchParams.set('client_id', clientId)
+  if (idTokenHint !== undefined) url.searchParams.set('id_token_hint', idTokenHint)
+  return url.href
+}
+
+interface AssertionRequest {
+  readonly clientId: string
+  /** The recipient: the issuer of the provider. */
+  readonly audience: string
+  /** The current time in milliseconds since the epoch. */
+  readonly now: number
+}
+
+/**
+ * Returns the parameters with which a client authenticates itself by its private key (RFC 7523 sections 2.2 and 3, OpenID
+ * Connect Core section 9). The package jose is loaded at the first call, so a server without a client key never
+ * loads it.
+ */
+async function clientAssertion(
+  { key, algorithm, keyId }: SigningKey,
+  { clientId, audience, now }: AssertionRequest
+): Promise<Record<string, string>> {
+  const { SignJWT } = await import('jose')
+  const issuedAt = Math.floor(now / 1000)
+  const assertion = await new SignJWT({ jti: randomUUID() })
+    .setProtectedHeader({ alg: algorithm, ...(keyId !== undefined && { kid: keyId }) })
+    .setIssuer(clientId)
+    .setSubject(clientId)
+    .setAudience(audience)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + ASSERTION_LIFETIME_SECONDS)
+    .sign(key)
+  return { client_id: clientId, client_assertion_type: ASSERTION_TYPE, client_assertion: assertion }
+}
+
+/**
+ * Checks the JSON of a token response.
+ * @throws UnusableTokenSetError if a member violates RFC 6749. The message describes the first such member. The error
+ *   keeps the refresh token of the response, if there is one.
+ */
+export function parseTokenSet(json: unknown): TokenSet {
+  if (!isJsonObject(json)) throw new UnusableTokenSetError('the response is not a JSON object', undefined)
+  const unusable = (detail: string) =>
+    new UnusableTokenSetError(detail, isToken(json.refresh_token) ? json.refresh_token : undefined)
+  const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = json
+  if (!isToken(accessToken)) throw unusable('access_token is not a non-empty string')
+  if (typeof expiresIn !== 'number' || !(expiresIn > 0 && expiresIn <= MAX_LIFETIME_SECONDS)) {
+    throw unusable('expires_in is not a positive number of seconds')
+  }
+  if (!isAbsent(refreshToken) && !isToken(refreshToken)) throw unusable('refresh_token is not a non-empty string')
+  const tokenType = json.token_type
+  if (!isAbsent(tokenType) && !(typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer')) {
+    throw unusable('token_type is not Bearer')
+  }
+  const { scope, id_token: idToken } = json
+  if (!isAbsent(scope) && typeof scope !== 'string') throw unusable('scope is not a string')
+  if (!isAbsent(idToken) && !isToken(idToken)) throw unusable('id_token is not a non-empty string')
+  return {
+    accessToken,
+    refreshToken: refreshToken ?? undefined,
+    expiresIn,
+    scope: typeof scope === 'string' ? scope.split(' ').filter(Boolean) : undefined,
+    idToken: idToken ?? undefined
+  }
+}
+
+function isAbsent(value: unknown): value is undefined | null {
+  return value === undefined || value === null
+}
+
+// RFC 6749 appendix A.12: a token consists of printable ASCII characters.
+function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[ -~]+$/.test(value)
 }

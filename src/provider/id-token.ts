@@ -46,7 +46,7 @@ export function checkIdToken(idToken: string, expected: ExpectedClaims): IdToken
   return { ...claims, iss, sub, iat }
 }
 
-export interface ExpectedRefreshClaims {
+interface ExpectedRefreshClaims {
   readonly iss: string
   readonly sub: string
   readonly clientId: string

@@ -11,7 +11,7 @@ import { UnknownKeyError } from './errors.js'
 import { CLOCK_LEEWAY_SECONDS, isIdentifier } from './id-token.js'
 
 /** The sessions that a logout token names. At least one of `sid` and `sub` is set. */
-export interface LogoutToken {
+interface LogoutToken {
   readonly iss: string
   /** The login session at the provider. */
   readonly sid: string | undefined
@@ -45,10 +45,10 @@ export interface LogoutTokenParts {
  * @throws UnknownKeyError if the key of the token is unknown, and the keys may not be requested again yet
  * @throws ProviderError if the metadata or the keys of the provider cannot be read
  */
-export type CheckLogoutToken = (token: string) => Promise<LogoutToken>
+type CheckLogoutToken = (token: string) => Promise<LogoutToken>
 
 /** A logout token is rejected this long after its `iat`. */
-export const MAX_AGE_SECONDS = 600
+const MAX_AGE_SECONDS = 600
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 // OpenID Connect Back-Channel Logout section 2.6 rule 2 forbids `none`. HMAC is missing, because the client secret would be

@@ -27,7 +27,7 @@ export interface Quirks {
 }
 
 /** The addresses of a provider. Those that are not known yet are missing. */
-export interface KnownAddresses {
+interface KnownAddresses {
   readonly issuer?: string | undefined
   readonly authorizationEndpoint?: string
   readonly tokenEndpoint?: string
@@ -49,14 +49,14 @@ const standard: Quirks = {
   dualModeProblem: undefined
 }
 
-interface Row {
+interface ProviderRow {
   readonly recognises: (addresses: KnownAddresses) => boolean
   readonly quirks: Partial<Quirks>
 }
 
 // docs/providers/ has the tested versions of these providers. All except APS are recognised by their paths, because they run
 // on any host.
-const table: readonly Row[] = [
+const table: readonly ProviderRow[] = [
   {
     recognises: ({ issuer, tokenEndpoint = issuer }) =>
       tokenEndpoint !== undefined && new URL(tokenEndpoint).origin === 'https://developer.api.autodesk.com',
@@ -91,7 +91,7 @@ const table: readonly Row[] = [
   }
 ]
 
-function withPaths(authorization: RegExp, token: RegExp): Row['recognises'] {
+function withPaths(authorization: RegExp, token: RegExp): ProviderRow['recognises'] {
   return ({ authorizationEndpoint = '', tokenEndpoint = '' }) =>
     authorization.test(authorizationEndpoint) && token.test(tokenEndpoint)
 }

@@ -4,7 +4,8 @@
  */
 import type { Got, Method } from 'got'
 import { outboundProxy } from '../config/outbound-proxy.js'
-import { LATE_RESPONSE_MS } from '../support/within.js'
+import { LATE_RESPONSE_MS } from '../support/clock.js'
+import { errorCode } from '../support/error-code.js'
 import { createAgents, type ProxyFor } from './agents.js'
 import { type Endpoint, ProviderError } from './errors.js'
 import { createQueue, type Queue, QueueFullError, type QueueLimits, type QueueOptions } from './queue.js'
@@ -22,7 +23,7 @@ export interface TransportRequest {
 }
 
 /** Calls in different queues do not delay each other. */
-export type QueueName = Endpoint | 'refresh' | 'code exchange'
+type QueueName = Endpoint | 'refresh' | 'code exchange'
 
 export interface TransportResponse {
   readonly status: number
@@ -131,7 +132,9 @@ export function createTransport(
       if (signal.aborted) {
         throw new ProviderError(request.endpoint, 'timeout', 'no complete response in time', { durationMs })
       }
-      const code = codeOf(error)
+      // The error code of Node (ECONNREFUSED, CERT_HAS_EXPIRED, …) is logged. The message is not, because it may quote the
+      // request.
+      const code = errorCode(error)
       const detail = `connection failed (${code ?? 'unknown reason'})`
       throw new ProviderError(request.endpoint, 'unreachable', detail, { durationMs, code })
     }
@@ -222,11 +225,4 @@ function secondsOf(retryAfter: string | undefined): number | undefined {
 function timeOf(date: string | undefined): number | undefined {
   const time = Date.parse(date ?? '')
   return Number.isNaN(time) ? undefined : time
-}
-
-// The error code of Node (ECONNREFUSED, CERT_HAS_EXPIRED, …) is logged. The message is not, because it may quote the
-// request.
-function codeOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown }).code
-  return typeof code === 'string' ? code : undefined
 }

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino'
 import type { Clock } from '../support/clock.js'
-import { TimeLimitError, within } from '../support/within.js'
+import { TimeLimitError, within } from '../support/clock.js'
 import { StoreUnavailableError } from './cells.js'
 import type { RedisClient, RedisCommands, RedisEvents } from './redis-client.js'
 import { isNodeUnusable, isReply, isWrongType, reasonOf } from './redis-errors.js'

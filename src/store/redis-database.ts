@@ -1,5 +1,5 @@
 import type { Config } from '../config/settings.js'
-import { within } from '../support/within.js'
+import { within } from '../support/clock.js'
 import { openRedisClient, type RedisClient } from './redis-client.js'
 import { isRefusedDatabase, reasonOf } from './redis-errors.js'
 

@@ -1,4 +1,4 @@
-import { TimeLimitError } from '../support/within.js'
+import { TimeLimitError } from '../support/clock.js'
 
 /** Returns true if the reply shows that this node cannot be used now, for example during a failover. */
 export function isNodeUnusable(error: unknown): boolean {

@@ -1,7 +1,9 @@
+import { styleText } from 'node:util'
+
 export type Colours = ReturnType<typeof coloursFor>
 
 /** An output for people, and the environment variables that decide about its colours. */
-export interface ColouredOutput {
+interface ColouredOutput {
   readonly stdout: { readonly isTTY?: boolean | undefined }
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -9,15 +11,16 @@ export interface ColouredOutput {
 /** Returns functions that colour a text for a terminal. If the output has no colours, they return the text unchanged. */
 export function coloursFor(output: ColouredOutput) {
   const isColoured = hasColours(output)
-  const between = (begin: number, end: number) => (text: string) =>
-    isColoured ? `\u001b[${begin}m${text}\u001b[${end}m` : text
+  // This function has its own rules for colours, so `styleText` must not check the standard output.
+  const styled = (format: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan') => (text: string) =>
+    isColoured ? styleText(format, text, { validateStream: false }) : text
   return {
-    bold: between(1, 22),
-    dim: between(2, 22),
-    red: between(31, 39),
-    green: between(32, 39),
-    yellow: between(33, 39),
-    cyan: between(36, 39)
+    bold: styled('bold'),
+    dim: styled('dim'),
+    red: styled('red'),
+    green: styled('green'),
+    yellow: styled('yellow'),
+    cyan: styled('cyan')
   }
 }
 

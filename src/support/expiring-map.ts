@@ -1,5 +1,5 @@
 /** A map with a maximum size. Each entry has a lifetime. */
-export interface ExpiringMap<T> {
+interface ExpiringMap<T> {
   get(key: string): T | undefined
   /** @param ttlMs milliseconds until the entry expires; 0 or less removes the entry */
   set(key: string, value: T, ttlMs: number): void

@@ -2,7 +2,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export interface ListenOptions {
+interface ListenOptions {
   /** With 0, the system chooses a free port. */
   readonly port: number
   /** Without a host, the server listens on all addresses of the machine. */

@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import type { NodeSDK, api as Otel } from '@opentelemetry/sdk-node'
-import { within } from '../support/within.js'
+import { within } from '../support/clock.js'
 import type { Attributes, Span, Tracing } from './tracing.js'
 
 type Sdk = typeof import('@opentelemetry/sdk-node')

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createStore } from '#src/demo/store.js'
+import { createStore } from '#src/demo/provider.js'
 import { createClock } from '../helpers/clock.js'
 
 const hour = 3600

@@ -1,7 +1,7 @@
 // Starts a whole server with its own identity provider, browser and clock for one test.
 import type { ExecutionContext } from 'ava'
 import type { Config } from '#src/config/settings.js'
-import { type RunningServer, type ServeOptions, serve } from '#src/server.js'
+import { type ListeningServer, type ServeOptions, serve } from '#src/server.js'
 import { type Browser, type BrowserResponse, createBrowser } from './browser.js'
 import { type ByteRecorder, recordBytes } from './byte-recorder.js'
 import { type Clock, createClock } from './clock.js'
@@ -26,7 +26,7 @@ export interface TestServerOptions {
 }
 
 export interface TestServer {
-  readonly server: RunningServer
+  readonly server: ListeningServer
   readonly idp: HostileIdp
   readonly clock: Clock
   readonly config: Config

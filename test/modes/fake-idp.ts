@@ -1,8 +1,7 @@
-import type { IdentityProvider, UserInfo } from '#src/provider/client.js'
+import type { IdentityProvider, TokenSet, UserInfo } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
-import type { TokenSet } from '#src/provider/token-set.js'
 
 export type Grant =
   | { readonly type: 'code'; readonly code: string; readonly codeVerifier: string | undefined }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type AuthorizationRequest, authorizationUrl } from '#src/provider/authorization-url.js'
+import { type AuthorizationRequest, authorizationUrl } from '#src/provider/client.js'
 import { APS, type ProviderMetadata } from '#src/provider/metadata.js'
 import { quirksOf } from '#src/provider/quirks.js'
 

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 import test from 'ava'
 import fc from 'fast-check'
+import { parseTokenSet } from '#src/provider/client.js'
 import { ProviderError } from '#src/provider/errors.js'
-import { parseTokenSet } from '#src/provider/token-set.js'
 import { holdsNone } from './secrets.js'
 
 const whole = {

@@ -1,7 +1,8 @@
 // A strict identity provider: a second use of a refresh token ends the login. It knows who sent each token, and so whether a
 // second use is one of the accepted exceptions (SECURITY.md).
+
+import type { TokenSet } from '#src/provider/client.js'
 import { OAuthError, ProviderError } from '#src/provider/errors.js'
-import type { TokenSet } from '#src/provider/token-set.js'
 import { REQUEST_MS } from '#src/refresh/lease.js'
 import { TIMES } from '#src/store/rules.js'
 import type { Replica, Simulation } from './simulation.js'

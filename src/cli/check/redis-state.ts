@@ -3,7 +3,7 @@ import type { RedisAddress } from '../../config/redis-address.js'
 import type { Config } from '../../config/settings.js'
 import { channelOf, prefixOf } from '../../store/index.js'
 import { type Cluster, openRedisClient, type Redis, type RedisClient } from '../../store/redis-client.js'
-import { within } from '../../support/within.js'
+import { within } from '../../support/clock.js'
 
 /**
  * The state of one Redis server. A member is undefined if Redis did not report its value, for example for lack of

@@ -26,7 +26,7 @@ export function readPagesFolder(folder: string): PagesFolder {
   const texts = new Map<string, Texts>()
   const templates = new Map<string, Template>()
   const problems: string[] = []
-  for (const name of namesIn(folder)) {
+  for (const name of fileNamesIn(folder)) {
     const path = join(folder, name)
     try {
       const template = /^page(?:\.(.+))?\.html$/.exec(name)
@@ -48,7 +48,7 @@ export function readPagesFolder(folder: string): PagesFolder {
 }
 
 // A folder that Kubernetes mounts from a ConfigMap also has names that begin with two dots.
-function namesIn(folder: string): string[] {
+function fileNamesIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter(name => /\.(html|json)$/i.test(name) && !name.startsWith('.'))
   } catch (error) {

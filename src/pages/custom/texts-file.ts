@@ -1,7 +1,6 @@
-import { isJsonObject } from '../../support/json.js'
-import { findJsonError } from '../../support/json-error.js'
+import { findJsonError, isJsonObject } from '../../support/json.js'
 import { nearest } from '../../support/nearest.js'
-import { hasUnclosedPlaceholder, namesIn, splitAtPlaceholders } from '../placeholders.js'
+import { hasUnclosedPlaceholder, placeholdersIn, splitAtPlaceholders } from '../html.js'
 import { builtInTexts, english, type Texts } from '../texts.js'
 import { fileError } from './files.js'
 
@@ -58,8 +57,8 @@ function problemOfText(key: string, value: unknown): string | undefined {
   if (typeof value !== 'string' || value.trim() === '')
     return `has no text for ${key}; allowed: a text in quotation marks`
   const parts = splitAtPlaceholders(value)
-  const allowed = namesIn(splitAtPlaceholders(String(englishTexts.get(key))))
-  const unknown = namesIn(parts).find(name => !allowed.includes(name))
+  const allowed = placeholdersIn(splitAtPlaceholders(String(englishTexts.get(key))))
+  const unknown = placeholdersIn(parts).find(name => !allowed.includes(name))
   const list = allowed.length === 0 ? 'none' : allowed.map(name => `{{${name}}}`).join(', ')
   if (unknown !== undefined) return `has the unknown placeholder {{${unknown}}} in ${key}; allowed: ${list}`
   return hasUnclosedPlaceholder(parts) ? `has {{ without }} in ${key}` : undefined

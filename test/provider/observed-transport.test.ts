@@ -1,6 +1,6 @@
 import test from 'ava'
 import { ProviderError } from '#src/provider/errors.js'
-import { measured } from '#src/provider/measured-transport.js'
+import { observed } from '#src/provider/observed-transport.js'
 import type { Transport, TransportResponse } from '#src/provider/transport.js'
 
 const enterQueue = async () => () => {}
@@ -8,7 +8,7 @@ const request = { endpoint: 'token', url: 'https://idp.example/token' } as const
 
 async function outcomeOf(call: Transport['call']): Promise<readonly unknown[]> {
   const counted: unknown[][] = []
-  const transport = measured({ call, enterQueue, close() {} }, { providerCalled: (...call) => counted.push(call) })
+  const transport = observed({ call, enterQueue, close() {} }, { providerCalled: (...call) => counted.push(call) })
   await transport.call(request).catch(() => {})
   return counted.map(([endpoint, outcome, seconds]) => [endpoint, outcome, typeof seconds])
 }
@@ -30,12 +30,12 @@ test('a token request that finds its queue full is counted as busy, and a place 
   const counted: unknown[][] = []
   const metrics = { providerCalled: (...call: unknown[]) => void counted.push(call) }
   const call = async () => ({ status: 200 }) as TransportResponse
-  const free = measured({ call, enterQueue, close() {} }, metrics)
+  const free = observed({ call, enterQueue, close() {} }, metrics)
   const leave = await free.enterQueue('refresh', 'token')
   leave()
   t.deepEqual(counted, [])
   const busy = new ProviderError('token', 'busy', 'a test')
-  const full = measured({ call, enterQueue: () => Promise.reject(busy), close() {} }, metrics)
+  const full = observed({ call, enterQueue: () => Promise.reject(busy), close() {} }, metrics)
   t.is(await t.throwsAsync(full.enterQueue('refresh', 'token')), busy)
   t.deepEqual(
     counted.map(([endpoint, outcome]) => [endpoint, outcome]),

@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { findJsonError } from '#src/support/json-error.js'
+import { findJsonError } from '#src/support/json.js'
 
 const broken: readonly (readonly [text: string, expected: string, place: string])[] = [
   ['', 'a value', 'line 1, column 1'],
