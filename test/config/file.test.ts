@@ -347,6 +347,6 @@ for (const [name, why] of [
 }
 
 test('other files with a similar name get no warning', async t => {
-  const files = { 'platform-auth-server-0.1.0.tgz': '', 'platform-auth-server.log': '', 'platform-auth-server.md': '' }
+  const files = { 'platform-auth-server-1.0.0.tgz': '', 'platform-auth-server.log': '', 'platform-auth-server.md': '' }
   t.deepEqual((await load(t, { files })).warnings, [])
 })
