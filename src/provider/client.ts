@@ -44,12 +44,11 @@ export interface TokenSet {
   readonly idToken: string | undefined
 }
 
-export interface AuthorizationRequest {
-  readonly clientId: string
-  readonly redirectUri: string
+interface AuthorizationRequest {
   readonly scope: string
   readonly state: string
   readonly nonce: string | undefined
+  /** Undefined for the setting `platform.prompt`. */
   readonly prompt: string | undefined
   /** The S256 code challenge (RFC 7636 section 4.2), or undefined if PKCE is disabled. */
   readonly codeChallenge: string | undefined
@@ -57,14 +56,11 @@ export interface AuthorizationRequest {
 
 export interface IdentityProvider {
   readonly metadata: GetMetadata
+  /** Returns the URL at the provider to which the server redirects the browser for a login (RFC 6749 section 4.1.1). */
+  authorizationUrl(request: AuthorizationRequest): Promise<string>
   /**
-   * Returns the address of the provider to which the server redirects the browser for a login.
-   * @param request.prompt undefined for the setting `platform.prompt`
-   */
-  authorizationUrl(request: Omit<AuthorizationRequest, 'clientId' | 'redirectUri'>): Promise<string>
-  /**
-   * Returns the address at which a browser signs out at the provider. The provider then redirects the browser to the
-   * start page. Returns undefined if the provider has no end-session endpoint.
+   * Returns the URL at which a browser signs out at the provider (OpenID Connect RP-Initiated Logout section 2). The provider
+   * then redirects the browser to the start page. Returns undefined if the provider has no end-session endpoint.
    * @param idTokenHint the ID token of the login, if the session contains it
    */
   endSessionUrl(idTokenHint?: string): Promise<string | undefined>
@@ -131,7 +127,7 @@ export function createIdentityProvider(
   transport: Transport,
   now: () => number = Date.now
 ): IdentityProvider {
-  const { clientId, callbackUrl: redirectUri, prompt } = platform
+  const { clientId, callbackUrl: redirectUri } = platform
   let { clientSecret } = platform
   let signingKey = signingKeyOf(platform)
   let basicCredentials: string | undefined
@@ -142,7 +138,7 @@ export function createIdentityProvider(
       // The audience is the issuer if it is known. If it were the token endpoint, a hostile provider could publish another
       // provider's token endpoint as its own and replay the assertion there.
       const audience = issuer ?? tokenEndpoint
-      return { form: { ...form, ...(await clientAssertion(signingKey, { clientId, audience, now: now() })) } }
+      return { form: { ...form, ...(await clientAssertion(signingKey, clientId, audience, now())) } }
     }
     if (platform.clientAuthentication === 'client_secret_post') {
       return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
@@ -177,11 +173,34 @@ export function createIdentityProvider(
       await metadata()
       return transport.enterQueue(name, 'token', options)
     },
-    async authorizationUrl(request) {
-      return authorizationUrl(await metadata(), { ...request, clientId, redirectUri, prompt: request.prompt ?? prompt })
+    async authorizationUrl({ nonce, state, scope, prompt = platform.prompt, codeChallenge }) {
+      const url = new URL((await metadata()).authorizationEndpoint)
+      // The order of the parameters is that of the SDK of Autodesk Platform Services.
+      const parameters = {
+        client_id: clientId,
+        response_type: 'code',
+        redirect_uri: redirectUri,
+        nonce,
+        state,
+        scope,
+        prompt,
+        code_challenge: codeChallenge,
+        code_challenge_method: codeChallenge && 'S256'
+      }
+      for (const [name, value] of Object.entries(parameters)) {
+        if (value !== undefined) url.searchParams.append(name, value)
+      }
+      return url.href
     },
     async endSessionUrl(idTokenHint) {
-      return endSessionUrl(await metadata(), clientId, homeUrlOf(redirectUri), idTokenHint)
+      const { endSessionEndpoint, quirks } = await metadata()
+      if (endSessionEndpoint === undefined) return undefined
+      const url = new URL(endSessionEndpoint)
+      url.searchParams.set('post_logout_redirect_uri', homeUrlOf(redirectUri))
+      if (quirks.logsOutWithoutHint) return url.href
+      url.searchParams.set('client_id', clientId)
+      if (idTokenHint !== undefined) url.searchParams.set('id_token_hint', idTokenHint)
+      return url.href
     },
     authorizationCodeGrant({ code, codeVerifier, timeoutMs }) {
       const form = {
@@ -252,62 +271,17 @@ function failure(endpoint: Endpoint, { status, json, retryAfterSeconds, duration
 }
 
 /**
- * Returns the address that starts a login at the identity provider (RFC 6749 section 4.1.1). The order of the
- * parameters is that of the SDK of Autodesk Platform Services.
- */
-export function authorizationUrl(metadata: ProviderMetadata, request: AuthorizationRequest): string {
-  const url = new URL(metadata.authorizationEndpoint)
-  const add = (name: string, value: string | undefined) => value !== undefined && url.searchParams.append(name, value)
-  add('client_id', request.clientId)
-  add('response_type', 'code')
-  add('redirect_uri', request.redirectUri)
-  add('nonce', request.nonce)
-  add('state', request.state)
-  add('scope', request.scope)
-  add('prompt', request.prompt)
-  add('code_challenge', request.codeChallenge)
-  add('code_challenge_method', request.codeChallenge && 'S256')
-  return url.href
-}
-
-/**
- * Returns the address at which a browser signs out at the provider (OpenID Connect RP-Initiated Logout section 2), or
- * undefined if the provider has no end-session endpoint.
- * @param returnUri the address to which the provider redirects the browser after the logout. It must be registered at
- *   the provider.
- * @param idTokenHint the ID token of the login, or undefined if the session does not contain it
- */
-function endSessionUrl(
-  metadata: ProviderMetadata,
-  clientId: string,
-  returnUri: string,
-  idTokenHint: string | undefined
-): string | undefined {
-  if (metadata.endSessionEndpoint === undefined) return undefined
-  const url = new URL(metadata.endSessionEndpoint)
-  url.searchParams.set('post_logout_redirect_uri', returnUri)
-  if (metadata.quirks.logsOutWithoutHint) return url.href
-  url.searchParams.set('client_id', clientId)
-  if (idTokenHint !== undefined) url.searchParams.set('id_token_hint', idTokenHint)
-  return url.href
-}
-
-interface AssertionRequest {
-  readonly clientId: string
-  /** The recipient: the issuer of the provider. */
-  readonly audience: string
-  /** The current time in milliseconds since the epoch. */
-  readonly now: number
-}
-
-/**
  * Returns the parameters with which a client authenticates itself by its private key (RFC 7523 sections 2.2 and 3, OpenID
  * Connect Core section 9). The package jose is loaded at the first call, so a server without a client key never
  * loads it.
+ * @param audience the recipient, which is the issuer of the provider
+ * @param now milliseconds since the epoch
  */
 async function clientAssertion(
   { key, algorithm, keyId }: SigningKey,
-  { clientId, audience, now }: AssertionRequest
+  clientId: string,
+  audience: string,
+  now: number
 ): Promise<Record<string, string>> {
   const { SignJWT } = await import('jose')
   const issuedAt = Math.floor(now / 1000)

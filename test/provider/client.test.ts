@@ -405,3 +405,62 @@ test('if discovery fails, every request fails with an error about discovery that
     holdsNone(t, error, secrets)
   }
 })
+
+const authorizationRequest = {
+  scope: 'data:read account:read',
+  state: 'a.state_of-it',
+  nonce: undefined,
+  prompt: undefined,
+  codeChallenge: undefined
+}
+
+test('the authorization URL has the parameters of RFC 6749 section 4.1.1 in the order that APS documents', async t => {
+  const { idp, origin } = setUp(t, { clientId: 'our client' })
+  const query = [
+    'client_id=our+client',
+    'response_type=code',
+    'redirect_uri=https%3A%2F%2Fapp.example%2Fapi%2Fauth%2Fcallback',
+    'state=a.state_of-it',
+    'scope=data%3Aread+account%3Aread'
+  ]
+  t.is(await idp.authorizationUrl(authorizationRequest), `${origin}/authorize?${query.join('&')}`)
+})
+
+test('the authorization URL contains the nonce, the prompt and the code challenge if they are given', async t => {
+  const { idp } = setUp(t)
+  const given = { ...authorizationRequest, nonce: 'n', prompt: 'login', codeChallenge: 'c' }
+  const { searchParams } = new URL(await idp.authorizationUrl(given))
+  t.deepEqual(
+    [...searchParams.keys()],
+    [
+      'client_id',
+      'response_type',
+      'redirect_uri',
+      'nonce',
+      'state',
+      'scope',
+      'prompt',
+      'code_challenge',
+      'code_challenge_method'
+    ]
+  )
+  t.is(searchParams.get('nonce'), 'n')
+  t.is(searchParams.get('prompt'), 'login')
+  t.is(searchParams.get('code_challenge'), 'c')
+  t.is(searchParams.get('code_challenge_method'), 'S256')
+})
+
+test('the authorization URL has the prompt of the settings unless the login has another one', async t => {
+  const { idp } = setUp(t, { prompt: 'login' })
+  const promptOf = async (prompt: string | undefined) =>
+    new URL(await idp.authorizationUrl({ ...authorizationRequest, prompt })).searchParams.get('prompt')
+  t.is(await promptOf(undefined), 'login')
+  t.is(await promptOf('none'), 'none')
+})
+
+test('the authorization URL keeps the query of the configured endpoint (RFC 6749 section 3.1)', async t => {
+  const { idp } = setUp(t, { authorizationEndpoint: 'https://idp.example/authorize?tenant=a%20b' })
+  const url = new URL(await idp.authorizationUrl(authorizationRequest))
+  t.is(url.searchParams.get('tenant'), 'a b')
+  t.is(url.searchParams.get('client_id'), 'our-client')
+})
